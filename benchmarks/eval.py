@@ -278,7 +278,7 @@ class Cached(Plain):
         past: Past,
     ) -> tuple[torch.Tensor, Past]:
         """The state [B, 1, D] at the last place; keys and values of each block, grown."""
-        trunk, grown = self.model.transformer, []
+        trunk, grown = self.model.trunk, []
         x_BLD = self.model.embedder(tokens_BL, values_BL) + trunk.positions[places_BL]
         blocks: Any = trunk.blocks
         for layer, block in enumerate(blocks):
@@ -364,7 +364,7 @@ def measure(job: Job) -> Measured:
         model.get_parameter("token_head.weight").mul_(10)  # so that few logits are nearly equal
         if causal and codec.scheme.tokens_per_number is None:
             # Numbers of some six tokens, as written ones have: without training most never end.
-            model.transformer.norm.bias[0] = 1.0
+            model.trunk.norm.bias[0] = 1.0
             model.get_parameter("token_head.weight")[codec.text_first :, 0] += 0.8
     trained = Trained({}, 0, {"deviation": 0.5}, "train", 0.0, 0, 0, 0, 0.0)
     loaded = LoadedModel(encoded, model, codec, trained)

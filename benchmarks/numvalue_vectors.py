@@ -29,7 +29,7 @@ from numtok.models.batches import Batch, Batches
 from numtok.models.generation import Writer
 from numtok.models.model import Model
 from numtok.models.prefixed import Prefixed
-from numtok.models.trunks.transformer import Cache
+from numtok.models.trunks.base import TrunkCache
 from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel, read_model
 
@@ -44,19 +44,21 @@ def seeing(model: Model, asked: Seen, written: Seen) -> Iterator[None]:
     assert projection is not None
 
     def extend(
-        tokens_BL: Tensor, values_BL: Tensor, cache: Cache, at: Tensor | None = None
+        tokens_BL: Tensor, values_BL: Tensor, cache: TrunkCache, at: Tensor | None = None
     ) -> Tensor:
         embedded = embedder(tokens_BL, values_BL)
         projected = projection(model.trunk(embedded, None, None)).roll(1, dims=1)
         is_prefix = (tokens_BL == model.prefix)[:, :, None]
         seen = torch.where(is_prefix, asked(embedded, projected), embedded)
-        return model.transformer.extend(seen, cache, at)
+        return model.trunk.extend(seen, cache, at)
 
-    def extend_written(tokens_B: Tensor, values_B: Tensor, cache: Cache, said_BD: Tensor) -> Tensor:
+    def extend_written(
+        tokens_B: Tensor, values_B: Tensor, cache: TrunkCache, said_BD: Tensor
+    ) -> Tensor:
         embedded = embedder(tokens_B[:, None], values_B[:, None])
         is_prefix = (tokens_B == model.prefix)[:, None, None]
         seen = torch.where(is_prefix, written(embedded, projection(said_BD)[:, None]), embedded)
-        return model.transformer.extend(seen, cache)[:, 0]
+        return model.trunk.extend(seen, cache)[:, 0]
 
     with_own = {"extend": extend, "extend_written": extend_written}
     for name, method in with_own.items():

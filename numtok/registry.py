@@ -59,7 +59,7 @@ Settings = dict[str, Scalar]
 
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-_OF_MODELS = ("embedder", "head", "objective")  # what a model is made of, not its data
+_OF_MODELS = ("embedder", "head", "objective", "trunk")  # what a model is made of, not its data
 
 
 class Registry(Generic[T]):

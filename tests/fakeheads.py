@@ -11,11 +11,11 @@ from torch import Tensor
 from numtok.encoding.automaton import automaton
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Scaling
 from numtok.encoding.schemes.base import SCHEMES, Scheme
+from numtok.models.attention import Shape
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical
 from numtok.models.heads._decoder import DecoderBeginnings, DecoderReader
 from numtok.models.heads.base import Calibration, ValueReader
-from numtok.models.trunks.transformer import Shape
 
 Floats = NDArray[np.float64]
 

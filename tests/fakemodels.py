@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from numtok.encoding.dataset import EncodedSplit
+from numtok.models.attention import Transformer
 from numtok.models.batches import Batch, Batches
 from numtok.models.made_up import batch, codec, samples
 from numtok.models.model import Model
@@ -15,7 +16,10 @@ from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 
-__all__ = ["CPU", "batch", "batches", "codec", "model", "numbers_of", "one_thread", "samples"]
+__all__ = [
+    "CPU", "batch", "batches", "codec", "model", "numbers_of", "one_thread", "samples",
+    "transformer",
+]  # fmt: skip
 
 CPU = torch.device("cpu")
 
@@ -69,6 +73,12 @@ def model(
             if parameter.dim() > 1:
                 parameter.normal_(std=spread)
     return made.eval()
+
+
+def transformer(of: Model) -> Transformer:
+    """The trunk of a model, where it is one."""
+    assert isinstance(of.trunk, Transformer)
+    return of.trunk
 
 
 def numbers_of(of: Batch) -> NDArray[np.bool_]:

@@ -27,6 +27,8 @@ from numtok.models.embedders.numvalue import NumValueEmbedder
 from numtok.models.embedders.scaled import Scaled
 from numtok.models.heads.scalar import Scalar
 from numtok.models.objectives.mlm import Mlm
+from numtok.models.trunks.mlp import Mlp
+from numtok.models.trunks.transformer import TransformerTrunk
 from tests.fakemodels import one_thread
 
 __all__ = ["one_thread"]
@@ -76,6 +78,22 @@ def fitted(member: str, change: Change) -> Any:
 def embedded(change: Change) -> Any:
     """An embedder whose vectors are changed."""
     return gives(Scaled, "build", altering("forward", change))
+
+
+def trunk(member: str, change: Change) -> Any:
+    """A trunk whose module is changed."""
+    return gives(TransformerTrunk, "build", altering(member, change))
+
+
+def recomputing(module: Any) -> Any:
+    """A module whose states are others where they are worked out again."""
+    right = type(module).forward
+    members = {
+        "__module__": __name__,
+        "forward": lambda self, *of: right(self, *of) * (1 + self.recompute),
+    }
+    module.__class__ = type("Broken", (type(module),), members)
+    return module
 
 
 def example(**columns: Change) -> Any:
@@ -296,6 +314,42 @@ BREAKS: list[Row] = [
         lambda: gives(NumValueEmbedder, "build", altering("flops", lambda made: -1)),
         "got -1, expected 0 or more",
     ),
+    # --- trunks
+    ("trunk", "declarations", lambda: changed(TransformerTrunk, source=""), "source: got ''"),
+    ("trunk", "declarations", lambda: changed(TransformerTrunk, sight="none"), "gives 'none'"),
+    ("trunk", "states", lambda: trunk("forward", lambda made: made * torch.inf), "are finite"),
+    ("trunk", "states", lambda: trunk("forward", lambda made: made[0]), "Broken.forward gives"),
+    (
+        "trunk",
+        "states",
+        lambda: gives(Mlp, "build", altering("forward", lambda made: made[0])),
+        "Broken.forward gives Tensor float32[256]; it must give Tensor float[N, D], N = 4",
+    ),
+    ("trunk", "rows", lambda: trunk("forward", lambda made: made + made[:1, :1]), "a row of 4"),
+    (
+        "trunk",
+        "rows",
+        lambda: gives(Mlp, "build", altering("forward", lambda made: made + made.mean())),
+        "a row alone",
+    ),
+    ("trunk", "sight", lambda: trunk("forward", lambda made: made + made[:, -1:]), "causal: the"),
+    ("trunk", "sight", lambda: trunk("forward", lambda made: made * 0), "whatever the last token"),
+    ("trunk", "asked", lambda: trunk("forward", lambda made: made + made.shape[1]), "the same"),
+    ("trunk", "cache", lambda: trunk("extend", lambda made: made + 1), "first tokens"),
+    (
+        "trunk",
+        "gradients",
+        lambda: gives(TransformerTrunk, "build", with_weight(lambda: torch.zeros(3))),
+        "got no gradient of more",
+    ),
+    (
+        "trunk",
+        "recompute",
+        lambda: gives(TransformerTrunk, "build", recomputing),
+        "the same gradients",
+    ),
+    ("trunk", "flops", lambda: trunk("flops", lambda made: 7), "got 7 of one row and 7 of two"),
+    ("trunk", "facts", lambda: trunk("position_weights", lambda made: 0), "got 0 weights of"),
     # --- objectives
     ("objective", "declarations", lambda: changed(Mlm, source=""), "source: got ''"),
     ("objective", "example", lambda: example(real=np.zeros_like), "a place that is padding"),

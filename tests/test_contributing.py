@@ -30,7 +30,7 @@ one_thread = test_train.one_thread
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 KINDS = (
-    *("embedders", "heads", "objectives", "metrics", "tasks", "sources", "figures"),
+    *("embedders", "trunks", "heads", "objectives", "metrics", "tasks", "sources", "figures"),
     *("normalizers", "text_tokenizers"),
 )
 
@@ -98,7 +98,7 @@ def test_the_examples_work_together(tmp_path: Path, plugins: Path, numtok: Shell
     data = made("gen", "halves", "--samples", "300")
     specs = ("--normalize", "asinh", "--text-tokenizer", "units")
     encoded = made("encode", "--scheme", "xval", *specs, data)
-    small = ("--preset", test_train.TINY, "--batch", "32", "--steps", "2")
+    small = ("--preset", "conv,layers=1,width=16", "--batch", "32", "--steps", "2")
     parts = ("--embedder", "logsign", "--head", "median", "--objective", "single")
     model = made("train", encoded, *small, *parts)
     report = made("eval", model, encoded, "--metric", "bias").splitlines()[-1]

@@ -143,11 +143,44 @@ class Mine(FigureKind):
         return Picture([])
 '''
 
+TRUNK = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import nn
+
+from numtok.models.trunks.base import TokenTrunk, TrunkModule, asked_states
+
+
+class _Module(TrunkModule):
+    def __init__(self, width):
+        super().__init__()
+        self.forth = nn.GRU(width, width, batch_first=True)
+
+    def forward(self, x_BLD, real_BL, asked_BQ=None):
+        x_BLD, _ = self.forth(x_BLD)
+        return x_BLD if asked_BQ is None else asked_states(x_BLD, asked_BQ)
+
+    def flops(self, rows, length, asked):
+        return 2 * rows * length * sum(one.numel() for one in self.parameters())
+
+
+@dataclass(frozen=True)
+class Mine(TokenTrunk):
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "a test"
+    sight: ClassVar[str] = "earlier"
+    width: int = 16
+
+    def build(self, causal):
+        return _Module(self.width)
+"""
+
 SCHEME = (Path(__file__).parent / "plugins" / "schemes" / "decade.py").read_text("utf-8")
 SOURCES = {
     "embedder": EMBEDDER, "figure": FIGURE, "head": HEAD, "metric": METRIC,
     "normalizer": NORMALIZER, "objective": OBJECTIVE, "scheme": SCHEME, "source": SOURCE,
-    "task": TASK, "text-tokenizer": TEXT_TOKENIZER,
+    "task": TASK, "text-tokenizer": TEXT_TOKENIZER, "trunk": TRUNK,
 }  # fmt: skip
 
 
@@ -214,6 +247,38 @@ def test_a_head_that_breaks_its_contract_is_told_with_its_file(
     assert ran.err.startswith("numtok: the contract of a head is broken by mine (")
     assert message.format(file=file) in broken(ran)[check]
     assert broken(ran)[check].startswith(f"mine: {check}: {file}")
+
+
+@pytest.mark.parametrize(
+    ("line", "becomes", "check", "message"),
+    [
+        ("def flops(", "def flop(", "flops", "in Mine.build: TypeError: Can't instantiate"),
+        (
+            "return x_BLD if",
+            "return x_BLD[:, 0] if",
+            "states",
+            "{file}: _Module.forward gives Tensor float32[3, 16]; it must give Tensor float[B, L, "
+            "D], B = 3, L = 9, D = 16 (numtok.models.trunks.base says what each member is)",
+        ),
+        (
+            'ClassVar[str] = "earlier"',
+            'ClassVar[str] = "left"',
+            "declarations",
+            "{file}: Mine.sight gives 'left'; it must give one of 'either', 'earlier', 'all' ",
+        ),
+    ],
+)
+def test_a_trunk_that_breaks_its_contract_is_told_with_its_file(
+    folder: Path, numtok: Shell, line: str, becomes: str, check: str, message: str
+) -> None:
+    assert line in TRUNK
+    file = drop(folder, "trunk", TRUNK.replace(line, becomes))
+    ran = numtok("check", "trunk", "mine", "--json")
+    if check == "declarations":  # refused where it is made
+        assert (ran.code, ran.err.startswith(f"numtok: {message.format(file=file)}")) == (2, True)
+        return
+    assert ran.code == 1
+    assert message.format(file=file) in broken(ran)[check]
 
 
 def test_a_head_that_is_not_whole_is_an_error_of_one_line(folder: Path, numtok: Shell) -> None:

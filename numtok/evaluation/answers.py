@@ -27,7 +27,7 @@ from numtok.evaluation.scoring import Progress, baseline_figures, score
 from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.models.batches import Batches
 from numtok.models.generation import Writer, WrittenAnswers
-from numtok.models.trunks.transformer import Cache
+from numtok.models.trunks.base import TrunkCache
 from numtok.reports import AnswerTexts, Report, answer_predictions_schema
 from numtok.training.model_files import LoadedModel
 
@@ -61,7 +61,7 @@ def written_answers(
     codec = loaded.codec
     writer = Writer(loaded.model, codec, Grammar(codec.scheme), constrained, longest)
     batches = Batches(samples, learnt_values(samples, codec), batch)
-    memory: Cache | None = None  # serves all batches
+    memory: TrunkCache | None = None  # serves all batches
 
     def write(places: NDArray[np.int64]) -> WrittenAnswers:
         nonlocal memory

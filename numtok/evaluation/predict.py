@@ -37,7 +37,7 @@ from numtok.models.distributions.samples import Empirical as Drawn
 from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import Calibration, ValueHead
 from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
-from numtok.models.trunks.transformer import Cache
+from numtok.models.trunks.base import TrunkCache
 from numtok.numerals.literals import resolution
 from numtok.reports import QUANTILES
 from numtok.seeds import uniforms
@@ -123,7 +123,7 @@ class Predictor:
         self.reader = Reader(loaded.model, codec, self.grammar, options.constrained, self.longest)
         self.asked = queries_of(samples, options.fill == AUTOREGRESSIVE)
         self._resolutions = _resolutions(samples)
-        self._cache: Cache | None = None  # its memory serves all batches
+        self._cache: TrunkCache | None = None  # its memory serves all batches
         self.room = BatchSizer.of(loaded.model, options.batch, _TOKENS)
         self.support = self._support()
         if options.point != "mode" and not self.has_distribution:

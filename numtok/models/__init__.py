@@ -6,6 +6,7 @@ embedders/      how a number goes in: tokens and their values to vectors
 heads/          how a number comes out: hidden states to numbers
 objectives/     what a model learns from a row: what it sees, and what it must predict
 trunks/         what lies between embeddings and heads
+attention.py    a transformer's body and its cache, of trunks and of heads that decode
 batches.py      rows to padded batches, in an order that is a pure function
 decoding.py     numbers out of a model, by the grammar or free of it
 gated.py        a gated MLP: the projection of the state before a prefix
@@ -17,8 +18,9 @@ model.py        embedder, trunk and heads together
 prefixed.py     token vectors, and before each number one made of its value
 presets.py      sizes of models by name
 projections.py  a number's embedding after the first layer norm, on one direction
-regressor.py    perceptron and head together: a model of tables
+regressor.py    trunk and head together: a model of tables
 settings.py     what model.json says of a model: its parts and their sizes
 steps.py        the hidden states that predict numbers, token by token
+trunk_settings.py  the settings of a trunk as versions and files hold them
 vocabulary.py   which token ids are numbers, and what multiplies the value beside them
 """

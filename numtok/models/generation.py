@@ -19,7 +19,7 @@ from numtok.models.batches import PAD, Batch
 from numtok.models.decoding import GrammarMasks
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK, shift_right
-from numtok.models.trunks.transformer import Cache
+from numtok.models.trunks.base import TrunkCache
 from numtok.models.vocabulary import Vocabulary
 
 
@@ -70,7 +70,9 @@ class Writer:
         object.__setattr__(self, "_valued", Vocabulary.of(self.codec).numbers)
 
     @torch.no_grad()
-    def write(self, batch: Batch, memory: Cache | None = None) -> tuple[WrittenAnswers, Cache]:
+    def write(
+        self, batch: Batch, memory: TrunkCache | None = None
+    ) -> tuple[WrittenAnswers, TrunkCache]:
         """The answers of the rows, each of which has an ``answer_start``.
 
         ``memory``, the cache of an earlier batch, gives its memory to this one's, which comes back.
@@ -108,17 +110,15 @@ class Writer:
                 )
         return WrittenAnswers(tokens, begins, self._ends(tokens, begins), values, ended), whole
 
-    def _read(self, batch: Batch, memory: Cache | None) -> tuple[Tensor, Cache]:
+    def _read(self, batch: Batch, memory: TrunkCache | None) -> tuple[Tensor, TrunkCache]:
         """The states [n, D] that predict each answer's first token; a cache of what is before."""
         tokens, values = shift_right(batch)
         length = batch.answer_start + 1  # [END] comes first
         longest = int(length.max(initial=1))
         # What lies behind is not looked at; nor may a prompt's last number be read on there.
         tokens = np.where(np.arange(longest) < length[:, None], tokens[:, :longest], PAD)
-        shape, like = self.model.transformer.shape, next(self.model.parameters())
-        size = len(tokens), min(longest + self.longest, shape.context)
-        cache = memory.resized(*size) if memory else Cache(shape, *size, like)
-        device = like.device
+        cache = self.model.trunk.cache(len(tokens), longest + self.longest, memory)
+        device = cache.length.device
         hidden = self.model.extend(
             _moved(tokens, device),
             _moved(values[:, :longest], device),

@@ -28,8 +28,7 @@ from numtok.models.inputs import ModelInputs
 from numtok.models.objectives.base import OBJECTIVES, Objective, TrainingBatch
 from numtok.models.prefixed import Prefixed
 from numtok.models.settings import ModelSettings
-from numtok.models.trunks.bigru import BidirectionalGru
-from numtok.models.trunks.transformer import Cache, Transformer
+from numtok.models.trunks.base import TrunkCache, TrunkModule
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import spec_of
 
@@ -100,11 +99,9 @@ class Model(nn.Module):
         if self.objective.passes is not None:
             self.projection = Gated(width)
         _check_prefixes(self.objective, self.embedder, bool(settings.classes))
-        self.trunk: Transformer | BidirectionalGru
-        if settings.shape is not None:
-            self.trunk = Transformer(settings.shape, self.objective.causal)
-        elif settings.bigru is not None:
-            self.trunk = BidirectionalGru(settings.bigru)
+        self.trunk: TrunkModule = settings.of_trunk.build(self.objective.causal)
+        if (vectors := self.trunk.token_vectors()) is not None:
+            self._begin_with(vectors, vocabulary)
         if settings.classes:
             self.class_head = projection(width, len(settings.classes), 1, bias=True)
         else:
@@ -130,11 +127,17 @@ class Model(nn.Module):
     def _table(self) -> nn.Parameter:
         return self.embedder.get_parameter("table.weight")
 
-    @property
-    def transformer(self) -> Transformer:
-        """The trunk of a model that is asked for tokens and numbers: no other kind says these."""
-        assert isinstance(self.trunk, Transformer)
-        return self.trunk
+    @torch.no_grad()
+    def _begin_with(self, vectors_TD: Tensor, vocabulary: Vocabulary) -> None:
+        """Have the vectors of the ids of text begin with a trunk's own; UsageError for another
+        tokenizer's."""
+        of_text = self._table[vocabulary.first_of_text :]
+        if len(of_text) != len(vectors_TD):
+            raise UsageError(
+                f"--preset {self.settings.trunk['name']} has {len(vectors_TD):,} tokens of its "
+                f"own, the text of these data {len(of_text):,}; encode them with its tokenizer"
+            )
+        of_text.copy_(vectors_TD)
 
     @property
     def values_per_token(self) -> bool:
@@ -169,14 +172,14 @@ class Model(nn.Module):
         self,
         tokens_BL: Tensor,
         values_BL: Tensor,
-        cache: Cache,
+        cache: TrunkCache,
         asked_BQ: Tensor | None = None,
     ) -> Tensor:
         """As :meth:`hidden`, of rows that go on from what is in the cache."""
-        return self.transformer.extend(self.embedder(tokens_BL, values_BL), cache, asked_BQ)
+        return self.trunk.extend(self.embedder(tokens_BL, values_BL), cache, asked_BQ)
 
     def extend_written(
-        self, tokens_B: Tensor, values_B: Tensor, cache: Cache, said_BD: Tensor
+        self, tokens_B: Tensor, values_B: Tensor, cache: TrunkCache, said_BD: Tensor
     ) -> Tensor:
         """[B, D]: the states behind tokens that the model itself has written, in the states
         ``said``. A prefix that it wrote is seen as it was projected: what follows is not known."""
@@ -185,7 +188,7 @@ class Model(nn.Module):
             is_prefix_B11 = (tokens_B == self.prefix)[:, None, None]
             projected_BD = self.projection(said_BD).to(embedded_B1D.dtype)
             embedded_B1D = torch.where(is_prefix_B11, projected_BD[:, None], embedded_B1D)
-        return self.transformer.extend(embedded_B1D, cache)[:, 0]
+        return self.trunk.extend(embedded_B1D, cache)[:, 0]
 
     @property
     def prefix(self) -> int:
@@ -294,10 +297,7 @@ class Model(nn.Module):
     def parameter_counts(self) -> tuple[int, int]:
         """Parameters in all, and of these in the tables of tokens and positions."""
         total = sum(parameter.numel() for parameter in self.parameters())
-        tables = self._table.numel()
-        if self.settings.shape is not None and self.settings.shape.positions == "learned":
-            tables += cast(Tensor, self.trunk.positions).numel()
-        return total, tables
+        return total, self._table.numel() + self.trunk.position_weights()
 
     def flops(self, example: TrainingBatch) -> int:
         """Of one forward pass, or of two where there is a second: multiplications and additions of

@@ -1,35 +1,42 @@
-"""Sizes of models by name, and what each is trained with unless asked otherwise."""
+"""Sizes of models by name, and what each is trained with unless asked otherwise.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+A preset is a name for some settings of a trunk; each trunk is one at its defaults, by its own name.
+"""
 
+from dataclasses import dataclass, fields
+from typing import Any, Literal, cast
+
+from numtok.class_settings import as_spec, read_setting, spec_fields
 from numtok.errors import UsageError, unknown
-from numtok.models.trunks.bigru import Bigru
-from numtok.models.trunks.mlp import Mlp
-from numtok.registry import name_in, parse_spec
+from numtok.models.trunk_settings import unnamed
+from numtok.models.trunks.base import TRUNKS, ColumnTrunk, TokenTrunk, Trunk
+from numtok.registry import Settings, name_in, parse_spec, settings_of
 
-T = TypeVar("T", "Preset | Bigru", Mlp)
+PRESETS = {
+    # About 0.8, 4.7 and 25 million parameters in the blocks.
+    "nano": "transformer,layers=4,heads=4,width=128,learning_rate=2e-3",
+    "micro": "transformer,layers=6,heads=8,width=256,learning_rate=5e-4",
+    "small": "transformer,layers=8,heads=8,width=512,learning_rate=3e-4",
+    # The paper's: 6 layers, 6 heads, width 768, two-layer heads (xVal, Appendix A; public code).
+    "xval": "transformer,layers=6,heads=6,width=768,context=1024,dropout=0.1,head_layers=2,"
+    "learning_rate=1e-4",
+    # The smallest GPT-2 (Radford et al. 2019).
+    "gpt2": "transformer,layers=12,heads=12,width=768,context=1024,dropout=0.1,tied=yes,"
+    "learning_rate=2.5e-4",
+}
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A trunk's size and the learning rate that suits it.
+    """A trunk of tokens, and what goes with it.
 
-    context
-        The most tokens of a row; 0: the longest that is learnt, and a little more.
     head_layers
         Layers of the token head: 1, a linear map; 2, as in xVal's public code.
     tied
         Whether the token head's last map is the table of token vectors (GPT-2).
     """
 
-    layers: int
-    heads: int
-    width: int
-    context: int = 0
-    positions: str = "learned"
-    dropout: float = 0.0
+    trunk: TokenTrunk
     head_layers: int = 1
     tied: bool = False
     learning_rate: float = 1e-3
@@ -44,77 +51,98 @@ class Preset:
                 f"learning_rate={self.learning_rate} is not possible; it is between 0 and 1"
             )
 
-
-PRESETS: dict[str, Preset | Bigru] = {
-    # About 0.8, 4.7 and 25 million parameters in the blocks.
-    "nano": Preset(4, 4, 128, learning_rate=2e-3),
-    "micro": Preset(6, 8, 256, learning_rate=5e-4),
-    "small": Preset(8, 8, 512, learning_rate=3e-4),
-    # The paper's: 6 layers, 6 heads, width 768, two-layer heads (xVal, Appendix A; public code).
-    "xval": Preset(6, 6, 768, 1024, dropout=0.1, head_layers=2, learning_rate=1e-4),
-    # The smallest GPT-2 (Radford et al. 2019).
-    "gpt2": Preset(12, 12, 768, 1024, dropout=0.1, tied=True, learning_rate=2.5e-4),
-    "bigru": Bigru(),  # for labels
-}
+    def settings(self) -> Settings:
+        """What a version depends on, expanded."""
+        beside = {key: getattr(self, key) for key in _beside(type(self.trunk))}
+        return unnamed(settings_of(self.trunk)) | beside
 
 
-TRUNKS = {"mlp": Mlp()}  # for tables
-
-
-def preset(spec: str) -> Preset | Bigru:
+def preset(spec: str) -> Preset:
     """A preset with some settings changed: ``nano,layers=2,positions=rotary``.
 
     Raises UsageError for an unknown name or setting.
     """
-    return _changed(PRESETS, spec)
+    kind, own, beside = _parsed(spec)
+    _check_takes(kind, spec, "tokens")
+    made = cast(TokenTrunk, TRUNKS.build(own))
+    known = {field.name: field for field in fields(Preset)}
+    read = {key: read_setting(Preset, known, key, text) for key, text in beside.items()}
+    return Preset(made, **({"learning_rate": made.learning_rate} | read))
 
 
-def trunk(spec: str) -> Mlp:
+def trunk(spec: str) -> ColumnTrunk:
     """As :func:`preset`, for tables: ``mlp,layers=3,width=256``."""
-    return _changed(TRUNKS, spec)
+    kind, own, _ = _parsed(spec)
+    _check_takes(kind, spec, "columns")
+    return cast(ColumnTrunk, TRUNKS.build(own))
 
 
 def shortest(spec: str) -> str:
-    """The shortest spec of the same preset or trunk: seeds of one experiment are told by it.
+    """The shortest spec of the same preset: seeds of one experiment are told by it.
 
     >>> shortest("nano,width=64,layers=4"), shortest("mlp,layers=3,width=256")
     ('nano,width=64', 'mlp')
     """
     name = name_in(spec)
-    usual: Preset | Bigru | Mlp = TRUNKS[name] if name in TRUNKS else PRESETS[name]
-    chosen = trunk(spec) if name in TRUNKS else preset(spec)
-    parts = [name]
-    for field in fields(usual):
-        value = getattr(chosen, field.name)
-        if value != getattr(usual, field.name):
-            told = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
-            parts.append(f"{field.name}={told}")
-    return ",".join(parts)
+    if name in PRESETS:
+        usual = _values(name)
+    else:
+        kind: Any = TRUNKS[name]
+        usual = {key: field.default for key, field in spec_fields(kind).items()}
+        usual |= {key: getattr(kind, key, _DEFAULTS[key]) for key in _beside(kind)}
+    changed = {key: value for key, value in _values(spec).items() if value != usual[key]}
+    return ",".join([name, *(f"{key}={as_spec(value)}" for key, value in changed.items())])
 
 
-def _changed(known: Mapping[str, T], spec: str) -> T:
+#: The settings of a preset that are none of its trunk.
+_DEFAULTS = {field.name: field.default for field in fields(Preset) if field.name != "trunk"}
+
+
+def _beside(kind: type[Trunk]) -> tuple[str, ...]:
+    """Those that presets of a trunk have: they are of what predicts tokens."""
+    if not issubclass(kind, TokenTrunk) or kind.labels_only:
+        return ()
+    return tuple(key for key in _DEFAULTS if key not in spec_fields(kind))
+
+
+def _values(spec: str) -> dict[str, Any]:
+    """All settings, those of the trunk first."""
+    kind, own, _ = _parsed(spec)
+    made = TRUNKS.build(own)
+    values = {key: getattr(made, key) for key in spec_fields(kind)}
+    if keys := _beside(kind):
+        chosen = preset(spec)
+        values |= {key: getattr(chosen, key) for key in keys}
+    return values
+
+
+def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
+    """The class of the trunk, its own spec, and what is said beside it."""
     name, positional, options = parse_spec(spec, "preset")
-    if name not in known:
-        if name in PRESETS or name in TRUNKS:
-            what, mine = ("texts", "a table") if name in PRESETS else ("tables", "a text")
-            raise UsageError(f"preset {name!r} is of {what}; {mine} takes {', '.join(known)}")
-        raise unknown("preset", name, known)
-    if positional is not None:
-        raise UsageError(f"preset {name!r} takes no value after ':', got {spec!r}")
-    types = {field.name: field.type for field in fields(known[name])}
-    changes: dict[str, Any] = {}
-    for key, text in options.items():
-        if key not in types:
-            raise unknown(f"setting of preset {name!r}", key, types)
-        changes[key] = _read(str(types[key]), key, text)
-    return replace(known[name], **changes)
+    of, usual = name, dict[str, str]()
+    if name in PRESETS:
+        if positional is not None:
+            raise UsageError(f"preset {name!r} takes no value after ':', got {spec!r}")
+        of, _, usual = parse_spec(PRESETS[name], "preset")
+    elif name not in TRUNKS:
+        raise unknown("preset", name, [*PRESETS, *TRUNKS])
+    kind = TRUNKS[of]
+    beside = _beside(kind)
+    known = [*spec_fields(kind), *beside]
+    for key in options:
+        if key not in known:
+            raise unknown(f"setting of preset {name!r}", key, known)
+    options = usual | options
+    own = [f"{key}={text}" for key, text in options.items() if key not in beside]
+    first = of if positional is None else f"{of}:{positional}"
+    return kind, ",".join([first, *own]), {key: options[key] for key in options if key in beside}
 
 
-def _read(kind: str, key: str, text: str) -> Any:
-    try:
-        if "bool" in kind:
-            return {"yes": True, "no": False}[text]
-        return int(text) if "int" in kind else float(text) if "float" in kind else text
-    except (ValueError, KeyError):
-        form = "yes or no" if "bool" in kind else "a number"
-        raise UsageError(f"preset: {key}={text!r} is not {form}") from None
+def _check_takes(kind: type[Trunk], spec: str, wanted: Literal["tokens", "columns"]) -> None:
+    """Raise UsageError for a preset of tables where one of texts is needed, and the reverse."""
+    if kind.takes == wanted:
+        return
+    known = [*(PRESETS if wanted == "tokens" else ())]
+    known += [name for name in TRUNKS if TRUNKS[name].takes == wanted]
+    what, mine = ("texts", "a table") if wanted == "columns" else ("tables", "a text")
+    raise UsageError(f"preset {name_in(spec)!r} is of {what}; {mine} takes {', '.join(known)}")

@@ -40,13 +40,13 @@ class Projections(NamedTuple):
 @torch.no_grad()
 def projections(model: Model, token: int, x: Floats) -> Projections | None:
     """Of the values float64[N], at all positions of the context; None where e does not depend on
-    the value."""
+    the value, and where no norm comes first (``TrunkModule.first_norm``)."""
+    first = model.trunk.first_norm()
     vectors_ND = _embedded(model, token, x)
     one_D = _embedded(model, token, np.array([1.0]))[0]
-    if bool((vectors_ND == vectors_ND[0]).all()):
+    if first is None or bool((vectors_ND == vectors_ND[0]).all()):
         return None
-    positions_PD = _positions(model)
-    norm = cast(nn.LayerNorm, model.transformer.get_submodule("blocks.0.norm_attention"))
+    norm, positions_PD = first
     scaled_ND = torch.from_numpy(x.astype(np.float32)).to(one_D.device)[:, None] * one_D
     is_multiple = torch.allclose(vectors_ND, scaled_ND, rtol=1e-5, atol=1e-7)
     if is_multiple:
@@ -70,13 +70,6 @@ def _embedded(model: Model, token: int, values: Floats) -> Tensor:
     values_N1 = torch.from_numpy(values.astype(np.float32))[:, None].to(device)
     tokens_N1 = torch.full_like(values_N1, token, dtype=torch.int64)
     return cast(Tensor, model.embedder(tokens_N1, values_N1)[:, 0])
-
-
-def _positions(model: Model) -> Tensor:
-    trunk = model.transformer
-    if trunk.shape.positions == "rotary":
-        return torch.zeros(1, trunk.shape.width, device=next(trunk.parameters()).device)
-    return cast(Tensor, trunk.positions).detach()
 
 
 def _normed(vectors_ND: Tensor, positions_PD: Tensor, norm: nn.LayerNorm) -> "map[Tensor]":

@@ -1,4 +1,4 @@
-"""A model of tables: a perceptron, and a head that reads one number of its hidden state."""
+"""A model of tables: a trunk of columns, and a head that reads one number of its hidden state."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -6,7 +6,7 @@ from typing import cast
 from torch import Tensor, nn
 
 from numtok.models.heads.base import HEADS, ValueHead
-from numtok.models.trunks.mlp import Mlp, Perceptron
+from numtok.models.trunks.base import ColumnTrunk
 from numtok.registry import Settings
 
 
@@ -15,7 +15,7 @@ class RegressorSettings:
     """Everything that it is but its weights; ``head`` as ``registry.settings_of`` expands it."""
 
     inputs: int
-    trunk: Mlp
+    trunk: ColumnTrunk
     head: Settings
 
 
@@ -26,7 +26,7 @@ class Regressor(nn.Module):
         super().__init__()
         self.settings = settings
         self.head = cast(ValueHead, HEADS.from_settings(settings.head))
-        self.trunk = Perceptron(settings.inputs, settings.trunk)
+        self.trunk = settings.trunk.build(settings.inputs)
         self.reader = self.head.build(settings.trunk.width)
 
     def forward(self, x_NI: Tensor) -> Tensor:
@@ -44,5 +44,4 @@ class Regressor(nn.Module):
 
     def flops(self, numbers: int) -> int:
         """Of one forward pass: multiplications and additions of matrix products."""
-        trunk = sum(p.numel() for p in self.trunk.parameters() if p.dim() == 2)
-        return 2 * numbers * trunk + self.reader.flops(numbers)
+        return self.trunk.flops(numbers) + self.reader.flops(numbers)

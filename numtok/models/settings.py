@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NotRequired, TypedDict
+from functools import cached_property
+from typing import NotRequired, TypedDict, cast
 
 from numtok.encoding.normalizers.base import (
     Constants,
@@ -15,9 +16,8 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.presets import Preset
-from numtok.models.trunks.bigru import Bigru
-from numtok.models.trunks.transformer import Shape
-from numtok.registry import Settings, settings_of, spec_of
+from numtok.models.trunks.base import TRUNKS, TokenTrunk
+from numtok.registry import Settings, name_of, settings_of, spec_of
 
 
 class ScalingSettings(TypedDict):
@@ -33,7 +33,7 @@ class ScalingSettings(TypedDict):
 class ModelSettings:
     """Everything that a model is but its weights.
 
-    embedder, head, objective
+    trunk, embedder, head, objective
         Expanded settings (``registry.settings_of``); ``head`` is None where none says numbers.
     scaling
         How a value head of the unit interval normalises what the encoding normalised already:
@@ -41,12 +41,10 @@ class ModelSettings:
         at all.
     classes
         The labels that the model tells apart; none where it says tokens and numbers.
-    shape, bigru
-        The size of the trunk, a transformer or a BiGRU: the other one is None.
     """
 
     vocabulary: int
-    shape: Shape | None
+    trunk: Settings
     head_layers: int
     tied: bool
     embedder: Settings
@@ -54,28 +52,30 @@ class ModelSettings:
     objective: Settings
     scaling: ScalingSettings | None = None
     classes: tuple[str, ...] = ()
-    bigru: Bigru | None = None
 
-    def __post_init__(self) -> None:
-        if (self.shape is None) == (self.bigru is None):
-            raise ValueError("there is one trunk, a transformer or a BiGRU")
+    @cached_property
+    def of_trunk(self) -> TokenTrunk:
+        """The trunk, as its registry has it; ValueError for one that takes no tokens."""
+        trunk = TRUNKS.from_settings(self.trunk)
+        if trunk.takes != "tokens":
+            raise ValueError(f"the trunk {name_of(trunk)} takes {trunk.takes}, not tokens")
+        return cast(TokenTrunk, trunk)
 
     @property
     def width(self) -> int:
         """Coordinates of a state."""
-        size = self.shape or self.bigru
-        assert size is not None
-        return size.width
+        return self.of_trunk.width
 
     @property
     def context(self) -> int:
         """The most tokens that a row may have."""
-        return sys.maxsize if self.shape is None else self.shape.context
+        context = self.of_trunk.context
+        return sys.maxsize if context is None else context
 
     @classmethod
     def of(
         cls,
-        preset: Preset | Bigru,
+        preset: Preset,
         *,
         vocabulary: int,
         context: int,
@@ -89,38 +89,20 @@ class ModelSettings:
 
         Raises UsageError for parts that do not go together.
         """
-        made, asked = EMBEDDERS.build(embedder), OBJECTIVES.build(objective)
-        bigru, shape, head_layers, tied = None, None, 1, False
-        if isinstance(preset, Bigru):
-            bigru = preset
-            _check_reads_both_ways(asked)
-        else:
-            if made.needs_added_positions and preset.positions == "rotary":
-                raise UsageError(
-                    f"--embedder {embedder} does not go with positions=rotary: layer norm would "
-                    "take the value away, since it is seen only beside an added position; use "
-                    "learned or sinusoidal"
-                )
-            shape = Shape(
-                preset.layers,
-                preset.heads,
-                preset.width,
-                preset.context or context,
-                preset.positions,
-                preset.dropout,
-            )
-            head_layers, tied = preset.head_layers, preset.tied
+        made, asked, trunk = EMBEDDERS.build(embedder), OBJECTIVES.build(objective), preset.trunk
+        _check_learns(trunk, asked)
+        if made.needs_added_positions and (why := trunk.length_is_lost) is not None:
+            raise UsageError(f"--embedder {embedder} does not go with {why}")
         return cls(
             vocabulary,
-            shape,
-            head_layers,
-            tied,
+            settings_of(trunk.reading(context)),
+            preset.head_layers,
+            preset.tied,
             settings_of(made),
             None if head is None else settings_of(HEADS.build(head)),
             settings_of(asked),
             _stored(scaling),
             tuple(classes),
-            bigru,
         )
 
 
@@ -135,15 +117,26 @@ def _stored(scaling: FittedNormalizer | Undone | None) -> ScalingSettings | None
     return {"normalizer": settings_of(scaling.normalizer), "constants": scaling.constants}
 
 
-def _check_reads_both_ways(objective: Objective) -> None:
-    """Raise UsageError for what a BiGRU cannot learn."""
-    if objective.requires() != "label":
+def _check_learns(trunk: TokenTrunk, objective: Objective) -> None:
+    """Raise UsageError for what a trunk cannot learn."""
+    name, spec, labels = name_of(trunk), spec_of(objective), objective.requires() == "label"
+    if trunk.labels_only and not labels:
         raise UsageError(
-            "--preset bigru reads a row as a whole, for its label, and cannot learn --objective "
-            f"{spec_of(objective)}; give --objective classify, or another --preset, such as nano"
+            f"--preset {name} reads a row as a whole, for its label, and cannot learn --objective "
+            f"{spec}; give --objective classify, or another --preset, such as nano"
         )
-    if objective.causal:
+    if objective.causal and trunk.sight == "all":
         raise UsageError(
-            f"--objective {spec_of(objective)} does not go with --preset bigru, which reads each "
-            "row from both ends; leave causal out"
+            f"--objective {spec} does not go with --preset {name}, which reads each row from both "
+            "ends; " + ("leave causal out" if labels else "give another --preset, such as nano")
+        )
+    if not objective.causal and trunk.sight == "earlier":
+        raise UsageError(
+            f"--objective {spec} does not go with --preset {name}, whose states see the tokens up "
+            "to their own; " + ("add causal=yes" if labels else "give --objective ar")
+        )
+    if objective.causal and not labels and not trunk.extends:
+        raise UsageError(
+            f"--objective {spec} writes token by token, for which --preset {name} keeps nothing of "
+            "what it has read; give an objective of masks, or another --preset, such as nano"
         )

@@ -23,7 +23,7 @@ from torch import Tensor
 from numtok.models.batches import Batch, ranges
 from numtok.models.model import Model
 from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right
-from numtok.models.trunks.transformer import Cache
+from numtok.models.trunks.base import TrunkCache
 
 
 def compile_passes(model: Model) -> None:
@@ -163,7 +163,7 @@ class Prefill:
         batch: Batch,
         chosen: NDArray[np.bool_],
         room: int,
-        cache: Cache | None = None,
+        cache: TrunkCache | None = None,
     ) -> None:
         """The chosen numbers (bool[M]) of a batch, of ``room`` tokens at most.
 
@@ -180,11 +180,9 @@ class Prefill:
         real = np.ones_like(tokens, np.bool_)  # what comes behind a row's end is never looked at
         example = _seen(tokens, values, real, ranges(where, lengths))
         self.room = room
-        self.cache: Cache | None = None
+        self.cache: TrunkCache | None = None
         if room > 1:
-            shape, like = model.transformer.shape, next(model.parameters())
-            size = len(tokens), min(longest + room, shape.context)
-            self.cache = cache.resized(*size) if cache else Cache(shape, *size, like)
+            self.cache = model.trunk.cache(len(tokens), longest + room, cache)
         self.true = ParallelFill(_states(model, example, self.cache), lengths)
         if self.cache is not None:
             everything = torch.full((len(tokens),), longest, device=self.cache.length.device)
@@ -213,7 +211,7 @@ class Autoregressive(DecodingStates):
 
     lengths = None
 
-    def __init__(self, model: Model, true: ParallelFill, base: Cache, length: Tensor) -> None:
+    def __init__(self, model: Model, true: ParallelFill, base: TrunkCache, length: Tensor) -> None:
         self._model = model
         self._true = true
         self._base = self._cache = base
@@ -258,7 +256,7 @@ def _seen(
 
 
 @torch.no_grad()
-def _states(model: Model, example: TrainingBatch, cache: Cache | None = None) -> Tensor:
+def _states(model: Model, example: TrainingBatch, cache: TrunkCache | None = None) -> Tensor:
     """[K, D] the states at the places where something is predicted; rows go into the cache."""
     given = model.given(example)
     if cache is None:

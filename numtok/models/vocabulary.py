@@ -45,6 +45,11 @@ class Vocabulary:
         return self.first + np.flatnonzero(~np.isnan(self.factors))
 
     @property
+    def first_of_text(self) -> int:
+        """The id of the first token of text: they come last."""
+        return self.first + len(self.names)
+
+    @property
     def multipliers(self) -> NDArray[np.float64]:
         """float64[size]: the factor of each id, 1 for those that are no such number."""
         every = np.ones(self.size)

@@ -17,7 +17,6 @@ from numtok.declaration import command_line
 from numtok.encoding.splits import read_codec, splits
 from numtok.errors import DataError, UsageError
 from numtok.models.presets import preset
-from numtok.models.trunks.bigru import Bigru
 from numtok.records import ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TABLE, TRAIN
 from numtok.registry import name_in
 from numtok.settings.train import BUDGETS as BUDGETS
@@ -175,6 +174,6 @@ def _less_memory(plan: TextPlan) -> str:
         had += f" --accumulate {parts}"
     if parts < config.batch:
         less.append(f"--accumulate {min(2 * parts, config.batch)}, the same steps in smaller parts")
-    if not config.recompute and not isinstance(preset(plan.preset), Bigru):
+    if not config.recompute and preset(plan.preset).trunk.recomputes:
         less.append("--recompute, the same steps in more time")
     return f"{had}; give " + ", or ".join([*less, "a smaller --preset"])

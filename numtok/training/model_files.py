@@ -27,10 +27,12 @@ from numtok.errors import DataError, StoreError, naming
 from numtok.models.heads.base import Calibration, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
-from numtok.models.settings import ModelSettings
+from numtok.models.settings import ModelSettings, ScalingSettings
+from numtok.models.trunk_settings import KEYS, from_file, in_file
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import fault_of, is_plugin
 from numtok.records import SCHEME_FILE, Natural
+from numtok.registry import Settings
 from numtok.reports import Configuration, Costs
 from numtok.store.artifact import Artifact
 from numtok.stored_json import StoredJson
@@ -72,14 +74,45 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("a calibration and the split that it is of go together")
 
 
+class _StoredSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """:class:`ModelSettings` as format 1 has them: the trunk under a key of its own
+    (``trunk_settings.KEYS``), or by its name under ``trunk``."""
+
+    vocabulary: int
+    shape: Settings | None
+    head_layers: int
+    tied: bool
+    embedder: Settings
+    head: Settings | None
+    objective: Settings
+    scaling: ScalingSettings | None = None
+    classes: tuple[str, ...] = ()
+    bigru: Settings | None = None
+    trunk: Settings | msgspec.UnsetType = msgspec.UNSET
+
+    @classmethod
+    def of(cls, settings: ModelSettings) -> "_StoredSettings":
+        there = {"shape": None} | vars(settings) | {"trunk": msgspec.UNSET}
+        known = {key: there[key] for key in cls.__struct_fields__ if key in there}
+        return cls(**(known | in_file(settings.trunk)))
+
+    def settings(self) -> ModelSettings:
+        """ValueError unless there is one trunk."""
+        stored = {key: getattr(self, key) for key in self.__struct_fields__}
+        named = None if self.trunk is msgspec.UNSET else self.trunk
+        trunk = from_file({"trunk": named} | {key: stored.pop(key) for key in KEYS})
+        return ModelSettings(**(stored | {"trunk": trunk}))
+
+
 class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
-    settings: ModelSettings
+    settings: _StoredSettings
     trained: Trained
 
     def __post_init__(self) -> None:
         if (self.settings.head is None) != bool(self.settings.classes):
             raise ValueError("there is a head for numbers, or there are classes")
+        self.settings.settings()  # refuses what is of no trunk
 
 
 _MODEL = StoredJson(MODEL_FILE, _ModelFile, limit=LARGEST, newest=FORMAT, dataclasses=True)
@@ -112,7 +145,7 @@ def write_model(folder: Path, model: Model, codec: Codec, trained: Trained) -> N
     """Write what ``read_model`` reads."""
     weights = {name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}
     files.write_atomic(folder / WEIGHTS, save(weights))
-    _MODEL.write(folder, _ModelFile(FORMAT, model.settings, trained))
+    _MODEL.write(folder, _ModelFile(FORMAT, _StoredSettings.of(model.settings), trained))
     files.write_atomic(folder / SCHEME_FILE, codec.to_json())
 
 
@@ -146,9 +179,10 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
             f"{codec.vocabulary_size}; `numtok verify {artifact.ref}` says which is damaged"
         )
     vocabulary = Vocabulary.of(codec)
-    make = partial(Model, content.settings, vocabulary)
+    settings = content.settings.settings()
+    make = partial(Model, settings, vocabulary)
     with artifact.naming_plugins():
-        weights = load_weights(artifact.path / WEIGHTS, path, asdict(content.settings), make)
+        weights = load_weights(artifact.path / WEIGHTS, path, asdict(settings), make)
     model = make()
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -6,9 +6,9 @@ compared with what the settings give before anything is copied.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 import numpy as np
@@ -21,9 +21,10 @@ from numtok.data.tables.table import Feature
 from numtok.encoding.normalizers.base import stored_normalizer
 from numtok.models.heads.base import Calibration
 from numtok.models.regressor import Regressor, RegressorSettings
-from numtok.models.trunks.mlp import Mlp
+from numtok.models.trunk_settings import OF_TABLES, named
+from numtok.models.trunks.base import TRUNKS, ColumnTrunk
 from numtok.records import Natural
-from numtok.registry import Settings
+from numtok.registry import Settings, name_of
 from numtok.reports import Configuration
 from numtok.store.artifact import Artifact
 from numtok.stored_json import StoredJson, convert
@@ -71,15 +72,16 @@ class FitOptions(msgspec.Struct, frozen=True):
 class RegressorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``regressor.json``.
 
-    head, normalizer
-        Expanded settings (``registry.settings_of``).
+    trunk, head, normalizer
+        Expanded settings (``registry.settings_of``), those of a trunk as ``trunk_settings`` has
+        them.
     configuration
         What was asked for, the seed apart, in a form for people: what reports are grouped by.
     """
 
     target: str
     features: list[Feature]
-    trunk: Mlp
+    trunk: Settings
     head: Settings
     normalizer: Settings
     configuration: Configuration
@@ -143,12 +145,13 @@ def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
     """
     file = read_regressor_file(artifact)
     path = artifact.path / REGRESSOR_FILE
-    settings = {one.fold: _settings(file, one) for one in file.folds}
+    with artifact.naming_plugins(), naming_model(path):
+        settings = {one.fold: _settings(file, one) for one in file.folds}
 
     def make() -> nn.ModuleDict:
         return nn.ModuleDict({f"fold{one}": Regressor(of) for one, of in settings.items()})
 
-    sizes = {"trunk": asdict(file.trunk), "head": file.head}
+    sizes = {"trunk": file.trunk, "head": file.head}
     with artifact.naming_plugins():
         weights = load_weights(artifact.path / WEIGHTS, path, sizes, make)
     fitted = {}
@@ -180,7 +183,10 @@ def read_regressor_file(artifact: Artifact) -> RegressorFile:
 
 
 def _settings(file: RegressorFile, fold: Fold) -> RegressorSettings:
-    return RegressorSettings(fold.inputs.width, file.trunk, file.head)
+    trunk = TRUNKS.from_settings(named(file.trunk, OF_TABLES))
+    if trunk.takes != "columns":
+        raise ValueError(f"the trunk {name_of(trunk)} takes {trunk.takes}, not columns")
+    return RegressorSettings(fold.inputs.width, cast(ColumnTrunk, trunk), file.head)
 
 
 def _named(fold: Fold, model: Regressor) -> Mapping[str, Tensor]:

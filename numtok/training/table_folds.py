@@ -19,6 +19,7 @@ from numtok.data.tables.table import Table
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError
 from numtok.models.presets import trunk
+from numtok.models.trunk_settings import unnamed
 from numtok.records import LOG_FILE, Natural
 from numtok.registry import settings_of
 from numtok.store.draft import Draft
@@ -168,7 +169,7 @@ class TableFolds:
         file = RegressorFile(
             target=table.file.target,
             features=table.file.features,
-            trunk=trunk(plan.preset),
+            trunk=unnamed(settings_of(trunk(plan.preset))),
             head=settings_of(plan.head),
             normalizer=settings_of(NORMALIZERS.build(plan.normalizer)),
             configuration=plan.configuration,

@@ -18,7 +18,6 @@ from numtok.models.heads.base import HEADS, Calibration, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import Objective
 from numtok.models.presets import preset
-from numtok.models.trunks.bigru import Bigru
 from numtok.records import LOG_FILE, TRAIN, TRUNCATED
 from numtok.registry import spec_of
 from numtok.store.artifact import Artifact
@@ -119,11 +118,11 @@ def _unseen(plan: TextPlan, note: Callable[[str], None]) -> int:
 
 def _context(plan: TextPlan, longest: int) -> int:
     """The most tokens that the model reads; DataError where the longest row has more."""
-    chosen = preset(plan.preset)
-    if isinstance(chosen, Bigru):
+    chosen = preset(plan.preset).trunk.context
+    if chosen is None:
         return longest  # or more
-    context = chosen.context or -(-longest // _CONTEXT) * _CONTEXT
-    if plan.init is not None and not chosen.context:
+    context = chosen or -(-longest // _CONTEXT) * _CONTEXT
+    if plan.init is not None and not chosen:
         context = max(longest, plan.init.model.settings.context)
     if plan.init is not None:
         check_length(longest, plan.encoded, plan.init)

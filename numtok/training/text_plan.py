@@ -1,7 +1,7 @@
 """What a model of texts is made of and how it is trained, with all defaults in place."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.presets import preset, shortest
 from numtok.models.settings import ModelSettings
-from numtok.models.trunks.bigru import Bigru
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import settings_of, spec_of
 from numtok.seeds import seed_of
@@ -88,11 +87,12 @@ class TextPlan:
 
     def _check(self) -> None:
         config = self.config
-        for option in ("recompute", "compile"):
-            if getattr(config, option) and isinstance(preset(self.preset), Bigru):
+        trunk = preset(self.preset).trunk
+        for option, able in (("recompute", trunk.recomputes), ("compile", trunk.compiles)):
+            if getattr(config, option) and not able:
                 raise UsageError(
-                    f"--{option} is for transformers, and --preset {self.preset} is none; leave it "
-                    "out"
+                    f"--{option} does not go with --preset {self.preset}, whose trunk cannot; "
+                    "leave it out"
                 )
         if config.compile:
             check_compiler()
@@ -117,7 +117,7 @@ class TextPlan:
     def settings(self) -> dict[str, Any]:
         """What the version depends on, beside the stage."""
         settings = of_version(self.config)
-        settings["preset"] = asdict(preset(self.preset))
+        settings["preset"] = preset(self.preset).settings()
         for key, registry in (("embedder", EMBEDDERS), ("head", HEADS), ("objective", OBJECTIVES)):
             if (spec := settings.pop(key)) is not None:
                 settings[key] = settings_of(registry.build(spec))

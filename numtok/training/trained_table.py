@@ -19,7 +19,7 @@ from numtok.errors import UsageError
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueHead, tiled
 from numtok.models.regressor import Regressor, RegressorSettings
-from numtok.models.trunks.mlp import Mlp
+from numtok.models.trunks.base import ColumnTrunk
 from numtok.records import Natural
 from numtok.registry import settings_of, spec_of
 from numtok.seeds import seed_of
@@ -124,7 +124,7 @@ class Preparation:
         validation: tuple[Features, NDArray[np.float64]] | None,
         *,
         head: ValueHead,
-        trunk: Mlp,
+        trunk: ColumnTrunk,
         normalizer: str,
         recipe: FittingRecipe,
         device: torch.device,

@@ -170,7 +170,7 @@ class Trainer:
     def __init__(self, model: Model, recipe: Recipe, execution: Execution) -> None:
         self.model = model.to(execution.device)
         if execution.recompute:
-            self.model.transformer.recompute = True
+            self.model.trunk.recompute = True
         self.recipe = recipe
         self.execution = execution
         self.device = execution.device

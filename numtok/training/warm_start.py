@@ -12,9 +12,8 @@ from numtok.models.model import Model
 from numtok.models.objectives.base import Objective
 from numtok.models.objectives.classify import Classify
 from numtok.models.presets import preset
-from numtok.models.trunks.bigru import Bigru
 from numtok.records import ENCODED
-from numtok.registry import parse_spec, spec_of
+from numtok.registry import name_of, parse_spec, spec_of
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel
 
@@ -31,11 +30,10 @@ def usual_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
 
 def check_trunk(spec: str, init: LoadedModel) -> None:
     """Raise UsageError where the preset ``spec`` is of another kind of trunk."""
-    kinds = "a transformer", "a BiGRU"
-    here, there = isinstance(preset(spec), Bigru), init.model.settings.bigru is not None
+    here, there = (name_of(one) for one in (preset(spec).trunk, init.model.settings.of_trunk))
     if here != there:
         raise UsageError(
-            f"--init {init.artifact.ref} is {kinds[there]}, --preset {spec} {kinds[here]}; leave "
+            f"--init {init.artifact.ref} has the trunk {there}, --preset {spec} {here}; leave "
             "--preset out: it is that model's"
         )
 
@@ -67,11 +65,11 @@ def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
 
 def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
     """Raise DataError where the longest row has more tokens than the model has learnt places."""
-    shape = init.model.settings.shape
-    if shape is not None and shape.positions == "learned" and longest > shape.context:
+    settings = init.model.settings
+    if settings.of_trunk.learns_positions and longest > settings.context:
         raise DataError(
             f"{encoded.ref} has a row of {longest:,} tokens, and --init {init.artifact.ref} has "
-            f"learnt {shape.context:,} places; shorten such rows, or begin with a model whose "
+            f"learnt {settings.context:,} places; shorten such rows, or begin with a model whose "
             f"preset has context={longest}"
         )
 
@@ -131,11 +129,5 @@ def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
     used: list[tuple[str, object, object]] = [("embedder", _embedder(model), _embedder(init))]
     if model.head is not None and init.head is not None:
         used.append(("head", spec_of(model.head), spec_of(init.head)))
-    here, there = model.settings.shape, init.settings.shape
-    if here is None or there is None:
-        return used
-    return [
-        ("number of heads", here.heads, there.heads),
-        ("way of telling positions", here.positions, there.positions),
-        *used,
-    ]
+    here, there = (one.settings.of_trunk.uses() for one in (model, init))
+    return [*((what, here[what], there[what]) for what in here), *used]

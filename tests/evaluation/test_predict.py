@@ -35,6 +35,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel, Trained
 from tests import fakemodels
+from tests.fakemodels import transformer
 
 one_thread = fakemodels.one_thread
 
@@ -116,7 +117,7 @@ class Bench:
         codec = read_codec(artifact)
         model = fakemodels.model(scheme, objective, head=head, context=80)
         with torch.no_grad():
-            model.transformer.norm.bias[0] = 1.0
+            transformer(model).norm.bias[0] = 1.0
             words = "weight" if isinstance(model.token_head, torch.nn.Linear) else "words.weight"
             logits = model.token_head.get_parameter(words)[:, 0]
             logits.zero_()
@@ -124,7 +125,7 @@ class Bench:
                 codec.number_first + codec.scheme.paper_vocabulary_size : codec.text_first
             ] = -20.0
             logits[codec.text_first :] = text
-            model.transformer.norm.weight[0] = 0.0
+            transformer(model).norm.weight[0] = 0.0
         trained = Trained({}, 0, {"deviation": DEVIATION}, "train", 0.0, 0, 0, 0, 0.0)
         loaded = LoadedModel(artifact, model, codec, trained)
         fill = AUTOREGRESSIVE if model.objective.causal else PARALLEL
@@ -562,9 +563,9 @@ def constant(predictor: Predictor, logits: dict[str, float]) -> None:
     model, codec = predictor.loaded.model, predictor.loaded.codec
     names = codec.scheme.vocabulary()
     with torch.no_grad():
-        model.transformer.norm.weight.zero_()
-        model.transformer.norm.bias.zero_()
-        model.transformer.norm.bias[0] = 1.0
+        transformer(model).norm.weight.zero_()
+        transformer(model).norm.bias.zero_()
+        transformer(model).norm.bias[0] = 1.0
         weight = model.get_parameter("token_head.weight")
         weight.zero_()
         for name, logit in logits.items():

@@ -16,13 +16,15 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.model import Losses, Model, _cross_entropy
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
-from numtok.models.presets import PRESETS, Preset, preset
+from numtok.models.presets import PRESETS, Preset, preset, shortest
 from numtok.models.settings import ModelSettings
+from numtok.models.trunks.base import TRUNKS
+from numtok.models.trunks.transformer import TransformerTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import settings_of
 from numtok.seeds import generator
 from tests import fakemodels
-from tests.fakemodels import batch, codec, model
+from tests.fakemodels import batch, codec, model, transformer
 from tests.known import known
 
 one_thread = fakemodels.one_thread
@@ -382,7 +384,7 @@ def test_the_token_head_of_the_small_presets_is_one_map(
 
 def test_the_xval_preset_is_that_of_the_paper() -> None:
     of = sized("xval", 1000, embedder="scaled", head="scalar")
-    shape = of.transformer.shape
+    shape = transformer(of).shape
     assert (shape.layers, shape.heads, shape.width, shape.context) == (6, 6, 768, 1024)
     total, tables = of.parameter_counts()
     assert tables == (1000 + 1024) * 768
@@ -422,14 +424,31 @@ def test_operations_are_those_that_torch_counts(scheme: str, objective: str, siz
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_is_built_by_its_name(name: str) -> None:
-    assert preset(name) == PRESETS[name]
+    assert preset(name) == preset(PRESETS[name])
 
 
 def test_a_preset_can_be_changed() -> None:
-    expected = Preset(2, 6, 768, 1024, "rotary", 0.25, head_layers=1, tied=True, learning_rate=1e-4)
+    trunk = TransformerTrunk(2, 6, 768, 1024, "rotary", 0.25)
+    expected = Preset(trunk, head_layers=1, tied=True, learning_rate=1e-4)
     spec = "xval,layers=2,positions=rotary,dropout=0.25,head_layers=1,tied=yes"
     assert preset(spec) == expected
-    assert preset("gpt2,tied=no") == Preset(12, 12, 768, 1024, dropout=0.1, learning_rate=2.5e-4)
+    trunk = TransformerTrunk(12, 12, 768, 1024, dropout=0.1)
+    assert preset("gpt2,tied=no") == Preset(trunk, learning_rate=2.5e-4)
+
+
+def test_a_trunk_is_a_preset_by_its_own_name() -> None:
+    assert preset("transformer,tied=yes") == Preset(TransformerTrunk(), tied=True)
+    assert preset("bigru,layers=2").trunk == TRUNKS.build("bigru,layers=2")
+    assert preset("bigru").learning_rate == 5e-3
+    assert shortest("transformer,heads=4,layers=2,tied=yes") == "transformer,layers=2,tied=yes"
+
+
+def test_what_versions_depend_on_is_what_it_was_before_trunks_had_names() -> None:
+    assert list(preset("nano").settings().items()) == [
+        *(("layers", 4), ("heads", 4), ("width", 128), ("context", 0), ("positions", "learned")),
+        *(("dropout", 0.0), ("head_layers", 1), ("tied", False), ("learning_rate", 2e-3)),
+    ]
+    assert preset("bigru").settings() == {"layers": 1, "width": 256, "dropout": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -437,8 +456,8 @@ def test_a_preset_can_be_changed() -> None:
     [
         (
             "nanno",
-            "unknown preset 'nanno'; did you mean 'nano'? known: bigru, gpt2, micro, nano, "
-            "small, xval",
+            "unknown preset 'nanno'; did you mean 'nano'? known: bigru, gpt2, micro, mlp, nano, "
+            "small, transformer, xval",
         ),
         (
             "nano,layer=2",
@@ -446,9 +465,9 @@ def test_a_preset_can_be_changed() -> None:
             "dropout, head_layers, heads, layers, learning_rate, positions, tied, width",
         ),
         ("nano:2", "preset 'nano' takes no value after ':', got 'nano:2'"),
-        ("nano,layers=two", "preset: layers='two' is not a number"),
-        ("nano,dropout=little", "preset: dropout='little' is not a number"),
-        ("nano,tied=maybe", "preset: tied='maybe' is not yes or no"),
+        ("nano,layers=two", "transformer: layers='two' is not an integer"),
+        ("nano,dropout=little", "transformer: dropout='little' is not a number"),
+        ("nano,tied=maybe", "presets: tied='maybe' is not yes or no"),
         ("nano,head_layers=3", "head_layers=3 is not possible; allowed: 1 and 2"),
         ("xval,tied=yes", "tied=yes needs head_layers=1: a table can only be the one map"),
         (

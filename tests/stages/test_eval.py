@@ -47,6 +47,7 @@ from numtok.store.verification import verify
 from numtok.training.model_files import Trained, write_model
 from tests import fakemodels
 from tests.cli.test_store_commands import Shell
+from tests.fakemodels import transformer
 
 TINY = "nano,layers=1,width=32,heads=2"
 OBJECTIVES = ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
@@ -112,7 +113,7 @@ class World:
             for parameter in model.parameters():
                 if parameter.dim() > 1:
                     parameter.normal_(std=0.3)
-            norm = model.transformer.norm
+            norm = transformer(model).norm
             norm.weight[0], norm.bias[0] = 0.0, 1.0
             logits = model.get_parameter("token_head.weight")[:, 0]
             logits.zero_()

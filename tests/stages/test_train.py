@@ -44,6 +44,7 @@ from numtok.training.loop import Speed, SplitExamples, Training, TrainingProgres
 from numtok.training.model_files import MODEL_FILE, WEIGHTS, read_model
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
+from tests.fakemodels import transformer
 from tests.known import known
 
 TINY = "nano,layers=1,width=32,heads=2"
@@ -782,7 +783,7 @@ REFUSED: dict[tuple[str, ...], str] = {
     ("--preset", "nano,layer=2"): "unknown setting of preset 'nano' 'layer'; did you mean "
     "'layers'? known: context, dropout, head_layers, heads, layers, learning_rate, positions, "
     "tied, width",
-    ("--preset", "nano,layers=two"): "preset: layers='two' is not a number",
+    ("--preset", "nano,layers=two"): "transformer: layers='two' is not an integer",
     ("--preset", "nano,width=30"): "width=30 is not possible with 4 heads; it is a multiple of 8",
     ("--objective", "mlmm"): f"unknown objective 'mlmm'; did you mean 'mlm'? {known('objective')}",
     ("--objective", "mlm:words"): "mlm: mask='words' is not possible; allowed are numbers, tokens, "
@@ -1028,7 +1029,7 @@ def test_a_model_is_read_as_it_was_written(store: Store) -> None:
     for name, parameter in loaded.model.named_parameters():
         assert torch.equal(parameter, weights[name])
     assert not loaded.model.training
-    assert loaded.model.transformer.shape.dropout == 0.1
+    assert transformer(loaded.model).shape.dropout == 0.1
     assert loaded.codec.digest == read_codec(store.resolve("arithmetic-xval")).digest
 
 

@@ -32,7 +32,7 @@ from numtok.training.trainer import (
     replayed_losses,
 )
 from tests import fakemodels
-from tests.fakemodels import CPU, batches, model, samples
+from tests.fakemodels import CPU, batches, model, samples, transformer
 
 one_thread = fakemodels.one_thread
 
@@ -249,7 +249,7 @@ def test_what_is_worked_out_again_for_the_gradient_is_the_same_to_the_bit(
         trainer(objective=objective, size=size, how=Execution(CPU, recompute=recompute))
         for recompute in (False, True)
     )
-    blocks = list(again.model.transformer.blocks)
+    blocks = list(transformer(again.model).blocks)
     calls: list[int] = []
     for block in blocks:
         block.register_forward_pre_hook(lambda block, _given: calls.append(blocks.index(block)))

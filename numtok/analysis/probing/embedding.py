@@ -33,10 +33,10 @@ def embedding(loaded: LoadedModel, low: float, high: float, points: int) -> Embe
     Raises UsageError where the embedding does not depend on the value, and where there is no norm.
     """
     codec = loaded.codec
-    if loaded.model.settings.bigru is not None:
+    if loaded.model.trunk.first_norm() is None:
         raise UsageError(
-            "--embedding is what the first layer norm leaves of a number, and "
-            f"{loaded.artifact.ref} is a BiGRU, which has none; use --pca"
+            "--embedding is what the first layer norm leaves of a number, and the trunk "
+            f"{loaded.model.settings.trunk['name']} of {loaded.artifact.ref} has none; use --pca"
         )
     x = np.linspace(low, high, points)
     token = int(codec.scheme.encode(Numerals(np.array([1.0]))).tokens[0]) + codec.number_first

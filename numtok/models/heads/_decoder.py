@@ -18,10 +18,10 @@ from torch.nn import functional as F
 from numtok.encoding.automaton import Automaton
 from numtok.encoding.normalizers.base import Scaling
 from numtok.encoding.schemes.base import Scheme
+from numtok.models.attention import Cache, Shape, Transformer
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueReader, tiled
-from numtok.models.trunks.transformer import Cache, Shape, Transformer
 
 _INIT = 0.02
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from numtok.encoding.automaton import automaton
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.errors import UsageError
+from numtok.models.attention import Shape
 from numtok.models.distributions.decoder_cells import nearest_tokens
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.heads.base import ValueHead, ValueReader
-from numtok.models.trunks.transformer import Shape
 
 _OF_CODEC = ("base", "length", "exponent", "mantissa", "repeat")
 

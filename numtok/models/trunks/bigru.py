@@ -1,4 +1,4 @@
-"""A trunk that reads a row token by token, from both ends: gated recurrent units (Cho et al. 2014).
+"""bigru: a row is read token by token, from both ends, by gated recurrent units (Cho et al. 2014).
 
 It says what a row is, and no token of it: for labels alone. The BiGRU of Chen et al. (2019), in
 Table 2 of NumGPT. Which states are read there, and sizes, are not in NumGPT; here it is the last
@@ -15,15 +15,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.errors import UsageError
+from numtok.models.trunks.base import Sight, TokenTrunk, TrunkModule
 
 
 @dataclass(frozen=True)
-class Bigru:
-    """Its size. ``width`` is that of the token vectors, and of the states of both directions
+class Bigru(TokenTrunk):
+    """``width`` is that of the token vectors, and of the states of both directions
     together; dropout is on what goes into each layer, and on the state of the row."""
 
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "NumGPT, Table 2; Chen et al. (2019)"
     learning_rate: ClassVar[float] = 5e-3
-
+    labels_only: ClassVar[bool] = True
+    sight: ClassVar[Sight] = "all"
     layers: int = 1
     width: int = 256
     dropout: float = 0.0
@@ -41,8 +45,11 @@ class Bigru:
                 f"bigru: dropout={self.dropout} is not possible; it is 0 or more, below 1"
             )
 
+    def build(self, causal: bool) -> TrunkModule:
+        return _BidirectionalGru(self)
 
-class BidirectionalGru(nn.Module):
+
+class _BidirectionalGru(TrunkModule):
     """Embedded tokens [B, L, D] to one state a row, which stands at each of its places.
 
     The first U of it have read the row from its first token to its last, the others from its last
@@ -63,10 +70,8 @@ class BidirectionalGru(nn.Module):
     def forward(
         self, x_BLD: Tensor, real_BL: Tensor | None, asked_BQ: Tensor | None = None
     ) -> Tensor:
-        """[B, L, D], or [B, Q, D]; ``real_BL`` as for a ``Transformer``: pads are behind the end.
-
-        Each row is turned around by itself, so that no state is ever read that has seen a pad. In
-        float32 whatever the precision: rounding would add up from token to token.
+        """Each row is turned around by itself, so that no state is ever read that has seen a pad.
+        In float32 whatever the precision: rounding would add up from token to token.
         """
         rows, longest, _ = x_BLD.shape
         at_L = torch.arange(longest, device=x_BLD.device)
@@ -89,7 +94,6 @@ class BidirectionalGru(nn.Module):
         return F.dropout(x, self.size.dropout, self.training)
 
     def flops(self, rows: int, length: int, asked: int) -> int:
-        """As those of a ``Transformer``: matrix products, which no state is without, however few
-        are ``asked`` for."""
+        """No state is without any of them, however few are ``asked`` for."""
         weights = sum(p.numel() for p in self.parameters() if p.dim() == 2)
         return 2 * rows * length * weights

@@ -1,19 +1,23 @@
-"""The trunk for tables: a multi-layer perceptron with ReLU on every hidden layer.
+"""mlp: the trunk for tables, a multi-layer perceptron with ReLU on every hidden layer.
 
 Source: Decoding-based Regression, Section 4 and Appendix D (2 to 5 layers of 256, 512 or 2048).
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor, nn
 
 from numtok.errors import UsageError
+from numtok.models.trunks.base import ColumnModule, ColumnTrunk
 
 
 @dataclass(frozen=True)
-class Mlp:
-    """Its size. ``layers`` are the hidden ones, ``width`` the units of each."""
+class Mlp(ColumnTrunk):
+    """``layers`` are the hidden ones, ``width`` the units of each."""
 
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Decoding-based Regression, Section 4 and Appendix D"
     layers: int = 3
     width: int = 256
 
@@ -22,16 +26,22 @@ class Mlp:
             if getattr(self, what) < 1:
                 raise UsageError(f"mlp: {what}={getattr(self, what)} is not possible; at least 1")
 
+    def build(self, inputs: int) -> ColumnModule:
+        return _Perceptron(inputs, self)
 
-class Perceptron(nn.Module):
+
+class _Perceptron(ColumnModule):
     """Features [N, inputs] to hidden states [N, width]."""
 
-    def __init__(self, inputs: int, shape: Mlp) -> None:
+    def __init__(self, inputs: int, size: Mlp) -> None:
         super().__init__()
-        sizes = [inputs] + [shape.width] * shape.layers
+        sizes = [inputs] + [size.width] * size.layers
         self.layers = nn.ModuleList(map(nn.Linear, sizes[:-1], sizes[1:]))
 
     def forward(self, x_NI: Tensor) -> Tensor:
         for layer in self.layers:
             x_NI = layer(x_NI).relu()
         return x_NI
+
+    def flops(self, rows: int) -> int:
+        return 2 * rows * sum(p.numel() for p in self.parameters() if p.dim() == 2)

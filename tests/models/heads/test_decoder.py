@@ -20,13 +20,13 @@ from numtok.encoding.automaton import automaton
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Scaling
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
+from numtok.models.attention import Shape
 from numtok.models.distributions import decoded
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.decoder_cells import cells, nearest_tokens
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.heads.base import HEADS, ValueHead
-from numtok.models.trunks.transformer import Shape
 from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Listed, Told, listed
 from tests.fakemodels import one_thread
 

@@ -38,7 +38,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.trainer import Execution, Recipe, Trainer
 from tests import fakemodels
-from tests.fakemodels import CPU, batch, codec, model, numbers_of
+from tests.fakemodels import CPU, batch, codec, model, numbers_of, transformer
 
 one_thread = fakemodels.one_thread
 
@@ -241,7 +241,7 @@ def test_a_number_is_the_most_probable_exponent_and_the_mantissa_beside_it(
     of = model("numgpt", "mlm", size=TINY)
     one, first = batch("numgpt", TEXTS), codec("numgpt").number_first
     with torch.no_grad():  # all that is asked for is a numeral
-        of.transformer.norm.bias[0] = 30.0
+        transformer(of).norm.bias[0] = 30.0
         of.get_parameter("token_head.select.weight")[:, 0] = torch.tensor([-1.0, 1.0])
     reader = Reader(of, codec("numgpt"), Grammar(codec("numgpt").scheme), constrained)
     steps = ParallelFill.masked(of, one, numbers_of(one))

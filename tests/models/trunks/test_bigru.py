@@ -16,7 +16,8 @@ from numtok.errors import StoreError, UsageError
 from numtok.models.model import Model
 from numtok.models.objectives.base import row_end_batch
 from numtok.models.presets import preset
-from numtok.models.trunks.bigru import BidirectionalGru, Bigru
+from numtok.models.trunks.base import TrunkModule
+from numtok.models.trunks.bigru import Bigru
 from numtok.models.vocabulary import Vocabulary
 from numtok.stages import compare, train
 from numtok.store.artifact import Artifact
@@ -35,10 +36,10 @@ numtok = test_cli_store.numtok
 one_thread, store, threads = fakemodels.one_thread, test_classify.store, test_classify.threads
 
 
-def trunk(layers: int = 2, dropout: float = 0.0) -> BidirectionalGru:
+def trunk(layers: int = 2, dropout: float = 0.0) -> TrunkModule:
     """Random weights, large enough that every token matters."""
     torch.manual_seed(0)
-    made = BidirectionalGru(Bigru(layers, 16, dropout))
+    made = Bigru(layers, 16, dropout).build(causal=False)
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.normal_(std=0.5)
@@ -55,7 +56,7 @@ def real(lengths: list[int], longest: int) -> Tensor:
 
 @torch.no_grad()
 def states(
-    of: BidirectionalGru,
+    of: TrunkModule,
     x_BLD: Tensor,
     real_BL: Tensor | None = None,
     asked_BQ: Tensor | None = None,
@@ -286,8 +287,8 @@ def test_init_of_another_trunk_or_shape_is_refused(
     then = "leave --preset out: it is that model's"
     leave = "leave --preset and --embedder out: they are that model's"
     for init, spec, told in (
-        (ar, TINY, f"--init {ar} is a transformer, --preset {TINY} a BiGRU; {then}"),
-        (gru, "nano", f"--init {gru} is a BiGRU, --preset nano a transformer; {then}"),
+        (ar, TINY, f"--init {ar} has the trunk transformer, --preset {TINY} bigru; {then}"),
+        (gru, "nano", f"--init {gru} has the trunk bigru, --preset nano transformer; {then}"),
         (
             gru,
             "bigru,width=48",
@@ -310,7 +311,7 @@ def test_init_of_another_trunk_or_shape_is_refused(
 
 WHOLE = "--preset bigru reads a row as a whole, for its label, and cannot learn --objective"
 ANOTHER = "give --objective classify, or another --preset, such as nano"
-NO_TRANSFORMER = "is for transformers, and --preset bigru is none; leave it out"
+CANNOT = "does not go with --preset bigru, whose trunk cannot; leave it out"
 KNOWN = "known: dropout, layers, width"
 REFUSED = {
     (): f"{WHOLE} mlm; {ANOTHER}",
@@ -318,8 +319,8 @@ REFUSED = {
     ("--objective", "mlm:tokens"): f"{WHOLE} mlm:tokens; {ANOTHER}",
     ("--objective", "classify,causal=yes"): "--objective classify,causal=yes does not go with "
     "--preset bigru, which reads each row from both ends; leave causal out",
-    ("--objective", "classify", "--recompute"): f"--recompute {NO_TRANSFORMER}",
-    ("--objective", "classify", "--compile"): f"--compile {NO_TRANSFORMER}",
+    ("--objective", "classify", "--recompute"): f"--recompute {CANNOT}",
+    ("--objective", "classify", "--compile"): f"--compile {CANNOT}",
     ("--objective", "classify", "--head", "token"): "--head token says numbers, --objective "
     "classify labels, by a linear map; leave --head out",
 }  # fmt: skip
@@ -351,7 +352,7 @@ def test_what_it_cannot_do_is_told_in_one_line(numtok: Shell, store: Store, tmp_
         ("bigru,width=0", "bigru: width=0 is not possible; it is even, half of it for each "
          "direction"),
         ("bigru,dropout=1", "bigru: dropout=1.0 is not possible; it is 0 or more, below 1"),
-        ("bigru,width=wide", "preset: width='wide' is not a number"),
+        ("bigru,width=wide", "bigru: width='wide' is not an integer"),
     ],
 )  # fmt: skip
 def test_sizes_that_cannot_be_are_refused(spec: str, message: str) -> None:
@@ -368,8 +369,8 @@ def test_the_embedding_of_a_number_has_no_norm_to_be_looked_at_after(
     ran = numtok("probe", "gru", "--embedding")
     assert (ran.code, ran.err) == (
         2,
-        "numtok: --embedding is what the first layer norm leaves of a number, and "
-        f"{model.ref} is a BiGRU, which has none; use --pca\n",
+        "numtok: --embedding is what the first layer norm leaves of a number, and the trunk bigru "
+        f"of {model.ref} has none; use --pca\n",
     )
 
 
@@ -388,4 +389,4 @@ def test_a_model_file_without_one_trunk_is_damaged(
     path.write_text(json.dumps(content), "utf-8")
     with pytest.raises(StoreError) as found:
         read_model(model, CPU)
-    assert "there is one trunk, a transformer or a BiGRU" in str(found.value)
+    assert f"there is one trunk, not {0 if damage == 'neither' else 2}" in str(found.value)

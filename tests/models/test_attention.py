@@ -13,8 +13,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.errors import UsageError
-from numtok.models.trunks import transformer
-from numtok.models.trunks.transformer import POSITIONS, Cache, Shape, Transformer
+from numtok.models import attention
+from numtok.models.attention import POSITIONS, Cache, Shape, Transformer
 from tests import fakemodels
 
 one_thread = fakemodels.one_thread
@@ -354,7 +354,7 @@ def test_attention_in_parts_is_that_of_all_at_once_and_has_its_gradient(
     monkeypatch: pytest.MonkeyPatch, causal: bool, masked: str, dropout: float
 ) -> None:
     """Of a model with dropout the weights are those that identity as the values lays open."""
-    monkeypatch.setattr(transformer, "_PART", 40)  # two queries
+    monkeypatch.setattr(attention, "_PART", 40)  # two queries
     rows, heads, length = 2, 2, 9
     q, k, v = (torch.randn(rows, heads, length, length, requires_grad=True) for _ in range(3))
     mask = None
@@ -366,7 +366,7 @@ def test_attention_in_parts_is_that_of_all_at_once_and_has_its_gradient(
 
     def attended(values: Tensor) -> Tensor:
         torch.manual_seed(5)
-        found = transformer._InParts.apply(  # type: ignore[no-untyped-call]
+        found = attention._InParts.apply(  # type: ignore[no-untyped-call]
             q, k, values, mask, causal, dropout
         )
         return cast(Tensor, found)
@@ -392,16 +392,16 @@ def test_a_long_row_with_dropout_is_learnt_from_in_parts(monkeypatch: pytest.Mon
     shape = Shape(layers=2, heads=2, width=8, context=32, dropout=0.2)
     trunk, x = Transformer(shape, causal=True), torch.randn(3, 20, 8)
     asked: list[int] = []
-    parts = transformer._parts
+    parts = attention._parts
 
     def counted(q: Tensor, *rest: Any) -> Any:
         asked.append(q.shape[2])
         return parts(q, *rest)
 
-    monkeypatch.setattr(transformer, "_parts", counted)
+    monkeypatch.setattr(attention, "_parts", counted)
     trunk(x, None)
     assert not asked
-    monkeypatch.setattr(transformer, "_MANY", 3 * 2 * 20 * 20 - 1)
+    monkeypatch.setattr(attention, "_MANY", 3 * 2 * 20 * 20 - 1)
     trunk(x, None).sum().backward()
     assert asked == [20] * 4  # each of two layers there and back
     trunk.eval()(x, None)

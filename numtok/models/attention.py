@@ -1,0 +1,407 @@
+"""The body of a transformer: that of trunks and, small, of the heads that decode.
+
+Pre-norm blocks with GELU, as in GPT-2 (Radford et al. 2019; xVal, Appendix A);
+attention is causal or looks both ways. Positions are a vector that is added to
+the embedding (learned, or sinusoidal as in Vaswani et al. 2017), or a rotation
+of queries and keys (Su et al. 2021).
+
+Shapes: B rows, L tokens, Q of them asked for, D width, H heads, E = D / H, T tokens of a cache.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from numtok.errors import UsageError
+from numtok.models.trunks.base import FirstNorm, TrunkCache, TrunkModule, asked_states
+
+POSITIONS = ("learned", "sinusoidal", "rotary")
+_INIT = 0.02  # standard deviation of initial weights, as in GPT-2
+# Pairs of a query and a key, of all rows and heads. With more than so many, of which a gigabyte a
+# layer is kept, attention with dropout on a CPU is worked out in parts of so many.
+_MANY, _PART = 1 << 26, 1 << 22
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a trunk; ``context`` is the most tokens that a row may have."""
+
+    layers: int
+    heads: int
+    width: int
+    context: int
+    positions: str = "learned"
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for what in ("layers", "heads", "width", "context"):
+            if getattr(self, what) < 1:
+                raise UsageError(f"{what}={getattr(self, what)} is not possible; at least 1")
+        if self.width % (2 * self.heads):
+            raise UsageError(
+                f"width={self.width} is not possible with {self.heads} heads; it is a multiple of "
+                f"{2 * self.heads}"
+            )
+        if self.positions not in POSITIONS:
+            raise UsageError(
+                f"positions={self.positions!r} is not possible; allowed are {', '.join(POSITIONS)}"
+            )
+        if not 0 <= self.dropout < 1:
+            raise UsageError(f"dropout={self.dropout} is not possible; it is 0 or more, below 1")
+
+
+class Cache(TrunkCache):
+    """Keys and values of what a causal transformer has read."""
+
+    def __init__(
+        self, shape: Shape, rows: int, tokens: int, like: Tensor, memory: Tensor | None = None
+    ) -> None:
+        self._shape = shape
+        self._rows = torch.arange(rows, device=like.device)
+        # One more slot takes what stands behind a full row.
+        size = (shape.layers, 2, rows, shape.heads, tokens + 1, shape.width // shape.heads)
+        if memory is None or memory.numel() < math.prod(size):
+            # Not empty: what is masked has no weight, but 0 times NaN would be NaN.
+            memory = like.new_zeros(math.prod(size))
+        self._memory = memory
+        self._store = memory[: math.prod(size)].view(size)
+        self.length = torch.zeros(rows, dtype=torch.int64, device=like.device)
+        self.longest = 0
+
+    @property
+    def rows(self) -> int:
+        return len(self._rows)
+
+    @property
+    def tokens(self) -> int:
+        return self._store.shape[4] - 1
+
+    def resized(self, rows: int, tokens: int) -> "Cache":
+        """An empty one in the same memory, if that is enough; this one is then of no more use."""
+        return Cache(self._shape, rows, tokens, self._memory, self._memory)
+
+    def take(self, rows: Tensor, tokens: int, spent: "Cache | None" = None) -> "Cache":
+        """In the memory of another one that is ``spent``, if that is enough."""
+        memory = None if spent is None else spent._memory
+        taken = Cache(self._shape, len(rows), tokens, self._memory, memory)
+        filled = min(self.longest, self.tokens, tokens)
+        taken._store[..., :filled, :] = self._store[..., :filled, :].index_select(2, rows)
+        taken.length, taken.longest = self.length[rows], self.longest
+        return taken
+
+    def put(self, layer: int, k_BHLE: Tensor, v_BHLE: Tensor) -> tuple[Tensor, Tensor]:
+        """Write keys and values: of L tokens into an empty cache, else of one behind each row.
+
+        Returns those of everything that the new tokens may look at.
+        """
+        k_BHTE, v_BHTE = self._store[layer]
+        if not self.longest:
+            k_BHTE[:, :, : k_BHLE.shape[2]] = k_BHLE
+            v_BHTE[:, :, : v_BHLE.shape[2]] = v_BHLE
+            return k_BHLE, v_BHLE
+        at_B = self.length.clamp(max=self.tokens)
+        k_BHTE[self._rows, :, at_B] = k_BHLE[:, :, 0]
+        v_BHTE[self._rows, :, at_B] = v_BHLE[:, :, 0]
+        return k_BHTE[:, :, : self.longest + 1], v_BHTE[:, :, : self.longest + 1]
+
+
+class Transformer(TrunkModule):
+    """Embedded tokens to hidden states.
+
+    ``recompute``: in training each block but the last keeps only what goes in, and is worked out
+    again when its gradient is due: the same results for less memory and a third more work.
+    """
+
+    def __init__(self, shape: Shape, causal: bool) -> None:
+        super().__init__()
+        self.shape = shape
+        self.causal = causal
+        if shape.positions == "learned":
+            self.positions = nn.Parameter(torch.empty(shape.context, shape.width))
+            nn.init.normal_(self.positions, std=_INIT)
+        elif shape.positions == "sinusoidal":
+            table = _sinusoids(shape.context, shape.width)
+            self.register_buffer("positions", table, persistent=False)
+        else:
+            half = shape.width // shape.heads // 2
+            self.register_buffer("angles", _angles(shape.context, half), persistent=False)
+        self.blocks = nn.ModuleList(_Block(shape) for _ in range(shape.layers))
+        self.norm = nn.LayerNorm(shape.width)
+
+    def forward(
+        self, x_BLD: Tensor, real_BL: Tensor | None, asked_BQ: Tensor | None = None
+    ) -> Tensor:
+        """A causal one needs no ``real_BL``: what comes behind a row's end is never looked at.
+
+        The last block is worked out at the places asked for alone, since from it only those states
+        are read.
+        """
+        at_L = torch.arange(x_BLD.shape[1], device=x_BLD.device)
+        mask = None if real_BL is None or self.causal else real_BL[:, None, None, :]
+        x_BLD = self._placed(x_BLD, at_L)
+        turn = self._turn(at_L)
+        *blocks, last = cast(list[_Block], self.blocks)
+        for block in blocks:
+            given = (x_BLD, turn, mask, self.causal)
+            if self.recompute and torch.is_grad_enabled():
+                x_BLD = cast(Tensor, checkpoint(block, *given, use_reentrant=False))
+            else:
+                x_BLD = block(*given)
+        if asked_BQ is None:
+            return cast(Tensor, self.norm(last(x_BLD, turn, mask, self.causal)))
+        if self.causal:
+            mask = (at_L <= asked_BQ[:, :, None])[:, None]
+        asked = _Asked(asked_BQ, self._turn(asked_BQ))
+        return cast(Tensor, self.norm(last(x_BLD, turn, mask, False, asked=asked)))
+
+    def cache(self, rows: int, tokens: int, spent: TrunkCache | None = None) -> Cache:
+        tokens = min(tokens, self.shape.context)
+        if spent is not None:
+            return cast(Cache, spent).resized(rows, tokens)
+        return Cache(self.shape, rows, tokens, next(self.parameters()))
+
+    def extend(self, x_BLD: Tensor, cache: TrunkCache, asked_BQ: Tensor | None = None) -> Tensor:
+        cache = cast(Cache, cache)
+        first = not cache.longest
+        if first:
+            at = torch.arange(x_BLD.shape[1], device=x_BLD.device)
+            mask = None
+        else:
+            seen = torch.arange(cache.longest + 1, device=x_BLD.device)
+            mask = (seen <= cache.length[:, None])[:, None, None]
+            at = cache.length[:, None].clamp(max=self.shape.context - 1)
+        x_BLD = self._placed(x_BLD, at)
+        turn = self._turn(at)
+        *blocks, last = cast(list[_Block], self.blocks)
+        for layer, block in enumerate(blocks):
+            x_BLD = block(x_BLD, turn, mask, first, cached=(cache, layer))
+        asked = None
+        if asked_BQ is not None:
+            mask = (at <= asked_BQ[:, :, None])[:, None]
+            asked = _Asked(asked_BQ, self._turn(asked_BQ))
+        causal = first and asked is None
+        x_BLD = last(x_BLD, turn, mask, causal, cached=(cache, len(blocks)), asked=asked)
+        if not first:
+            cache.rewind(cache.length + 1, min(cache.longest + 1, cache.tokens))
+        return cast(Tensor, self.norm(x_BLD))
+
+    def _placed(self, x_BLD: Tensor, at: Tensor) -> Tensor:
+        return x_BLD if self.shape.positions == "rotary" else x_BLD + self.positions[at]
+
+    def _turn(self, at: Tensor) -> Tensor | None:
+        """Angles [.., L, E / 2] of the rotation at each position, where there is one."""
+        return cast(Tensor, self.angles)[at] if self.shape.positions == "rotary" else None
+
+    def flops(self, rows: int, length: int, asked: int) -> int:
+        """Matrix products and attention."""
+        layers, width = self.shape.layers, self.shape.width
+        pair, query, key = 4 * length * width, 20 * width**2, 4 * width**2
+        return rows * (
+            (layers - 1) * length * (query + key + pair) + asked * (query + pair) + length * key
+        )
+
+    def position_weights(self) -> int:
+        return self.positions.numel() if self.shape.positions == "learned" else 0
+
+    def first_norm(self) -> FirstNorm:
+        norm = cast(_Block, self.blocks[0]).norm_attention
+        if self.shape.positions == "rotary":
+            return FirstNorm(norm, norm.weight.new_zeros(1, self.shape.width))
+        return FirstNorm(norm, self.positions.detach())
+
+
+class _Asked(NamedTuple):
+    """Places [B, Q] whose states are wanted, and the rotation there, if there is one."""
+
+    at_BQ: Tensor
+    turn: Tensor | None
+
+    def of(self, x_BLD: Tensor) -> Tensor:
+        """[B, Q, D] what stands at these places."""
+        return asked_states(x_BLD, self.at_BQ)
+
+
+class _Block(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.heads = shape.heads
+        self.dropout = shape.dropout
+        width = shape.width
+        self.norm_attention = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.norm_mlp = nn.LayerNorm(width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+        # Each block adds twice to the residual stream; this keeps its size (GPT-2, Section 2.3).
+        for linear, std in (
+            (self.qkv, _INIT),
+            (self.up, _INIT),
+            (self.out, _INIT / math.sqrt(2 * shape.layers)),
+            (self.down, _INIT / math.sqrt(2 * shape.layers)),
+        ):
+            nn.init.normal_(linear.weight, std=std)
+            nn.init.zeros_(linear.bias)
+
+    def forward(
+        self,
+        x_BLD: Tensor,
+        turn: Tensor | None,
+        mask: Tensor | None,
+        causal: bool,
+        cached: tuple[Cache, int] | None = None,
+        asked: _Asked | None = None,
+    ) -> Tensor:
+        """Of every place or, with ``asked``, of those: Q is L in the names below but for it."""
+        normed_BLD = self.norm_attention(x_BLD)
+        if asked is None:
+            q_BHQE, k_BHLE, v_BHLE = self._heads(normed_BLD, 0, 3)
+            turn_q = turn
+        else:
+            (q_BHQE,) = self._heads(asked.of(normed_BLD), 0, 1)
+            k_BHLE, v_BHLE = self._heads(normed_BLD, 1, 3)
+            turn_q, x_BLD = asked.turn, asked.of(x_BLD)
+        if turn is not None and turn_q is not None:
+            q_BHQE, k_BHLE = _rotated(q_BHQE, turn_q), _rotated(k_BHLE, turn)
+        if cached is not None:
+            cache, layer = cached
+            k_BHLE, v_BHLE = cache.put(layer, k_BHLE, v_BHLE)
+        y_BHQE = _attended(
+            q_BHQE,
+            k_BHLE,
+            v_BHLE,
+            mask,
+            causal,
+            self.dropout if self.training else 0.0,
+        )
+        y_BQD = self.out(y_BHQE.transpose(1, 2).flatten(2))
+        x_BQD = x_BLD + F.dropout(y_BQD, self.dropout, self.training)
+        y_BQD = self.down(F.gelu(self.up(self.norm_mlp(x_BQD))))
+        return x_BQD + F.dropout(y_BQD, self.dropout, self.training)
+
+    def _heads(self, x_BLD: Tensor, first: int, end: int) -> tuple[Tensor, ...]:
+        """Of queries (0), keys (1) and values (2) those from ``first`` to ``end``, [B, H, L, E]."""
+        B, L, D = x_BLD.shape
+        rows = slice(first * D, end * D)
+        made = F.linear(x_BLD, self.qkv.weight[rows], self.qkv.bias[rows])
+        return tuple(
+            part.view(B, L, self.heads, D // self.heads).transpose(1, 2)
+            for part in made.chunk(end - first, dim=-1)
+        )
+
+
+def _attended(
+    q_BHQE: Tensor,
+    k_BHLE: Tensor,
+    v_BHLE: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    dropout: float,
+) -> Tensor:
+    """``F.scaled_dot_product_attention``; on a CPU in float32, since in bfloat16 it takes ten times
+    as long there, most of it for the gradient."""
+    if q_BHQE.device.type != "cpu":
+        return F.scaled_dot_product_attention(q_BHQE, k_BHLE, v_BHLE, mask, dropout, causal)
+    with torch.autocast("cpu", enabled=False):
+        qkv = q_BHQE.float(), k_BHLE.float(), v_BHLE.float()
+        pairs = q_BHQE[..., 0].numel() * k_BHLE.shape[2]
+        if dropout and pairs > _MANY and torch.is_grad_enabled():
+            found = _InParts.apply(*qkv, mask, causal, dropout)  # type: ignore[no-untyped-call]
+            return cast(Tensor, found)
+        return F.scaled_dot_product_attention(*qkv, mask, dropout, causal)
+
+
+class _InParts(torch.autograd.Function):
+    """The same for a few queries at a time, each worked out again when its gradient is due.
+
+    With dropout the CPU has no attention but the plain one, which keeps several numbers for each
+    pair of tokens, and of 5,000 tokens that is most of the memory. Here it grows with the tokens,
+    also because nothing that is kept is allocated between the parts: it could lie in the holes that
+    their blocks have left, and each part would need a new place.
+    """
+
+    @staticmethod
+    def forward(
+        context: Any,
+        q_BHQE: Tensor,
+        k_BHLE: Tensor,
+        v_BHLE: Tensor,
+        mask: Tensor | None,
+        causal: bool,
+        dropout: float,
+    ) -> Tensor:
+        context.save_for_backward(q_BHQE, k_BHLE, v_BHLE, mask)
+        context.causal, context.dropout, context.state = causal, dropout, torch.get_rng_state()
+        y_BHQE = torch.empty_like(q_BHQE)
+        for part, seen, mask_of_part in _parts(q_BHQE, k_BHLE, mask, causal):
+            y_BHQE[:, :, part] = F.scaled_dot_product_attention(
+                q_BHQE[:, :, part], k_BHLE[:, :, seen], v_BHLE[:, :, seen], mask_of_part, dropout
+            )
+        return y_BHQE
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, grad_BHQE: Tensor) -> tuple[Tensor | None, ...]:
+        q_BHQE, k_BHLE, v_BHLE, mask = context.saved_tensors
+        grads = torch.empty_like(q_BHQE), torch.zeros_like(k_BHLE), torch.zeros_like(v_BHLE)
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(context.state)  # the same is dropped
+            for part, seen, mask_of_part in _parts(q_BHQE, k_BHLE, mask, context.causal):
+                q, k, v = (
+                    whole[:, :, some].detach().requires_grad_()
+                    for whole, some in ((q_BHQE, part), (k_BHLE, seen), (v_BHLE, seen))
+                )
+                y = F.scaled_dot_product_attention(q, k, v, mask_of_part, context.dropout)
+                found = torch.autograd.grad(y, (q, k, v), grad_BHQE[:, :, part])
+                grads[0][:, :, part] = found[0]
+                grads[1][:, :, seen] += found[1]
+                grads[2][:, :, seen] += found[2]
+        return *grads, None, None, None
+
+
+def _parts(
+    q_BHQE: Tensor, k_BHLE: Tensor, mask: Tensor | None, causal: bool
+) -> Iterator[tuple[slice, slice, Tensor | None]]:
+    """Some queries, the keys that they may see, and which of these each of them does see."""
+    queries, keys = q_BHQE.shape[2], k_BHLE.shape[2]
+    size = max(1, _PART // (q_BHQE[..., 0, 0].numel() * keys))
+    for first in range(0, queries, size):
+        part = slice(first, min(first + size, queries))
+        if causal:
+            at = torch.arange(part.stop)
+            yield part, slice(part.stop), at <= at[part, None]
+        elif mask is None or mask.shape[2] == 1:
+            yield part, slice(keys), mask
+        else:  # one of each query
+            yield part, slice(keys), mask[:, :, part]
+
+
+def _sinusoids(context: int, width: int) -> Tensor:
+    """Sine and cosine in turn, of wavelengths from 2 pi to 20,000 pi (Vaswani et al., 3.5).
+
+    Scaled to the size that learned positions begin with, so that embeddings are not drowned.
+    """
+    angles = _angles(context, width // 2)
+    table = torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(context, width)
+    return table * (_INIT * math.sqrt(2))
+
+
+def _angles(context: int, half: int) -> Tensor:
+    """[context, half]: position times 10,000^(-k / half)."""
+    rates = torch.exp(torch.arange(half) * (-math.log(10_000) / half))
+    return torch.arange(context)[:, None] * rates
+
+
+def _rotated(x_BHLE: Tensor, turn: Tensor) -> Tensor:
+    """Each pair of coordinates turned by its angle; ``turn`` is [L, E / 2] or [B, L, E / 2]."""
+    angle = turn if turn.dim() == 2 else turn[:, None]
+    x, y = x_BHLE.chunk(2, dim=-1)
+    sin, cos = angle.sin().to(x.dtype), angle.cos().to(x.dtype)
+    return torch.cat([x * cos - y * sin, x * sin + y * cos], dim=-1)

@@ -1,0 +1,258 @@
+"""What every trunk must do, as checks that run anywhere: ``numtok check trunk NAME``.
+
+It is built at the settings that it is checked at, for all that it may see, and given drawn vectors,
+rows of different lengths among them; or, where it takes columns, drawn features.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from numtok.contracts import (
+    CheckResult,
+    check_declared,
+    check_settings,
+    expect,
+    held,
+    member_call,
+    require,
+    results,
+)
+from numtok.models.trunks.base import (
+    TRUNKS,
+    ColumnModule,
+    ColumnTrunk,
+    TokenTrunk,
+    Trunk,
+    TrunkModule,
+)
+
+_LENGTHS = (9, 4, 1)  # tokens of each row
+_LONGEST = max(_LENGTHS)
+_CONTEXT = 16
+_INPUTS = 5  # columns
+
+
+def of_tokens(check: Callable[[TokenTrunk, int], None]) -> Callable[[Trunk, int], None]:
+    """A check of trunks of tokens; any other has nothing to check."""
+
+    def checked(trunk: Trunk, seed: int) -> None:
+        if trunk.takes == "tokens":
+            check(cast(TokenTrunk, trunk), seed)
+
+    checked.__doc__ = check.__doc__
+    return checked
+
+
+def _sights(trunk: TokenTrunk) -> tuple[bool, ...]:
+    """Whether it is causal, of what it may be."""
+    return {"either": (True, False), "earlier": (True,), "all": (False,)}[trunk.sight]
+
+
+def _module(trunk: TokenTrunk, causal: bool, seed: int) -> TrunkModule:
+    torch.manual_seed(seed)
+    watched = cast(TokenTrunk, held(TRUNKS, trunk.reading(_CONTEXT)))
+    return watched.build(causal).eval()
+
+
+def _columns(trunk: Trunk, seed: int) -> tuple[ColumnModule, Tensor]:
+    torch.manual_seed(seed)
+    module = cast(ColumnTrunk, held(TRUNKS, trunk)).build(_INPUTS).eval()
+    return module, torch.randn(4, _INPUTS)
+
+
+def _modules(trunk: TokenTrunk, seed: int) -> Iterator[tuple[str, TrunkModule]]:
+    for causal in _sights(trunk):
+        yield "causal" if causal else "not causal", _module(trunk, causal, seed)
+
+
+def _rows(trunk: Trunk, seed: int) -> tuple[Tensor, Tensor]:
+    """Vectors [B, L, D], and which of them are real."""
+    drawn = torch.Generator().manual_seed(seed)
+    x_BLD = torch.randn(len(_LENGTHS), _LONGEST, trunk.width, generator=drawn)
+    return x_BLD, torch.arange(_LONGEST) < torch.tensor(_LENGTHS)[:, None]
+
+
+def _near(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+def check_declarations(trunk: Trunk, seed: int) -> None:
+    """What is declared is there, and each property of its type."""
+    check_declared(trunk, "declarations", revision=int, source=str)
+    held(TRUNKS, trunk)
+    check_settings(TRUNKS, trunk, "declarations")
+    require(trunk, "declarations", trunk.width > 0, f"width: got {trunk.width}, expected above 0")
+    if trunk.takes != "tokens":
+        return
+    of = cast(TokenTrunk, trunk)
+    rate = of.learning_rate
+    require(trunk, "declarations", 0 < rate < 1, f"learning_rate: got {rate}, expected 0 to 1")
+    if of.context == 0:
+        expect(trunk, "declarations", "the context of reading(16)", of.reading(16).context, 16)
+
+
+def check_states(trunk: Trunk, seed: int) -> None:
+    """Finite states of the form that is promised, and the same weights of the same seed."""
+    if trunk.takes != "tokens":
+        module, x_NI = _columns(trunk, seed)
+        finite = bool(module(x_NI).isfinite().all())
+        return expect(trunk, "states", "all are finite", finite, True)
+    x_BLD, real_BL = _rows(trunk, seed)
+    for sight, module in _modules(cast(TokenTrunk, trunk), seed):
+        finite = bool(module(x_BLD, real_BL)[real_BL].isfinite().all())
+        expect(trunk, "states", f"{sight}: all are finite", finite, True)
+        again = _module(cast(TokenTrunk, trunk), sight == "causal", seed).state_dict()
+        same = all(torch.equal(one, again[name]) for name, one in module.state_dict().items())
+        expect(trunk, "states", f"{sight}: the same weights of the same seed", same, True)
+
+
+def check_rows(trunk: Trunk, seed: int) -> None:
+    """A row's states depend on no other row, and on no pad."""
+    if trunk.takes != "tokens":
+        module, x_NI = _columns(trunk, seed)
+        alone = torch.cat([module(one[None]) for one in x_NI])
+        return expect(trunk, "rows", "a row alone: same", _near(alone, module(x_NI)), True)
+    x_BLD, real_BL = _rows(trunk, seed)
+    for sight, module in _modules(cast(TokenTrunk, trunk), seed):
+        whole = module(x_BLD, real_BL)
+        for row, length in enumerate(_LENGTHS):
+            alone = module(x_BLD[row : row + 1, :length], None)[0]
+            same = _near(alone, whole[row, :length])
+            what = f"{sight}: a row of {length} tokens alone and among longer ones: the same states"
+            expect(trunk, "rows", what, same, True)
+
+
+@of_tokens
+def check_sight(trunk: TokenTrunk, seed: int) -> None:
+    """A causal state sees the tokens up to its own, any other those behind as well."""
+    x_BLD, _ = _rows(trunk, seed)
+    other_BLD = x_BLD.clone()
+    other_BLD[:, -1] = x_BLD[:, -1].flip(1)
+    for sight, module in _modules(trunk, seed):
+        first, changed = (module(one, None) for one in (x_BLD, other_BLD))
+        if sight == "causal":
+            same = _near(first[:, :-1], changed[:, :-1])
+            what = "causal: the earlier states are the same after another last token"
+            expect(trunk, "sight", what, same, True)
+        else:
+            first, changed = first[:, :-1], changed[:, :-1]
+        what = f"{sight}: a state is the same, whatever the last token that it sees"
+        expect(trunk, "sight", what, torch.equal(first[:, -1], changed[:, -1]), False)
+
+
+@of_tokens
+def check_asked(trunk: TokenTrunk, seed: int) -> None:
+    """The states of some places are those that they have among all."""
+    x_BLD, real_BL = _rows(trunk, seed)
+    asked_BQ = torch.tensor([[2, 8], [3, 0], [0, 0]])
+    for sight, module in _modules(trunk, seed):
+        whole, some = module(x_BLD, real_BL), module(x_BLD, real_BL, asked_BQ)
+        wanted = whole[torch.arange(len(_LENGTHS))[:, None], asked_BQ]
+        expect(trunk, "asked", f"{sight}: the same states", _near(some, wanted), True)
+
+
+@of_tokens
+@torch.no_grad()
+def check_cache(trunk: TokenTrunk, seed: int) -> None:
+    """Where it goes on from a cache, states are those of the whole row, also of rows taken."""
+    if not trunk.extends:
+        return
+    module, (x_BLD, _) = _module(trunk, True, seed), _rows(trunk, seed)
+    prompt, length_B = 3, torch.tensor([3, 2, 1])
+    cache = module.cache(len(x_BLD), _LONGEST)
+    found = module.extend(x_BLD[:, :prompt], cache)
+    cache.rewind(length_B, prompt)
+    whole = module(x_BLD, None)
+    expect(trunk, "cache", "first tokens", _near(found, whole[:, :prompt]), True)
+    rows = torch.tensor([2, 0])
+    cache = cache.take(rows, cache.tokens)
+    expect(trunk, "cache", "rows that are taken", cache.rows, len(rows))
+    for step in range(3):
+        at = length_B[rows] + step
+        found = module.extend(x_BLD[rows, at][:, None], cache)[:, 0]
+        expect(trunk, "cache", "further tokens", _near(found, whole[rows, at]), True)
+    again = module.cache(len(x_BLD), _LONGEST, cache)
+    expect(trunk, "cache", "tokens in the memory of a spent one", again.longest, 0)
+
+
+def check_gradients(trunk: Trunk, seed: int) -> None:
+    """Every weight is learnt, and what goes in as well: embedders learn by it."""
+    modules: list[tuple[str, nn.Module, tuple[Tensor, ...]]] = []
+    if trunk.takes == "tokens":
+        x_BLD, real_BL = _rows(trunk, seed)
+        for sight, module in _modules(cast(TokenTrunk, trunk), seed):
+            modules.append((f"{sight}: ", module, (x_BLD, real_BL)))
+    else:
+        columns, x_NI = _columns(trunk, seed)
+        modules.append(("", columns, (x_NI,)))
+    for sight, module, (x, *more) in modules:
+        states = module(x.requires_grad_(), *more)
+        (states * torch.linspace(-1, 1, states.numel()).reshape(states.shape)).sum().backward()
+        given = [("what goes in", x), *module.named_parameters()]
+        lost = [name for name, one in given if one.requires_grad and one.grad is None]
+        told = f"{sight}got no gradient of {', '.join(lost)}"
+        require(trunk, "gradients", not lost, told)
+
+
+@of_tokens
+def check_recompute(trunk: TokenTrunk, seed: int) -> None:
+    """Worked out again for their gradient, states have the same one."""
+    if not trunk.recomputes:
+        return
+    x_BLD, real_BL = _rows(trunk, seed)
+    for sight, module in _modules(trunk, seed):
+        gradients = []
+        for module.recompute in (False, True):
+            module.zero_grad()
+            module(x_BLD, real_BL).square().sum().backward()
+            gradients.append([one.grad for one in module.parameters()])
+        same = all(map(_near, *gradients))
+        expect(trunk, "recompute", f"{sight}: the same gradients", same, True)
+
+
+def check_flops(trunk: Trunk, seed: int) -> None:
+    """Operations grow with the rows."""
+    if trunk.takes == "tokens":
+        module = _module(cast(TokenTrunk, trunk), _sights(cast(TokenTrunk, trunk))[0], seed)
+        one, two = (module.flops(rows, _LONGEST, _LONGEST) for rows in (1, 2))
+    else:
+        one, two = map(_columns(trunk, seed)[0].flops, (1, 2))
+    require(trunk, "flops", 0 < one < two, f"got {one} of one row and {two} of two")
+
+
+@of_tokens
+def check_facts(trunk: TokenTrunk, seed: int) -> None:
+    """What its module says of its weights fits them."""
+    for sight, module in _modules(trunk, seed):
+        weights = sum(one.numel() for one in module.parameters())
+        positions = module.position_weights()
+        told = f"{sight}: got {positions} weights of positions of {weights} in all"
+        learnt = positions > 0 if trunk.learns_positions else positions == 0
+        require(trunk, "facts", 0 <= positions <= weights and learnt, told)
+        if (first := module.first_norm()) is not None:
+            call = member_call(module, "first_norm", D=trunk.width)
+            call.array(first.positions, "Tensor float[P, D]", finite=True)
+        module.token_vectors()
+
+
+def check(trunk: Trunk, seed: int = 0) -> list[CheckResult]:
+    """Run every check."""
+    return results(CHECKS, trunk, seed)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[Trunk, int], None]] = {
+    "declarations": check_declarations,
+    "states": check_states,
+    "rows": check_rows,
+    "sight": check_sight,
+    "asked": check_asked,
+    "cache": check_cache,
+    "gradients": check_gradients,
+    "recompute": check_recompute,
+    "flops": check_flops,
+    "facts": check_facts,
+}
