@@ -1,0 +1,258 @@
+"""A setting is declared once: what is made of it, wherever it is met."""
+
+import doctest
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok import cli, declaration, settings
+from numtok.cli.output.printing import Format
+from numtok.cli.output.reference import reference
+from numtok.declaration import (
+    SettingError,
+    check,
+    command_line,
+    declarations,
+    join_names,
+    of_experiment,
+    of_version,
+    setting,
+    split_names,
+)
+from numtok.errors import UsageError
+from numtok.settings import encode, eval, fetch, gen, train
+from numtok.sweeps import file
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+
+numtok = test_cli_store.numtok
+
+
+@dataclass(frozen=True)
+class Boil:
+    eggs: int = setting(help="How many.", argument=True, at_least=1, at_most=12)
+    minutes: float = setting(4.0, "How long.", above=0, below=60, counts="experiment")
+    salt: str = setting("some", "How much.", choices=("none", "some", "much"), counts="version")
+    lid: bool = setting(False, "Put it on.", counts="version", omit_default=True)
+    lists: tuple[str, ...] = setting((), "Repeated.", flag="list")
+    names: tuple[str, ...] = setting((), "In one word.", joined=True)
+    of: str | None = setting(None, "Of tables alone.", of="tables")
+    own: int = setting(0, "Even.", refuse=lambda value: "is odd" if value % 2 else None)
+    again: bool = setting(False, "Make it again.", repeat=False)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def test_its_doctests_hold() -> None:
+    assert doctest.testmod(declaration).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"eggs": 0}, "--eggs 0 is not possible; it is from 1 to 12"),
+        ({"minutes": 0.0}, "--minutes 0.0 is not possible; it is above 0 and below 60"),
+        ({"salt": "all"}, "--salt 'all' is not possible; allowed are none, some and much"),
+        ({"own": 3}, "--own 3 is odd"),
+    ],
+)
+def test_a_value_out_of_bounds_is_told_where_it_stands(wrong: Any, message: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        Boil(**{"eggs": 2} | wrong)
+    assert str(caught.value) == message
+    (key, value), end = *wrong.items(), message.partition(" is ")[2]
+    assert (
+        caught.value.at("numtok.toml: [boil]") == f"numtok.toml: [boil] {key} = {value!r} is {end}"
+    )
+
+
+def test_every_bound_is_held_on_both_sides() -> None:
+    for minutes in (0.001, 59.9):
+        assert Boil(1, minutes).minutes == minutes
+    for eggs in (1, 12):
+        assert Boil(eggs).eggs == eggs
+    with pytest.raises(SettingError):
+        Boil(13)
+    with pytest.raises(SettingError):
+        Boil(1, 60.0)
+
+
+def test_versions_and_experiments_have_what_counts() -> None:
+    assert of_version(Boil(2)) == {"minutes": 4.0, "salt": "some"}
+    assert of_version(Boil(2, lid=True))["lid"] is True
+    assert of_experiment(Boil(2, lid=True)) == {"minutes": 4.0}
+
+
+def test_the_command_line_says_everything_again() -> None:
+    made = Boil(2, 5.5, "much", True, ("a", "b"), ("c,d", "e"), "x", 4, True)
+    assert command_line(made) == [
+        *("2", "--minutes", "5.5", "--salt", "much", "--lid", "--list", "a", "--list", "b"),
+        *("--names", '"c,d",e', "--of", "x", "--own", "4"),
+    ]
+    assert "--of" not in command_line(made, "texts")
+    assert command_line(Boil(2)) == ["2", "--minutes", "4.0", "--salt", "some", "--own", "0"]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1)))
+def test_names_in_one_word_come_back(names: list[str]) -> None:
+    assert split_names(join_names(names)) == tuple(names)
+
+
+@pytest.mark.parametrize(
+    "kind", [encode.Config, eval.Config, gen.Config, fetch.Config, train.Config]
+)
+def test_flags_of_a_command_differ(kind: Any) -> None:
+    flags = [declaration.flag_of(field) for field, _ in declarations(kind)]
+    assert len(set(flags)) == len(flags)
+
+
+# --- one line more, and it is everywhere --------------------------------------------------------
+
+SETTINGS = '''
+"""``numtok boil``: eggs -> boiled eggs."""
+
+from dataclasses import dataclass
+
+from numtok.declaration import check, setting
+
+
+@dataclass(frozen=True)
+class Config:
+    """What is asked for."""
+
+    eggs: int = setting(help="How many.", metavar="N", argument=True)
+    salt: int = setting(2, "Grains.", at_least=0, counts="version")
+
+    def __post_init__(self) -> None:
+        check(self)
+'''
+COMMAND = '''
+"""``numtok boil``."""
+
+import shlex
+
+import typer
+
+from numtok.cli.output.printing import Format, print_json
+from numtok.declaration import command_line, of_version
+from numtok.settings.boil import Config
+
+
+def command(context: typer.Context, settings: Config, format: Format) -> None:
+    """Boil eggs.
+
+    Example: numtok boil 3
+    """
+    print_json({"settings": of_version(settings), "show": shlex.join(command_line(settings))})
+'''
+
+
+@pytest.fixture
+def boil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command of its own, whose setting ``salt`` is one line."""
+    for package, text in ((settings, SETTINGS), (cli, COMMAND)):
+        folder = tmp_path / "more" / package.__name__.rpartition(".")[2]
+        folder.mkdir(parents=True)
+        (folder / "boil.py").write_text(text, "utf-8")
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+        monkeypatch.delitem(sys.modules, f"{package.__name__}.boil", raising=False)
+
+
+def test_a_setting_of_one_line_is_an_option_a_key_a_setting_and_a_row_of_the_reference(
+    boil: None, numtok: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "--salt" in numtok("boil", "--help").out
+    assert '{"salt": 5}' in numtok("boil", "3", "--salt", "5").out
+    assert '"show": "3 --salt 5"' in numtok("boil", "3", "--salt", "5").out
+    Path("numtok.toml").write_text("[boil]\nsalt = 7\n")
+    assert '{"salt": 7}' in numtok("boil", "3").out
+    Path("numtok.toml").write_text("[boil]\nsalt = -1\n")
+    ran = numtok("boil", "3")
+    told = "numtok: numtok.toml: [boil] salt = -1 is not possible; it is 0 or more\n"
+    assert (ran.code, ran.err) == (2, told)
+    assert numtok("boil", "3", "--salt", "-1").err == (
+        "numtok: --salt -1 is not possible; it is 0 or more\n"
+    )
+    assert "| `--salt` | 2 | Grains. |" in reference()
+
+
+def test_a_setting_of_one_line_is_a_key_of_a_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dataclass(frozen=True)
+    class Salted(train.Config):
+        salt: int = setting(2, "Grains.", at_least=0)
+
+    monkeypatch.setattr(file.train, "Config", Salted)
+    text = 'data = "a.jsonl"\n[encode]\nscheme = "p10"\n[train]\nsteps = 1\nsalt = [1, 3]\n'
+    (tmp_path / "s.toml").write_text(text)
+    sweep = file.read_sweep(tmp_path / "s.toml")
+    assert [(point, getattr(one, "salt")) for point, one in sweep.train] == [  # noqa: B009
+        ({"salt": "1"}, 1),
+        ({"salt": "3"}, 3),
+    ]
+    (tmp_path / "s.toml").write_text(text.replace("[1, 3]", "-1"))
+    with pytest.raises(UsageError, match=r"s\.toml: \[train\] salt = -1 is not possible"):
+        file.read_sweep(tmp_path / "s.toml")
+
+
+# --- numtok.toml beside the command line --------------------------------------------------------
+
+
+def test_what_was_typed_replaces_what_a_file_says_instead_of_it(
+    numtok: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("numtok.toml").write_text(
+        '[train]\nminutes = 3\n[encode]\nscheme = "p10"\nnormalize = "none"\n'
+    )
+    seen: list[Any] = []
+
+    def command(context: typer.Context, settings: train.Config, format: Format) -> None:
+        seen.append(settings)
+
+    def encoding(context: typer.Context, settings: encode.Config, format: Format) -> None:
+        seen.append(settings)
+
+    monkeypatch.setattr("numtok.cli.train.command", command)
+    monkeypatch.setattr("numtok.cli.encode.command", encoding)
+    assert numtok("train", "data", "--steps", "5").code == 0
+    assert numtok("train", "data").code == 0
+    assert numtok("encode", "a.jsonl", "--like", "x").code == 0
+    assert numtok("encode", "a.jsonl").code == 0
+    assert (seen[0].steps, seen[0].minutes) == (5, None)
+    assert (seen[1].steps, seen[1].minutes) == (None, 3)
+    assert (seen[2].like, seen[2].scheme, seen[2].normalize) == ("x", None, None)
+    assert (seen[3].scheme, seen[3].normalize) == ("p10", "none")
+
+
+def test_keys_of_any_kind_may_stand_in_the_file_and_count_for_theirs(numtok: Shell) -> None:
+    Path("numtok.toml").write_text('[gen]\noperands = 2\nplanets = "2"\nsamples = 20\n')
+    made = numtok("gen", "arithmetic")
+    assert made.code == 0, made.err
+    assert '"operands": 2' in numtok("show", made.out.strip(), "--json").out
+    Path("numtok.toml").write_text("[gen]\noperand = 2\n")
+    assert "unknown key in [gen] of numtok.toml 'operand'; did you mean 'operands'?" in (
+        numtok("gen", "arithmetic").err
+    )
+
+
+def test_the_help_of_commands_loads_no_model_and_no_arrays() -> None:
+    import subprocess
+
+    script = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom numtok.cli.main import build\n"
+        "names = [one.name for one in build().registered_commands]\n"
+        "for name in names:\n"
+        "    made = CliRunner().invoke(build([name, '--help']), [name, '--help'])\n"
+        "    assert made.exit_code == 0, (name, made.output)\n"
+        "print({'torch', 'numpy', 'pyarrow', 'numba'} & sys.modules.keys())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "set()\n"), done.stderr
