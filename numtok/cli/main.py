@@ -23,7 +23,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from numtok import cli
-from numtok.cli._kinds import kind_in, kinds_of, options_of_kinds, print_kind, specs_in
+from numtok.cli._kinds import Kind, kind_in, kinds_of, options_of_kinds, print_kind, specs_in
 from numtok.cli._options import as_typer, settings_class
 from numtok.cli._shared import Invocation
 from numtok.cli._signals import Terminated, raising_at_signals
@@ -94,26 +94,31 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
     for info in pkgutil.iter_modules(cli.__path__):
         if info.ispkg or info.name == "main" or info.name.startswith("_"):
             continue
-        module = _module(info.name)
-        name, text, kind = info.name.replace("_", "-"), inspect.getdoc(module.command) or "", None
-        settings = settings_class(module.command)
-        if name == called and settings is not None:
-            kind = kind_in(settings, rest)
-            if kind is not None:
-                more = module.about(kind.kind) if hasattr(module, "about") else ""
-                text = f"{kind.text}\n\n{more}"
-            elif (known := kinds_of(settings)) is not None:
-                what, names = known
-                if "--help" not in rest:
-                    raise UsageError(
-                        f"{name} needs a {what}; known: {names}; `numtok {name} {what.upper()} "
-                        "--help` says what it is"
-                    )
-                text += f"\n\n{what.capitalize()}s: {names}"
+        module, name, kind = _module(info.name), info.name.replace("_", "-"), None
+        text = inspect.getdoc(module.command) or ""
+        if name == called:
+            text, kind = _of_kind(module, name, text, rest)
         app.command(name, context_settings=getattr(module, "CONTEXT", None), help=_reflowed(text))(
             as_typer(module.command, kind)
         )
     return app
+
+
+def _of_kind(module: Any, name: str, text: str, words: Sequence[str]) -> tuple[str, Kind | None]:
+    """The help of a command and the kind that its ``words`` name, where it is one of kinds."""
+    settings = settings_class(module.command)
+    if settings is None or (known := kinds_of(settings)) is None:
+        return text, None
+    if (kind := kind_in(settings, words)) is not None:
+        more = module.about(kind.kind) if hasattr(module, "about") else ""
+        return f"{kind.text}\n\n{more}", kind
+    what, names = known
+    if "--help" in words:
+        return f"{text}\n\n{what.capitalize()}s: {names}", None
+    raise UsageError(
+        f"{name} needs a {what}; known: {names}; `numtok {name} {what.upper()} --help` says what "
+        "it is"
+    )
 
 
 def _module(command: str) -> Any:
