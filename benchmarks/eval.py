@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -50,6 +50,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.schemes.base import Next
 from numtok.encoding.splits import read_codec, read_split
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
+from numtok.models.attention import Transformer
 from numtok.models.batches import Batch
 from numtok.models.model import Model
 from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right
@@ -278,7 +279,7 @@ class Cached(Plain):
         past: Past,
     ) -> tuple[torch.Tensor, Past]:
         """The state [B, 1, D] at the last place; keys and values of each block, grown."""
-        trunk, grown = self.model.trunk, []
+        trunk, grown = cast(Transformer, self.model.trunk), []
         x_BLD = self.model.embedder(tokens_BL, values_BL) + trunk.positions[places_BL]
         blocks: Any = trunk.blocks
         for layer, block in enumerate(blocks):
@@ -364,7 +365,7 @@ def measure(job: Job) -> Measured:
         model.get_parameter("token_head.weight").mul_(10)  # so that few logits are nearly equal
         if causal and codec.scheme.tokens_per_number is None:
             # Numbers of some six tokens, as written ones have: without training most never end.
-            model.trunk.norm.bias[0] = 1.0
+            cast(Transformer, model.trunk).norm.bias[0] = 1.0
             model.get_parameter("token_head.weight")[codec.text_first :, 0] += 0.8
     trained = Trained({}, 0, {"deviation": 0.5}, "train", 0.0, 0, 0, 0, 0.0)
     loaded = LoadedModel(encoded, model, codec, trained)

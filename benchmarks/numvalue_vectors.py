@@ -28,7 +28,6 @@ from numtok.encoding.splits import learnt_values, read_split
 from numtok.models.batches import Batch, Batches
 from numtok.models.generation import Writer
 from numtok.models.model import Model
-from numtok.models.prefixed import Prefixed
 from numtok.models.trunks.base import TrunkCache
 from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel, read_model
@@ -40,15 +39,14 @@ Seen = Callable[[Tensor, Tensor], Tensor]  # f(x) and proj(h) at each place to w
 def seeing(model: Model, asked: Seen, written: Seen) -> Iterator[None]:
     """With these vectors in the question and where the model has written `<num>`; of the latter
     f(x) is not known, and a mean of it stands for it."""
-    projection, embedder = model.projection, model.embedder
-    assert projection is not None
+    projection, embedder = model.parts["projection"], model.embedder
 
     def extend(
         tokens_BL: Tensor, values_BL: Tensor, cache: TrunkCache, at: Tensor | None = None
     ) -> Tensor:
         embedded = embedder(tokens_BL, values_BL)
         projected = projection(model.trunk(embedded, None, None)).roll(1, dims=1)
-        is_prefix = (tokens_BL == model.prefix)[:, :, None]
+        is_prefix = (tokens_BL == model.ahead)[:, :, None]
         seen = torch.where(is_prefix, asked(embedded, projected), embedded)
         return model.trunk.extend(seen, cache, at)
 
@@ -56,7 +54,7 @@ def seeing(model: Model, asked: Seen, written: Seen) -> Iterator[None]:
         tokens_B: Tensor, values_B: Tensor, cache: TrunkCache, said_BD: Tensor
     ) -> Tensor:
         embedded = embedder(tokens_B[:, None], values_B[:, None])
-        is_prefix = (tokens_B == model.prefix)[:, None, None]
+        is_prefix = (tokens_B == model.ahead)[:, None, None]
         seen = torch.where(is_prefix, written(embedded, projection(said_BD)[:, None]), embedded)
         return model.trunk.extend(seen, cache)[:, 0]
 
@@ -73,15 +71,18 @@ def seeing(model: Model, asked: Seen, written: Seen) -> Iterator[None]:
 @torch.no_grad()
 def vectors(model: Model, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """f(x) and proj(h) [P, D] of the numbers of some rows, and which are part of an answer."""
-    assert model.projection is not None
     example = model.objective.example(batch, np.random.default_rng(0))
     given = model.given(example)
     embedded = model.embedder(given.tokens, given.values)
     hidden = model.trunk(embedded, given.real, None)
-    at = (given.tokens == model.prefix).flatten().nonzero()[:, 0]
+    at = (given.tokens == model.ahead).flatten().nonzero()[:, 0]
     row, place = at // embedded.shape[1], at % embedded.shape[1]
     in_answer = place >= torch.from_numpy(batch.answer_start)[row] + 1  # [END] comes first
-    return embedded.flatten(0, 1)[at], model.projection(hidden.flatten(0, 1)[at - 1]), in_answer
+    return (
+        embedded.flatten(0, 1)[at],
+        model.parts["projection"](hidden.flatten(0, 1)[at - 1]),
+        in_answer,
+    )
 
 
 def alike(f_PD: Tensor, proj_PD: Tensor) -> list[str]:
@@ -114,7 +115,7 @@ def main() -> None:
     store = Store(Path(os.environ.get("NUMTOK_STORE", "artifacts")))
     loaded = read_model(store.resolve(arguments.model), torch.device("cpu"))
     model = loaded.model
-    if not isinstance(model.embedder, Prefixed) or model.projection is None:
+    if not model.stands_in:
         parser.error(f"{arguments.model} has no vectors; name a model of --objective numvalue")
     samples = read_split(store.resolve(arguments.data), "test")
     rows = np.sort(np.random.default_rng(0).permutation(len(samples))[: arguments.rows])

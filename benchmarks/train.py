@@ -41,6 +41,7 @@ from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
+from numtok.models.trunks.transformer import TransformerTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
 from numtok.training.device import measured_matmul_rate, peak_memory, tune_malloc, wait
@@ -82,8 +83,8 @@ class Plain(nn.Module):
 
     def __init__(self, size: ModelSettings, causal: bool) -> None:
         super().__init__()
-        shape = size.shape
-        assert shape is not None
+        shape = size.of_trunk
+        assert isinstance(shape, TransformerTrunk)
         self.tokens = nn.Embedding(size.vocabulary, shape.width)
         self.places = nn.Embedding(shape.context, shape.width)
         self.blocks = nn.Sequential(

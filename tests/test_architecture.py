@@ -54,6 +54,12 @@ TORCH_IN = (
 )
 COMPUTED_IMPORTS_IN = "numtok.registry"
 ONE_A_STAGE = ("Config", "Result")
+#: Registries whose files nothing but themselves imports by name, and where no name of theirs stands.
+PARTS = ("numtok.models.embedders", "numtok.models.objectives", "numtok.models.trunks")
+OF_ANY_PARTS = (
+    *("numtok.models.model", "numtok.models.steps", "numtok.models.decoding"),
+    *("numtok.models.generation", "numtok.models.likelihood", "numtok.training.trainer"),
+)
 
 Modules = Mapping[str, Source]
 
@@ -188,7 +194,59 @@ def classes(modules: Modules) -> list[str]:
     ]
 
 
-RULES = (*(floors, no_cycle, underscores, siblings, store, torch, stages, computed, classes),)
+def part_names(modules: Modules) -> set[str]:
+    """Of embedders, objectives and trunks, as their files are named."""
+    inside = {_name(module) for module in modules if _folder(module) in PARTS}
+    return {name for name in inside if name != "base" and name[0] != "_"}
+
+
+def words(text: str) -> Iterator[tuple[int, str]]:
+    """The words of a file's names and texts, docstrings left out, by their lines."""
+    tree_of = parsed(text)
+    prose = {
+        id(node.body[0].value)
+        for node in ast.walk(tree_of)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and ast.get_docstring(node) is not None
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree_of):
+        if id(node) in prose:
+            continue
+        keys = ("id", "attr", "arg", "name", "asname", "value")
+        for found in (getattr(node, key, None) for key in keys):
+            if isinstance(found, str):
+                spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", found).lower()
+                for word in re.findall(r"[a-z0-9]+", spaced):
+                    yield getattr(node, "lineno", 0), word
+
+
+def any_parts(modules: Modules) -> list[str]:
+    """What works with whatever embedder, objective and trunk there are names none of them."""
+    names = part_names(modules)
+    return [
+        f"{module}:{line} names {word}; it is for whatever part there is"
+        for module in OF_ANY_PARTS
+        if module in modules
+        for line, word in words(modules[module].text)
+        if word in names
+    ]
+
+
+def part_imports(modules: Modules) -> list[str]:
+    """An embedder, an objective and a trunk are found by name: nobody imports one."""
+    names = part_names(modules)
+    return [
+        f"{module}:{line} imports {target}; build it by its name"
+        for module, line, target in _within_numtok(modules)
+        if _folder(target) in PARTS and _folder(target) != module and _name(target) in names
+    ]
+
+
+RULES = (
+    *(floors, no_cycle, underscores, siblings, store, torch, stages, computed, classes),
+    *(any_parts, part_imports),
+)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -437,3 +495,32 @@ def test_a_class_name_stands_for_one_class() -> None:
     assert broken_by(classes, **texts) == "Fit is a class of numtok.models.a, numtok.models.b"
     config = "class Config: ..."
     assert broken_by(classes, stages__eval=config, stages__train=config) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from numtok.models.objectives.twice import Twice",
+        "def f(model):\n    return model.objective.twice",
+        "def f(model):\n    return model.isTwice",
+        "def f(twice_rate): ...",
+        "class OfTwice: ...",
+        "raise ValueError('give --objective twice:2')",
+        "raise ValueError(f'give {1} twice, or another')",
+    ],
+)
+def test_a_part_that_is_named_is_found(text: str) -> None:
+    texts = {"models__objectives__twice": "", "models__objectives__base": ""}
+    for module in OF_ANY_PARTS:
+        file = module.removeprefix("numtok.").replace(".", "__")
+        assert f"{module}:" in broken_by(any_parts, **texts, **{file: text})
+    fine = '"""As twice, see `twice`."""\nfrom numtok.models.objectives.base import Objective'
+    assert broken_by(any_parts, **texts, models__model=fine, models__presets=text) == ""
+
+
+def test_a_part_that_is_imported_is_found() -> None:
+    texts = {"models__trunks__deep": "", "models__trunks__base": "", "models__model": ""}
+    text = "def f():\n    from numtok.models.trunks.deep import Deep"
+    told = "numtok.training.x:2 imports numtok.models.trunks.deep; build it by its name"
+    assert broken_by(part_imports, **texts, training__x=text) == told
+    assert broken_by(part_imports, **texts, training__x=text.replace("deep", "base")) == ""

@@ -27,6 +27,7 @@ from numtok.models.embedders.numvalue import NumValueEmbedder
 from numtok.models.embedders.scaled import Scaled
 from numtok.models.heads.scalar import Scalar
 from numtok.models.objectives.mlm import Mlm
+from numtok.models.objectives.numvalue import NumValueObjective
 from numtok.models.trunks.mlp import Mlp
 from numtok.models.trunks.transformer import TransformerTrunk
 from tests.fakemodels import one_thread
@@ -311,7 +312,7 @@ BREAKS: list[Row] = [
     (
         "embedder",
         "flops",
-        lambda: gives(NumValueEmbedder, "build", altering("flops", lambda made: -1)),
+        lambda: gives(NumValueEmbedder, "flops", lambda made: -1),
         "got -1, expected 0 or more",
     ),
     # --- trunks
@@ -369,6 +370,38 @@ BREAKS: list[Row] = [
             Mlm, example=lambda self, of, _: Mlm.example(self, of, np.random.default_rng())
         ),
         "of the same seed",
+    ),
+    (
+        "objective",
+        "own",
+        lambda: gives(NumValueObjective, "losses", lambda made: made[1:]),
+        "Broken.losses gives 4 losses; it must give 5, one for each of its figures",
+    ),
+    (
+        "objective",
+        "own",
+        lambda: gives(
+            NumValueObjective, "losses", lambda made: tuple(one.detach() for one in made)
+        ),
+        "does not require grad",
+    ),
+    (
+        "objective",
+        "own",
+        lambda: gives(NumValueObjective, "losses", lambda made: tuple(one / 0 for one in made)),
+        "got the losses [",
+    ),
+    (
+        "objective",
+        "own",
+        lambda: gives(NumValueObjective, "parts", lambda made: {"trunk": nn.Linear(8, 8)} | made),
+        "Broken.parts gives a part 'trunk'; it must give other names than embedder, trunk",
+    ),
+    (
+        "objective",
+        "example",
+        lambda: gives(NumValueObjective, "example", lambda one: replace(one, own_from=None)),
+        "Broken.example gives an example without own_from",
     ),
     # --- heads
     ("head", "declarations", lambda: gives(Scalar, "describe", lambda _: ""), "describe: got ''"),

@@ -9,13 +9,11 @@ trunks/         what lies between embeddings and heads
 attention.py    a transformer's body and its cache, of trunks and of heads that decode
 batches.py      rows to padded batches, in an order that is a pure function
 decoding.py     numbers out of a model, by the grammar or free of it
-gated.py        a gated MLP: the projection of the state before a prefix
 generation.py   whole answers out of a model, token by token
 inputs.py       a batch as tensors, on the host or on a device
 likelihood.py   how probable whole rows are, tokens and numbers together
 made_up.py      small made-up batches: what parts of models are checked on
 model.py        embedder, trunk and heads together
-prefixed.py     token vectors, and before each number one made of its value
 presets.py      sizes of models by name
 projections.py  a number's embedding after the first layer norm, on one direction
 regressor.py    trunk and head together: a model of tables

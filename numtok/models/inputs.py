@@ -18,7 +18,8 @@ class ModelInputs(NamedTuple):
 
     ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
     names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
-    ``projected``: flat indices into [B, L] of the prefixes that are projected; None where none is.
+    ``own``: flat indices into [B, L] of the places at which the objective has losses of its own;
+    None where it has none.
     """
 
     tokens: Tensor
@@ -29,7 +30,7 @@ class ModelInputs(NamedTuple):
     labels: Tensor
     number_where: Tensor
     number_targets: Tensor  # [N, W]
-    projected: Tensor | None = None
+    own: Tensor | None = None
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
         """[K, D] of these states those that predict a token."""
@@ -41,12 +42,12 @@ class ModelInputs(NamedTuple):
         cls,
         example: TrainingBatch,
         targets_NW: NDArray[Any],
-        projected: NDArray[np.int64] | None = None,
+        own: NDArray[np.int64] | None = None,
     ) -> "ModelInputs":
-        """Not yet on a device: on the CPU nothing is copied. With ``projected`` all states are
-        asked for."""
+        """Not yet on a device: on the CPU nothing is copied. With ``own`` all states are asked
+        for."""
         asked, where, number_where = example.asked
-        if projected is not None:
+        if own is not None:
             asked, where, number_where = None, example.where, example.number_where
         places = example.tokens.size if asked is None else asked.size
         arrays = (
@@ -58,7 +59,7 @@ class ModelInputs(NamedTuple):
             example.labels,
             number_where,
             targets_NW,
-            projected,
+            own,
         )
         return cls._make(None if one is None else torch.from_numpy(one) for one in arrays)
 

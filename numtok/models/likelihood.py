@@ -32,13 +32,13 @@ def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]
         if head is not None:
             told = f"numbers by {spec_of(head)}, which does not learn by a density,"
         raise UsageError(
-            f"a model that says {told} has no likelihood of rows; train with --head numgpt, mdn:5 "
-            "or another head that has a density"
+            f"a model that says {told} has no likelihood of rows; train with a --head that has a "
+            "density, such as mdn:5"
         )
-    if model.projection is not None:
+    if model.stands_in:
         raise UsageError(
             f"a model of --objective {spec_of(model.objective)} sees each number before it is "
-            "said, so one pass gives no likelihood of rows; take one of --objective ar"
+            "said, so one pass gives no likelihood of rows; take one with another --embedder"
         )
     given = model.given(example)
     hidden = model.hidden(given.tokens, given.values, given.real, given.asked)

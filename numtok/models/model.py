@@ -22,66 +22,26 @@ from numtok.encoding.normalizers.base import (
 )
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.gated import Gated
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
 from numtok.models.inputs import ModelInputs
-from numtok.models.objectives.base import OBJECTIVES, Objective, TrainingBatch
-from numtok.models.prefixed import Prefixed
+from numtok.models.objectives.base import OBJECTIVES, FirstPass, TrainingBatch
 from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import TrunkCache, TrunkModule
 from numtok.models.vocabulary import Vocabulary
-from numtok.registry import spec_of
-
-
-def _check_prefixes(objective: Objective, embedder: nn.Module, labels: bool) -> None:
-    """Raise UsageError where prefixes would have to be written and nothing teaches that, or are to
-    be learnt and there are none."""
-    prefixed = isinstance(embedder, Prefixed)
-    if objective.passes is not None and not prefixed:
-        raise UsageError(
-            f"--objective {spec_of(objective)} projects the vectors of <num>, which --embedder "
-            "numvalue makes; give that one, or --objective ar"
-        )
-    if prefixed and objective.passes is None and objective.causal and not labels:
-        raise UsageError(
-            f"--embedder numvalue shows each number at its <num>, before it is written, and "
-            f"--objective {spec_of(objective)} teaches nothing to stand there when the model "
-            "writes; give --objective numvalue"
-        )
+from numtok.registry import name_of, spec_of
 
 
 class Losses(NamedTuple):
     """Means over what is predicted: tokens in nats, values in units of their head's own, over the
     numbers or, where the head says so (``per_token``), over the tokens.
 
-    Without a value head ``value`` is 0. Labels count as tokens. ``projected`` is None but for
-    models that project prefixes.
+    Without a value head ``value`` is 0. Labels count as tokens. ``own`` are the objective's own, by
+    its ``figures``.
     """
 
     token: Tensor
     value: Tensor
-    projected: "ProjectedLosses | None" = None
-
-
-class ProjectedLosses(NamedTuple):
-    """What a model that projects prefixes learns besides (``objectives.numvalue``).
-
-    token
-        L_proj, a mean over the tokens; 0 where there is no second pass.
-    reconstruction
-        L_rec without its weight, a mean over the prefixes that were projected.
-    others
-        The same of each proj(h) and the f(x) of another number, the next one in what is read at
-        once: where it is as small, all f are alike, and the reconstruction says nothing.
-    embedding_norm, projection_norm
-        The mean lengths of f(x) and proj(h), over the same. Nothing is learnt by these three.
-    """
-
-    token: Tensor
-    reconstruction: Tensor
-    others: Tensor
-    embedding_norm: Tensor
-    projection_norm: Tensor
+    own: tuple[Tensor, ...] = ()
 
 
 class Model(nn.Module):
@@ -94,11 +54,14 @@ class Model(nn.Module):
         width = settings.width
         self.objective = OBJECTIVES.from_settings(settings.objective)
         self.head = None if settings.head is None else HEADS.from_settings(settings.head)
-        self.embedder = EMBEDDERS.from_settings(settings.embedder).build(vocabulary, width)
-        self.projection: Gated | None = None  # of the state before a prefix
-        if self.objective.passes is not None:
-            self.projection = Gated(width)
-        _check_prefixes(self.objective, self.embedder, bool(settings.classes))
+        self.embedding = EMBEDDERS.from_settings(settings.embedder)
+        self.embedder = self.embedding.build(vocabulary, width)
+        #: The token whose vector is made of what stands behind it (``Embedder.tells_ahead``).
+        self.ahead = self.embedding.tells_ahead(vocabulary)
+        self._check_ahead(vocabulary)
+        self.parts = self.objective.parts(width)  #: the objective's own
+        for name, part in self.parts.items():
+            self.add_module(name, part)
         self.trunk: TrunkModule = settings.of_trunk.build(self.objective.causal)
         if (vectors := self.trunk.token_vectors()) is not None:
             self._begin_with(vectors, vocabulary)
@@ -126,6 +89,26 @@ class Model(nn.Module):
     @property
     def _table(self) -> nn.Parameter:
         return self.embedder.get_parameter("table.weight")
+
+    def _check_ahead(self, vocabulary: Vocabulary) -> None:
+        """Raise UsageError where tokens that tell ahead would have to be written and nothing
+        teaches that, or where that is to be learnt and there are none."""
+        objective, embedding = self.objective, self.embedding
+        if (why := objective.refuses(self.ahead is not None)) is not None:
+            raise UsageError(why)
+        writes = objective.causal and not self.settings.classes
+        if self.ahead is not None and writes and not objective.stands_in:
+            token = vocabulary.names[self.ahead - vocabulary.first]
+            raise UsageError(
+                f"--embedder {name_of(embedding)} shows each number at its {token}, before it is "
+                f"written, and --objective {spec_of(objective)} teaches nothing to stand there "
+                f"when the model writes; give --objective {embedding.objective}"
+            )
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether something learnt stands where the model has written a token that tells ahead."""
+        return self.ahead is not None and self.objective.stands_in
 
     @torch.no_grad()
     def _begin_with(self, vectors_TD: Tensor, vocabulary: Vocabulary) -> None:
@@ -182,68 +165,49 @@ class Model(nn.Module):
         self, tokens_B: Tensor, values_B: Tensor, cache: TrunkCache, said_BD: Tensor
     ) -> Tensor:
         """[B, D]: the states behind tokens that the model itself has written, in the states
-        ``said``. A prefix that it wrote is seen as it was projected: what follows is not known."""
+        ``said``. Where one of them tells ahead, what the objective has learnt stands for it."""
         embedded_B1D = self.embedder(tokens_B[:, None], values_B[:, None])
-        if self.projection is not None:
-            is_prefix_B11 = (tokens_B == self.prefix)[:, None, None]
-            projected_BD = self.projection(said_BD).to(embedded_B1D.dtype)
-            embedded_B1D = torch.where(is_prefix_B11, projected_BD[:, None], embedded_B1D)
+        if self.stands_in:
+            is_ahead_B11 = (tokens_B == self.ahead)[:, None, None]
+            learnt_BD = self.objective.stand_in(self.parts, said_BD).to(embedded_B1D.dtype)
+            embedded_B1D = torch.where(is_ahead_B11, learnt_BD[:, None], embedded_B1D)
         return self.trunk.extend(embedded_B1D, cache)[:, 0]
 
-    @property
-    def prefix(self) -> int:
-        """The token before each number whose vector is made of the number's value."""
-        assert isinstance(self.embedder, Prefixed)
-        return self.embedder.prefix
-
     def losses(self, given: ModelInputs) -> Losses:
-        """Token and value losses of a batch.
+        """Token and value losses of a batch, and the objective's own.
 
         Only the hidden states that predict something go through the heads.
         """
-        if self.projection is not None:
-            return self._losses_of_two_passes(given)
-        hidden = self.hidden(given.tokens, given.values, given.real, given.asked)
-        return self.losses_of(hidden, given)
-
-    def _losses_of_two_passes(self, given: ModelInputs) -> Losses:
-        passes, at_P = self.objective.passes, given.projected
-        assert passes is not None and self.projection is not None and at_P is not None
         embedded_BLD = self.embedder(given.tokens, given.values)
-        hidden_BLD = self.trunk(embedded_BLD, given.real, None)
-        first = self.losses_of(hidden_BLD, given)
-        flat = embedded_BLD.flatten(0, 1)
-        value_PD = flat[at_P]
-        projected_PD = self.projection(hidden_BLD.flatten(0, 1)[at_P - 1]).to(flat.dtype)
-        token = torch.zeros_like(first.token)
-        if passes.second:
-            seen_BLD = flat.index_copy(0, at_P, projected_PD).view_as(embedded_BLD)
-            again_BLD = self.trunk(seen_BLD, given.real, None)
-            logits = self._first_head(given.predicting(again_BLD)).float()
-            token = _cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
-        f_PD, proj_PD = value_PD.float(), projected_PD.float()
-        own_P = 1 - F.cosine_similarity(proj_PD, f_PD, dim=1)
-        f_PD, proj_PD = f_PD.detach(), proj_PD.detach()
-        others_P = 1 - F.cosine_similarity(proj_PD, f_PD.roll(-1, dims=0), dim=1)
-        each = (own_P, others_P, f_PD.norm(dim=1), proj_PD.norm(dim=1))
-        # The mean of nothing is not defined; its sum is 0.
-        means = (one.mean() if len(at_P) else one.sum() for one in each)
-        return first._replace(projected=ProjectedLosses(token, *means))
+        hidden = self.trunk(embedded_BLD, given.real, given.asked)
+        losses = self.losses_of(hidden, given)
+        if given.own is None:
+            return losses
+        seen = FirstPass(
+            embedded_BLD,
+            hidden,
+            given.own,
+            self.parts,
+            lambda other_BLD: self.trunk(other_BLD, given.real, None),
+            lambda states_BLD: self._token_loss(states_BLD, given),
+        )
+        return losses._replace(own=self.objective.losses(seen))
 
     def total(self, losses: Losses) -> Tensor:
         """What is learnt."""
         total = losses.token + losses.value
-        if (passes := self.objective.passes) is not None and losses.projected is not None:
-            total = total + passes.total(losses.projected.token, losses.projected.reconstruction)
-        return total
+        return total + self.objective.weighted(losses.own) if losses.own else total
+
+    def _token_loss(self, hidden: Tensor, given: ModelInputs) -> Tensor:
+        # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
+        # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
+        logits = self._first_head(given.predicting(hidden)).float()
+        return _cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
 
     def losses_of(self, hidden: Tensor, given: ModelInputs) -> Losses:
         """As :meth:`losses`, of the states [B, Q, D] that :meth:`hidden` gave."""
         flat = hidden.flatten(0, 1)
-        # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
-        # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
-        logits = self._first_head(given.predicting(hidden)).float()
-        token = _cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
+        token = self._token_loss(hidden, given)
         value = torch.zeros_like(token)
         if self.value_head is not None:
             # Not in bfloat16, whose 8 bits are a grid that a value could not leave.
@@ -265,11 +229,11 @@ class Model(nn.Module):
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.targets(self.head_values(values, example.number_raw))
-        if self.projection is None or example.projects_from is None:
+        if example.own_from is None or not self.objective.figures:
             return ModelInputs.on_host(example, learnt)
-        prefixes = example.tokens == self.prefix
-        projected = prefixes & (np.arange(prefixes.shape[1]) >= example.projects_from[:, None])
-        return ModelInputs.on_host(example, learnt, np.flatnonzero(projected & example.real))
+        behind = np.arange(example.tokens.shape[1]) >= example.own_from[:, None]
+        own = (example.tokens == self.ahead) & behind & example.real
+        return ModelInputs.on_host(example, learnt, np.flatnonzero(own))
 
     def head_values(
         self, values: NDArray[np.float32], raw: NDArray[np.float64] | None
@@ -300,36 +264,30 @@ class Model(nn.Module):
         return total, self._table.numel() + self.trunk.position_weights()
 
     def flops(self, example: TrainingBatch) -> int:
-        """Of one forward pass, or of two where there is a second: multiplications and additions of
-        matrix products.
+        """Of a forward pass, and of those that the objective has besides: multiplications and
+        additions of matrix products.
 
         Pads count, and so do the pairs that causal attention leaves out: what is counted is the
         same for every kernel. A backward pass is two of the forward.
         """
         rows, length = example.tokens.shape
         asked, _, _ = example.asked
-        if isinstance(self.embedder, Prefixed):
-            embedder = self.embedder.flops(example.tokens)
-        else:
-            maps = [one for one in self.embedder.modules() if isinstance(one, nn.Linear)]
-            embedder = sum(linear_flops(one, rows * length) for one in maps)
         heads = linear_flops(self._first_head, len(example.where))
         if self.value_head is not None:
             heads += self.value_head.flops(len(example.number_where))
-        if self.projection is not None:  # the states of all places are needed
-            heads += linear_flops(self.projection, int((example.tokens == self.prefix).sum()))
+        if self.objective.figures:  # the states of all places are needed
+            ahead = int((example.tokens == self.ahead).sum())
+            heads += self.objective.flops(self.parts, ahead)
             asked = None
         trunk = self.trunk.flops(rows, length, length if asked is None else asked.shape[1])
+        embedder = self.embedding.flops(self.embedder, example.tokens)
         return embedder + trunk + heads + self.second_flops(example)
 
     def second_flops(self, example: TrainingBatch) -> int:
-        """Of :meth:`flops` those of the second pass; 0 where there is none."""
-        passes = self.objective.passes
-        if passes is None or not passes.second:
-            return 0
+        """Of :meth:`flops` those of further passes; 0 where there is none."""
         rows, length = example.tokens.shape
         heads = linear_flops(self._first_head, len(example.where))
-        return self.trunk.flops(rows, length, length) + heads
+        return self.objective.further_passes * (self.trunk.flops(rows, length, length) + heads)
 
 
 def _cross_entropy(logits_KV: Tensor, labels_K: Tensor) -> Tensor:

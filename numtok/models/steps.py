@@ -240,8 +240,9 @@ class Autoregressive(DecodingStates):
             self._said = self._said[at]
 
     def true(self) -> DecodingStates:
-        # The states behind a true prefix know the number, unless that is projected, step by step.
-        return self if self._model.projection is not None else self._true
+        # The states behind a true token that tells ahead know what follows, which those behind one
+        # that was written do not: they come step by step.
+        return self if self._model.stands_in else self._true
 
 
 def _seen(

@@ -10,18 +10,17 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from operator import mul
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from numtok.config import threads
 from numtok.errors import TrainingFailed, UsageError
 from numtok.models.inputs import ModelInputs
-from numtok.models.model import Losses, Model, ProjectedLosses
+from numtok.models.model import Losses, Model
 from numtok.models.objectives.base import TrainingBatch
 from numtok.plugins import unwatch
 from numtok.records import Natural
@@ -29,14 +28,8 @@ from numtok.seeds import seed_of
 from numtok.training.device import seed_generator
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
-_OF_VALUES = ("embedder.encoder.",)  # the names of what makes the vectors of prefixes
 _SHORTEST = 16  # tokens to which rows are padded at least, where each length costs a recording
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
-#: Of models that project prefixes, besides; the reconstruction without its weight.
-_PROJECTED = (
-    "projected_loss", "reconstruction_loss", "reconstruction_of_others", "embedding_norm",
-    "projection_norm",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -142,16 +135,16 @@ class DeviceBatch(NamedTuple):
 
     parts: list[tuple[ModelInputs, "BatchShares"]]
     tokens: int  # real ones
-    flops: int  # of a forward pass, or of two
-    second_flops: int  # of these those of the second
+    flops: int  # of a forward pass, and of those that the objective has besides
+    second_flops: int  # of these those of the latter
 
 
 class BatchShares(NamedTuple):
-    """What part of a batch's tokens, values and projected prefixes some of its rows have."""
+    """What part of a batch's tokens, values and places of the objective some of its rows have."""
 
     tokens: float
     values: float
-    prefixes: float
+    own: float
 
 
 class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -180,8 +173,9 @@ class Trainer:
         self.second_flops = 0  # of these those of second ones
         self._uncompiled = execution.compiled  # before the first step
         self._learnt_losses: Callable[[ModelInputs], Losses] = model.losses
-        # The second pass would write over what the first left in its graph.
-        self._graphs = execution.graphs and model.projection is None
+        self._figures = model.objective.figures
+        # A further pass would write over what the first left in its graph.
+        self._graphs = execution.graphs and not self._figures
         if self._graphs:
             self._learnt_losses = replayed_losses(model, execution)
         elif execution.compiled:
@@ -190,24 +184,22 @@ class Trainer:
         self._optimizer = torch.optim.AdamW(
             [*self._groups()], lr=recipe.learning_rate, betas=(0.9, 0.95), fused=True
         )
-        self._told = _SUMS if model.projection is None else (*_SUMS, *_PROJECTED)
+        self._told = (*_SUMS, *(one.name for one in self._figures))
         self._sums = torch.zeros(len(self._told), dtype=torch.float64, device=self.device)
         self._summed = 0
 
     def _groups(self) -> Iterator[dict[str, Any]]:
-        """What the optimizer is given: matrices decay, and what makes the vectors of prefixes has
-        a rate of its own, ``times`` that of everything else."""
-        passes = self.model.objective.passes
-        apart = _OF_VALUES if passes is not None else ()
-        for own in (False, True):
-            some = [p for name, p in self._names.items() if name.startswith(apart) is own]
-            times = passes.rate / self.recipe.learning_rate if own and passes else 1.0
-            for decay, chosen in (
-                (self.recipe.weight_decay, [p for p in some if p.dim() >= 2]),
-                (0.0, [p for p in some if p.dim() < 2]),
-            ):
-                if chosen or not own:
-                    yield {"params": chosen, "weight_decay": decay, "times": times}
+        """What the optimizer is given: matrices decay, and what the objective names has a rate of
+        its own, ``times`` that of everything else."""
+        usual = self.recipe.learning_rate
+        left, own = dict(self._names), dict[float, list[nn.Parameter]]()
+        for first, rate in self.model.objective.rates().items():
+            names = [name for name in left if name.startswith(first)]
+            own.setdefault(rate / usual, []).extend(left.pop(name) for name in names)
+        for times, some in ((1.0, [*left.values()]), *own.items()):
+            for decay, matrices in ((self.recipe.weight_decay, True), (0.0, False)):
+                params = [p for p in some if (p.dim() >= 2) is matrices]
+                yield {"params": params, "weight_decay": decay, "times": times}
 
     def prepare(self, example: TrainingBatch) -> DeviceBatch:
         """What :meth:`learn` takes; may be called by other threads ahead of time.
@@ -234,9 +226,9 @@ class Trainer:
         return DeviceBatch(list(zip(parts, shares, strict=True)), tokens, flops, second)
 
     def _counts(self, example: TrainingBatch, given: ModelInputs) -> tuple[int, int, int]:
-        """Tokens, values and projected prefixes."""
-        prefixes = 0 if given.projected is None else len(given.projected)
-        return len(example.where), self.values(example), prefixes
+        """Tokens, values and places of the objective."""
+        own = 0 if given.own is None else len(given.own)
+        return len(example.where), self.values(example), own
 
     def values(self, example: TrainingBatch) -> int:
         """Over how many the loss of values is a mean: numbers, or tokens."""
@@ -261,8 +253,8 @@ class Trainer:
             total = self.model.total(losses)
             total.backward()  # type: ignore[no-untyped-call]
             self._sums[:3] += torch.stack([total, losses.token, losses.value]).detach().double()
-            if losses.projected is not None:
-                self._sums[4:] += torch.stack(losses.projected).detach().double()
+            if losses.own:
+                self._sums[len(_SUMS) :] += torch.stack(losses.own).detach().double()
         norm = clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf)
         self._optimizer.step()
         self._sums[3] += norm
@@ -307,23 +299,21 @@ class Trainer:
             "token_loss": sum(float(one.token) for one in found),
             "value_loss": sum(float(one.value) for one in found),
         }
-        projected = [one.projected for one in found if one.projected is not None]
-        # Without any there are no columns, nor names told.
-        for name, column in zip(_PROJECTED, zip(*projected, strict=True), strict=False):
-            means[name] = sum(map(float, column))
+        for place, figure in enumerate(self._figures):
+            means[figure.name] = sum(float(one.own[place]) for one in found)
         return means
 
     def counts(self, example: TrainingBatch) -> dict[str, int]:
         """Over how many the means of :meth:`validate` are."""
-        tokens, values, prefixes = self._counts(example, self.model.on_host(example))
-        counts = dict.fromkeys(("projected_loss", "token_loss"), tokens) | {"value_loss": values}
-        return dict.fromkeys(_PROJECTED, prefixes) | counts
+        tokens, values, own = self._counts(example, self.model.on_host(example))
+        counts = {one.name: tokens if one.per_token else own for one in self._figures}
+        return counts | {"token_loss": tokens, "value_loss": values}
 
     def loss(self, means: Mapping[str, float]) -> float:
         """What is learnt, from the means of :meth:`validate`."""
         total = means["token_loss"] + means["value_loss"]
-        if (passes := self.model.objective.passes) is not None:
-            total += passes.total(means["projected_loss"], means["reconstruction_loss"])
+        if self._figures:
+            total += self.model.objective.weighted([means[one.name] for one in self._figures])
         return total
 
     def _losses(
@@ -333,11 +323,11 @@ class Trainer:
         for given, share in prepared.parts:
             with self._precision():
                 found = losses(given.to(self.device))
-            projected = found.projected
-            if projected is not None:
-                shares = (share.tokens, *[share.prefixes] * (len(projected) - 1))
-                projected = ProjectedLosses._make(map(mul, projected, shares))
-            yield Losses(found.token * share.tokens, found.value * share.values, projected)
+            own = tuple(
+                loss * (share.tokens if figure.per_token else share.own)
+                for figure, loss in zip(self._figures, found.own, strict=True)
+            )
+            yield Losses(found.token * share.tokens, found.value * share.values, own)
 
     def state(self) -> tuple[dict[str, Tensor], TrainerState]:
         """Everything that the next step depends on, as tensors by name and as plain values."""

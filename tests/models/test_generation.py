@@ -123,8 +123,8 @@ class Slowly:
             if begun and token in self.valued and self.model.value_head is not None:
                 value = float(self.model.value_point(self.model.value_head(state))[0])
             said, begins, beside = [*said, token], [*begins, begun], [*beside, value]
-            if self.model.projection is not None and token == self.model.prefix:
-                self.projected[len(self.tokens)] = self.model.projection(state)[0]
+            if self.model.stands_in and token == self.model.ahead:
+                self.projected[len(self.tokens)] = self.model.parts["projection"](state)[0]
             self.tokens.append(token)
             self.values.append(np.float32(value).item())
         return said, begins, beside, False

@@ -24,7 +24,6 @@ from numtok.contracts import (
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS, Embedder
 from numtok.models.made_up import made_up, vocabularies
-from numtok.models.prefixed import Prefixed
 from numtok.models.vocabulary import Vocabulary
 
 _WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
@@ -116,12 +115,14 @@ def check_gradients(embedder: Embedder, seed: int) -> None:
 
 
 def check_flops(embedder: Embedder, seed: int) -> None:
-    """Where a module counts its operations itself, it counts them in whole numbers."""
+    """Operations are counted in whole numbers, and a token that tells ahead is one there is."""
+    watched = held(EMBEDDERS, embedder)
     for one in _built(embedder, seed):
-        if isinstance(one.module, Prefixed):
-            call = member_call(one.module, "flops")
-            flops = call.one_of(one.module.flops(one.tokens_BL.numpy()), int)
-            require(embedder, "flops", flops >= 0, f"{one.scheme}: got {flops}, expected 0 or more")
+        flops = watched.flops(one.module, one.tokens_BL.numpy())
+        require(embedder, "flops", flops >= 0, f"{one.scheme}: got {flops}, expected 0 or more")
+        ahead = watched.tells_ahead(one.vocabulary)
+        told = f"{one.scheme}: got the token {ahead} of {one.vocabulary.size}"
+        require(embedder, "flops", ahead is None or 0 <= ahead < one.vocabulary.size, told)
 
 
 def check(embedder: Embedder, seed: int = 0) -> list[CheckResult]:

@@ -8,8 +8,11 @@ number is seen.
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
+from numtok.models.heads.base import linear_flops
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import MemberCall, a, describe
 from numtok.registry import Registry
@@ -24,6 +27,8 @@ class Embedder(ABC):
     source: ClassVar[str]
     #: The magnitude of a vector says something, so it must not be all that layer norm sees.
     needs_added_positions: ClassVar[bool] = False
+    #: The objective with which it goes, where it goes with few that write.
+    objective: ClassVar[str] = "ar"
 
     @abstractmethod
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
@@ -37,6 +42,17 @@ class Embedder(ABC):
         """Whether numbers are seen as a whole that are beyond the scheme's sight
         (``Scheme.count_truncated``)."""
         return True
+
+    def tells_ahead(self, vocabulary: Vocabulary) -> int | None:
+        """The token whose vector is made of tokens behind it, which a model that writes it has not
+        written yet; None where there is none."""
+        return None
+
+    def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
+        """Of its module's matrix products, for some tokens (of any shape): a multiplication and an
+        addition count as two. Unless it says otherwise every linear map is of every token."""
+        maps = [one for one in module.modules() if isinstance(one, nn.Linear)]
+        return sum(linear_flops(one, tokens.size) for one in maps)
 
 
 def _built(asked: MemberCall, module: Any) -> Any:
@@ -59,7 +75,14 @@ def _vectors(asked: MemberCall, answer: Any) -> Any:
 
 
 EMBEDDERS: Registry[Embedder] = Registry(
-    "numtok.models.embedders", "embedder", {"sees_all": a(bool), "build": _built}
+    "numtok.models.embedders",
+    "embedder",
+    {
+        "sees_all": a(bool),
+        "build": _built,
+        "tells_ahead": a(int, type(None)),
+        "flops": a(int),
+    },
 )
 
 

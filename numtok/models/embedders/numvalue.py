@@ -12,9 +12,9 @@ from torch.nn import functional as F
 from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS
 from numtok.errors import UsageError
 from numtok.models.embedders._decimal_parts import DecimalDigits, DecimalParts
+from numtok.models.embedders._prefixed import Encoder, Prefixed, prefix
 from numtok.models.embedders.base import Embedder
 from numtok.models.heads.base import linear_flops
-from numtok.models.prefixed import Encoder, Prefixed
 from numtok.models.vocabulary import Vocabulary
 
 _ENCODERS = ("rnn", "mlp", "scalar", "binary")
@@ -45,6 +45,7 @@ class NumValueEmbedder(Embedder):
     """
 
     revision: ClassVar[int] = 2
+    objective: ClassVar[str] = "numvalue"
     source: ClassVar[str] = "Value-Aware, Section 3.2"
     positional: ClassVar[str] = "encoder"
     encoder: str = "rnn"
@@ -60,6 +61,12 @@ class NumValueEmbedder(Embedder):
     @property
     def sees_all(self) -> bool:
         return self.encoder == "rnn"
+
+    def tells_ahead(self, vocabulary: Vocabulary) -> int:
+        return prefix(vocabulary)
+
+    def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
+        return cast(Prefixed, module).flops(tokens)
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         kinds = {"rnn": _Recurrent, "mlp": _Fixed, "scalar": _Scalar, "binary": _Binary}

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
+import torch
+from torch import nn
 
 from numtok.contracts import (
     CheckResult,
@@ -20,8 +22,17 @@ from numtok.contracts import (
 )
 from numtok.models.batches import Batch
 from numtok.models.made_up import made_up, vocabularies
-from numtok.models.objectives.base import END, MASK, OBJECTIVES, Objective, TrainingBatch
+from numtok.models.objectives.base import (
+    END,
+    MASK,
+    OBJECTIVES,
+    FirstPass,
+    Objective,
+    TrainingBatch,
+)
 from numtok.seeds import generator
+
+_WIDTH = 8
 
 
 def _batches() -> Iterator[tuple[str, Batch]]:
@@ -119,6 +130,40 @@ def check_seeds(objective: Objective, seed: int) -> None:
             require(objective, "seeds", same, f"{scheme}: {name} of the batch was changed")
 
 
+def check_own(objective: Objective, seed: int) -> None:
+    """Losses of its own are finite, also where there is no place for them; every weight of its parts
+    is learnt by what of them is learnt; and what it costs is counted."""
+    torch.manual_seed(seed)
+    watched = held(OBJECTIVES, objective)
+    parts = watched.parts(_WIDTH)
+    names = [one.name for one in watched.figures]
+    expect(objective, "own", "different figures", len({*names}), len(names))
+    if not names:
+        return
+    output = nn.Linear(_WIDTH, 1)
+    for places in (torch.tensor([2, 5, 9]), torch.zeros(0, dtype=torch.int64)):
+        vectors = torch.randn(2, 6, _WIDTH, requires_grad=True)
+        seen = FirstPass(
+            vectors,
+            vectors.cumsum(1),
+            places,
+            parts,
+            lambda other_BLD: other_BLD.cumsum(1),
+            lambda states_BLD: output(states_BLD).square().mean(),
+        )
+        losses = watched.losses(seen)
+        told = [round(float(loss), 3) for loss in losses]
+        require(objective, "own", torch.stack(losses).isfinite().all(), f"got the losses {told}")
+        watched.weighted(losses).backward()  # type: ignore[no-untyped-call]
+        weights = [weight for part in parts.values() for weight in part.parameters()]
+        lost = sum(one.grad is None for one in weights)
+        require(objective, "own", not lost, f"got no gradient of {lost} weights of its parts")
+    flops = watched.flops(parts, 3)
+    require(objective, "own", flops >= 0, f"flops: got {flops}, expected 0 or more")
+    if watched.stands_in:
+        watched.stand_in(parts, torch.randn(3, _WIDTH))
+
+
 def check(objective: Objective, seed: int = 0) -> list[CheckResult]:
     """Run every check."""
     return results(CHECKS, objective, seed)
@@ -132,4 +177,5 @@ CHECKS: dict[str, Callable[[Objective, int], None]] = {
     "sight": check_sight,
     "numbers": check_numbers,
     "seeds": check_seeds,
+    "own": check_own,
 }

@@ -8,15 +8,16 @@ at the last real place.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Any, ClassVar, TypeVar
+from operator import add
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from numtok.models.batches import Batch
 from numtok.plugins import MemberCall, a, describe
@@ -26,26 +27,44 @@ MASK, END = 1, 2  # ids of records.SPECIALS
 Loss = TypeVar("Loss", float, Tensor)
 
 
-@dataclass(frozen=True)
-class TwoPasses:
-    """How a model learns to do without the numbers that it has not written yet
-    (``objectives.numvalue``).
+class Figure(NamedTuple):
+    """A loss of an objective's own, or what is only logged beside it: a mean.
 
-    second
-        Whether a second pass is learnt, in which prefixes are what was projected in the first.
-    reconstruction
-        The weight of the loss by which the projection is drawn to the value's own vector.
-    rate
-        The learning rate of what makes that vector, in place of that of everything else.
+    name
+        The column of ``metrics.jsonl``.
+    weight
+        With which it is learnt; None: it is only logged.
+    per_token
+        Whether it is a mean over the tokens that are predicted; else over the objective's places.
     """
 
-    second: bool
-    reconstruction: float
-    rate: float
+    name: str
+    weight: float | None
+    per_token: bool = False
 
-    def total(self, projected: Loss, reconstruction: Loss) -> Loss:
-        """What is learnt besides: L_proj + lambda L_rec."""
-        return projected + self.reconstruction * reconstruction
+
+@dataclass(frozen=True, eq=False)
+class FirstPass:
+    """What an objective makes its own losses of.
+
+    embedded, hidden
+        [B, L, D]: the vectors of a batch, and its states.
+    places
+        [P]: flat indices into [B, L] of the objective's places.
+    parts
+        The modules that it built, by their names.
+    trunk
+        [B, L, D] to [B, L, D]: the states of other vectors of the same rows.
+    token_loss
+        [B, L, D] to []: the cross-entropy of what is predicted from such states.
+    """
+
+    embedded: Tensor
+    hidden: Tensor
+    places: Tensor
+    parts: Mapping[str, nn.Module]
+    trunk: Callable[[Tensor], Tensor]
+    token_loss: Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +78,8 @@ class TrainingBatch:
     labels: NDArray[np.int64]  # [K] those tokens, or the classes of rows
     number_where: NDArray[np.int64]  # [N] of these, those at which a value is learnt
     number_values: NDArray[np.float32]  # [N] those numbers, normalised
-    #: [B] from which place on prefixes are projected (``objectives.numvalue``); None: nowhere.
-    projects_from: NDArray[np.int64] | None = None
+    #: [B] from which place on tokens that tell ahead are the objective's places; None: nowhere.
+    own_from: NDArray[np.int64] | None = None
     #: [N] the numbers of ``number_values`` as they are in the text, where a head may learn these.
     number_raw: NDArray[np.float64] | None = None
 
@@ -104,7 +123,7 @@ class TrainingBatch:
                 number_where=number_where,
                 number_values=self.number_values[numbers],
                 number_raw=None if self.number_raw is None else self.number_raw[numbers],
-                projects_from=None if self.projects_from is None else self.projects_from[first:end],
+                own_from=None if self.own_from is None else self.own_from[first:end],
             )
 
     def _within(
@@ -137,10 +156,51 @@ class Objective(ABC):
         """The column without which nothing can be learnt: "targets", "answer_start", "label" or
         None."""
 
+    # --- losses of its own, beside those of tokens and values
+
+    #: Whether the model learns what stands where it has itself written a token that tells ahead
+    #: (``Embedder.tells_ahead``).
+    stands_in: ClassVar[bool] = False
+
     @property
-    def passes(self) -> TwoPasses | None:
-        """How prefixes are projected; None where they are not."""
+    def figures(self) -> tuple[Figure, ...]:
+        """What :meth:`losses` gives, in order. Where there is any, examples have ``own_from``."""
+        return ()
+
+    @property
+    def further_passes(self) -> int:
+        """How often trunk and token head run again for it."""
+        return 0
+
+    def refuses(self, tells_ahead: bool) -> str | None:
+        """Why nothing can be learnt of an embedder's vectors, and what to do; None where it can."""
         return None
+
+    def parts(self, width: int) -> dict[str, nn.Module]:
+        """Modules of its own, by the names that their weights have in a model."""
+        return {}
+
+    def losses(self, seen: FirstPass) -> tuple[Tensor, ...]:
+        """[] each; of no places 0, which gives every weight a gradient."""
+        return ()
+
+    def stand_in(self, parts: Mapping[str, nn.Module], hidden_ND: Tensor) -> Tensor:
+        """[N, D]: what stands for a token that tells ahead, from the states that wrote it."""
+        raise NotImplementedError
+
+    def flops(self, parts: Mapping[str, nn.Module], ahead: int) -> int:
+        """Of the matrix products of its parts, for so many tokens that tell ahead."""
+        return 0
+
+    def rates(self) -> Mapping[str, float]:
+        """Learning rates in place of that of everything else, by how names of weights begin."""
+        return {}
+
+    def weighted(self, figures: Sequence[Loss]) -> Loss:
+        """What of its losses is learnt, together."""
+        pairs = zip(self.figures, figures, strict=True)
+        first, *more = (one.weight * loss for one, loss in pairs if one.weight is not None)
+        return reduce(add, more, first)
 
 
 def _required(asked: MemberCall, answer: Any) -> Any:
@@ -161,7 +221,7 @@ def _example(asked: MemberCall, answer: Any) -> Any:
     length = 0
     for name, form in _EXAMPLE.items():
         column = getattr(answer, name)
-        if column is None and name in ("projects_from", "number_raw"):
+        if column is None and name in ("own_from", "number_raw"):
             continue
         part = replace(asked, member=f"{asked.member}, {name}", sizes=sizes)
         part.array(column, form)
@@ -173,10 +233,42 @@ def _example(asked: MemberCall, answer: Any) -> Any:
                 raise part.wrong("places that do not rise", f"rising places from 0 below {allowed}")
     if not np.isin(answer.number_where, answer.where).all():
         raise asked.wrong("number_where with places that are not in where", "some of where")
+    if answer.own_from is None and cast(Objective, asked.thing).figures:
+        raise asked.wrong("an example without own_from", "one with it, for its figures")
     asked.again = not sizes["N"]
     return answer
 
 
+def _figures(asked: MemberCall, answer: Any) -> Any:
+    for one in asked.one_of(answer, tuple):
+        asked.one_of(one, Figure)
+    return answer
+
+
+def _parts(asked: MemberCall, answer: Any) -> Any:
+    for name, one in asked.one_of(answer, dict).items():
+        asked.one_of(one, nn.Module)
+        if name in _TAKEN:
+            raise asked.wrong(f"a part {name!r}", f"other names than {', '.join(_TAKEN)}")
+    return answer
+
+
+def _losses(asked: MemberCall, answer: Any) -> Any:
+    count = len(cast(Objective, asked.thing).figures)
+    if len(asked.one_of(answer, tuple)) != count:
+        raise asked.wrong(f"{len(answer)} losses", f"{count}, one for each of its figures")
+    for one in answer:
+        asked.array(one, "Tensor float[]")
+    return answer
+
+
+def _stand_in(asked: MemberCall, answer: Any) -> Any:
+    _, hidden_ND = asked.given
+    return asked.array(answer, "Tensor float[N, D]", N=len(hidden_ND), D=hidden_ND.shape[1])
+
+
+#: What weights of a model begin with that are no objective's.
+_TAKEN = ("embedder", "trunk", "token_head", "class_head", "value_head")
 _EXAMPLE = {
     "tokens": "ndarray int64[B, L]",
     "values": "ndarray float32[B, L]",
@@ -186,7 +278,7 @@ _EXAMPLE = {
     "number_where": "ndarray int64[N]",
     "number_values": "ndarray float32[N]",
     "number_raw": "ndarray float64[N]",
-    "projects_from": "ndarray int64[B]",
+    "own_from": "ndarray int64[B]",
 }
 
 OBJECTIVES: Registry[Objective] = Registry(
@@ -194,7 +286,15 @@ OBJECTIVES: Registry[Objective] = Registry(
     "objective",
     {
         "causal": a(bool),
-        "passes": a(TwoPasses, type(None)),
+        "stands_in": a(bool),
+        "figures": _figures,
+        "refuses": a(str, type(None)),
+        "further_passes": a(int),
+        "parts": _parts,
+        "losses": _losses,
+        "stand_in": _stand_in,
+        "flops": a(int),
+        "rates": a(dict),
         "requires": _required,
         "example": _example,
     },

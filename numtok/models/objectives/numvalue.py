@@ -1,15 +1,24 @@
 """numvalue: from left to right in two passes, the second without the values of numbers."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
+from numtok.models.heads.base import linear_flops
+from numtok.models.objectives._gated import Gated
 from numtok.models.objectives._leftward import LOSSES, leftward
-from numtok.models.objectives.base import Objective, TrainingBatch, TwoPasses
+from numtok.models.objectives.base import Figure, FirstPass, Objective, TrainingBatch
+from numtok.registry import spec_of
+
+_PROJECTION = "projection"  # of the state before a prefix
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,7 @@ class NumValueObjective(Objective):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Value-Aware, Section 3.2 and Table 5"
     causal: ClassVar[bool] = True
+    stands_in: ClassVar[bool] = True
     positional: ClassVar[str] = "loss"
     loss: str = "all"
     project: str = "all"
@@ -74,8 +84,59 @@ class NumValueObjective(Objective):
         return "answer_start" if "answer" in (self.loss, self.project) else None
 
     @property
-    def passes(self) -> TwoPasses:
-        return TwoPasses(self.second, self.reconstruction, self.rate)
+    def figures(self) -> tuple[Figure, ...]:
+        """``reconstruction_of_others`` is that of each proj(h) and the f(x) of another number, the
+        next one in what is read at once: where it is as small, all f are alike, and the
+        reconstruction says nothing. The norms are mean lengths of f(x) and proj(h)."""
+        return (
+            Figure("projected_loss", 1.0, per_token=True),  # L_proj, 0 without a second pass
+            Figure("reconstruction_loss", self.reconstruction),  # L_rec without its weight
+            Figure("reconstruction_of_others", None),
+            Figure("embedding_norm", None),
+            Figure("projection_norm", None),
+        )
+
+    @property
+    def further_passes(self) -> int:
+        return int(self.second)
+
+    def refuses(self, tells_ahead: bool) -> str | None:
+        if tells_ahead:
+            return None
+        return (
+            f"--objective {spec_of(self)} projects the vectors of <num>, which --embedder numvalue "
+            "makes; give that one, or --objective ar"
+        )
+
+    def parts(self, width: int) -> dict[str, nn.Module]:
+        return {_PROJECTION: Gated(width)}
+
+    def losses(self, seen: FirstPass) -> tuple[Tensor, ...]:
+        at_P, flat = seen.places, seen.embedded.flatten(0, 1)
+        value_PD = flat[at_P]
+        before_PD = seen.hidden.flatten(0, 1)[at_P - 1]
+        projected_PD = self.stand_in(seen.parts, before_PD).to(flat.dtype)
+        token = torch.zeros((), device=flat.device)
+        if self.second:
+            again_BLD = flat.index_copy(0, at_P, projected_PD).view_as(seen.embedded)
+            token = seen.token_loss(seen.trunk(again_BLD))
+        f_PD, proj_PD = value_PD.float(), projected_PD.float()
+        own_P = 1 - F.cosine_similarity(proj_PD, f_PD, dim=1)
+        f_PD, proj_PD = f_PD.detach(), proj_PD.detach()
+        others_P = 1 - F.cosine_similarity(proj_PD, f_PD.roll(-1, dims=0), dim=1)
+        each = (own_P, others_P, f_PD.norm(dim=1), proj_PD.norm(dim=1))
+        # The mean of nothing is not defined; its sum is 0.
+        return token, *(one.mean() if len(at_P) else one.sum() for one in each)
+
+    def stand_in(self, parts: Mapping[str, nn.Module], hidden_ND: Tensor) -> Tensor:
+        projected: Tensor = parts[_PROJECTION](hidden_ND)
+        return projected
+
+    def flops(self, parts: Mapping[str, nn.Module], ahead: int) -> int:
+        return linear_flops(parts[_PROJECTION], ahead)
+
+    def rates(self) -> dict[str, float]:
+        return {"embedder.encoder.": self.rate}  # f
 
     def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
         seen = leftward(batch, self.loss)
@@ -83,4 +144,4 @@ class NumValueObjective(Objective):
         if self.project == "answer":  # [END] comes first; a row without an answer has none
             never = seen.tokens.shape[1]
             first = np.where(batch.answer_start < 0, never, batch.answer_start + 1)
-        return replace(seen, projects_from=first)
+        return replace(seen, own_from=first)

@@ -14,12 +14,12 @@ from numtok.errors import UsageError
 from numtok.models.batches import Batch
 from numtok.models.decoding import Reader
 from numtok.models.embedders import _decimal_parts
+from numtok.models.embedders._prefixed import Prefixed
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.generation import Writer
 from numtok.models.likelihood import log_likelihoods
-from numtok.models.model import Model
+from numtok.models.model import Losses, Model
 from numtok.models.objectives.base import END, OBJECTIVES, TrainingBatch
-from numtok.models.prefixed import Prefixed
 from numtok.models.steps import Prefill
 from numtok.models.vocabulary import Vocabulary
 from numtok.training.trainer import Execution, Recipe, Trainer
@@ -66,6 +66,14 @@ def digits_of(*texts: str, columns: tuple[int, int] | None = None) -> list[tuple
             *(column.tolist() for column in found), strict=True
         )
     ]
+
+
+OWN, OTHERS = "reconstruction_loss", "reconstruction_of_others"
+
+
+def figures(of: Model, losses: Losses) -> dict[str, Tensor]:
+    """The objective's own, by their names."""
+    return {one.name: loss for one, loss in zip(of.objective.figures, losses.own, strict=True)}
 
 
 def example_of(objective: str = "numvalue") -> tuple[Batch, TrainingBatch]:
@@ -200,8 +208,7 @@ def test_rows_without_numbers_leave_gradients_of_zero(encoder: str) -> None:
     rows = batch(SCHEME, ["a", "bc"], answers=[0, 0])
     losses = of.losses(of.given(of.objective.example(rows, np.random.default_rng(0))))
     of.total(losses).backward()  # type: ignore[no-untyped-call]
-    assert losses.projected is not None
-    assert losses.projected.reconstruction.item() == 0
+    assert figures(of, losses)["reconstruction_loss"].item() == 0
     assert all(parameter.grad is not None for parameter in of.parameters())
 
 
@@ -211,7 +218,6 @@ def test_rows_without_numbers_leave_gradients_of_zero(encoder: str) -> None:
 def by_hand(of: Model, rows: Batch, settings: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Row by row, place by place."""
     emb, proj, rec = (list[Tensor]() for _ in range(3))
-    assert of.projection is not None
     for row, length in enumerate(rows.lengths.tolist()):
         start = int(rows.answer_start[row])
         tokens = torch.tensor([[END, *rows.tokens[row, :length].tolist()]])
@@ -219,11 +225,9 @@ def by_hand(of: Model, rows: Batch, settings: Any) -> tuple[Tensor, Tensor, Tens
         hidden = of.trunk(embedded, None)
         seen = embedded.clone()
         for place in range(1, length + 1):
-            if tokens[0, place] != of.prefix or (
-                settings.project == "answer" and place - 1 < start
-            ):
+            if tokens[0, place] != of.ahead or (settings.project == "answer" and place - 1 < start):
                 continue
-            projected = of.projection(hidden[0, place - 1])
+            projected = of.parts["projection"](hidden[0, place - 1])
             seen[0, place] = projected
             rec.append(1 - F.cosine_similarity(projected, embedded[0, place], dim=0))
         labels = torch.tensor([*tokens[0, 1:].tolist(), END])
@@ -254,15 +258,17 @@ def test_the_losses_are_those_of_the_equations(objective: str, encoder: str) -> 
     if not settings.second:
         proj = torch.zeros(())
     losses = of.losses(of.given(example))
-    assert losses.projected is not None
+    own = figures(of, losses)
     torch.testing.assert_close(losses.token, emb)
-    torch.testing.assert_close(losses.projected.token, proj)
-    torch.testing.assert_close(losses.projected.reconstruction, rec)
+    torch.testing.assert_close(own["projected_loss"], proj)
+    torch.testing.assert_close(own["reconstruction_loss"], rec)
     expected = emb + proj + settings.reconstruction * rec
     torch.testing.assert_close(of.total(losses), expected)
-    own = torch.autograd.grad(of.total(losses), list(of.parameters()), retain_graph=True)
+    gradients = torch.autograd.grad(of.total(losses), list(of.parameters()), retain_graph=True)
     for found, right in zip(
-        own, torch.autograd.grad(expected, list(of.parameters()), allow_unused=True), strict=True
+        gradients,
+        torch.autograd.grad(expected, list(of.parameters()), allow_unused=True),
+        strict=True,
     ):
         if right is not None:
             torch.testing.assert_close(found, right, rtol=1e-3, atol=1e-5)
@@ -273,8 +279,7 @@ def test_nothing_is_detached() -> None:
     of = model(SCHEME, "numvalue,project=answer", embedder="numvalue:mlp")
     _, example = example_of("numvalue,project=answer")
     losses = of.losses(of.given(example))
-    assert losses.projected is not None
-    names = [name for name, _ in of.named_parameters()]
+    own, names = figures(of, losses), [name for name, _ in of.named_parameters()]
 
     def reached(loss: Tensor) -> set[str]:
         found = torch.autograd.grad(
@@ -288,45 +293,43 @@ def test_nothing_is_detached() -> None:
         )
 
     assert reached(losses.token) == {"embedder", "f", "trunk", "token_head"}
-    assert reached(losses.projected.token) == {"embedder", "f", "trunk", "token_head", "projection"}
-    assert reached(losses.projected.reconstruction) == {"embedder", "f", "trunk", "projection"}
-    assert not losses.projected.others.requires_grad
-    assert not losses.projected.embedding_norm.requires_grad
-    assert not losses.projected.projection_norm.requires_grad
+    assert reached(own["projected_loss"]) == {"embedder", "f", "trunk", "token_head", "projection"}
+    assert reached(own["reconstruction_loss"]) == {"embedder", "f", "trunk", "projection"}
+    assert not own["reconstruction_of_others"].requires_grad
+    assert not own["embedding_norm"].requires_grad
+    assert not own["projection_norm"].requires_grad
 
 
 def test_the_projection_is_a_gated_mlp_with_tanh() -> None:
     of = model(SCHEME, "numvalue")
-    assert of.projection is not None
     x = torch.randn(3, 16)
-    gate, up, down = (getattr(of.projection, name).weight for name in ("gate", "up", "down"))
+    gate, up, down = (
+        getattr(of.parts["projection"], name).weight for name in ("gate", "up", "down")
+    )
     expected = (torch.tanh(x @ gate.T) * (x @ up.T)) @ down.T
-    torch.testing.assert_close(of.projection(x), expected)
+    torch.testing.assert_close(of.parts["projection"](x), expected)
 
 
 def test_the_lengths_that_are_logged_are_those_of_the_vectors() -> None:
     of = model(SCHEME, "numvalue", embedder="numvalue:mlp")
     _, example = example_of()
     losses = of.losses(of.given(example))
-    assert losses.projected is not None
     lengths = values_of(cast(Prefixed, of.embedder), *TEXTS).norm(dim=1)
-    torch.testing.assert_close(losses.projected.embedding_norm, lengths.mean())
+    torch.testing.assert_close(figures(of, losses)["embedding_norm"], lengths.mean())
 
 
 def test_what_is_logged_tells_whether_the_vectors_of_numbers_are_alike() -> None:
     """With one vector for all numbers the loss is the same for another number's."""
     of = model(SCHEME, "numvalue", embedder="numvalue:mlp")
     _, example = example_of()
-    told = of.losses(of.given(example)).projected
-    assert told is not None
-    assert abs(told.others.item() - told.reconstruction.item()) > 1e-3
+    told = figures(of, of.losses(of.given(example)))
+    assert abs((told[OTHERS] - told[OWN]).item()) > 1e-3
     with torch.no_grad():
         for name, parameter in of.embedder.named_parameters():
             if name.startswith("encoder."):
                 parameter.fill_(1.0 if name == "encoder.out.bias" else 0.0)
-    told = of.losses(of.given(example)).projected
-    assert told is not None
-    torch.testing.assert_close(told.others, told.reconstruction)
+    told = figures(of, of.losses(of.given(example)))
+    torch.testing.assert_close(told[OTHERS], told[OWN])
 
 
 # --- training -----------------------------------------------------------------------------------
@@ -471,7 +474,7 @@ def test_a_prefix_that_was_written_is_seen_as_its_projection() -> None:
     def prefixes_first(states: Tensor) -> Tensor:
         logits = plain(states)
         more = torch.zeros(logits.shape[-1])
-        more[of.prefix] = 30
+        more[of.ahead] = 30
         return cast(Tensor, logits + more)
 
     of.token_head.forward = prefixes_first
@@ -481,7 +484,7 @@ def test_a_prefix_that_was_written_is_seen_as_its_projection() -> None:
     first, second = (
         Writer(of, codec(SCHEME), grammar, True, 12).write(one)[0] for one in (rows, other)
     )
-    assert (first.tokens == of.prefix).sum() >= 4
+    assert (first.tokens == of.ahead).sum() >= 4
     np.testing.assert_array_equal(first.tokens, second.tokens)
 
 
@@ -505,7 +508,6 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
     for index, (row, start, length) in enumerate(spans):
         true[index, :length] = rows.tokens[row, start : start + length] - one.number_first
     found = Reader(of, one, grammar, True).score(steps.true(), true)
-    assert of.projection is not None
     for index, (row, start, length) in enumerate(spans):
         total = 0.0
         tokens = [END, *rows.tokens[row, :start].tolist()]
@@ -522,8 +524,8 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
                 logits = torch.where(torch.from_numpy(allowed), logits, -torch.inf)
                 token = int(true[index, place])
                 total += float(logits.log_softmax(0)[token])
-                if token + one.number_first == of.prefix:
-                    projected[len(tokens)] = of.projection(state[None])[0]
+                if token + one.number_first == of.ahead:
+                    projected[len(tokens)] = of.parts["projection"](state[None])[0]
                 tokens.append(token + one.number_first)
         assert found[index] == pytest.approx(total, abs=1e-3)
 
@@ -610,13 +612,13 @@ def test_a_row_has_no_likelihood_in_one_pass() -> None:
         log_likelihoods(of, example_of()[1])
     assert str(caught.value) == (
         "a model of --objective numvalue sees each number before it is said, so one pass gives no "
-        "likelihood of rows; take one of --objective ar"
+        "likelihood of rows; take one with another --embedder"
     )
 
 
 def test_masked_models_and_models_of_labels_may_see_values() -> None:
-    assert model(SCHEME, "mlm", embedder="numvalue").projection is None
-    assert (
-        model(SCHEME, "classify,causal=yes", embedder="numvalue", classes=["a", "b"]).projection
-        is None
-    )
+    for of in (
+        model(SCHEME, "mlm", embedder="numvalue"),
+        model(SCHEME, "classify,causal=yes", embedder="numvalue", classes=["a", "b"]),
+    ):
+        assert (of.ahead is not None, of.stands_in, of.parts) == (True, False, {})

@@ -13,6 +13,17 @@ from numtok.models.embedders.base import token_table
 from numtok.models.vocabulary import Vocabulary
 
 
+def prefix(vocabulary: Vocabulary) -> int:
+    """The token that stands before each number; UsageError where there is none."""
+    if PREFIX not in vocabulary.names:
+        raise UsageError(
+            f"--embedder numvalue makes the vector of {PREFIX} of the number behind it, and "
+            "these data have none; give --embedder lookup, or data encoded with --scheme "
+            "numvalue"
+        )
+    return vocabulary.first + vocabulary.names.index(PREFIX)
+
+
 class Encoder(nn.Module):
     """f [P, D] of tokens [B, L] and the flat indices of P prefixes."""
 
@@ -33,13 +44,7 @@ class Prefixed(nn.Module):
 
     def __init__(self, vocabulary: Vocabulary, width: int, encoder: "Encoder") -> None:
         super().__init__()
-        if PREFIX not in vocabulary.names:
-            raise UsageError(
-                f"--embedder numvalue makes the vector of {PREFIX} of the number behind it, and "
-                "these data have none; give --embedder lookup, or data encoded with --scheme "
-                "numvalue"
-            )
-        self.prefix = vocabulary.first + vocabulary.names.index(PREFIX)
+        self.prefix = prefix(vocabulary)
         self.table = token_table(vocabulary.size, width)
         self.encoder = encoder
 
@@ -51,5 +56,5 @@ class Prefixed(nn.Module):
         return made_BLD.flatten(0, 1).index_copy(0, at_P, value_PD).view_as(made_BLD)
 
     def flops(self, tokens: NDArray[np.integer[Any]]) -> int:
-        """Of a forward pass over some tokens, as ``Model.flops``."""
+        """Of a forward pass over some tokens."""
         return self.encoder.flops(tokens, int((tokens == self.prefix).sum()))
