@@ -60,17 +60,14 @@ def a_gigabyte(path: Path) -> None:
     os.truncate(path, GIGABYTE)
 
 
-def a_link_to_a_pipe(path: Path) -> None:
+def a_link(path: Path) -> None:
     os.mkfifo(path.with_name("pipe"))
     path.symlink_to("pipe")
 
 
 NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a pipe": (os.mkfifo, "is a pipe; only a regular file can be read here"),
-    "a link to a pipe": (
-        a_link_to_a_pipe,
-        "is a pipe; only a regular file can be read here",
-    ),
+    "a link to a pipe": (a_link, "is a pipe; only a regular file can be read here"),
     "a socket": (damage.a_socket, "is a socket; only a regular file can be read here"),
     "a device": (lambda path: path.symlink_to("/dev/zero"), "is a device; only a regular file can"),
     "a folder": (Path.mkdir, "is a folder; only a regular file can be read here"),

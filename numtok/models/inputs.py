@@ -7,9 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
-from numtok.models.batches import PAD
 from numtok.models.objectives.base import TrainingBatch
 
 
@@ -62,27 +60,6 @@ class ModelInputs(NamedTuple):
             own,
         )
         return cls._make(None if one is None else torch.from_numpy(one) for one in arrays)
-
-    def widened(self, length: int) -> "ModelInputs":
-        """With pads behind each row, ``length`` tokens in all, and none but all states asked for.
-
-        So of all batches of as many rows the trunk sees the same shapes, whatever is predicted.
-        """
-        rows, before = self.tokens.shape
-        first_B1 = torch.arange(0, rows * length, length)[:, None]
-        places = (first_B1 + (torch.arange(before) if self.asked is None else self.asked)).flatten()
-        real = torch.ones_like(self.tokens, dtype=torch.bool) if self.real is None else self.real
-        more = (0, length - before)
-        real = F.pad(real, more)
-        real[:, 0] = True  # of rows without any token too: attention needs something
-        return self._replace(
-            tokens=F.pad(self.tokens, more, value=PAD),
-            values=F.pad(self.values, more, value=1.0),
-            real=real,
-            asked=None,
-            where=places if self.where is None else places[self.where],
-            number_where=places[self.number_where],
-        )
 
     def pinned(self) -> "ModelInputs":
         """In memory of the host that stays in place: a GPU copies from it when it comes to it,

@@ -28,7 +28,6 @@ from numtok.seeds import seed_of
 from numtok.training.device import seed_generator
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
-_SHORTEST = 16  # tokens to which rows are padded at least, where each length costs a recording
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
 
 
@@ -110,22 +109,6 @@ class Execution:
     recompute: bool = False
     compiled: bool = False
 
-    @property
-    def graphs(self) -> bool:
-        """Whether CUDA graphs are replayed: not where gradients are summed over parts, which lie in
-        memory that the next part's graph writes over (PyTorch's issues 96693 and 169545)."""
-        return self.compiled and self.device.type == "cuda" and self.accumulate == 1
-
-    @property
-    def compiler(self) -> dict[str, Any]:
-        """Options of ``torch.compile``: for any number of rows and tokens, or each would be
-        compiled anew.
-
-        >>> Execution(torch.device("cuda"), compiled=True).compiler
-        {'dynamic': True, 'mode': 'reduce-overhead'}
-        """
-        return {"dynamic": True} | ({"mode": "reduce-overhead"} if self.graphs else {})
-
 
 class DeviceBatch(NamedTuple):
     """A batch as a step learns it, on the host.
@@ -174,11 +157,7 @@ class Trainer:
         self._uncompiled = execution.compiled  # before the first step
         self._learnt_losses: Callable[[ModelInputs], Losses] = model.losses
         self._figures = model.objective.figures
-        # A further pass would write over what the first left in its graph.
-        self._graphs = execution.graphs and not self._figures
-        if self._graphs:
-            self._learnt_losses = replayed_losses(model, execution)
-        elif execution.compiled:
+        if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
             self._learnt_losses = torch.compile(model.losses, dynamic=True)
         self._names = {name: parameter for name, parameter in model.named_parameters()}
         self._optimizer = torch.optim.AdamW(
@@ -210,8 +189,6 @@ class Trainer:
         for part in example.parts(self.execution.accumulate):
             given = self.model.on_host(part)
             counts.append(self._counts(part, given))
-            if self._graphs:
-                given = given.widened(bucket(given.tokens.shape[1], self.model.settings.context))
             if self.device.type == "cuda":
                 given = given.pinned()
             parts.append(given)
@@ -365,36 +342,6 @@ class Trainer:
     def _precision(self) -> Iterator[None]:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.execution.bfloat16):
             yield
-
-
-def replayed_losses(model: Model, execution: Execution) -> Callable[[ModelInputs], Losses]:
-    """``model.losses`` with the trunk as CUDA graphs, launched as one: the kernels of a small model
-    take less time than launching them one by one.
-
-    PyTorch compiles the trunk once and records a graph for each shape that it then meets, so
-    batches come :meth:`~Given.widened` to a :func:`bucket`. How much is predicted differs from
-    batch to batch, so the heads, a few kernels, run as they are.
-
-    Not run on a GPU: written by PyTorch's documentation. On a CPU, where PyTorch takes the same
-    calls and records nothing, tests hold that losses and gradients are the same.
-    """
-    hidden = torch.compile(model.hidden, **execution.compiler)
-
-    def losses(given: ModelInputs) -> Losses:
-        # The step before is over: what its graph gave may be written over.
-        torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
-        return model.losses_of(hidden(given.tokens, given.values, given.real), given)
-
-    return losses
-
-
-def bucket(length: int, context: int) -> int:
-    """The length to which rows are padded where each length is recorded: a power of two.
-
-    >>> [bucket(length, context=1000) for length in (0, 16, 17, 100, 600)]
-    [16, 16, 32, 128, 1000]
-    """
-    return min(context, max(_SHORTEST, 1 << max(0, length - 1).bit_length()))
 
 
 @contextmanager

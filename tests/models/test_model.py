@@ -246,31 +246,6 @@ def test_pads_are_hidden_only_where_there_are_some() -> None:
     assert of.given(example("p1000", "mlm", ["ab", "c"])).real is not None
 
 
-@pytest.mark.parametrize("objective", ["mlm", "mlm:targets", "ar", "ar:answer"])
-@pytest.mark.parametrize("scheme", ["p1000", "xval"])
-def test_widened_batches_have_the_same_losses_and_gradients(scheme: str, objective: str) -> None:
-    of = model(scheme, objective, size="nano,layers=2,heads=2,width=16,context=64")
-    one = example(scheme, objective, TEXTS, answers=[11, 2, 0, 0, 10], targets=[2, 5])
-    given, found = of.given(one), []
-    wide = given.widened(64)
-    assert wide.tokens.shape == wide.values.shape == (len(TEXTS), 64)
-    assert wide.asked is None
-    for each in (given, wide):
-        of.zero_grad()
-        both = of.losses(each)
-        learn(both)
-        found.append([*both, *(p.grad for p in of.parameters())])
-    torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-4)
-
-
-def test_rows_without_a_token_can_be_widened() -> None:
-    of, one = model("p1000", "mlm"), example("p1000", "mlm", ["", ""])
-    found = of.losses(of.given(one).widened(8))
-    assert found.token.item() == 0
-    learn(found)
-    assert all(p.grad is not None and not p.grad.any() for p in of.parameters())
-
-
 def test_everything_that_a_model_is_given_goes_to_its_device() -> None:
     of = model("p1000", "mlm:targets")
     one = example("p1000", "mlm:targets", targets=[2, 5])

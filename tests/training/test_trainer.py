@@ -26,10 +26,8 @@ from numtok.training.trainer import (
     Recipe,
     Trainer,
     TrainerState,
-    bucket,
     device_of,
     oom_advice,
-    replayed_losses,
 )
 from tests import fakemodels
 from tests.fakemodels import CPU, batches, model, samples, transformer
@@ -266,23 +264,6 @@ def test_what_is_worked_out_again_for_the_gradient_is_the_same_to_the_bit(
 # --- for a GPU ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("device", "accumulate", "options"),
-    [
-        ("cpu", 1, {"dynamic": True}),
-        ("cuda", 1, {"dynamic": True, "mode": "reduce-overhead"}),
-        ("cuda", 2, {"dynamic": True}),
-    ],
-)
-def test_graphs_are_recorded_on_a_gpu_where_gradients_are_of_one_part(
-    device: str, accumulate: int, options: dict[str, Any]
-) -> None:
-    how = Execution(torch.device(device), accumulate=accumulate, compiled=True)
-    assert how.compiler == options
-    assert how.graphs == ("mode" in options)
-    assert not Execution(torch.device(device), accumulate=accumulate).graphs
-
-
 def test_what_a_gpu_learns_is_pinned_by_the_thread_that_prepares_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -300,25 +281,6 @@ def test_what_a_gpu_learns_is_pinned_by_the_thread_that_prepares_it(
     batches = list(prefetched(lambda step: of.prepare(made[step]), 0, STEPS, workers=1))
     tensors = [one for batch in batches for given, *_ in batch.parts for one in given]
     assert threads == ["prefetch"] * sum(one is not None for one in tensors)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's compiler
-@pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
-@pytest.mark.parametrize("objective", ["mlm", "ar"])
-def test_losses_by_a_compiled_trunk_are_those_of_the_model(objective: str) -> None:
-    """What is replayed on a GPU, compiled for a CPU."""
-    of = trainer(objective=objective, size=f"{TINY},context=64").model.train()
-    compiled, found = replayed_losses(of, Execution(CPU, compiled=True)), []
-    for one in examples(objective):
-        given = of.given(one)
-        wide = given.widened(bucket(given.tokens.shape[1], 64))
-        for losses, batch in ((of.losses, given), (compiled, wide)):
-            of.zero_grad()
-            both = losses(batch)
-            (both.token + both.value).backward()  # type: ignore[no-untyped-call]
-            found.append([*both, *(p.grad for p in of.parameters())])
-    torch.testing.assert_close(found[::2], found[1::2], rtol=1e-4, atol=1e-4)
 
 
 # --- to stop and to continue -------------------------------------------------------------------
