@@ -67,10 +67,10 @@ def test_a_value_out_of_bounds_is_told_where_it_stands(wrong: Any, message: str)
     with pytest.raises(SettingError) as caught:
         Boil(**{"eggs": 2} | wrong)
     assert str(caught.value) == message
-    (key, value), end = *wrong.items(), message.partition(" is ")[2]
-    assert (
-        caught.value.at("numtok.toml: [boil]") == f"numtok.toml: [boil] {key} = {value!r} is {end}"
-    )
+    [(key, value)] = wrong.items()
+    place = "numtok.toml: [boil]"
+    told = f"{place} {key} = {value!r} is {message.partition(' is ')[2]}"
+    assert caught.value.at(place) == told
 
 
 def test_every_bound_is_held_on_both_sides() -> None:
@@ -190,7 +190,7 @@ def test_a_setting_of_one_line_is_a_key_of_a_sweep(
     class Salted(train.Config):
         salt: int = setting(2, "Grains.", at_least=0)
 
-    monkeypatch.setattr(file.train, "Config", Salted)
+    monkeypatch.setattr(train, "Config", Salted)
     text = 'data = "a.jsonl"\n[encode]\nscheme = "p10"\n[train]\nsteps = 1\nsalt = [1, 3]\n'
     (tmp_path / "s.toml").write_text(text)
     sweep = file.read_sweep(tmp_path / "s.toml")
