@@ -27,7 +27,7 @@ from numtok.cli._kinds import kind_in, kinds_of, options_of_kinds, print_kind, s
 from numtok.cli._options import as_typer, settings_class
 from numtok.cli._shared import Invocation
 from numtok.cli._signals import Terminated, raising_at_signals
-from numtok.cli._usage import unknown_command, usage_message
+from numtok.cli._usage import unknown_command, unknown_kind, usage_message
 from numtok.cli.output.printing import one_line
 from numtok.config import FILE, Config, load
 from numtok.errors import NumtokError, StoreError, UsageError, unknown
@@ -98,7 +98,10 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
         name, text, kind = info.name.replace("_", "-"), inspect.getdoc(module.command) or "", None
         settings = settings_class(module.command)
         if name == called and settings is not None:
-            kind = kind_in(settings, rest)
+            try:
+                kind = kind_in(settings, rest)
+            except UsageError as error:
+                raise unknown_kind(name, rest, error) from None
             if kind is not None:
                 more = module.about(kind.kind) if hasattr(module, "about") else ""
                 text = f"{kind.text}\n\n{more}"
