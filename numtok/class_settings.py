@@ -130,6 +130,18 @@ def as_spec(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
+def option_words(thing: object) -> list[str]:
+    """The options of a command line that stand for all settings of an object that are set."""
+    words: list[str] = []
+    for key, field in spec_fields(type(thing)).items():
+        value, flag = getattr(thing, key), f"--{key.rstrip('_').replace('_', '-')}"
+        if field.default is False:  # a switch
+            words += [flag] if value else []
+        elif value is not None:
+            words += [flag, as_spec(value)]
+    return words
+
+
 _YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}
 
 
@@ -141,6 +153,7 @@ _READERS: dict[Any, Callable[[str], Any]] = {
     str: str,
     str | None: str,  # None is what is not learnt yet, or not given
     int | None: int,
+    float | None: float,
     Interval: Interval.parse,
     Range: Range.parse,
 }

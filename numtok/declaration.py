@@ -277,5 +277,5 @@ def help_of(kind: type) -> dict[str, str]:
         line = " ".join(entry.replace("``", "").split())
         found |= {name: line for name in re.split(", ", names)}
     if dataclasses.is_dataclass(kind):
-        found |= {field.name: one.help for field, one in declarations(kind)}
+        found |= {field.name: one.help for field, one in declarations(kind) if one.help}
     return found

@@ -21,7 +21,7 @@ confidence() { # confidence NAME TEXT OBJECTIVE STEPS DATA SCHEME...
         encoded=$(numtok encode --scheme "$scheme" "$5")
         model=$(numtok train "$encoded" --preset "$PRESET" --objective "$3" --batch "$BATCH" \
             --lr "$RATE" --steps "$4" --seed "$seed")
-        probes+=("$(numtok probe "$model" --text "$2")")
+        probes+=("$(numtok probe confidence "$model" --text "$2")")
     done
     for format in $FORMATS; do
         numtok figure confidence "${probes[@]}" --out "$OUT/$1.$format"

@@ -45,8 +45,8 @@ for target in stepsize a; do
     reports=()
     for name in "${names[@]}"; do
         reports+=("$(numtok eval "${models[$name]}" "${encodings[$name]}" --split $split)")
-        probe=$(numtok probe "${models[$name]}" "${encodings[$name]}" --split $split \
-            --target $target --top 5)
+        probe=$(numtok probe samples "${models[$name]}" "${encodings[$name]}" \
+            --split $split --target $target --top 5)
         draw "xval-figure6-$target-$name" sweep "$probe"
     done
     draw "xval-figure5-$target" truth "${reports[@]}" --target $target --seen
@@ -64,5 +64,5 @@ draw xval-figure7 truth "${reports[@]}" --target m
 for name in "${names[@]}"; do
     form=pca drawn=xval-pca
     [[ $name != xval* ]] || form=embedding drawn=xval-figure2
-    draw "$drawn-$name" "$form" "$(numtok probe "${models[$name]}" "--$form")"
+    draw "$drawn-$name" "$form" "$(numtok probe "$form" "${models[$name]}")"
 done

@@ -7,6 +7,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from numtok.analysis.probing.probes.base import ProbeInputs
 from numtok.encoding.dataset import EncodedSplit
 from numtok.models.attention import Transformer
 from numtok.models.batches import Batch, Batches
@@ -15,10 +16,11 @@ from numtok.models.model import Model
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
+from numtok.training.model_files import LoadedModel
 
 __all__ = [
-    "CPU", "batch", "batches", "codec", "model", "numbers_of", "one_thread", "samples",
-    "transformer",
+    "CPU", "batch", "batches", "codec", "model", "numbers_of", "one_thread", "probe_inputs",
+    "samples", "transformer",
 ]  # fmt: skip
 
 CPU = torch.device("cpu")
@@ -84,3 +86,12 @@ def transformer(of: Model) -> Transformer:
 def numbers_of(of: Batch) -> NDArray[np.bool_]:
     """Every number of a batch chosen."""
     return np.ones(len(of.number), np.bool_)
+
+
+def probe_inputs(loaded: LoadedModel) -> ProbeInputs:
+    """What a probe looks at that needs the model alone."""
+
+    def none(kind: str, name: str, version: str) -> None:
+        return None
+
+    return ProbeInputs(loaded, None, none, lambda what, done, total: None, lambda note: None)

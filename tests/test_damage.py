@@ -53,7 +53,7 @@ BUILD = (
     ("eval", "value", "arithmetic-xval", "--name", "values"),
     ("eval", "writer", "arithmetic-digits", "--fill", "answers", "--name", "answers"),
     ("eval", "judge", "odd-p1000", "--name", "labels"),
-    ("probe", "value", "arithmetic-xval", "--name", "line"),
+    ("probe", "samples", "value", "arithmetic-xval", "--name", "line"),
     ("table", "rows.csv", "--target", "y", "--split", "test=0.3"),
     ("train", "rows", *MLP, "--head", "riemann:16", "--name", "fitted"),
     ("eval", "fitted", "rows", "--name", "fits"),

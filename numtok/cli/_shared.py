@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from numtok.store.store import Store
 
 OneJsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-RestartOption = Annotated[bool, typer.Option("--restart", help="Discard what a killed run left.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Make it again, and compare.")]
 RefArgument = Annotated[
     str,
     typer.Argument(

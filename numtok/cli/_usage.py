@@ -1,12 +1,20 @@
 """In one line what typer says, in several and a box, of a command line that cannot be."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from numtok.errors import UsageError, unknown
 
 #: Commands by the names that they had before.
 _FORMER = {"faults": "errors"}
+#: What options of ``probe`` asked for before each probe had a name.
+_FORMER_PROBES = {
+    "--text": "confidence MODEL --text TEXT",
+    "--confidence": "confidence MODEL ENCODED",
+    "--sweep": "sweep MODEL ENCODED --number N",
+    "--embedding": "embedding MODEL",
+    "--pca": "pca MODEL [ENCODED]",
+}
 
 
 def unknown_command(name: str, known: Iterable[str], what: str = "command") -> UsageError:
@@ -19,6 +27,21 @@ def unknown_command(name: str, known: Iterable[str], what: str = "command") -> U
     if now is None:
         return unknown(what, name, known)
     return UsageError(f"unknown {what} {name!r}, which is called {now!r} now: `numtok {now}`")
+
+
+def unknown_kind(command: str, words: Sequence[str], error: UsageError) -> UsageError:
+    """The error for a first word behind a command that names no kind of it; of ``probe`` with the
+    form that the command line has now.
+
+    >>> str(unknown_kind("probe", ["m", "d", "--sweep", "0"], UsageError("unknown probe 'm'")))
+    "unknown probe 'm'; a probe stands before the model now: `numtok probe sweep MODEL ..."
+    """
+    if command != "probe" or not str(error).startswith("unknown probe "):
+        return error
+    options = {word.partition("=")[0] for word in words}
+    forms = (now for option, now in _FORMER_PROBES.items() if option in options)
+    now = next(forms, "samples MODEL ENCODED")
+    return UsageError(f"{error}; a probe stands before the model now: `numtok probe {now}`")
 
 
 def usage_message(error: Any) -> str | None:

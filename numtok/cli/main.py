@@ -27,7 +27,7 @@ from numtok.cli._kinds import Kind, kind_in, kinds_of, options_of_kinds, print_k
 from numtok.cli._options import as_typer, settings_class
 from numtok.cli._shared import Invocation
 from numtok.cli._signals import Terminated, raising_at_signals
-from numtok.cli._usage import unknown_command, usage_message
+from numtok.cli._usage import unknown_command, unknown_kind, usage_message
 from numtok.cli.output.printing import one_line
 from numtok.config import FILE, Config, load
 from numtok.errors import NumtokError, StoreError, UsageError, unknown
@@ -109,7 +109,11 @@ def _of_kind(module: Any, name: str, text: str, words: Sequence[str]) -> tuple[s
     settings = settings_class(module.command)
     if settings is None or (known := kinds_of(settings)) is None:
         return text, None
-    if (kind := kind_in(settings, words)) is not None:
+    try:
+        kind = kind_in(settings, words)
+    except UsageError as error:
+        raise unknown_kind(name, words, error) from None
+    if kind is not None:
         more = module.about(kind.kind) if hasattr(module, "about") else ""
         return f"{kind.text}\n\n{more}", kind
     what, names = known

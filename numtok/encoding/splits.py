@@ -59,6 +59,15 @@ def splits(artifact: Artifact) -> dict[str, list[Path]]:
     return found
 
 
+def check_split(artifact: Artifact, split: str, hint: str = "") -> None:
+    """Raises UsageError where there is no split of that name."""
+    there = splits(artifact)
+    if split not in there:
+        if list(there) == [TRAIN]:
+            hint = hint or "`numtok encode --split validation=0.1,test=0.1` makes others"
+        raise unknown(f"split of {artifact.ref}", split, there, hint)
+
+
 def read_split(
     artifact: Artifact, split: str, hint: str = "", spill: Callable[[], Path] | None = None
 ) -> EncodedSplit:
@@ -66,12 +75,8 @@ def read_split(
 
     ``spill`` gives a folder for what is too large for memory, and is asked only then.
     """
-    there = splits(artifact)
-    if split not in there:
-        if list(there) == [TRAIN]:
-            hint = hint or "`numtok encode --split validation=0.1,test=0.1` makes others"
-        raise unknown(f"split of {artifact.ref}", split, there, hint)
-    shards, ids = there[split], _ids(artifact)
+    check_split(artifact, split, hint)
+    shards, ids = splits(artifact)[split], _ids(artifact)
     too_large = spill is not None and bytes_of(shards, ids) > _MEMORY * memory()
     return EncodedSplit.read(shards, ids, spill() if spill and too_large else None)
 

@@ -13,6 +13,7 @@ figure.py   what is drawn of which artifacts
 gen.py      which task makes how many rows
 nupa.py     which report, or whose answers, the tables of NUPA are of
 predict.py  what a model is asked for rows without the truth
+probe.py    how a model is probed
 profile.py  which texts are looked at
 report.py   which report is printed again
 sweep.py    which file of a sweep is run

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.analysis.probing.probe_files import read as read_probe
-from numtok.analysis.probing.probes import Along
+from numtok.analysis.probing.probe_records import Along
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError
@@ -276,7 +276,7 @@ def test_a_probe_draws_clusters_and_says_so(world: World) -> None:
     for name in ("once", "copied"):
         world.report(name)
         model = world.made["mlm:targets 0"].ref
-        config = probe.Config(model, world.data(name).ref, name=f"probe-{name}")
+        config = probe.Config("samples", model, world.data(name).ref, name=f"probe-{name}")
         found.append(read_probe(probe.run(config, world.store, quiet).artifact).probe)
     once, copied = found
     assert copied.notes == [NOTE, *once.notes]

@@ -514,7 +514,7 @@ def test_options_for_numbers_are_refused(numtok: Shell, known: Store) -> None:
         ran = numtok("eval", "kilos", "texts-xval", *options)
         message = told.format(model=model)
         assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
-    ran = numtok("probe", "kilos", "texts-xval")
+    ran = numtok("probe", "samples", "kilos", "texts-xval")
     message = (
         f"{model} predicts labels, and this probe is of predicted numbers; `numtok eval` predicts "
         "the labels of a split"

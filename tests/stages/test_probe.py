@@ -12,11 +12,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from numtok.analysis.probing.embedding import embedding
 from numtok.analysis.probing.probe_files import LoadedProbe, read
-from numtok.analysis.probing.probes import Along, Embedding, Probe, TokenComponents
+from numtok.analysis.probing.probe_records import Along, Embedding, Probe, TokenComponents
+from numtok.analysis.probing.probes.base import PROBES, ProbeResult
+from numtok.analysis.probing.probes.embedding import EmbeddingProbe
+from numtok.analysis.probing.probes.pca import tokens
 from numtok.analysis.probing.swept_row import swept_row, written_alike
-from numtok.analysis.probing.tokens import tokens
 from numtok.analysis.probing.top_numbers import top_numbers
 from numtok.cli.output.printing import Format
 from numtok.cli.output.probe import print_probe
@@ -75,10 +76,11 @@ def by_chance(world: World, data: Artifact, objective: str = "mlm:targets") -> A
 
 
 def probed(
-    world: World, model: Artifact, data: Artifact | None = None, **options: Any
+    world: World, kind: str, model: Artifact, data: Artifact | None = None, **options: Any
 ) -> LoadedProbe:
     ref = None if data is None else data.ref
-    artifact = probe.run(probe.Config(model.ref, ref, **options), world.store, quiet).artifact
+    config = probe.Config(kind, model.ref, ref, options=options)
+    artifact = probe.run(config, world.store, quiet).artifact
     assert verify(artifact).problems == []
     return read(artifact)
 
@@ -93,9 +95,9 @@ def column(found: LoadedProbe, name: str) -> list[Any]:
     return values
 
 
-def refused(kind: type[NumtokError], world: World, *refs: Any, **options: Any) -> str:
-    with pytest.raises(kind) as caught:
-        probed(world, *refs, **options)
+def refused(error: type[NumtokError], world: World, kind: str, *refs: Any, **options: Any) -> str:
+    with pytest.raises(error) as caught:
+        probed(world, kind, *refs, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -112,7 +114,7 @@ def test_predictions_over_samples_are_those_of_eval(
 ) -> None:
     data = encoded(world, scheme)
     model = by_chance(world, data, objective)
-    found = probed(world, model, data, split="ood")
+    found = probed(world, "samples", model, data, split="ood")
     evaluated = {row["id"]: row for row in predictions(world.report(model, data, split="ood"))}
     assert column(found, "x") == column(found, "truth") == sorted(column(found, "x"))
     assert len(found.points) == along(found).rows == ROWS
@@ -127,7 +129,7 @@ def test_predictions_over_samples_are_those_of_eval(
 
 def test_the_summary_follows_from_the_points(world: World) -> None:
     data = encoded(world)
-    found = probed(world, by_chance(world, data), data, split="ood")
+    found = probed(world, "samples", by_chance(world, data), data, split="ood")
     y = np.array([one for one in column(found, "prediction") if one is not None])
     summary = along(found)
     assert (summary.target, summary.split, summary.number, summary.row) == (
@@ -155,7 +157,7 @@ def test_data_encoded_elsewhere_are_compared_with_what_the_model_learnt_from(
     numbers = ("1", "2", "0.7"), ("2", "3", "0.71"), ("3", "4", "0.72")
     rows = [equation(k, *one, targets={"result": 2}, split="ood") for k, one in enumerate(numbers)]
     other = world.like(data, world.write("elsewhere", rows))
-    assert along(probed(world, model, other, split="ood")).seen == 3
+    assert along(probed(world, "samples", model, other, split="ood")).seen == 3
 
 
 # --- over one number -----------------------------------------------------------------------------
@@ -204,7 +206,9 @@ def test_predictions_along_a_number_are_those_of_rows_with_it(
 ) -> None:
     data = encoded(world, scheme)
     model = by_chance(world, data, objective)
-    found = probed(world, model, data, split="ood", row="ood-3", sweep=0, low=1, high=9, points=5)
+    found = probed(
+        world, "sweep", model, data, split="ood", row="ood-3", number=0, from_=1, to=9, points=5
+    )
     assert column(found, "x") == [1.0, 3.0, 5.0, 7.0, 9.0]
     rows = [
         equation(k, f"{2 * k + 1}", "3.5", "0.231", targets={"result": 2}, split="swept")
@@ -222,13 +226,15 @@ def test_predictions_along_a_number_are_those_of_rows_with_it(
 
 def test_the_range_is_that_of_the_place_in_the_train_split(world: World) -> None:
     data = encoded(world)
-    found = probed(world, by_chance(world, data), data, split="ood", sweep=0, points=12)
+    found = probed(world, "sweep", by_chance(world, data), data, split="ood", number=0, points=12)
     assert column(found, "x") == [float(k) for k in range(1, 13)]
     assert found.probe.notes == [
         "The range is that of number 0 in the 12 rows of the train split that have 3 numbers."
     ]
     assert along(found).row == "ood-0"
-    half = probed(world, by_chance(world, data), data, split="ood", sweep=0, high=3.0, points=3)
+    half = probed(
+        world, "sweep", by_chance(world, data), data, split="ood", number=0, to=3.0, points=3
+    )
     assert column(half, "x") == [1.0, 2.0, 3.0]
 
 
@@ -240,11 +246,11 @@ def test_a_number_that_is_a_target_twice_is_one_prediction(world: World) -> None
         rows.append(row | {"targets": {"a": [span, span], "b": [span]}})
     data = world.encoded("p1000", world.write("twice", rows), name="twice")
     model = by_chance(world, data)
-    found = probed(world, model, data, split="train", target="a")
+    found = probed(world, "samples", model, data, split="train", target="a")
     assert column(found, "x") == [0.1, 0.2, 0.3, 0.4]
     logs = np.array([column(found, f"log_p_{k}") for k in range(5)])
     assert (logs < 0).all() and (np.exp(logs).sum(axis=0) <= 1).all()
-    swept = probed(world, model, data, split="train", target="b", sweep=0, points=4)
+    swept = probed(world, "sweep", model, data, split="train", target="b", number=0, points=4)
     assert column(swept, "x") == [0.0, 1.0, 2.0, 3.0]
     assert column(swept, "prediction")[0] == column(found, "prediction")[0]
 
@@ -328,6 +334,10 @@ def loaded(scheme: str, **options: Any) -> LoadedModel:
     return LoadedModel(artifact, model, fakemodels.codec(scheme), trained)
 
 
+def embedded(of: LoadedModel, low: float, high: float, points: int) -> ProbeResult:
+    return EmbeddingProbe(low, high, points).run(fakemodels.probe_inputs(of))
+
+
 def set_(parameter: Tensor, values: Any) -> None:
     with torch.no_grad():
         parameter.copy_(torch.as_tensor(values, dtype=torch.float32))
@@ -342,7 +352,7 @@ def test_an_embedding_orthogonal_to_its_positions_saturates_as_the_paper_says() 
     p[4:] *= 2.0  # half of the positions are twice as long
     set_(of.model.get_parameter("embedder.table.weight")[codec.number_first], u)
     set_(of.model.get_parameter("trunk.positions"), p)
-    found, points = embedding(of, -6.0, 6.0, 25)
+    found, points, *_ = embedded(of, -6.0, 6.0, 25)
     assert (found.direction, found.positions) == ("the vector of [NUM]", 8)
     assert found.scale == pytest.approx(1.5, rel=1e-4)
     assert found.scale_deviation == pytest.approx(0.5, rel=1e-3)
@@ -376,7 +386,7 @@ def test_an_embedding_that_is_no_multiple_is_seen_along_its_own_first_component(
             return made
 
     of.model.embedder = Bent()
-    found, points = embedding(of, -3.0, 3.0, 9)
+    found, points, *_ = embedded(of, -3.0, 3.0, 9)
     assert found.direction == "the first principal component of the mean over positions"
     assert (found.formula, found.scale, found.offset, found.residual) == (None, None, None, None)
     assert points.column("formula").null_count == 9
@@ -412,7 +422,7 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
             return made
 
     of.model.embedder = Curved()
-    found, _ = embedding(of, -3.0, 3.0, 25)
+    found, *_ = embedded(of, -3.0, 3.0, 25)
     assert (found.half is not None) == levels_off
     printed = io.StringIO()
     made = Probe("m@1", "m", "xval", {}, 0, "embedding", found, [])
@@ -424,20 +434,20 @@ def test_an_embedding_that_looks_at_no_value_has_no_direction() -> None:
     of = loaded("p1000")
     assert projections(of.model, of.codec.number_first, np.linspace(-1, 1, 5)) is None
     with pytest.raises(UsageError) as caught:
-        embedding(of, -1.0, 1.0, 5)
+        embedded(of, -1.0, 1.0, 5)
     assert str(caught.value) == (
-        "--embedding follows a value beside its token, and the embedder 'lookup' of "
-        "fake@0000000000000000 looks up tokens alone; use --pca, which shows their vectors"
+        "probe embedding follows a value beside its token, and the embedder 'lookup' of "
+        "fake@0000000000000000 looks up tokens alone; use probe pca, which shows their vectors"
     )
 
 
 def test_components_are_of_mantissas_and_of_those_in_the_train_split() -> None:
     of = loaded("p1000")
-    found, points, notes = tokens(of, None)
+    found, points, notes, _ = tokens(of, None)
     assert (found.tokens, notes) == (900, [])
     assert points.column("token").to_pylist() == [str(value) for value in range(100, 1000)]
     train = fakemodels.samples("p1000", ["1.5 and 0.25", "37.5", "-1.5"])
-    found, points, notes = tokens(of, train)
+    found, points, notes, _ = tokens(of, train)
     assert points.column("value").to_pylist() == [150.0, 250.0, 375.0]
     assert notes == ["897 number tokens are not in the train split and left out."]
     table = of.model.get_parameter("embedder.table.weight").detach().double().numpy()
@@ -459,7 +469,7 @@ def test_components_are_of_mantissas_and_of_those_in_the_train_split() -> None:
 def test_whole_numbers_and_digits_are_tokens_with_values(
     scheme: str, first: str, last: str, count: int
 ) -> None:
-    found, points, _ = tokens(loaded(scheme), None)
+    found, points, *_ = tokens(loaded(scheme), None)
     names = points.column("token").to_pylist()
     assert (found.tokens, names[0], names[-1]) == (count, first, last)
     assert (np.diff(points.column("value").to_pylist()) > 0).all()
@@ -467,82 +477,72 @@ def test_whole_numbers_and_digits_are_tokens_with_values(
 
 # --- what is refused -----------------------------------------------------------------------------
 
-FORMS: list[tuple[dict[str, Any], str]] = [
+BOUNDS: list[tuple[str, dict[str, Any], str]] = [
+    ("sweep", {"number": -1}, "--number -1 is not possible; it is 0 or more"),
+    ("sweep", {"number": 0, "points": 2}, "--points 2 is not possible; it is 3 or more"),
+    ("samples", {"top": -1}, "--top -1 is not possible; it is 0 or more"),
+    ("samples", {"digits": 0}, "--digits 0 is not possible; it is 1 or more"),
     (
-        {},
-        "probe needs encoded data beside the model, or --text; or --embedding or --pca, which "
-        "look at the model alone",
-    ),
-    (
-        {"embedding": True, "pca": True},
-        "--embedding and --pca exclude each other; give one of them",
-    ),
-    (
-        {"embedding": True, "encoded": "data"},
-        "--embedding looks at the model alone; leave data out",
-    ),
-    (
-        {"pca": True, "points": 5},
-        "--points means nothing for a probe with --pca; leave it out",
-    ),
-    (
-        {"embedding": True, "target": "x"},
-        "--target means nothing for a probe with --embedding; leave it out",
-    ),
-    (
-        {"encoded": "data", "row": "7"},
-        "--row means nothing for a probe without --sweep, which is over all rows of a split; "
-        "leave it out",
-    ),
-    ({"encoded": "data", "sweep": -1}, "--sweep -1 is not possible; at least 0"),
-    ({"encoded": "data", "sweep": 0, "points": 2}, "--points 2 is not possible; at least 3"),
-    ({"encoded": "data", "top": -1}, "--top -1 is not possible; at least 0"),
-    ({"encoded": "data", "digits": 0}, "--digits 0 is not possible; at least 1"),
-    (
-        {"encoded": "data", "sweep": 0, "low": 2.0, "high": 2.0},
+        "sweep",
+        {"number": 0, "from_": 2.0, "to": 2.0},
         "--from 2 --to 2 is not possible: --from is less than --to",
     ),
     (
-        {"embedding": True, "low": 20.0},
+        "embedding",
+        {"from_": 20.0},
         "--from 20 --to 10 is not possible: --from is less than --to",
     ),
-    (
-        {"encoded": "data", "sweep": 0, "high": float("inf")},
-        "--to inf is not possible; a finite number is",
-    ),
+    ("sweep", {"number": 0, "to": "inf"}, "--to inf is not possible; a finite number is"),
+    ("sweep", {"number": 0, "from_": "low"}, "sweep: from_='low' is not a number"),
 ]
 
 
-@pytest.mark.parametrize(("options", "message"), FORMS)
-def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("kind", "options", "message"), BOUNDS)
+def test_settings_that_cannot_be_are_refused(
+    kind: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UsageError) as caught:
-        probe.Config("model", **options)
+        PROBES.build(kind, options)
     assert str(caught.value) == message
+
+
+def test_data_stand_beside_the_model_where_a_probe_is_of_them(world: World) -> None:
+    data = encoded(world)
+    model = by_chance(world, data)
+    for kind, options in (("samples", {}), ("sweep", {"number": 0})):
+        assert refused(UsageError, world, kind, model, **options) == (
+            f"probe {kind} needs encoded data beside the model"
+        )
+    assert refused(UsageError, world, "embedding", model, data) == (
+        f"an embedding is of the model alone; leave {data.ref} out"
+    )
 
 
 def test_what_is_not_in_the_data_is_refused_with_what_is(world: World) -> None:
     data = encoded(world)
     model = by_chance(world, data)
     told = f"split 'ood' of {data.ref}"
-    assert refused(UsageError, world, model, data) == (
+    assert refused(UsageError, world, "samples", model, data) == (
         f"unknown split of {data.ref} 'test'; known: ood, train"
     )
-    assert refused(UsageError, world, model, data, split="ood", target="resul") == (
+    assert refused(UsageError, world, "samples", model, data, split="ood", target="resul") == (
         f"unknown target of {told} 'resul'; did you mean 'result'? known: result"
     )
-    assert refused(UsageError, world, model, data, split="ood", sweep=0, row="ood-x") == (
+    assert refused(UsageError, world, "sweep", model, data, split="ood", number=0, row="ood-x") == (
         f"unknown row of {told} 'ood-x'; did you mean 'ood-4'? known: ood-0, ood-1, ood-2, "
         "ood-3, ood-4; and so on, 12 in all"
     )
     row = f"row 'ood-0' of {told}"
-    assert refused(UsageError, world, model, data, split="ood", sweep=3) == (
-        f"--sweep 3 is not possible: {row} has 3 numbers, 0 to 2"
+    assert refused(UsageError, world, "sweep", model, data, split="ood", number=3) == (
+        f"--number 3 is not possible: {row} has 3 numbers, 0 to 2"
     )
-    assert refused(UsageError, world, model, data, split="ood", sweep=2) == (
-        f"--sweep 2 is not possible: that number of {row} is a target, which the model does not "
+    assert refused(UsageError, world, "sweep", model, data, split="ood", number=2) == (
+        f"--number 2 is not possible: that number of {row} is a target, which the model does not "
         "see; sweep another one of 0 to 2"
     )
-    assert refused(UsageError, world, model, data, split="ood", sweep=0, high=1e12, low=1.0) == (
+    assert refused(
+        UsageError, world, "sweep", model, data, split="ood", number=0, to=1e12, from_=1.0
+    ) == (
         "scheme 'p1000' cannot write 1e+10; it writes -9.99e+09 to 9.99e+09, and of these no "
         "magnitude below 1e-06: give --from and --to within"
     )
@@ -552,19 +552,19 @@ def test_several_targets_must_be_named_and_one_truth_is_too_few(world: World) ->
     data = encoded(world, of="two")
     model = by_chance(world, data)
     told = f"split 'ood' of {data.ref}"
-    assert refused(UsageError, world, model, data, split="ood") == (
+    assert refused(UsageError, world, "samples", model, data, split="ood") == (
         f"{told} has the targets x, y; name one with --target"
     )
-    assert refused(DataError, world, model, data, split="ood", target="y") == (
+    assert refused(DataError, world, "samples", model, data, split="ood", target="y") == (
         f"{told} has 1 different values of target 'y'; at least 3 are needed to see how "
         "predictions follow them"
     )
-    assert refused(UsageError, world, model, data, split="ood", target="y", sweep=1) == (
-        f"--sweep 1 is not possible: that number of row 'a' of {told} is a target, which the "
+    assert refused(UsageError, world, "sweep", model, data, split="ood", target="y", number=1) == (
+        f"--number 1 is not possible: that number of row 'a' of {told} is a target, which the "
         "model does not see; sweep another one of 0 to 2"
     )
-    assert refused(UsageError, world, model, data, split="ood", target="y", sweep=0) == (
-        "--sweep 0 needs --from and --to: the train split is not at hand, or no two of its rows "
+    assert refused(UsageError, world, "sweep", model, data, split="ood", target="y", number=0) == (
+        "--number 0 needs --from and --to: the train split is not at hand, or no two of its rows "
         "of 3 numbers have different ones there"
     )
 
@@ -572,21 +572,23 @@ def test_several_targets_must_be_named_and_one_truth_is_too_few(world: World) ->
 def test_an_autoregressive_model_is_swept_before_the_target_alone(world: World) -> None:
     data = encoded(world, of="two")
     model = by_chance(world, data, "ar")
-    options: dict[str, Any] = {"split": "ood", "low": 1.0, "high": 2.0, "points": 3}
-    message = refused(UsageError, world, model, data, target="x", sweep=2, **options)
+    options: dict[str, Any] = {"split": "ood", "from_": 1.0, "to": 2.0, "points": 3}
+    message = refused(UsageError, world, "sweep", model, data, target="x", number=2, **options)
     assert message == (
-        "--sweep 2 is not possible: the model is autoregressive and has not read that number of "
+        "--number 2 is not possible: the model is autoregressive and has not read that number of "
         f"row 'a' of split 'ood' of {data.ref} when it predicts the target, number 1; sweep one "
         "before it"
     )
-    found = probed(world, model, data, target="y", sweep=1, **options)  # the true text is read
+    found = probed(
+        world, "sweep", model, data, target="y", number=1, **options
+    )  # the true text is read
     assert along(found).number == 1
 
 
 def test_a_model_and_data_of_other_codecs_are_refused(world: World) -> None:
     data, other = encoded(world), encoded(world, "p10")
     model = by_chance(world, data)
-    assert refused(UsageError, world, model, other, split="ood") == (
+    assert refused(UsageError, world, "samples", model, other, split="ood") == (
         f"{other.ref} is encoded in another way than {model.ref} was trained on; "
         f"`numtok encode --like {model.ref} INPUT` encodes data for it"
     )
@@ -595,9 +597,9 @@ def test_a_model_and_data_of_other_codecs_are_refused(world: World) -> None:
 def test_schemes_without_number_tokens_have_no_components(world: World) -> None:
     data = encoded(world, "xval")
     model = by_chance(world, data)
-    assert refused(UsageError, world, model, pca=True) == (
-        f"--pca needs tokens that stand for numbers, and scheme 'xval' of {model.ref} has 0; "
-        "use --embedding, which follows the value beside its token"
+    assert refused(UsageError, world, "pca", model) == (
+        f"probe pca needs tokens that stand for numbers, and scheme 'xval' of {model.ref} has 0; "
+        "use probe embedding, which follows the value beside its token"
     )
 
 
@@ -605,7 +607,7 @@ def test_rows_without_targets_are_refused(world: World) -> None:
     rows = [{"id": str(k), "text": f"{k} and {k}", "split": "train"} for k in range(4)]
     data = world.encoded("p1000", world.write("bare", rows), name="bare")
     model = by_chance(world, data, "mlm")
-    assert refused(UsageError, world, model, data, split="train") == (
+    assert refused(UsageError, world, "samples", model, data, split="train") == (
         f"split 'train' of {data.ref} has no targets, and a probe follows one; encode data whose "
         "rows name them"
     )
@@ -619,30 +621,30 @@ def test_the_command_prints_one_ref_and_finds_it_again(numtok: Shell, world: Wor
     model = by_chance(world, data)
     store = "--store", str(world.store.root)
     commands = [
-        (data.ref, "--split", "ood"),
-        (data.ref, "--split", "ood", "--sweep", "1", "--from", "-2", "--points", "7"),
-        (data.ref, "--pca"),
-        ("--pca",),
+        ("samples", model.ref, data.ref, "--split", "ood"),
+        ("sweep", model.ref, data.ref, "--split", "ood", "--number", "1", "--from", "-2"),
+        ("pca", model.ref, data.ref),
+        ("pca", model.ref),
     ]
     for words in commands:
-        ran = numtok(*store, "probe", model.ref, *words, "--device", "cpu")
+        ran = numtok(*store, "probe", *words, "--device", "cpu")
         assert ran.code == 0, ran.err
         assert ran.out.count("\n") == 1
         assert ran.err.startswith(f"probe {ran.out.strip()}: p1000, seed 0\n")
         assert max(map(len, ran.err.splitlines())) <= 80
         artifact = world.store.resolve(ran.out.strip())
         assert artifact.kind == "probe"
-        again = numtok("-q", *store, "probe", model.ref, *words, "--device", "cpu")
+        again = numtok("-q", *store, "probe", *words, "--device", "cpu")
         assert (again.code, again.out, again.err) == (0, ran.out, "")
         assert numtok(*store, *artifact.manifest.command[1:]).out == ran.out
-        forced = numtok(*store, "probe", model.ref, *words, "--device", "cpu", "--force")
+        forced = numtok(*store, "probe", *words, "--device", "cpu", "--force")
         assert (forced.code, forced.out) == (0, ran.out)
 
 
 def test_json_csv_and_markdown_hold_the_summary(numtok: Shell, world: World) -> None:
     data = encoded(world, "xval")
     model = by_chance(world, data)
-    words = "--store", str(world.store.root), "probe", model.ref, "--embedding", "--points", "9"
+    words = "--store", str(world.store.root), "probe", "embedding", model.ref, "--points", "9"
     ran = numtok(*words, "--json")
     found = json.loads(ran.out)
     assert (found["schema"], found["probe"]["form"]) == (1, "embedding")
@@ -663,9 +665,91 @@ def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path) -> None:
     ran = numtok("train", "squares.csv", "--target", "y", *options)
     assert ran.code == 0, ran.err
     ref = ran.out.strip()
-    refused_ = numtok("probe", ref, "--pca")
+    refused_ = numtok("probe", "pca", ref)
     assert refused_.code == 2
     assert refused_.err == (
         f"numtok: {ref} is a model of tables, and a probe is of one of texts; `numtok eval` "
         "predicts the rows of its table, and `numtok figure curve` draws them\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "form"),
+    [
+        (("of-p10", "data"), "samples MODEL ENCODED"),
+        (("of-p10", "data", "--sweep", "0"), "sweep MODEL ENCODED --number N"),
+        (("of-p10", "data", "--confidence"), "confidence MODEL ENCODED"),
+        (("of-p10", "--text=From 3 to 7"), "confidence MODEL --text TEXT"),
+        (("of-p10", "--embedding"), "embedding MODEL"),
+        (("of-p10", "data", "--pca"), "pca MODEL [ENCODED]"),
+    ],
+)
+def test_a_command_line_of_before_is_told_the_form_of_now(
+    numtok: Shell, words: tuple[str, ...], form: str
+) -> None:
+    ran = numtok("probe", *words)
+    assert (ran.code, ran.out, ran.err) == (
+        2,
+        "",
+        "numtok: unknown probe 'of-p10'; known: confidence, embedding, pca, samples, sweep; a "
+        f"probe stands before the model now: `numtok probe {form}`\n",
+    )
+
+
+def test_a_probe_of_a_plugin_is_kept_printed_and_found(
+    numtok: Shell, world: World, tmp_path: Path, plugins: Path
+) -> None:
+    (tmp_path / "numtok.toml").write_text('[plugins]\nfolders = ["plugins"]\n')
+    (plugins / "probes").mkdir()
+    (plugins / "probes" / "lengths.py").write_text(PLUGIN)
+    model = by_chance(world, encoded(world))
+    words = "--store", str(world.store.root), "probe", "lengths", model.ref, "--power", "2"
+    ran = numtok(*words)
+    assert ran.code == 0, ran.err
+    assert "2 points of x, length" in ran.err and "longest" in ran.err
+    artifact = world.store.resolve(ran.out.strip())
+    assert (artifact.name, read(artifact).probe.form) == (f"{model.name}-lengths", "lengths")
+    assert numtok(*artifact.manifest.command[1:], *words[:2]).out == ran.out
+    figure = numtok(*words[:2], "figure", "sweep", artifact.ref, "--out", "a.svg")
+    assert figure.err == (
+        f"numtok: figure sweep does not draw {artifact.ref}, a probe of form lengths; no figure "
+        "does\n"
+    )
+    wrong = PLUGIN.replace('["x", "length"]', '["x"]')
+    (plugins / "probes" / "wrong.py").write_text(wrong)
+    ran = numtok("--store", str(world.store.root), "probe", "wrong", model.ref)
+    assert ran.code == 2
+    assert "Lengths.run gives points of x double, length double; it must give points of x " in (
+        ran.err
+    )
+
+
+PLUGIN = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from numtok.analysis.probing.probe_records import Curves
+from numtok.analysis.probing.probes.base import ProbeKind, ProbeResult
+
+
+@dataclass(frozen=True)
+class Lengths(ProbeKind):
+    """Lengths.
+
+    power
+        Of what.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "a test"
+    power: int = 1
+
+    def check(self, model, data):
+        pass
+
+    def run(self, inputs):
+        points = pa.table({"x": [1.0, 2.0], "length": [1.0, 2.0**self.power]})
+        return ProbeResult(Curves(["x", "length"], {"longest": 2.0**self.power}), points, [])
+'''

@@ -7,16 +7,22 @@ import numpy as np
 from numtok.analysis.figures._labels import labels_of
 from numtok.analysis.figures._picture import Floats
 from numtok.analysis.probing.probe_files import LoadedProbe, read
-from numtok.analysis.probing.probes import CONFIDENCE, EMBEDDING, PCA, SAMPLES, SWEEP
+from numtok.analysis.probing.probe_records import (
+    Along,
+    Confidence,
+    Embedding,
+    Summary,
+    TokenComponents,
+)
 from numtok.errors import UsageError
 from numtok.store.artifact import Artifact
 
-_KINDS = {
-    SAMPLES: "sweep",
-    SWEEP: "sweep",
-    EMBEDDING: "embedding",
-    PCA: "pca",
-    CONFIDENCE: "confidence",
+#: What draws what was found.
+_KINDS: dict[type[Summary], str] = {
+    Along: "sweep",
+    Embedding: "embedding",
+    TokenComponents: "pca",
+    Confidence: "confidence",
 }
 
 
@@ -24,10 +30,10 @@ def read_probes(kind: str, artifacts: Sequence[Artifact]) -> list[tuple[str, Loa
     """The probes and a label for each; UsageError for one that another kind of figure draws."""
     found = [read(one) for one in artifacts]
     for one in found:
-        if (other := _KINDS[one.probe.form]) != kind:
+        if (other := _KINDS.get(type(one.probe.found))) != kind:
+            does = "no figure does" if other is None else f"figure {other} does"
             raise UsageError(
-                f"figure {kind} does not draw {one.ref}, a probe of form {one.probe.form}; "
-                f"figure {other} does"
+                f"figure {kind} does not draw {one.ref}, a probe of form {one.probe.form}; {does}"
             )
     settings = []
     for one in found:

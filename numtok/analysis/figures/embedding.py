@@ -8,8 +8,8 @@ from numtok.analysis.figures._picture import Axis, Band, LineMark, Mark, Panel, 
 from numtok.analysis.figures._probed import column, read_probes
 from numtok.analysis.figures.base import FigureKind
 from numtok.analysis.probing.probe_files import LoadedProbe
-from numtok.analysis.probing.probes import PROBE
-from numtok.analysis.probing.probes import Embedding as Summary
+from numtok.analysis.probing.probe_records import PROBE
+from numtok.analysis.probing.probe_records import Embedding as Summary
 from numtok.store.artifact import Artifact, Resolve
 
 

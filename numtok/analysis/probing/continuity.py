@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.analysis.probing.probes import Jump, Repeated, Saturation
+from numtok.analysis.probing.probe_records import Jump, Repeated, Saturation
 from numtok.evaluation.seen_values import SeenValues, rounded
 from numtok.metrics.base import METRICS, Predictions, figures, share
 from numtok.reports import Figure, Figures

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok import files
-from numtok.analysis.probing.probes import (
+from numtok.analysis.probing.probe_records import (
     MAY_LACK,
     POINTS_FILE,
     PROBE_FILE,

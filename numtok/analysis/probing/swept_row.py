@@ -10,11 +10,21 @@ from numpy.typing import NDArray
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import LOSSES
-from numtok.errors import UsageError
+from numtok.errors import UsageError, unknown
 from numtok.numerals.column import Numerals
 from numtok.registry import spec_of
 
 Floats = NDArray[np.float64]
+
+
+def row_index(row: str | None, samples: EncodedSplit, description: str) -> int:
+    """The index of the row with that id, the first one for None."""
+    if row is None:
+        return 0
+    ids = samples.ids.to_pylist()
+    if row not in ids:
+        raise unknown(f"row of {description}", row, ids[:5], f"and so on, {len(ids):,} in all")
+    return int(ids.index(row))
 
 
 class PlaceRange(NamedTuple):

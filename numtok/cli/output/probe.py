@@ -8,7 +8,12 @@ from numtok.cli.output.printing import Format, print_json, print_table
 
 if TYPE_CHECKING:
     from numtok.analysis.probing.probe_files import LoadedProbe
-    from numtok.analysis.probing.probes import Along, Confidence, Embedding, TokenComponents
+    from numtok.analysis.probing.probe_records import (
+        Along,
+        Confidence,
+        Embedding,
+        TokenComponents,
+    )
     from numtok.reports import Figure
 
 _COLUMNS = ("figure", "value", "low", "high")
@@ -20,7 +25,7 @@ def print_probe(probed: "LoadedProbe", format: Format, to: TextIO | None = None)
     """Print one probe, on stdout by default; CSV has one row a figure, JSON the whole summary."""
     import msgspec
 
-    from numtok.analysis.probing.probes import Along, Confidence, Embedding
+    from numtok.analysis.probing.probe_records import Along, Confidence, Curves, Embedding
 
     probe = probed.probe
     if format is Format.JSON:
@@ -38,13 +43,16 @@ def print_probe(probed: "LoadedProbe", format: Format, to: TextIO | None = None)
             _print_pairs("after the first layer norm", rows, format, to)
     elif isinstance(found, Confidence):
         _print_confidence(found, probed, format, to)
+    elif isinstance(found, Curves):
+        rows = [(name, number(one)) for name, one in found.figures.items()]
+        _print_pairs("figures", rows, format, to)
     else:
         _print_tokens(found, format, to)
     print_lines([f"Note: {note}" for note in probe.notes], to)
 
 
 def _head(probed: "LoadedProbe") -> Iterator[str]:
-    from numtok.analysis.probing.probes import Along, Confidence, Embedding
+    from numtok.analysis.probing.probe_records import Along, Confidence, Curves, Embedding
 
     probe, found = probed.probe, probed.probe.found
     yield f"probe {probed.ref}: {probe.scheme}, seed {probe.seed}"
@@ -65,6 +73,8 @@ def _head(probed: "LoadedProbe") -> Iterator[str]:
         yield f"{found.asked}"
         yield f"its number {found.number} (the first is 0) is x, {found.values:,} values"
         yield f"x from {number(found.low)} to {number(found.high)}"
+    elif isinstance(found, Curves):
+        yield f"{len(probed.points):,} points of {', '.join(found.columns)}"
     else:
         yield f"{found.tokens:,} number tokens"
 

@@ -12,25 +12,24 @@ from numpy.typing import NDArray
 
 from numtok.analysis.figures import confidence as figure
 from numtok.analysis.figures._picture import LineMark
-from numtok.analysis.probing.confidence import ConfidenceQuery, ConfidenceResult, confidence
 from numtok.analysis.probing.continuity import variation
 from numtok.analysis.probing.probe_files import read
-from numtok.analysis.probing.probes import Confidence
+from numtok.analysis.probing.probe_records import Confidence
+from numtok.analysis.probing.probes.base import PROBES, ProbeResult
+from numtok.analysis.probing.probes.confidence import ConfidenceProbe
 from numtok.analysis.probing.swept_row import geometric
-from numtok.encoding.in_memory import row_of
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.errors import NumtokError, UsageError
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.objectives.base import OBJECTIVES, masked_batch, row_end_batch
 from numtok.seeds import generator
-from numtok.stages import probe
 from numtok.stages.figure import picture_of
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel, Trained
 from tests import fakemodels
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
-from tests.stages.test_eval import World, quiet
+from tests.stages.test_eval import World
 
 numtok = test_cli_store.numtok
 one_thread = fakemodels.one_thread
@@ -47,13 +46,17 @@ def loaded(scheme: str, objective: str, **options: Any) -> LoadedModel:
     return LoadedModel(artifact, model, fakemodels.codec(scheme), trained)
 
 
-def asked(one: LoadedModel, text: str = TEXT, **options: Any) -> ConfidenceResult:
-    plain: dict[str, Any] = {"number": None, "low": 60.0, "high": 110.0, "points": 7, "label": None}
-    how = ConfidenceQuery(row_of(text, one.codec), 0, "the text", **plain | options)
-    return confidence(one, how, quiet)
+def asked(one: LoadedModel, text: str = TEXT, **options: Any) -> ProbeResult:
+    plain: dict[str, Any] = {"from_": 60.0, "to": 110.0, "points": 7}
+    return ConfidenceProbe(text=text, **plain | options).run(fakemodels.probe_inputs(one))
 
 
-def columns(found: ConfidenceResult) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def summary(probed: ProbeResult) -> Confidence:
+    assert isinstance(probed.found, Confidence)
+    return probed.found
+
+
+def columns(found: ProbeResult) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     x, y = (np.array(found.points.column(name).to_pylist()) for name in ("x", "confidence"))
     return x, y
 
@@ -71,7 +74,7 @@ def test_of_labels_it_is_the_probability_of_one(scheme: str, objective: str) -> 
     other = asked(one, label="incorrect")
     assert len(x) == 7 and len(np.unique(y)) == 7
     np.testing.assert_allclose(y + columns(other)[1], 1.0, atol=1e-6)
-    assert (other.found.label, other.found.measures) == (
+    assert (summary(other).label, summary(other).measures) == (
         "incorrect",
         "probability of label incorrect",
     )
@@ -130,7 +133,7 @@ def test_of_a_masked_model_it_is_the_likelihood_of_the_number(
     scheme: str, head: str | None
 ) -> None:
     one = loaded(scheme, "mlm", head=head)
-    probed = asked(one, number=0, low=1.0, high=9.0)
+    probed = asked(one, number=0, from_=1.0, to=9.0)
     x, y = columns(probed)
     expected = []
     for value in x.tolist():
@@ -139,15 +142,16 @@ def test_of_a_masked_model_it_is_the_likelihood_of_the_number(
         expected.append(log_likelihoods(one.model, example)[0])
     np.testing.assert_allclose(y, np.array(expected) + per_number(one, x), atol=1e-3)
     what = "probability" if one.model.value_head is None else "density"
-    assert probed.found.measures == f"log-{what} of the number, masked (nats)"
+    assert summary(probed).measures == f"log-{what} of the number, masked (nats)"
     lengths = ["The number of masks tells the model how long each answer is."]
     assert [note for note in probed.notes if "masks" in note] == lengths * (scheme == "digits")
 
 
 def test_the_summary_follows_from_the_points() -> None:
     one = loaded("digits", "classify", classes=CLASSES, spread=0.1)
-    found, _, notes = asked(one, low=None, high=None, points=40)
-    x, y = columns(asked(one, low=None, high=None, points=40))
+    probed = asked(one, from_=None, to=None, points=40)
+    found, notes = summary(probed), probed.notes
+    x, y = columns(probed)
     assert (found.low, found.high, found.number) == (1.0, 8000.0, 1)
     assert (x == np.round(x)).all() and len(x) == found.values < 40
     assert notes == [f"x is rounded to 0 decimals: {len(x)} different values."]
@@ -187,9 +191,9 @@ def test_values_are_spaced_by_their_logarithms_above_0_alone() -> None:
 
 def test_a_number_with_decimals_is_replaced_by_such_numbers() -> None:
     one = loaded("digits", "classify", classes=CLASSES, spread=0.1)
-    x, _ = columns(asked(one, "it is 0.5 m", low=None, high=None, points=9))
+    x, _ = columns(asked(one, "it is 0.5 m", from_=None, to=None, points=9))
     assert (x[0], x[-1]) == (0.1, 50.0)
-    x, _ = columns(asked(one, "it is 5 m", low=0.25, high=4.0, points=5))
+    x, _ = columns(asked(one, "it is 5 m", from_=0.25, to=4.0, points=5))
     assert x.tolist() == [0.25, 0.5, 1.0, 2.0, 4.0]
 
 
@@ -199,8 +203,8 @@ def test_a_number_with_decimals_is_replaced_by_such_numbers() -> None:
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("no", {}, "the text has no number that could change; give a text that has one"),
-        (TEXT, {"number": 2}, "--sweep 2 is not possible: the text has 2 numbers, 0 to 1"),
+        ("no", {}, "no has no number that could change; give a text that has one"),
+        (TEXT, {"number": 2}, f"--number 2 is not possible: {TEXT} has 2 numbers, 0 to 1"),
         (
             TEXT,
             {"label": "corect"},
@@ -209,18 +213,18 @@ def test_a_number_with_decimals_is_replaced_by_such_numbers() -> None:
         ),
         (
             "it is -5",
-            {"low": None},
-            "--from and --to are needed: number 0 of the text is -5, and only of one above 0 they "
+            {"from_": None},
+            "--from and --to are needed: number 0 of it is -5 is -5, and only of one above 0 they "
             "are a 100th and 100 times it",
         ),
         (
             TEXT,
-            {"low": 200.0},
+            {"from_": 200.0},
             "--from 200 --to 110 is not possible: --from is less than --to",
         ),
         (
             TEXT,
-            {"low": 80.0, "high": 81.0},
+            {"from_": 80.0, "to": 81.0},
             "--from 80 --to 81 is not possible: with 0 decimals, as they are written, there are 2 "
             "values; at least 3 are needed",
         ),
@@ -247,38 +251,24 @@ def test_labels_are_for_models_of_labels_and_likelihoods_for_heads_with_a_densit
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"confidence": True},
-            "probe needs encoded data beside the model, or --text; or --embedding or --pca, which "
-            "look at the model alone",
-        ),
-        (
-            {"text": TEXT, "encoded": "data"},
-            "--text is what is asked; leave encoded data 'data' out",
-        ),
-        ({"text": TEXT, "split": "ood"}, "--text is what is asked; leave --split 'ood' out"),
-        ({"text": TEXT, "row": "7"}, "--text is what is asked; leave --row '7' out"),
-        (
-            {"confidence": True, "encoded": "data", "target": "x"},
-            "--target means nothing for a probe with --confidence; leave it out",
-        ),
-        (
-            {"confidence": True, "encoded": "data", "pca": True},
-            "--pca and --confidence exclude each other; give one of them",
-        ),
-        (
-            {"encoded": "data", "sweep": 0, "label": "x"},
-            "--label means nothing for a probe with --sweep; leave it out",
-        ),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("option", "value"), [("split", "ood"), ("row", "7")])
+def test_a_text_is_of_no_data(option: str, value: str) -> None:
     with pytest.raises(UsageError) as caught:
-        probe.Config("model", **options)
-    assert str(caught.value) == message
+        PROBES.build("confidence", {"text": TEXT, option: value})
+    assert str(caught.value) == f"--text is what is asked; leave --{option} {value!r} out"
+
+
+def test_it_is_of_a_text_or_of_data() -> None:
+    data = Artifact(Path(), "encoded", "data", "0" * 16)
+    messages = []
+    for text, beside in ((None, None), (TEXT, data)):
+        with pytest.raises(UsageError) as caught:
+            ConfidenceProbe(text=text).check(data, beside)
+        messages.append(str(caught.value))
+    assert messages == [
+        "probe confidence needs encoded data beside the model, or --text",
+        "--text is what is asked; leave encoded data 'data@0000000000000000' out",
+    ]
 
 
 # --- the command and the figure ------------------------------------------------------------------
@@ -308,8 +298,18 @@ def test_a_text_or_a_row_is_asked_of_any_model_and_drawn(numtok: Shell, world: W
         path = str(world.root / "eggs.jsonl")
         data = world.encoded(scheme, path, name=f"eggs-{scheme}")
         model = world.model(data, objective, steps=2)
-        for words in (("--text", TEXT), (data.ref, "--confidence", "--row", "test-3")):
-            ran = numtok(*store, "probe", model.ref, *words, "--points", "30", "--device", "cpu")
+        for words in (("--text", TEXT), (data.ref, "--row", "test-3")):
+            ran = numtok(
+                *store,
+                "probe",
+                "confidence",
+                model.ref,
+                *words,
+                "--points",
+                "30",
+                "--device",
+                "cpu",
+            )
             assert ran.code == 0, ran.err
             assert ran.out.count("\n") == 1
             assert max(map(len, ran.err.splitlines())) <= 80

@@ -19,8 +19,8 @@ from numtok.analysis.probing.continuity import (
     saturation,
     slope,
 )
+from numtok.analysis.probing.probes.pca import components, spearman
 from numtok.analysis.probing.swept_row import evenly_spaced
-from numtok.analysis.probing.tokens import components, spearman
 from numtok.evaluation.seen_values import SeenValues, rounded
 from numtok.metrics.base import share
 from numtok.reports import Figure
@@ -34,7 +34,11 @@ SNAPS = np.where(X < 1.5, 1.0, np.where(X < 2.5, 2.0, 3.0))
 @pytest.mark.parametrize(
     "name",
     [
-        *("analysis.probing.continuity", "analysis.probing.embedding", "analysis.probing.tokens"),
+        *(
+            "analysis.probing.continuity",
+            "analysis.probing.probes.embedding",
+            "analysis.probing.probes.pca",
+        ),
         *("analysis.probing.swept_row", "evaluation.seen_values", "metrics._wilson"),
         *("cli.output.probe", "analysis.figures.error"),
     ],

@@ -1,9 +1,9 @@
 """What ``probe`` writes: a model as a function of its numbers, measured.
 
 A *probe* artifact holds ``probe.json`` (a :class:`Probe`) and ``points.parquet``, whose columns
-depend on the form (:class:`Along`, :class:`Embedding`, :class:`TokenComponents`,
-:class:`Confidence`); one along numbers also ``seen.parquet``, the different values of the target in
-the train split.
+depend on what was found (:class:`Along`, :class:`Embedding`, :class:`TokenComponents`,
+:class:`Confidence`, :class:`Curves`); one along numbers also ``seen.parquet``, the different values
+of the target in the train split.
 """
 
 from typing import TYPE_CHECKING
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 PROBE = "probe"  # the kind of artifact
 PROBE_FILE, POINTS_FILE, SEEN_FILE = "probe.json", "points.parquet", "seen.parquet"
 SCHEMA = 1  # of probe.json
-# The forms.
-SAMPLES, SWEEP, EMBEDDING, PCA = "samples", "sweep", "embedding", "pca"
-CONFIDENCE = "confidence"
 
 
 class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,7 +87,7 @@ class Top(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     most: float
 
 
-class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=SAMPLES):
+class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="samples"):
     """Predictions of one target along numbers: its truth, or one number that goes in.
 
     Columns of the points, in order of x: ``id``, ``x``, ``truth`` (null along an input),
@@ -138,7 +135,7 @@ class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=SAMPLES
     top_of: str
 
 
-class Embedding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=EMBEDDING):
+class Embedding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="embedding"):
     """The embedding of a number after the first layer norm, on one direction.
 
     Columns of the points: ``x`` (as it goes in: normalised), ``mean``, ``deviation``, ``low`` and
@@ -174,7 +171,7 @@ class Embedding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=EMB
     residual: float | None = None
 
 
-class TokenComponents(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=PCA):
+class TokenComponents(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pca"):
     """Principal components of the embeddings of those number tokens that are numbers.
 
     Columns of the points, by ascending value: ``token``, ``value``, ``pc1`` ... ``pc3``.
@@ -196,7 +193,7 @@ class TokenComponents(msgspec.Struct, frozen=True, forbid_unknown_fields=True, t
     neighbours: float | None
 
 
-class Confidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=CONFIDENCE):
+class Confidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="confidence"):
     """How sure a model is of a text as one of its numbers, the answer to a question, changes.
 
     Columns of the points, by ascending value: ``x``, the number, and ``confidence``.
@@ -230,11 +227,27 @@ class Confidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=CO
     variation: float | None
 
 
+class Curves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="curves"):
+    """What a probe found that has no summary of its own: figures by name.
+
+    columns
+        Those of the points, all of numbers.
+    """
+
+    columns: list[str]
+    figures: dict[str, float | None]
+
+
+Summary = Along | Embedding | TokenComponents | Confidence | Curves
+
+
 class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One model, looked at in one way; ``found`` says in which.
+    """One model, looked at in one way.
 
     configuration, seed
         As in a report.
+    form
+        The name of the probe.
     """
 
     model: str
@@ -243,14 +256,9 @@ class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     configuration: Configuration
     seed: int
     form: str
-    found: Along | Embedding | TokenComponents | Confidence
+    found: Summary
     notes: list[str]
     schema: int = SCHEMA
-
-    def __post_init__(self) -> None:
-        forms = (SAMPLES, SWEEP) if isinstance(self.found, Along) else (_tag(self.found),)
-        if self.form not in forms:
-            raise ValueError(f"what was found is of form {forms[0]!r}, not {self.form!r}")
 
 
 _QUANTILES = tuple(map(quantile_column, QUANTILES))
@@ -258,7 +266,7 @@ _QUANTILES = tuple(map(quantile_column, QUANTILES))
 MAY_LACK = ("truth", "prediction", "prediction_literal", "formula", *_QUANTILES)
 
 
-def points_schema(found: Along | Embedding | TokenComponents | Confidence) -> "pa.Schema":
+def points_schema(found: Summary) -> "pa.Schema":
     """The columns of points.parquet."""
     import pyarrow as pa
 
@@ -272,8 +280,10 @@ def points_schema(found: Along | Embedding | TokenComponents | Confidence) -> "p
     elif isinstance(found, TokenComponents):
         texts = ("token",)
         names = ["token", "value", *(f"pc{k + 1}" for k in range(len(found.explained)))]
-    else:
+    elif isinstance(found, Confidence):
         names = ["x", "confidence"]
+    else:
+        names = found.columns
     return pa.schema({name: pa.string() if name in texts else pa.float64() for name in names})
 
 
@@ -282,7 +292,3 @@ def seen_schema() -> "pa.Schema":
     import pyarrow as pa
 
     return pa.schema({"value": pa.float64()})
-
-
-def _tag(found: msgspec.Struct) -> str:
-    return str(found.__struct_config__.tag)

@@ -1,52 +1,84 @@
-"""How the embedding of a number saturates: its length along one direction after the first norm."""
+"""embedding: how that of a number saturates, along one direction after the first norm."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from numtok.analysis.probing.probes import Embedding
+from numtok.analysis.probing.probe_records import Embedding
+from numtok.analysis.probing.probes import _settings
+from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
+from numtok.declaration import check
 from numtok.errors import UsageError
 from numtok.models.projections import Projections, projections
 from numtok.numerals.column import Numerals
-from numtok.training.model_files import LoadedModel
+from numtok.store.artifact import Artifact
 
 Floats = NDArray[np.float64]
-FORMULA = "offset + height * mean over positions of x / sqrt(r^2 + x^2), r = |p| / |u|"
+_FORMULA = "offset + height * mean over positions of x / sqrt(r^2 + x^2), r = |p| / |u|"
+_REACH = 10.0  # numbers that go in, to both sides, unless --from or --to says
 
 
-class EmbeddingResult(NamedTuple):
-    """The summary and its points."""
-
-    found: Embedding
-    points: "pa.Table"
-
-
-def embedding(loaded: LoadedModel, low: float, high: float, points: int) -> EmbeddingResult:
-    """The projection of LN(e(x) + p) on a direction, for values as they go in and all positions p.
+@dataclass(frozen=True)
+class EmbeddingProbe(ProbeKind):
+    """A number after the first layer norm, as it grows: the projection of LN(e(x) + p) on a
+    direction, over all positions p. It needs the model alone.
 
     Where e(x) = x u, u the vector of ``[NUM]``, the direction is that of u. Were u orthogonal to p,
     LN(x u + p) along u would be a multiple of x / sqrt(r^2 + x^2) with r = |p| / |u|, both less
     their mean over the coordinates, as layer norm has it (xVal, Section 2.1, has |p| = |u|).
 
+    from_
+        The least number, as it goes in: normalised. Default: -10.
+    to
+        The greatest, likewise. Default: 10.
+    points
+        Numbers between them.
+
     Raises UsageError where the embedding does not depend on the value, and where there is no norm.
     """
-    codec = loaded.codec
-    if loaded.model.trunk.first_norm() is None:
-        raise UsageError(
-            "--embedding is what the first layer norm leaves of a number, and the trunk "
-            f"{loaded.model.settings.trunk['name']} of {loaded.artifact.ref} has none; use --pca"
-        )
-    x = np.linspace(low, high, points)
-    token = int(codec.scheme.encode(Numerals(np.array([1.0]))).tokens[0]) + codec.number_first
-    found = projections(loaded.model, token, x) if codec.scheme.channel else None
-    if found is None:
-        raise UsageError(
-            "--embedding follows a value beside its token, and the embedder "
-            f"{loaded.model.settings.embedder['name']!r} of {loaded.artifact.ref} looks up tokens "
-            "alone; use --pca, which shows their vectors"
-        )
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "xVal, Figure 2"
+    from_: float | None = _settings.end()
+    to: float | None = _settings.end()
+    points: int = _settings.points()
+
+    def __post_init__(self) -> None:
+        check(self)
+        _settings.check_ends(*self._ends)
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        low = -_REACH if self.from_ is None else self.from_
+        return low, _REACH if self.to is None else self.to
+
+    def check(self, model: Artifact, data: Artifact | None) -> None:
+        if data is not None:
+            raise UsageError(f"an embedding is of the model alone; leave {data.ref} out")
+
+    def run(self, inputs: ProbeInputs) -> ProbeResult:
+        codec, model, ref = inputs.loaded.codec, inputs.loaded.model, inputs.loaded.artifact.ref
+        if model.trunk.first_norm() is None:
+            raise UsageError(
+                "probe embedding is of what the first layer norm leaves of a number, and the trunk "
+                f"{model.settings.trunk['name']} of {ref} has none; use probe pca"
+            )
+        x = np.linspace(*self._ends, self.points)
+        token = int(codec.scheme.encode(Numerals(np.array([1.0]))).tokens[0]) + codec.number_first
+        found = projections(model, token, x) if codec.scheme.channel else None
+        if found is None:
+            raise UsageError(
+                "probe embedding follows a value beside its token, and the embedder "
+                f"{model.settings.embedder['name']!r} of {ref} looks up tokens alone; use probe "
+                "pca, which shows their vectors"
+            )
+        return _result(x, found)
+
+
+def _result(x: Floats, found: Projections) -> ProbeResult:
     mean = found.lengths.mean(axis=1)
     formula = None if found.unit is None else _formula(x, mean, found.unit, found)
     columns = {
@@ -55,7 +87,7 @@ def embedding(loaded: LoadedModel, low: float, high: float, points: int) -> Embe
         "deviation": found.lengths.std(axis=1),
         "low": found.lengths.min(axis=1),
         "high": found.lengths.max(axis=1),
-        "formula": pa.nulls(points, pa.float64()) if formula is None else formula.y,
+        "formula": pa.nulls(len(x), pa.float64()) if formula is None else formula.y,
     }
     named = {} if formula is None else formula._asdict()
     named.pop("y", None)
@@ -64,17 +96,17 @@ def embedding(loaded: LoadedModel, low: float, high: float, points: int) -> Embe
         if formula is None
         else "the vector of [NUM]",
         positions=len(found.positions),
-        low=low,
-        high=high,
-        formula=None if formula is None else FORMULA,
+        low=float(x[0]),
+        high=float(x[-1]),
+        formula=None if formula is None else _FORMULA,
         half=_half(x, mean),
         **named,
     )
-    return EmbeddingResult(summary, pa.table(columns))
+    return ProbeResult(summary, pa.table(columns), [])
 
 
 class _Formula(NamedTuple):
-    """The curve, and what ``probes.Embedding`` says of it."""
+    """The curve, and what ``probe_records.Embedding`` says of it."""
 
     y: Floats
     scale: float

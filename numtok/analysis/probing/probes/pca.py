@@ -1,17 +1,22 @@
-"""Whether the embeddings of number tokens lie in the order of their values."""
+"""pca: whether the embeddings of number tokens lie in the order of their values."""
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from numtok.analysis.probing.probes import TokenComponents
+from numtok.analysis.probing.probe_records import TokenComponents
+from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.splits import check_split, read_split
 from numtok.errors import UsageError
+from numtok.records import TRAIN
 from numtok.registry import spec_of
 from numtok.seeds import generator
+from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel
 
 Floats = NDArray[np.float64]
@@ -20,22 +25,31 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _PAIRS = 200_000  # of tokens, at most, whose distances are looked at
 
 
-class TokensResult(NamedTuple):
-    """The summary, its points, and what a reader must know."""
+@dataclass(frozen=True)
+class TokenPCA(ProbeKind):
+    """The first principal components of the number tokens: whether they follow the values.
 
-    found: TokenComponents
-    points: "pa.Table"
-    notes: list[str]
-
-
-def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> TokensResult:
-    """PCA of the vectors of those number tokens whose names are numbers: mantissas and digits, and
-    whole numbers where these are one token; neither signs nor exponents (xVal, Section B.5).
-
-    ``train``: only tokens that these rows have, since others keep the vectors they began with.
+    Tokens are those whose names are numbers: mantissas and digits, and whole numbers where these
+    are one token; neither signs nor exponents (xVal, Section B.5). With data, only those that their
+    train split has: others keep the vectors that they began with.
 
     Raises UsageError where there are fewer than three.
     """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "xVal, Section B.5"
+
+    def check(self, model: Artifact, data: Artifact | None) -> None:
+        if data is not None:
+            check_split(data, TRAIN)
+
+    def run(self, inputs: ProbeInputs) -> ProbeResult:
+        train = None if inputs.data is None else read_split(inputs.data, TRAIN)
+        return tokens(inputs.loaded, train)
+
+
+def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> ProbeResult:
+    """Of all number tokens, or of those that some rows have."""
     codec = loaded.codec
     names = codec.scheme.vocabulary()
     values = {index: float(name) for index, name in enumerate(names) if _NUMBER.fullmatch(name)}
@@ -45,9 +59,9 @@ def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> TokensResult:
         values = {index: values[index] for index in there.tolist() if index in values}
     if len(values) < COMPONENTS:
         raise UsageError(
-            f"--pca needs tokens that stand for numbers, and scheme {spec_of(codec.scheme)!r} of "
-            f"{loaded.artifact.ref} has {len(values)}; use --embedding, which follows the value "
-            "beside its token"
+            "probe pca needs tokens that stand for numbers, and scheme "
+            f"{spec_of(codec.scheme)!r} of {loaded.artifact.ref} has {len(values)}; use probe "
+            "embedding, which follows the value beside its token"
         )
     order = sorted(values, key=lambda index: (values[index], index))
     table = loaded.model.embedder.get_parameter("table.weight").detach().double().cpu().numpy()
@@ -60,7 +74,7 @@ def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> TokensResult:
     }
     columns |= {f"pc{k + 1}": places[:, k] for k in range(places.shape[1])}
     left_out = f"{every - len(values):,} number tokens are not in the train split and left out."
-    return TokensResult(found, pa.table(columns), [left_out] if every > len(values) else [])
+    return ProbeResult(found, pa.table(columns), [left_out] if every > len(values) else [])
 
 
 def components(vectors: Floats, values: Floats) -> tuple[TokenComponents, Floats]:

@@ -1,0 +1,239 @@
+"""Predictions of one target along numbers: what ``samples`` and ``sweep`` share."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from numtok.analysis.probing.continuity import (
+    distinct,
+    errors,
+    evenly,
+    jump,
+    path,
+    repeated,
+    saturation,
+    slope,
+)
+from numtok.analysis.probing.probe_records import Along, Top
+from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
+from numtok.analysis.probing.top_numbers import TopNumbers, top_numbers
+from numtok.data.reading.arrow import nullable
+from numtok.declaration import check, setting
+from numtok.encoding.dataset import EncodedSplit, clustered
+from numtok.encoding.splits import check_split, read_learnt, read_split
+from numtok.errors import UsageError, unknown
+from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predicted, Predictor
+from numtok.evaluation.queries import Queries
+from numtok.evaluation.report_files import clusters_note
+from numtok.evaluation.seen_values import SeenValues
+from numtok.metrics.base import share
+from numtok.registry import name_of
+from numtok.reports import QUANTILES, Figure, quantile_column
+from numtok.store.artifact import Artifact
+from numtok.training.model_files import LoadedModel, says_labels
+
+_BATCH = 256  # rows at a time, at most
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ProbedRows:
+    """Some rows, what they are called in messages, and the rows that the model learnt from."""
+
+    ref: str
+    name: str
+    samples: EncodedSplit
+    train: EncodedSplit | None
+
+    @property
+    def description(self) -> str:
+        return f"split {self.name!r} of {self.ref}"
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """``n`` predictions of a target in the order of x; ``numbers`` are indices of the rows read,
+    ``clusters`` those of the rows where some have one."""
+
+    target: str
+    row: str | None
+    number: int | None
+    x: Floats
+    truth: Floats | None
+    ids: list[str]
+    numbers: NDArray[np.int64]
+    predicted: Predicted
+    clusters: "pa.Array[Any] | None" = None  # [n] strings
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlongProbe(ProbeKind):
+    """A probe of predicted numbers; its settings are what is looked at, and how closely."""
+
+    split: str = setting("test", "Whose rows.")
+    target: str | None = setting(None, "What is predicted. Default: the only one.")
+    top: int = setting(5, "Numbers whose probabilities are followed.", at_least=0)
+    digits: int = setting(
+        3, "Significant digits with which values are compared with seen ones.", at_least=1
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def check(self, model: Artifact, data: Artifact | None) -> None:
+        if says_labels(model):
+            raise UsageError(
+                f"{model.ref} predicts labels, and this probe is of predicted numbers; `numtok "
+                "eval` predicts the labels of a split"
+            )
+        if data is None:
+            raise UsageError(f"probe {name_of(self)} needs encoded data beside the model")
+        check_split(data, self.split)
+
+    def rows(self, inputs: ProbeInputs) -> ProbedRows:
+        """Those of the split."""
+        assert inputs.data is not None  # as check has it
+        train = read_learnt(inputs.loaded.artifact, inputs.data, inputs.find)
+        samples = read_split(inputs.data, self.split)
+        return ProbedRows(inputs.data.ref, self.split, samples, train)
+
+    def target_in(
+        self, samples: EncodedSplit, description: str, among: NDArray[np.bool_] | None = None
+    ) -> str:
+        """The name that is asked for, or the only one there is."""
+        column = samples.target_name
+        names = column if among is None else column.filter(pa.array(among))
+        known = sorted(set(names.to_pylist()))
+        if not known:
+            raise UsageError(
+                f"{description} has no targets, and a probe follows one; encode data whose rows "
+                "name them"
+            )
+        if self.target is None and len(known) > 1:
+            raise UsageError(
+                f"{description} has the targets {', '.join(known)}; name one with --target"
+            )
+        if self.target is not None and self.target not in known:
+            raise unknown(f"target of {description}", self.target, known)
+        return known[0] if self.target is None else self.target
+
+    def result(
+        self, predictor: Predictor, rows: ProbedRows, line: Line, notes: list[str]
+    ) -> ProbeResult:
+        """What the predictions along a line show."""
+        seen = None if rows.train is None else SeenValues.of(rows.train, line.target)
+        top = None
+        if self.top and predictor.loaded.model.value_head is None:
+            top = top_numbers(predictor, line.numbers, self.top)
+        valid = line.predicted.valid
+        y = line.predicted.values[valid]
+        sample = None
+        if line.clusters is not None:  # a row without one stands for each of its numbers
+            sample = clustered(np.arange(len(valid)), line.clusters)
+            notes = [*notes, clusters_note(len(np.unique(sample[valid])))]
+            sample = sample[valid]
+        found = Along(
+            data=rows.ref,
+            split=rows.name,
+            target=line.target,
+            row=line.row,
+            number=line.number,
+            low=float(line.x[0]),
+            high=float(line.x[-1]),
+            rows=len(line.x),
+            invalid=share(int((~valid).sum()), len(valid)),
+            distinct=distinct(y, 0),
+            distinct_rounded=distinct(y, self.digits),
+            digits=self.digits,
+            seen=None if seen is None else len(seen.values),
+            top=[] if top is None else _tops(top),
+            top_of="" if top is None else top.among,
+            **_measured(line.x[valid], y, line.truth is not None, seen, self.digits, sample),
+        )
+        seen_table = None if seen is None else pa.table({"value": seen.values})
+        notes = [*notes, *_notes(predictor, rows, line, seen)]
+        return ProbeResult(found, _table(line, top), notes, seen_table)
+
+
+def _measured(
+    x: Floats,
+    y: Floats,
+    is_truth: bool,
+    seen: SeenValues | None,
+    digits: int,
+    sample: NDArray[np.int64] | None,
+) -> dict[str, Any]:
+    """What needs predictions at two places or more."""
+    if len(np.unique(x)) < 2:
+        nothing = dict.fromkeys(("jump", "saturation", "repeated"))
+        return nothing | {"slope": Figure(None, None, None, len(x)), "errors": {}}
+    along = path(x, y)
+    floor = x if is_truth else evenly(y)
+    return {
+        "jump": jump(along, is_truth=is_truth),
+        "slope": slope(x, y, sample),
+        "saturation": saturation(along, y, seen),
+        "repeated": None if seen is None else repeated(y, floor, seen, digits),
+        "errors": errors(x, y, seen, sample) if is_truth else {},
+    }
+
+
+def _tops(top: TopNumbers) -> list[Top]:
+    columns = zip(top.literals, top.values.tolist(), top.log_p.max(axis=0).tolist(), strict=True)
+    return [
+        Top(literal, value if np.isfinite(value) else None, float(np.exp(most)))
+        for literal, value, most in columns
+    ]
+
+
+def _table(line: Line, top: TopNumbers | None) -> "pa.Table":
+    """The columns that ``probe_records.Along`` names."""
+    predicted = line.predicted
+    truth = pa.nulls(len(line.x), pa.float64()) if line.truth is None else pa.array(line.truth)
+    columns: dict[str, Any] = {
+        "id": line.ids,
+        "x": line.x,
+        "truth": truth,
+        "prediction": nullable(predicted.values),
+        "prediction_literal": pa.array(predicted.literals.tolist(), pa.string()),
+    }
+    for index, level in enumerate(QUANTILES):
+        columns[quantile_column(level)] = nullable(predicted.quantiles[:, index])
+    if top is not None:
+        columns |= {f"log_p_{k}": column for k, column in enumerate(top.log_p.T)}
+    return pa.table(columns)
+
+
+def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
+    """Reads numbers as ``eval`` does unless it is asked for something else."""
+    fill = AUTOREGRESSIVE if loaded.model.objective.causal else PARALLEL
+    return Predictor(loaded, samples, Options(fill, True, "mode", 0, _BATCH))
+
+
+def once(asked: Queries, mine: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Where each number of those is asked for: one can be a target twice."""
+    _, first = np.unique(asked.numbers[mine], return_index=True)
+    return np.flatnonzero(mine)[first]
+
+
+def is_of(places: NDArray[np.int64], samples: EncodedSplit, target: str) -> NDArray[np.bool_]:
+    """bool[k]: whether the targets at these places (-1 is none) have that name."""
+    names = np.array([*samples.target_name.to_pylist(), None], object)
+    return np.asarray(names[places] == target, np.bool_)
+
+
+def _notes(
+    predictor: Predictor, rows: ProbedRows, line: Line, seen: SeenValues | None
+) -> Iterator[str]:
+    if rows.train is None:
+        yield "What the model learnt from is not at hand: nothing is compared with what was seen."
+    elif seen is None:
+        yield f"The train split has no target {line.target!r}: nothing is compared with it."
+    scheme = predictor.loaded.codec.scheme
+    if scheme.tokens_per_number is None and predictor.options.fill == PARALLEL:
+        yield "The number of masks tells the model how long each answer is."

@@ -1,0 +1,61 @@
+"""What every probe must do, as checks that run anywhere: ``numtok check probe NAME``.
+
+What a probe answers is compared with ``base`` whenever it is run.
+"""
+
+import inspect
+from collections.abc import Callable
+
+from numtok.analysis.probing.probes.base import PROBES, ProbeKind
+from numtok.class_settings import settings_fields
+from numtok.contracts import CheckResult, check_declared, check_settings, expect, require, results
+from numtok.declaration import help_of
+from numtok.names import NAME
+from numtok.store.artifact import version_of
+
+
+def check_declarations(probe: ProbeKind, seed: int) -> None:
+    """What is declared is there: the revision, and where the probe is from."""
+    check_declared(probe, "declarations", revision=int, source=str)
+    check_settings(PROBES, probe, "declarations")
+
+
+def check_described(probe: ProbeKind, seed: int) -> None:
+    """It says what it looks at, and what each of its settings is."""
+    text = inspect.getdoc(type(probe)) or ""
+    generated = text.startswith(f"{type(probe).__name__}(")  # by dataclass, where there is none
+    require(probe, "described", text and not generated, "got no docstring, expected one")
+    helps = help_of(type(probe))
+    for key in settings_fields(type(probe)):
+        what = f"got no word on {key}, expected it in the docstring"
+        require(probe, "described", helps.get(key), what)
+
+
+def check_members(probe: ProbeKind, seed: int) -> None:
+    """``check`` takes a model and data, ``run`` what it looks at."""
+    for member, wanted in (("check", 2), ("run", 1)):
+        parameters = len(inspect.signature(getattr(probe, member)).parameters)
+        expect(probe, "members", f"parameters of {member}", parameters, wanted)
+
+
+def check_artifact(probe: ProbeKind, seed: int) -> None:
+    """An artifact can have its settings, and a name that ends with its suffix."""
+    own = {"form", "device", "stage", "revision"} & probe.stored.keys()
+    require(probe, "artifact", not own, f"stored: got {sorted(own)}, which stage probe adds")
+    version_of("probe", probe.stored, [])  # raises where JSON cannot hold them
+    named = NAME.fullmatch(f"model-{probe.suffix}")
+    require(probe, "artifact", named, f"suffix: got {probe.suffix!r}, expected part of a name")
+
+
+def check(probe: ProbeKind, seed: int = 0) -> list[CheckResult]:
+    """Run every check."""
+    return results(CHECKS, probe, seed)
+
+
+#: The checks by name, in the order in which they are run and shown.
+CHECKS: dict[str, Callable[[ProbeKind, int], None]] = {
+    "declarations": check_declarations,
+    "described": check_described,
+    "members": check_members,
+    "artifact": check_artifact,
+}

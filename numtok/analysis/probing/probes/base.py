@@ -1,0 +1,105 @@
+"""The contract of a probe: a model in, and often data, a summary and points in plain columns out.
+
+``stages/probe.py`` finds the artifacts, reads the model and keeps what a probe finds
+(``probe_records``).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import pyarrow as pa
+
+from numtok.analysis.probing.probe_records import MAY_LACK, Summary, points_schema
+from numtok.class_settings import as_stored, settings_fields
+from numtok.evaluation.predict import Note
+from numtok.evaluation.scoring import Progress
+from numtok.plugins import MemberCall
+from numtok.registry import Registry, name_of
+from numtok.store.artifact import Artifact, Find
+from numtok.training.model_files import LoadedModel
+
+#: What some settings are called in artifacts: versions are made of the names that they had first.
+_STORED = {"number": "sweep", "from_": "low", "to": "high"}
+
+
+@dataclass(frozen=True, eq=False)
+class ProbeInputs:
+    """What a probe looks at, and whom it tells of that.
+
+    data
+        Encoded as the model's were; None where none were given.
+    find
+        Looks artifacts up, such as the data that the model learnt from.
+    """
+
+    loaded: LoadedModel
+    data: Artifact | None
+    find: Find
+    progress: Progress
+    note: Note
+
+
+class ProbeResult(NamedTuple):
+    """The summary, its points, what a reader must know, and the values of a target that were seen
+    in training (``probe_records``)."""
+
+    found: Summary
+    points: "pa.Table"
+    notes: list[str]
+    seen: "pa.Table | None" = None
+
+
+class ProbeKind(ABC):
+    """A way to look at a model. Subclasses are final frozen dataclasses; their fields are options
+    of ``numtok probe``, which has a help for each.
+
+    ``revision`` goes up whenever the same model, data and settings give something else.
+    """
+
+    revision: ClassVar[int]
+    source: ClassVar[str]
+
+    @abstractmethod
+    def check(self, model: Artifact, data: Artifact | None) -> None:
+        """Raise UsageError where it is not of such a model or such data, before either is read."""
+
+    @abstractmethod
+    def run(self, inputs: ProbeInputs) -> ProbeResult:
+        """Look at a model.
+
+        Raises UsageError for what is not in the model or the data, DataError for too few rows.
+        """
+
+    @property
+    def suffix(self) -> str:
+        """What stands behind the model's name in that of the artifact, unless one is given."""
+        return name_of(self)
+
+    @property
+    def stored(self) -> Mapping[str, Any]:
+        """The settings that a version is made of."""
+        return {
+            _STORED.get(key, key): as_stored(getattr(self, key))
+            for key in settings_fields(type(self))
+        }
+
+
+def _checked(asked: MemberCall, answer: Any) -> Any:
+    """A result whose points are those that its summary speaks of."""
+    found, points, *_ = asked.one_of(answer, ProbeResult)
+    wanted = points_schema(found)
+    if not points.schema.equals(wanted):
+        raise asked.wrong(f"points of {_columns(points.schema)}", f"points of {_columns(wanted)}")
+    for name in set(wanted.names) - set(MAY_LACK):
+        if lost := points.column(name).null_count:
+            raise asked.wrong(f"{lost:,} points without {name!r}", "a value in each")
+    return answer
+
+
+def _columns(schema: "pa.Schema") -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+PROBES: Registry[ProbeKind] = Registry("numtok.analysis.probing.probes", "probe", {"run": _checked})

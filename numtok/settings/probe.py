@@ -1,0 +1,34 @@
+"""``numtok probe``: a model, and mostly encoded data -> how it follows its numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from numtok.declaration import check, setting
+from numtok.settings import _fields
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``numtok probe`` was asked for; ``options`` are settings of the kind beside those of its
+    spec."""
+
+    kind: str = setting(
+        help="How the model is looked at; numtok probe KIND --help lists its options.",
+        metavar="KIND",
+        argument=True,
+        expands=True,
+        registry="probes",
+    )
+    model: str = setting(help="REF of a model of texts.", metavar="MODEL", argument=True)
+    data: str | None = setting(
+        None, "REF of data encoded as the model's were.", metavar="ENCODED", argument=True
+    )
+    device: str = _fields.device()
+    name: str | None = _fields.name("Default: the model's, and what is looked at.")
+    restart: bool = _fields.restart()
+    force: bool = _fields.force()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check(self)
