@@ -309,7 +309,7 @@ class Codec:
     @cached_property
     def _names(self) -> list[str]:
         """Every token by id, numbers as ``tokenizer.json`` has them."""
-        named = map(_named, self.scheme.vocabulary())
+        named = (f"[NUM:{token}]" for token in self.scheme.vocabulary())
         return [*SPECIALS, *named, *self.text.vocabulary()]
 
     def vocabulary(self) -> dict[str, list[str]]:
@@ -433,10 +433,6 @@ def _within(size: int, starts: NDArray[np.int32], lengths: NDArray[np.int32]) ->
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         inside[start : start + length] = True
     return inside
-
-
-def _named(token: str) -> str:
-    return f"[NUM:{token}]"
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -27,7 +27,7 @@ from numtok.encoding.schemes.base import Failure, Scheme
 from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError
 from numtok.evaluation.batch_size import BatchSizer
-from numtok.evaluation.queries import number_names, queries_of
+from numtok.evaluation.queries import number_names, queries_of, resolutions
 from numtok.models.batches import Batch, Batches, positions, ranges
 from numtok.models.decoding import LONGEST, NumberReadings, Reader
 from numtok.models.distributions.intervals import Intervals
@@ -38,7 +38,6 @@ from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import Calibration, ValueHead
 from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
 from numtok.models.trunks.base import TrunkCache
-from numtok.numerals.literals import resolution
 from numtok.reports import QUANTILES
 from numtok.seeds import uniforms
 from numtok.training.model_files import LoadedModel
@@ -122,7 +121,7 @@ class Predictor:
         self.longest = max(LONGEST, int(samples.number_length.max(initial=0)))
         self.reader = Reader(loaded.model, codec, self.grammar, options.constrained, self.longest)
         self.asked = queries_of(samples, options.fill == AUTOREGRESSIVE)
-        self._resolutions = _resolutions(samples)
+        self._resolutions = resolutions(samples)
         self._cache: TrunkCache | None = None  # its memory serves all batches
         self.room = BatchSizer.of(loaded.model, options.batch, _TOKENS)
         self.support = self._support()
@@ -449,14 +448,3 @@ def multiples(
     scores = logits.astype(np.float64)
     log_weights = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
     return Multiples(mantissa, scheme.factors, atoms, log_weights, normalizer)
-
-
-def _resolutions(samples: EncodedSplit) -> NDArray[np.float64]:
-    """Of each number of a split that is a target, what a unit of its last written digit is worth;
-    NaN for the others, whose digits are not kept, and where float64 holds no value."""
-    found = np.full(len(samples.numbers), np.nan)
-    literals = samples.target_literal.to_pylist()
-    for number, literal in zip(samples.targets.tolist(), literals, strict=True):
-        if np.isfinite(samples.numbers[number]):
-            found[number] = resolution(literal)
-    return found

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.dataset import EncodedSplit
+from numtok.numerals.literals import resolution
 
 
 class Queries(NamedTuple):
@@ -49,3 +50,14 @@ def number_names(samples: EncodedSplit) -> NDArray[np.object_]:
     names = np.full(len(samples.numbers), "number", object)
     names[samples.targets] = samples.target_name.to_pylist()
     return names
+
+
+def resolutions(samples: EncodedSplit) -> NDArray[np.float64]:
+    """Of each number of a split that is a target, what a unit of its last written digit is worth;
+    NaN for the others, whose digits are not kept, and where float64 holds no value."""
+    found = np.full(len(samples.numbers), np.nan)
+    literals = samples.target_literal.to_pylist()
+    for number, literal in zip(samples.targets.tolist(), literals, strict=True):
+        if np.isfinite(samples.numbers[number]):
+            found[number] = resolution(literal)
+    return found

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from numtok.data.tables.columns import feature_column, first_word
 from numtok.data.tables.file import check_format, check_names, parsed, read_file
 from numtok.errors import DataError, UsageError
-from numtok.evaluation.tables import AT_ONCE, TableOptions
+from numtok.evaluation.table_options import TableOptions
+from numtok.evaluation.tables import AT_ONCE
 from numtok.reports import QUANTILES, quantile_column
 from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact

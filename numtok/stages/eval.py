@@ -31,7 +31,8 @@ from numtok.evaluation.report_files import (
     write_predictions,
 )
 from numtok.evaluation.scoring import Progress
-from numtok.evaluation.tables import TableEvaluation, TableOptions, table_metrics
+from numtok.evaluation.table_options import TableOptions
+from numtok.evaluation.tables import TableEvaluation, table_metrics
 from numtok.metrics.base import METRICS, Metric
 from numtok.models.steps import compile_passes
 from numtok.records import ENCODED, MODEL, TABLE

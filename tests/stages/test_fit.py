@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from numtok.errors import DataError, NumtokError, StoreError
-from numtok.evaluation.tables import TableOptions, over_grid
+from numtok.evaluation.table_options import TableOptions, over_grid
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.heads._point import PointReader
 from numtok.models.heads.riemann import _RiemannReader
