@@ -131,8 +131,8 @@ def check_seeds(objective: Objective, seed: int) -> None:
 
 
 def check_own(objective: Objective, seed: int) -> None:
-    """Losses of its own are finite, also where there is no place for them; every weight of its parts
-    is learnt by what of them is learnt; and what it costs is counted."""
+    """Losses of its own are finite, also of no places, and every weight of its parts is learnt by
+    those of them that are learnt."""
     torch.manual_seed(seed)
     watched = held(OBJECTIVES, objective)
     parts = watched.parts(_WIDTH)

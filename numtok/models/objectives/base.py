@@ -27,7 +27,7 @@ MASK, END = 1, 2  # ids of records.SPECIALS
 Loss = TypeVar("Loss", float, Tensor)
 
 
-class Figure(NamedTuple):
+class LoggedFigure(NamedTuple):
     """A loss of an objective's own, or what is only logged beside it: a mean.
 
     name
@@ -163,7 +163,7 @@ class Objective(ABC):
     stands_in: ClassVar[bool] = False
 
     @property
-    def figures(self) -> tuple[Figure, ...]:
+    def figures(self) -> tuple[LoggedFigure, ...]:
         """What :meth:`losses` gives, in order. Where there is any, examples have ``own_from``."""
         return ()
 
@@ -241,7 +241,7 @@ def _example(asked: MemberCall, answer: Any) -> Any:
 
 def _figures(asked: MemberCall, answer: Any) -> Any:
     for one in asked.one_of(answer, tuple):
-        asked.one_of(one, Figure)
+        asked.one_of(one, LoggedFigure)
     return answer
 
 
