@@ -258,7 +258,8 @@ def _losses(asked: MemberCall, answer: Any) -> Any:
     if len(asked.one_of(answer, tuple)) != count:
         raise asked.wrong(f"{len(answer)} losses", f"{count}, one for each of its figures")
     for one in answer:
-        asked.array(one, "Tensor float[]")
+        if asked.one_of(one, Tensor).dim():
+            raise asked.wrong(describe(one), "Tensors of one number each")
     return answer
 
 
