@@ -152,7 +152,7 @@ def check_own(objective: Objective, seed: int) -> None:
             lambda states_BLD: output(states_BLD).square().mean(),
         )
         losses = watched.losses(seen)
-        told = [round(float(loss), 3) for loss in losses]
+        told = [round(loss.item(), 3) for loss in losses]
         require(objective, "own", torch.stack(losses).isfinite().all(), f"got the losses {told}")
         watched.weighted(losses).backward()  # type: ignore[no-untyped-call]
         weights = [weight for part in parts.values() for weight in part.parameters()]
