@@ -40,13 +40,15 @@ def seeing(model: Model, asked: Seen, written: Seen) -> Iterator[None]:
     """With these vectors in the question and where the model has written `<num>`; of the latter
     f(x) is not known, and a mean of it stands for it."""
     projection, embedder = model.parts["projection"], model.embedder
+    prefix = model.ahead
+    assert prefix is not None
 
     def extend(
         tokens_BL: Tensor, values_BL: Tensor, cache: TrunkCache, at: Tensor | None = None
     ) -> Tensor:
         embedded = embedder(tokens_BL, values_BL)
         projected = projection(model.trunk(embedded, None, None)).roll(1, dims=1)
-        is_prefix = (tokens_BL == model.ahead)[:, :, None]
+        is_prefix = tokens_BL.eq(prefix)[:, :, None]
         seen = torch.where(is_prefix, asked(embedded, projected), embedded)
         return model.trunk.extend(seen, cache, at)
 
@@ -54,7 +56,7 @@ def seeing(model: Model, asked: Seen, written: Seen) -> Iterator[None]:
         tokens_B: Tensor, values_B: Tensor, cache: TrunkCache, said_BD: Tensor
     ) -> Tensor:
         embedded = embedder(tokens_B[:, None], values_B[:, None])
-        is_prefix = (tokens_B == model.ahead)[:, None, None]
+        is_prefix = tokens_B.eq(prefix)[:, None, None]
         seen = torch.where(is_prefix, written(embedded, projection(said_BD)[:, None]), embedded)
         return model.trunk.extend(seen, cache)[:, 0]
 
@@ -75,7 +77,8 @@ def vectors(model: Model, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     given = model.given(example)
     embedded = model.embedder(given.tokens, given.values)
     hidden = model.trunk(embedded, given.real, None)
-    at = (given.tokens == model.ahead).flatten().nonzero()[:, 0]
+    assert model.ahead is not None
+    at = given.tokens.eq(model.ahead).flatten().nonzero()[:, 0]
     row, place = at // embedded.shape[1], at % embedded.shape[1]
     in_answer = place >= torch.from_numpy(batch.answer_start)[row] + 1  # [END] comes first
     return (

@@ -54,8 +54,9 @@ TORCH_IN = (
 )
 COMPUTED_IMPORTS_IN = "numtok.registry"
 ONE_A_STAGE = ("Config", "Result")
-#: Registries whose files nothing but themselves imports by name, and where no name of theirs stands.
+#: Registries whose files are imported by none.
 PARTS = ("numtok.models.embedders", "numtok.models.objectives", "numtok.models.trunks")
+#: Where none of their names stands.
 OF_ANY_PARTS = (
     *("numtok.models.model", "numtok.models.steps", "numtok.models.decoding"),
     *("numtok.models.generation", "numtok.models.likelihood", "numtok.training.trainer"),

@@ -167,7 +167,7 @@ class Model(nn.Module):
         """[B, D]: the states behind tokens that the model itself has written, in the states
         ``said``. Where one of them tells ahead, what the objective has learnt stands for it."""
         embedded_B1D = self.embedder(tokens_B[:, None], values_B[:, None])
-        if self.stands_in:
+        if self.ahead is not None and self.objective.stands_in:
             is_ahead_B11 = (tokens_B == self.ahead)[:, None, None]
             learnt_BD = self.objective.stand_in(self.parts, said_BD).to(embedded_B1D.dtype)
             embedded_B1D = torch.where(is_ahead_B11, learnt_BD[:, None], embedded_B1D)

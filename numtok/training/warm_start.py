@@ -1,19 +1,18 @@
 """A model that begins with the weights of another one."""
 
-from dataclasses import replace
 from typing import Any
 
 import torch
 
+from numtok.class_settings import spec_fields
 from numtok.encoding.codec import Codec
 from numtok.errors import DataError, UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.model import Model
-from numtok.models.objectives.base import Objective
-from numtok.models.objectives.classify import Classify
+from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.presets import preset
 from numtok.records import ENCODED
-from numtok.registry import name_of, parse_spec, spec_of
+from numtok.registry import name_of, parse_spec, settings_of, spec_of
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel
 
@@ -46,7 +45,7 @@ def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
     with.
     """
     ref, there = init.artifact.ref, init.model
-    if not isinstance(made, Classify):
+    if made.requires() != "label":
         if there.settings.classes:
             raise UsageError(
                 f"--init {ref} was trained for labels, it has no head that --objective {spec} "
@@ -54,13 +53,16 @@ def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
             )
         return made
     causal = there.objective.causal
-    if "causal" in parse_spec(spec, "objective")[2] and made.causal != causal:
+    if made.causal == causal:
+        return made
+    can_change = "causal" in spec_fields(type(made))
+    if not can_change or "causal" in parse_spec(spec, "objective")[2]:
         looks = "sees the earlier tokens alone" if causal else "sees all tokens"
         raise UsageError(
             f"--objective {spec} does not go with --init {ref}, where each place {looks} "
             f"({spec_of(there.objective)}); leave causal out"
         )
-    return replace(made, causal=causal)
+    return OBJECTIVES.from_settings(settings_of(made) | {"causal": causal})
 
 
 def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:

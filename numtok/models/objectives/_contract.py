@@ -131,8 +131,8 @@ def check_seeds(objective: Objective, seed: int) -> None:
 
 
 def check_own(objective: Objective, seed: int) -> None:
-    """Losses of its own are finite, also where there is no place for them; every weight of its parts
-    is learnt by what of them is learnt; and what it costs is counted."""
+    """Losses of its own are finite, also of no places, and every weight of its parts is learnt by
+    those of them that are learnt."""
     torch.manual_seed(seed)
     watched = held(OBJECTIVES, objective)
     parts = watched.parts(_WIDTH)
@@ -152,7 +152,7 @@ def check_own(objective: Objective, seed: int) -> None:
             lambda states_BLD: output(states_BLD).square().mean(),
         )
         losses = watched.losses(seen)
-        told = [round(float(loss), 3) for loss in losses]
+        told = [round(loss.item(), 3) for loss in losses]
         require(objective, "own", torch.stack(losses).isfinite().all(), f"got the losses {told}")
         watched.weighted(losses).backward()  # type: ignore[no-untyped-call]
         weights = [weight for part in parts.values() for weight in part.parameters()]

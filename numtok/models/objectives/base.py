@@ -27,7 +27,7 @@ MASK, END = 1, 2  # ids of records.SPECIALS
 Loss = TypeVar("Loss", float, Tensor)
 
 
-class Figure(NamedTuple):
+class LoggedFigure(NamedTuple):
     """A loss of an objective's own, or what is only logged beside it: a mean.
 
     name
@@ -163,7 +163,7 @@ class Objective(ABC):
     stands_in: ClassVar[bool] = False
 
     @property
-    def figures(self) -> tuple[Figure, ...]:
+    def figures(self) -> tuple[LoggedFigure, ...]:
         """What :meth:`losses` gives, in order. Where there is any, examples have ``own_from``."""
         return ()
 
@@ -241,7 +241,7 @@ def _example(asked: MemberCall, answer: Any) -> Any:
 
 def _figures(asked: MemberCall, answer: Any) -> Any:
     for one in asked.one_of(answer, tuple):
-        asked.one_of(one, Figure)
+        asked.one_of(one, LoggedFigure)
     return answer
 
 
@@ -258,7 +258,8 @@ def _losses(asked: MemberCall, answer: Any) -> Any:
     if len(asked.one_of(answer, tuple)) != count:
         raise asked.wrong(f"{len(answer)} losses", f"{count}, one for each of its figures")
     for one in answer:
-        asked.array(one, "Tensor float[]")
+        if asked.one_of(one, Tensor).dim():
+            raise asked.wrong(describe(one), "Tensors of one number each")
     return answer
 
 

@@ -15,7 +15,7 @@ from numtok.models.batches import Batch
 from numtok.models.heads.base import linear_flops
 from numtok.models.objectives._gated import Gated
 from numtok.models.objectives._leftward import LOSSES, leftward
-from numtok.models.objectives.base import Figure, FirstPass, Objective, TrainingBatch
+from numtok.models.objectives.base import FirstPass, LoggedFigure, Objective, TrainingBatch
 from numtok.registry import spec_of
 
 _PROJECTION = "projection"  # of the state before a prefix
@@ -84,16 +84,16 @@ class NumValueObjective(Objective):
         return "answer_start" if "answer" in (self.loss, self.project) else None
 
     @property
-    def figures(self) -> tuple[Figure, ...]:
+    def figures(self) -> tuple[LoggedFigure, ...]:
         """``reconstruction_of_others`` is that of each proj(h) and the f(x) of another number, the
         next one in what is read at once: where it is as small, all f are alike, and the
         reconstruction says nothing. The norms are mean lengths of f(x) and proj(h)."""
         return (
-            Figure("projected_loss", 1.0, per_token=True),  # L_proj, 0 without a second pass
-            Figure("reconstruction_loss", self.reconstruction),  # L_rec without its weight
-            Figure("reconstruction_of_others", None),
-            Figure("embedding_norm", None),
-            Figure("projection_norm", None),
+            LoggedFigure("projected_loss", 1.0, per_token=True),  # L_proj, 0 without a second pass
+            LoggedFigure("reconstruction_loss", self.reconstruction),  # L_rec without its weight
+            LoggedFigure("reconstruction_of_others", None),
+            LoggedFigure("embedding_norm", None),
+            LoggedFigure("projection_norm", None),
         )
 
     @property

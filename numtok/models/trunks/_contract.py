@@ -97,8 +97,8 @@ def check_declarations(trunk: Trunk, seed: int) -> None:
 def check_states(trunk: Trunk, seed: int) -> None:
     """Finite states of the form that is promised, and the same weights of the same seed."""
     if trunk.takes != "tokens":
-        module, x_NI = _columns(trunk, seed)
-        finite = bool(module(x_NI).isfinite().all())
+        columns, x_NI = _columns(trunk, seed)
+        finite = bool(columns(x_NI).isfinite().all())
         return expect(trunk, "states", "all are finite", finite, True)
     x_BLD, real_BL = _rows(trunk, seed)
     for sight, module in _modules(cast(TokenTrunk, trunk), seed):
@@ -112,9 +112,9 @@ def check_states(trunk: Trunk, seed: int) -> None:
 def check_rows(trunk: Trunk, seed: int) -> None:
     """A row's states depend on no other row, and on no pad."""
     if trunk.takes != "tokens":
-        module, x_NI = _columns(trunk, seed)
-        alone = torch.cat([module(one[None]) for one in x_NI])
-        return expect(trunk, "rows", "a row alone: same", _near(alone, module(x_NI)), True)
+        columns, x_NI = _columns(trunk, seed)
+        alone = torch.cat([columns(one[None]) for one in x_NI])
+        return expect(trunk, "rows", "a row alone: same", _near(alone, columns(x_NI)), True)
     x_BLD, real_BL = _rows(trunk, seed)
     for sight, module in _modules(cast(TokenTrunk, trunk), seed):
         whole = module(x_BLD, real_BL)
@@ -183,8 +183,8 @@ def check_gradients(trunk: Trunk, seed: int) -> None:
     modules: list[tuple[str, nn.Module, tuple[Tensor, ...]]] = []
     if trunk.takes == "tokens":
         x_BLD, real_BL = _rows(trunk, seed)
-        for sight, module in _modules(cast(TokenTrunk, trunk), seed):
-            modules.append((f"{sight}: ", module, (x_BLD, real_BL)))
+        made = _modules(cast(TokenTrunk, trunk), seed)
+        modules += [(f"{sight}: ", module, (x_BLD, real_BL)) for sight, module in made]
     else:
         columns, x_NI = _columns(trunk, seed)
         modules.append(("", columns, (x_NI,)))

@@ -302,12 +302,10 @@ def test_nothing_is_detached() -> None:
 
 def test_the_projection_is_a_gated_mlp_with_tanh() -> None:
     of = model(SCHEME, "numvalue")
-    x = torch.randn(3, 16)
-    gate, up, down = (
-        getattr(of.parts["projection"], name).weight for name in ("gate", "up", "down")
-    )
+    x, part = torch.randn(3, 16), of.parts["projection"]
+    gate, up, down = (getattr(part, name).weight for name in ("gate", "up", "down"))
     expected = (torch.tanh(x @ gate.T) * (x @ up.T)) @ down.T
-    torch.testing.assert_close(of.parts["projection"](x), expected)
+    torch.testing.assert_close(part(x), expected)
 
 
 def test_the_lengths_that_are_logged_are_those_of_the_vectors() -> None:

@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.encoding.schemes.base import SCHEMES
@@ -89,7 +89,8 @@ def read_in_turn(gru: torch.nn.Module, x_LD: Tensor) -> Tensor:
 def test_a_row_is_read_from_both_ends_and_its_last_states_are_kept() -> None:
     of, x_LD = trunk(), embedded(6)
     expected = x_LD
-    for onward, back in zip(of.onward, of.back, strict=True):
+    layers = (cast(nn.ModuleList, one) for one in (of.onward, of.back))
+    for onward, back in zip(*layers, strict=True):
         ends = read_in_turn(onward, expected), read_in_turn(back, expected.flip(0)).flip(0)
         expected = torch.cat(ends, dim=1)
     expected = torch.cat([expected[5, :8], expected[0, 8:]])

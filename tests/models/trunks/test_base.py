@@ -1,0 +1,108 @@
+"""Trunks as models and files have them: vectors of their own, what cannot be, stored settings."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from numtok.errors import UsageError
+from numtok.models.attention import Transformer
+from numtok.models.model import Model
+from numtok.models.presets import preset
+from numtok.models.settings import ModelSettings
+from numtok.models.trunk_settings import from_file, in_file, named, unnamed
+from numtok.models.trunks.base import TRUNKS
+from numtok.models.vocabulary import Vocabulary
+from numtok.plugins import add_plugin_folders
+from numtok.registry import settings_of
+from tests import fakemodels
+from tests.fakemodels import codec, model
+from tests.test_plugin_kinds import TRUNK
+
+one_thread = fakemodels.one_thread
+WIDTH = 16
+
+
+@pytest.fixture
+def mine(plugins: Path) -> None:
+    """A trunk from outside whose states see the tokens up to their own, and keep no cache."""
+    (plugins / "trunks").mkdir()
+    (plugins / "trunks" / "mine.py").write_text(TRUNK)
+    add_plugin_folders([plugins])
+
+
+def test_the_table_begins_with_a_trunks_own_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = codec("p10")
+    own = torch.randn(plain.vocabulary_size - plain.text_first, WIDTH)
+    monkeypatch.setattr(Transformer, "token_vectors", lambda self: own)
+    settings = ModelSettings.of(
+        preset(f"transformer,layers=1,heads=2,width={WIDTH},tied=yes"),
+        vocabulary=plain.vocabulary_size,
+        context=8,
+        embedder="lookup",
+        head="token",
+        objective="ar",
+    )
+    of = Model(settings, Vocabulary.of(plain))
+    table = of.embedder.get_parameter("table.weight")
+    assert of.token_head.weight is table
+    assert torch.equal(table[plain.text_first :], own)
+    assert not table[: plain.text_first].eq(0).all()
+
+
+def test_vectors_of_another_tokenizer_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Transformer, "token_vectors", lambda self: torch.zeros(5, WIDTH))
+    with pytest.raises(UsageError) as found:
+        model("p10", "ar")
+    assert str(found.value) == (
+        "--preset transformer has 5 tokens of its own, the text of these data 256; encode them "
+        "with its tokenizer"
+    )
+
+
+@pytest.mark.parametrize(
+    ("objective", "message"),
+    [
+        (
+            "mlm",
+            "--objective mlm does not go with --preset mine, whose states see the tokens up to "
+            "their own; give --objective ar",
+        ),
+        (
+            "ar",
+            "--objective ar writes token by token, for which --preset mine keeps nothing of what "
+            "it has read; give an objective of masks, or another --preset, such as nano",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("mine")
+def test_what_a_trunk_cannot_learn_is_refused(objective: str, message: str) -> None:
+    with pytest.raises(UsageError) as found:
+        model("p10", objective, size="mine")
+    assert str(found.value) == message
+
+
+@pytest.mark.usefixtures("mine")
+def test_a_trunk_from_outside_says_labels() -> None:
+    of = model("p10", "classify,causal=yes", size="mine,width=8", classes=["a", "b"])
+    assert (of.settings.width, of.settings.trunk["name"]) == (8, "mine")
+
+
+@pytest.mark.usefixtures("mine")
+def test_settings_are_stored_without_a_name_where_trunks_had_none() -> None:
+    made = {name: settings_of(TRUNKS.build(name)) for name in ("transformer", "bigru", "mine")}
+    for name, key in (("transformer", "shape"), ("bigru", "bigru"), ("mine", "trunk")):
+        stored = in_file(made[name])
+        assert list(stored) == [key]
+        assert ("name" in stored[key]) == (name == "mine")
+        assert from_file(stored) == made[name]
+    assert preset("mine").settings()["name"] == "mine"
+    newer = made["transformer"] | {"revision": 2}
+    assert unnamed(newer) == newer and from_file(in_file(newer)) == newer
+
+
+def test_settings_that_are_not_all_there_are_refused() -> None:
+    with pytest.raises(ValueError, match="the trunk mlp lacks width"):
+        named({"layers": 1}, "mlp")
+    with pytest.raises(ValueError, match="there is one trunk, not 0"):
+        from_file({"shape": None, "bigru": None})
