@@ -730,7 +730,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from numtok.analysis.probing.probe_records import Curves
+from numtok.analysis.probing.probe_records import ProbeCurves
 from numtok.analysis.probing.probes.base import ProbeKind, ProbeResult
 
 
@@ -751,5 +751,5 @@ class Lengths(ProbeKind):
 
     def run(self, inputs):
         points = pa.table({"x": [1.0, 2.0], "length": [1.0, 2.0**self.power]})
-        return ProbeResult(Curves(["x", "length"], {"longest": 2.0**self.power}), points, [])
+        return ProbeResult(ProbeCurves(["x", "length"], {"longest": 2.0**self.power}), points, [])
 '''
