@@ -167,8 +167,8 @@ class Mine(ProbeKind):
 SCHEME = (Path(__file__).parent / "plugins" / "schemes" / "decade.py").read_text("utf-8")
 SOURCES = {
     "embedder": EMBEDDER, "figure": FIGURE, "head": HEAD, "metric": METRIC,
-    "normalizer": NORMALIZER, "objective": OBJECTIVE, "probe": PROBE, "scheme": SCHEME, "source": SOURCE,
-    "task": TASK, "text-tokenizer": TEXT_TOKENIZER,
+    "normalizer": NORMALIZER, "objective": OBJECTIVE, "probe": PROBE, "scheme": SCHEME,
+    "source": SOURCE, "task": TASK, "text-tokenizer": TEXT_TOKENIZER,
 }  # fmt: skip
 
 

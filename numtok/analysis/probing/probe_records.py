@@ -2,8 +2,8 @@
 
 A *probe* artifact holds ``probe.json`` (a :class:`Probe`) and ``points.parquet``, whose columns
 depend on what was found (:class:`Along`, :class:`Embedding`, :class:`TokenComponents`,
-:class:`Confidence`, :class:`ProbeCurves`); one along numbers also ``seen.parquet``, the different values
-of the target in the train split.
+:class:`Confidence`, :class:`ProbeCurves`); one along numbers also ``seen.parquet``, the different
+values of the target in the train split.
 """
 
 from typing import TYPE_CHECKING
