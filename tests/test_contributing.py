@@ -31,6 +31,7 @@ one_thread = test_train.one_thread
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 KINDS = (
     *("embedders", "trunks", "heads", "objectives", "metrics", "tasks", "sources", "figures"),
+    "probes",
     *("normalizers", "text_tokenizers"),
 )
 
@@ -104,6 +105,7 @@ def test_the_examples_work_together(tmp_path: Path, plugins: Path, numtok: Shell
     report = made("eval", model, encoded, "--metric", "bias").splitlines()[-1]
     made("figure", "pit", report, "--out", "pit.svg")
     assert "<svg" in (tmp_path / "pit.svg").read_text()
+    assert "-norms@" in made("probe", "norms", model, "--most", "1")
     table = made("fetch", "columns", "--from", "lab.txt")
     made("eval", made("train", table, "--head", "median", "--epochs", "2"))
 

@@ -176,11 +176,32 @@ class Mine(TokenTrunk):
         return _Module(self.width)
 """
 
+PROBE = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numtok.analysis.probing.probes.base import ProbeKind
+
+
+@dataclass(frozen=True)
+class Mine(ProbeKind):
+    """Nothing at all."""
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "a test"
+
+    def check(self, model, data):
+        pass
+
+    def run(self, inputs):
+        raise NotImplementedError
+'''
+
 SCHEME = (Path(__file__).parent / "plugins" / "schemes" / "decade.py").read_text("utf-8")
 SOURCES = {
     "embedder": EMBEDDER, "figure": FIGURE, "head": HEAD, "metric": METRIC,
-    "normalizer": NORMALIZER, "objective": OBJECTIVE, "scheme": SCHEME, "source": SOURCE,
-    "task": TASK, "text-tokenizer": TEXT_TOKENIZER, "trunk": TRUNK,
+    "normalizer": NORMALIZER, "objective": OBJECTIVE, "probe": PROBE, "scheme": SCHEME,
+    "source": SOURCE, "task": TASK, "text-tokenizer": TEXT_TOKENIZER, "trunk": TRUNK,
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from numtok.analysis.probing.probe_files import LoadedProbe, read
 from numtok.analysis.probing.probe_records import Along, Embedding, Probe, TokenComponents
-from numtok.analysis.probing.probes.base import PROBES, ProbeResult
+from numtok.analysis.probing.probes.base import PROBES
 from numtok.analysis.probing.probes.embedding import EmbeddingProbe
 from numtok.analysis.probing.probes.pca import tokens
 from numtok.analysis.probing.swept_row import swept_row, written_alike
@@ -334,8 +334,18 @@ def loaded(scheme: str, **options: Any) -> LoadedModel:
     return LoadedModel(artifact, model, fakemodels.codec(scheme), trained)
 
 
-def embedded(of: LoadedModel, low: float, high: float, points: int) -> ProbeResult:
-    return EmbeddingProbe(low, high, points).run(fakemodels.probe_inputs(of))
+def embedded(of: LoadedModel, low: float, high: float, points: int) -> tuple[Embedding, "pa.Table"]:
+    found, table, *_ = EmbeddingProbe(low, high, points).run(fakemodels.probe_inputs(of))
+    assert isinstance(found, Embedding)
+    return found, table
+
+
+def token_components(
+    of: LoadedModel, train: EncodedSplit | None
+) -> tuple[TokenComponents, "pa.Table", list[str]]:
+    found, table, notes, _ = tokens(of, train)
+    assert isinstance(found, TokenComponents)
+    return found, table, notes
 
 
 def set_(parameter: Tensor, values: Any) -> None:
@@ -352,7 +362,7 @@ def test_an_embedding_orthogonal_to_its_positions_saturates_as_the_paper_says() 
     p[4:] *= 2.0  # half of the positions are twice as long
     set_(of.model.get_parameter("embedder.table.weight")[codec.number_first], u)
     set_(of.model.get_parameter("trunk.positions"), p)
-    found, points, *_ = embedded(of, -6.0, 6.0, 25)
+    found, points = embedded(of, -6.0, 6.0, 25)
     assert (found.direction, found.positions) == ("the vector of [NUM]", 8)
     assert found.scale == pytest.approx(1.5, rel=1e-4)
     assert found.scale_deviation == pytest.approx(0.5, rel=1e-3)
@@ -386,7 +396,7 @@ def test_an_embedding_that_is_no_multiple_is_seen_along_its_own_first_component(
             return made
 
     of.model.embedder = Bent()
-    found, points, *_ = embedded(of, -3.0, 3.0, 9)
+    found, points = embedded(of, -3.0, 3.0, 9)
     assert found.direction == "the first principal component of the mean over positions"
     assert (found.formula, found.scale, found.offset, found.residual) == (None, None, None, None)
     assert points.column("formula").null_count == 9
@@ -422,7 +432,7 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
             return made
 
     of.model.embedder = Curved()
-    found, *_ = embedded(of, -3.0, 3.0, 25)
+    found, _ = embedded(of, -3.0, 3.0, 25)
     assert (found.half is not None) == levels_off
     printed = io.StringIO()
     made = Probe("m@1", "m", "xval", {}, 0, "embedding", found, [])
@@ -443,11 +453,11 @@ def test_an_embedding_that_looks_at_no_value_has_no_direction() -> None:
 
 def test_components_are_of_mantissas_and_of_those_in_the_train_split() -> None:
     of = loaded("p1000")
-    found, points, notes, _ = tokens(of, None)
+    found, points, notes = token_components(of, None)
     assert (found.tokens, notes) == (900, [])
     assert points.column("token").to_pylist() == [str(value) for value in range(100, 1000)]
     train = fakemodels.samples("p1000", ["1.5 and 0.25", "37.5", "-1.5"])
-    found, points, notes, _ = tokens(of, train)
+    found, points, notes = token_components(of, train)
     assert points.column("value").to_pylist() == [150.0, 250.0, 375.0]
     assert notes == ["897 number tokens are not in the train split and left out."]
     table = of.model.get_parameter("embedder.table.weight").detach().double().numpy()
@@ -469,7 +479,7 @@ def test_components_are_of_mantissas_and_of_those_in_the_train_split() -> None:
 def test_whole_numbers_and_digits_are_tokens_with_values(
     scheme: str, first: str, last: str, count: int
 ) -> None:
-    found, points, *_ = tokens(loaded(scheme), None)
+    found, points, _ = token_components(loaded(scheme), None)
     names = points.column("token").to_pylist()
     assert (found.tokens, names[0], names[-1]) == (count, first, last)
     assert (np.diff(points.column("value").to_pylist()) > 0).all()
@@ -730,7 +740,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from numtok.analysis.probing.probe_records import Curves
+from numtok.analysis.probing.probe_records import ProbeCurves
 from numtok.analysis.probing.probes.base import ProbeKind, ProbeResult
 
 
@@ -751,5 +761,5 @@ class Lengths(ProbeKind):
 
     def run(self, inputs):
         points = pa.table({"x": [1.0, 2.0], "length": [1.0, 2.0**self.power]})
-        return ProbeResult(Curves(["x", "length"], {"longest": 2.0**self.power}), points, [])
+        return ProbeResult(ProbeCurves(["x", "length"], {"longest": 2.0**self.power}), points, [])
 '''

@@ -2,8 +2,8 @@
 
 A *probe* artifact holds ``probe.json`` (a :class:`Probe`) and ``points.parquet``, whose columns
 depend on what was found (:class:`Along`, :class:`Embedding`, :class:`TokenComponents`,
-:class:`Confidence`, :class:`Curves`); one along numbers also ``seen.parquet``, the different values
-of the target in the train split.
+:class:`Confidence`, :class:`ProbeCurves`); one along numbers also ``seen.parquet``, the different
+values of the target in the train split.
 """
 
 from typing import TYPE_CHECKING
@@ -227,7 +227,7 @@ class Confidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="c
     variation: float | None
 
 
-class Curves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="curves"):
+class ProbeCurves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="curves"):
     """What a probe found that has no summary of its own: figures by name.
 
     columns
@@ -238,7 +238,7 @@ class Curves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="curve
     figures: dict[str, float | None]
 
 
-Summary = Along | Embedding | TokenComponents | Confidence | Curves
+Summary = Along | Embedding | TokenComponents | Confidence | ProbeCurves
 
 
 class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -25,7 +25,7 @@ def print_probe(probed: "LoadedProbe", format: Format, to: TextIO | None = None)
     """Print one probe, on stdout by default; CSV has one row a figure, JSON the whole summary."""
     import msgspec
 
-    from numtok.analysis.probing.probe_records import Along, Confidence, Curves, Embedding
+    from numtok.analysis.probing.probe_records import Along, Confidence, Embedding, ProbeCurves
 
     probe = probed.probe
     if format is Format.JSON:
@@ -43,7 +43,7 @@ def print_probe(probed: "LoadedProbe", format: Format, to: TextIO | None = None)
             _print_pairs("after the first layer norm", rows, format, to)
     elif isinstance(found, Confidence):
         _print_confidence(found, probed, format, to)
-    elif isinstance(found, Curves):
+    elif isinstance(found, ProbeCurves):
         rows = [(name, number(one)) for name, one in found.figures.items()]
         _print_pairs("figures", rows, format, to)
     else:
@@ -52,7 +52,7 @@ def print_probe(probed: "LoadedProbe", format: Format, to: TextIO | None = None)
 
 
 def _head(probed: "LoadedProbe") -> Iterator[str]:
-    from numtok.analysis.probing.probe_records import Along, Confidence, Curves, Embedding
+    from numtok.analysis.probing.probe_records import Along, Confidence, Embedding, ProbeCurves
 
     probe, found = probed.probe, probed.probe.found
     yield f"probe {probed.ref}: {probe.scheme}, seed {probe.seed}"
@@ -73,7 +73,7 @@ def _head(probed: "LoadedProbe") -> Iterator[str]:
         yield f"{found.asked}"
         yield f"its number {found.number} (the first is 0) is x, {found.values:,} values"
         yield f"x from {number(found.low)} to {number(found.high)}"
-    elif isinstance(found, Curves):
+    elif isinstance(found, ProbeCurves):
         yield f"{len(probed.points):,} points of {', '.join(found.columns)}"
     else:
         yield f"{found.tokens:,} number tokens"
