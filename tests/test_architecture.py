@@ -309,7 +309,7 @@ def test_help_loads_none_of_the_heavy_libraries() -> None:
             main()
         except SystemExit as stop:
             code = stop.code
-        heavy = {"numba", "numpy", "polars", "pyarrow", "tokenizers", "torch"}
+        heavy = {"numba", "numpy", "polars", "pyarrow", "scipy", "tokenizers", "torch"}
         print("exit", code, "loaded", sorted(heavy & set(sys.modules)))
     """
     done = subprocess.run(
@@ -318,6 +318,14 @@ def test_help_loads_none_of_the_heavy_libraries() -> None:
     assert done.returncode == 0, done.stderr
     assert "Usage: " in done.stdout
     assert done.stdout.splitlines()[-1] in ("exit 0 loaded []", "exit None loaded []")
+
+
+@pytest.mark.parametrize("stage", ["gen", "encode"])
+def test_what_makes_data_loads_no_special_functions(stage: str) -> None:
+    """numba loads scipy itself, and not these; ``ls`` loads less than either stage."""
+    program = f"import sys, numtok.stages.{stage}\nprint('scipy.special' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")
 
 
 # --- what no file contains ----------------------------------------------------------------------

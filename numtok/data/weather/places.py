@@ -149,7 +149,7 @@ def _dataset(path: Path, place: str) -> xr.Dataset:
         if begins.startswith(b"GRIB"):
             return _grib(path)
         if begins.startswith(b"CDF"):
-            return _netcdf3(path)
+            return xr.open_dataset(path, engine="scipy", chunks=None, decode_timedelta=False)
         if begins == b"\x89HDF\r\n\x1a\n":
             return _netcdf4(path)
     except NumtokError:
@@ -171,14 +171,6 @@ def _grib(path: Path) -> xr.Dataset:
     return xr.open_dataset(
         path, engine="cfgrib", chunks=None, decode_timedelta=False, backend_kwargs=options
     )
-
-
-def _netcdf3(path: Path) -> xr.Dataset:
-    try:
-        import scipy.io  # noqa: F401
-    except ImportError:
-        raise _lacking("NetCDF 3", "scipy") from None
-    return xr.open_dataset(path, engine="scipy", chunks=None, decode_timedelta=False)
 
 
 def _netcdf4(path: Path) -> xr.Dataset:

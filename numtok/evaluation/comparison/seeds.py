@@ -7,9 +7,9 @@ nothing of other seeds; :attr:`SeedStatistics.interval` tells the two apart.
 import math
 import statistics
 from collections.abc import Sequence
-from itertools import pairwise
 
 import msgspec
+from scipy.special import stdtr, stdtrit
 
 from numtok.reports import Figure
 
@@ -58,7 +58,7 @@ def seed_statistics(
         return SeedStatistics(sum(values), None, None, None, None, seeds, first.n)
     # Exact: seeds that are alike have no deviation, and squares do not overflow.
     mean, deviation = statistics.mean(values), statistics.stdev(values)
-    half = _student(seeds - 1) * deviation / math.sqrt(seeds)
+    half = float(stdtrit(seeds - 1, (1 + LEVEL) / 2)) * deviation / math.sqrt(seeds)
     low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
     return SeedStatistics(mean, low, high, deviation, "seeds", seeds, first.n)
 
@@ -79,34 +79,7 @@ def t_test(first: SeedStatistics, second: SeedStatistics) -> float | None:
     one, other = one / largest, other / largest  # whose squares do not overflow
     pooled = ((first.seeds - 1) * one**2 + (second.seeds - 1) * other**2) / freedom
     error = largest * math.sqrt(pooled * (1 / first.seeds + 1 / second.seeds))
-    return max(0.0, 1 - _within(abs(first.value - second.value) / error, freedom))
-
-
-def _student(freedom: int) -> float:
-    """The t with a share :data:`LEVEL` of Student's distribution between -t and t, by bisection.
-
-    >>> round(_student(2), 3)
-    4.303
-    """
-    low, high = 0.0, 100.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < LEVEL else (low, middle)
-    return high
-
-
-def _within(t: float, freedom: int) -> float:
-    """The share of Student's distribution between -t and t (Abramowitz and Stegun, 26.7.3-4)."""
-    angle = math.atan(t / math.sqrt(freedom))
-    odd = freedom % 2
-    # The terms cos, 2/3 cos^3, ... for odd degrees of freedom, 1, 1/2 cos^2, ... for even ones.
-    term = math.cos(angle) if odd else 1.0
-    total = 0.0
-    for below, above in pairwise(range(odd, freedom + 1, 2)):
-        total += term
-        term *= (below + 1) / above * math.cos(angle) ** 2
-    share = math.sin(angle) * total
-    return 2 / math.pi * (angle + share) if odd else share
+    return 2 * float(stdtr(freedom, -abs(first.value - second.value) / error))
 
 
 class FoldStatistics(msgspec.Struct, frozen=True):

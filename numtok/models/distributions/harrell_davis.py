@@ -5,17 +5,15 @@ resamples, and varies less from draw to draw than the draw in the middle. Decodi
 Regression (Section 3.3) reads a median off sampled decodings with it.
 """
 
-import itertools
-import math
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc
 
 from numtok.models.distributions.predictive import checked
 
 _NEGLIGIBLE = 2.0**-53  # a weight below it is none: what float64 rounds away of the sum of all
-_TINY = 1e-300  # in place of a zero that would be divided by
 
 
 def harrell_davis(values: NDArray[np.float64], level: float = 0.5) -> NDArray[np.float64]:
@@ -48,52 +46,8 @@ def harrell_davis(values: NDArray[np.float64], level: float = 0.5) -> NDArray[np
 def _weights(count: int, level: float) -> NDArray[np.float64]:
     """float64[count], their sum 1."""
     a, b = (count + 1) * level, (count + 1) * (1 - level)
-    weights: NDArray[np.float64] = np.diff(incomplete_beta(a, b, np.linspace(0, 1, count + 1)))
+    weights: NDArray[np.float64] = np.diff(betainc(a, b, np.linspace(0, 1, count + 1)))
     weights[weights < _NEGLIGIBLE] = 0.0
     weights /= weights.sum()
     weights.flags.writeable = False  # it is kept for the next call
     return weights
-
-
-def incomplete_beta(a: float, b: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """float64[m]: the distribution function of Beta(a, b) at each x of [0, 1].
-
-    By its continued fraction (DLMF 8.17.22), from that end of which it converges fast. The
-    relative error is some 1e-16 times a + b.
-
-    >>> incomplete_beta(2.0, 1.0, np.array([0.0, 0.5, 1.0])).round(12).tolist()  # x^2
-    [0.0, 0.25, 1.0]
-    """
-    mirrored = x > (a + 1) / (a + b + 2)
-    first, second = np.where(mirrored, b, a), np.where(mirrored, a, b)
-    y = np.where(mirrored, 1 - x, x)
-    constant = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    with np.errstate(divide="ignore"):
-        front = np.exp(first * np.log(y) + second * np.log1p(-y) + constant) / first
-    part: NDArray[np.float64] = front / _fraction(first, second, y)
-    return np.where(mirrored, 1 - part, part)
-
-
-def _fraction(
-    a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """float64[m]: 1 + d_1 / (1 + d_2 / (1 + ...)), by Lentz's method as Thompson and Barnett
-    (1986) changed it: the value times one ratio a term, until none moves it."""
-    value = above = np.ones_like(x)
-    below = np.zeros_like(x)
-    for term in itertools.count(1):
-        m = term // 2
-        if term % 2:
-            step = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        else:
-            step = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        below = 1 / _not_zero(1 + step * below)
-        above = _not_zero(1 + step / above)
-        value = value * above * below
-        if (np.abs(above * below - 1) < 1e-15).all():
-            break
-    return value
-
-
-def _not_zero(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.where(values == 0, _TINY, values)

@@ -1170,8 +1170,6 @@ def test_real_data_on_levels_are_refused(tmp_path: Path) -> None:
          "`pip install xarray zarr`"),
         ("h5netcdf", "a.nc", "reading NetCDF 4 needs the packages h5netcdf and h5py; "
          "`pip install h5netcdf h5py`"),
-        ("scipy.io", "b.nc", "reading NetCDF 3 needs the package scipy; "
-         "`pip install scipy`"),
         ("cfgrib", "c.grib", "reading GRIB needs the package cfgrib; "
          "`pip install cfgrib`"),
         ("gcsfs", "gs://bucket/a.zarr", "reading gs:// needs the package gcsfs: "
@@ -1186,7 +1184,6 @@ def test_without_a_package_the_line_says_what_to_install(
 ) -> None:
     write(grid(days=1), tmp_path / "a.zarr")
     grid(days=1).to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
-    grid(days=1).to_netcdf(tmp_path / "b.nc", engine="scipy")
     (tmp_path / "c.grib").write_bytes(b"GRIBxxxx")
     for name in list(sys.modules):
         if name == module or name.startswith(f"{module}."):

@@ -1,28 +1,21 @@
-"""The Harrell-Davis estimator, and the incomplete beta function that its weights come from."""
+"""The Harrell-Davis estimator."""
 
 import doctest
 import math
 
-import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.models.distributions import harrell_davis as module
-from numtok.models.distributions.harrell_davis import harrell_davis, incomplete_beta
+from numtok.models.distributions.harrell_davis import harrell_davis
 
 
 def test_the_examples_are_right() -> None:
     found = doctest.testmod(module)
     assert found.attempted > 0
     assert not found.failed
-
-
-@given(st.floats(0.05, 200.0), st.floats(0.05, 200.0), st.floats(0.0, 1.0))
-def test_the_incomplete_beta_function_is_that_of_mpmath(a: float, b: float, x: float) -> None:
-    expected = float(mpmath.betainc(a, b, 0, x, regularized=True))
-    assert incomplete_beta(a, b, np.array([x]))[0] == pytest.approx(expected, rel=1e-12, abs=1e-14)
 
 
 def test_the_estimates_are_those_of_scipy() -> None:

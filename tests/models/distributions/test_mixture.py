@@ -42,9 +42,6 @@ def test_the_error_function_is_that_of_the_standard_library_to_its_last_digits()
     t = np.concatenate([np.linspace(-7.0, 7.0, 4001), 10.0 ** np.linspace(-300, 0, 301)])
     expected = [math.erfc(value) / 2 for value in (t / math.sqrt(2)).tolist()]
     np.testing.assert_allclose(normal.cumulative(-t), expected, rtol=1e-14)
-    y = np.linspace(0.0, 5.0, 501)
-    expected = [math.erfc(value) * math.exp(value * value) for value in y.tolist()]
-    np.testing.assert_allclose(normal.scaled_erfc(y), expected, rtol=1e-14)
 
 
 def test_tails_keep_their_digits_as_far_as_float64_goes() -> None:
