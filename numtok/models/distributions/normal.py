@@ -27,7 +27,8 @@ def cumulative(t: Floats) -> Floats:
     """
     y = np.minimum(np.abs(t), _UNDERFLOW)
     tail = erfcx(y / _ROOT_2) * _exp_minus_half_square(y) / 2
-    return np.where(t < 0, tail, 1 - tail)
+    found: Floats = np.where(t < 0, tail, 1 - tail)
+    return found
 
 
 def log_density(t: Floats) -> Floats:
@@ -48,7 +49,8 @@ def log_cumulative(t: Floats) -> Floats:
     with np.errstate(over="ignore", divide="ignore"):
         below = np.log(scaled) - np.square(t) / 2
         above = np.log1p(-scaled * np.exp(-np.square(t) / 2))
-    return np.where(t < 0, below, above)
+    logs: Floats = np.where(t < 0, below, above)
+    return logs
 
 
 def log_interval(low: Floats, high: Floats, width: Floats) -> Floats:
