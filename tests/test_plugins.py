@@ -387,7 +387,7 @@ finally:
         ("compare", ("metrics",)),
         ("explain", ("schemes",)),
         ("fetch", ("sources",)),
-        ("figure", ("figures", "metrics")),
+        ("figure", ("figures",)),
     ],
 )
 def test_the_help_of_a_command_names_plugins_without_importing_them(

@@ -298,7 +298,8 @@ def test_sizes_have_the_usual_units(text: str, most: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "much", "-1", "1e9", "5 gb", "nan", "\u0665", "1" * 40])
 def test_what_is_no_size_is_refused(text: str) -> None:
-    refused(lambda: Config(("a",), scheme="p10", disk_limit=text), UsageError, "--disk-limit")
+    config = Config(("a",), scheme="p10", disk_limit=text)
+    refused(lambda: run(config, Store(Path()), lambda *_: None), UsageError, "--disk-limit")
 
 
 # --- small files that a user names --------------------------------------------------------------

@@ -40,13 +40,15 @@ def settings_class(command: Callable[..., None]) -> Any:
     return inspect.get_annotations(command, eval_str=True).get("settings")
 
 
-def as_typer(command: Callable[..., None], kind: Kind | None = None) -> Callable[..., None]:
-    """The function that typer is shown for a command."""
+def as_typer(
+    command: Callable[..., None], kind: Kind | None = None, *, name_plugins: bool = False
+) -> Callable[..., None]:
+    """The function that typer is shown for a command; ``name_plugins``: in its help."""
     settings = settings_class(command)
     parameters: list[inspect.Parameter] = []
     for one in inspect.signature(command, eval_str=True).parameters.values():
         if settings is not None and one.annotation is settings:
-            own = [_of_setting(*declared) for declared in declarations(settings)]
+            own = [_of_setting(*declared, name_plugins) for declared in declarations(settings)]
             # Those of a kind first: the help shows the panel of what stands first on top.
             parameters += [*([] if kind is None else kind.options()), *own]
         elif one.annotation is Format:
@@ -111,7 +113,9 @@ def _is_from(context: typer.Context, name: str, source: str) -> bool:
     return found is not None and found.name == source
 
 
-def _of_setting(field: dataclasses.Field[Any], declaration: Declaration) -> inspect.Parameter:
+def _of_setting(
+    field: dataclasses.Field[Any], declaration: Declaration, name_plugins: bool
+) -> inspect.Parameter:
     """The option, or the argument, that a setting is."""
     needed = field.default is dataclasses.MISSING
     default: Any = inspect.Parameter.empty if needed else field.default
@@ -122,7 +126,7 @@ def _of_setting(field: dataclasses.Field[Any], declaration: Declaration) -> insp
     metavar = declaration.metavar
     if metavar is None and declaration.choices:
         metavar = "|".join(declaration.choices)
-    facts: Mapping[str, Any] = {"metavar": metavar, "help": _help(declaration)}
+    facts: Mapping[str, Any] = {"metavar": metavar, "help": _help(declaration, name_plugins)}
     if declaration.argument:
         return parameter(field.name, Annotated[hint, typer.Argument(**facts)], default)
     option = typer.Option(
@@ -135,14 +139,15 @@ def _of_setting(field: dataclasses.Field[Any], declaration: Declaration) -> insp
     return parameter(field.name, Annotated[hint, option], default)
 
 
-def _help(declaration: Declaration) -> str:
+def _help(declaration: Declaration, name_plugins: bool) -> str:
     """With what alone it is for, and the plugins that can be named."""
     said = declaration.help
     if declaration.shown_default is not None:
         said += f" Default: {declaration.shown_default}."
     if declaration.of is not None:
         said = f"{declaration.of.capitalize()}: {said[0].lower()}{said[1:]}"
-    if declaration.registry is not None and (names := _plugins(declaration.registry)):
+    folder = declaration.registry
+    if name_plugins and folder is not None and (names := _plugins(folder)):
         said += f" Plugins: {', '.join(names)}."
     return said
 

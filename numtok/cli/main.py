@@ -99,7 +99,7 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
         if name == called:
             text, kind = _of_kind(module, name, text, rest)
         app.command(name, context_settings=getattr(module, "CONTEXT", None), help=_reflowed(text))(
-            as_typer(module.command, kind)
+            as_typer(module.command, kind, name_plugins=name == called and "--help" in rest)
         )
     return app
 

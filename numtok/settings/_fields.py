@@ -121,7 +121,12 @@ def fill(help: str) -> Any:
 def decode() -> Any:
     help = "constrained by the scheme's grammar, or free."
     return setting(
-        "constrained", help, of="texts", section=_OF_NUMBERS, choices=("constrained", "free")
+        "constrained",
+        help,
+        of="texts",
+        section=_OF_NUMBERS,
+        choices=("constrained", "free"),
+        omit_default=True,
     )
 
 

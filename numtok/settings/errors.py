@@ -18,7 +18,9 @@ class Config:
         at_least=1,
         at_most=17,
     )
-    top: int = setting(5, "Numbers predicted too often that are listed.", metavar="K", at_least=0)
+    top: int = setting(
+        5, "Numbers predicted too often that are listed.", metavar="K", at_least=1, at_most=200
+    )
 
     def __post_init__(self) -> None:
         check(self)

@@ -145,7 +145,7 @@ class Config:
         metavar="SHARE",
         of="texts",
         at_least=0,
-        at_most=1,
+        below=1,
         counts="experiment",
     )
     weight_decay: float | None = _optimiser(

@@ -835,7 +835,7 @@ SHARES = (
 )
 SEED = "is not the one seed, an integer of at most 18 digits; write for example test=0.1,seed=3"
 LEAVE = "give shares of the other splits that leave something to train, for example test=0.1"
-RANGE = "allowed are 1 to 1073741824 bytes"
+RANGE = "it is from 1 to 1,073,741,824"
 
 
 @pytest.mark.parametrize(
@@ -1000,7 +1000,7 @@ RANGE = "allowed are 1 to 1073741824 bytes"
         (
             ["--scheme", "p10", "--workers", "0"],
             2,
-            "--workers 0 is not possible; at least 1 is needed",
+            "--workers 0 is not possible; it is 1 or more",
         ),
         (["--scheme", "p10", "--max-line", "0"], 2, f"--max-line 0 is not possible; {RANGE}"),
         (

@@ -242,8 +242,8 @@ def test_errors_may_be_large() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"digits": 0}, "--digits 0 is not possible; allowed are 1 to 17"),
-        ({"top": 201}, "--top 201 is not possible; allowed are 1 to 200"),
+        ({"digits": 0}, "--digits 0 is not possible; it is from 1 to 17"),
+        ({"top": 201}, "--top 201 is not possible; it is from 1 to 200"),
     ],
 )
 def test_impossible_options(options: dict[str, int], message: str) -> None:

@@ -873,13 +873,16 @@ def test_draws_that_are_not_needed_are_noted(world: World, objective: str, noted
     [
         (
             {"fill": "both"},
-            "--fill 'both' is not possible; allowed are parallel, left-to-right, answers",
+            "--fill 'both' is not possible; allowed are parallel, left-to-right and answers",
         ),
-        ({"decode": "x"}, "--decode 'x' is not possible; allowed are constrained, free"),
-        ({"point": "best"}, "--point 'best' is not possible; allowed are mode, median, mean"),
-        ({"draws": -1}, "--draws -1 is not possible; at least 0"),
-        ({"batch": 0}, "--batch 0 is not possible; at least 1"),
-        ({"rows": 0}, "--rows 0 is not possible; at least 1"),
+        ({"decode": "x"}, "--decode 'x' is not possible; allowed are constrained and free"),
+        (
+            {"point": "best"},
+            "--point 'best' is not possible; allowed are mode, median, mean and raft",
+        ),
+        ({"draws": -1}, "--draws -1 is not possible; it is 0 or more"),
+        ({"batch": 0}, "--batch 0 is not possible; it is 1 or more"),
+        ({"rows": 0}, "--rows 0 is not possible; it is 1 or more"),
         (
             {"name": "No"},
             "--name 'No' cannot be used; allowed are lower-case letters, digits and ._- after a "

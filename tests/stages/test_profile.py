@@ -805,9 +805,9 @@ def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell) ->
         (["--on-error", "stop", "a.jsonl"], 2,
          "--on-error 'stop' is not possible; allowed are fail and skip"),
         (["--workers", "0", "a.jsonl"], 2,
-         "--workers 0 is not possible; at least 1 is needed"),
+         "--workers 0 is not possible; it is 1 or more"),
         (["--max-line", "0", "a.jsonl"], 2,
-         "--max-line 0 is not possible; allowed are 1 to 1073741824 bytes"),
+         "--max-line 0 is not possible; it is from 1 to 1,073,741,824"),
         (["--numerals", "python", "a.jsonl"], 2,
          "unknown numeral policy 'python'; known: default, xval; "
          "give for example --numerals default,thousands=yes"),

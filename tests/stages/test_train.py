@@ -22,6 +22,7 @@ from safetensors.torch import load_file, save_file
 
 from numtok.cli.output.train import TrainingBar
 from numtok.cli.train import command
+from numtok.declaration import declarations
 from numtok.encoding import splits
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
@@ -29,7 +30,6 @@ from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, Us
 from numtok.models.model import Model
 from numtok.models.presets import preset
 from numtok.records import LOG_FILE, MODEL, TokenIds
-from numtok.stages import train as stage
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
@@ -38,7 +38,7 @@ from numtok.stages.train import Config, run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
-from numtok.training import device
+from numtok.training import device, text_learner
 from numtok.training.device import MatmulRate
 from numtok.training.loop import Speed, SplitExamples, Training, TrainingProgress
 from numtok.training.model_files import MODEL_FILE, WEIGHTS, read_model
@@ -297,7 +297,7 @@ def test_the_version_follows_what_changes_the_model_and_nothing_else(store: Stor
             {"weight_decay": 0.1}, {"clip": 0.5}, {"precision": "bfloat16"},
             {"head": "scalar,layers=1"},
             {"objective": "mlm"}, {"objective": "ar"}, {"preset": TINY + ",dropout=0.1"},
-            {"encoded": "arithmetic-p1000"}, {"accumulate": 2},
+            {"data": "arithmetic-p1000"}, {"accumulate": 2},
         )
     ]  # fmt: skip
     versions = {train(store, one).version for one in (config, *others)}
@@ -526,8 +526,8 @@ def test_a_rerun_finds_the_model_without_training(
     def forbidden(*arguments: object) -> None:
         raise AssertionError("nothing should be read or trained")
 
-    monkeypatch.setattr(stage, "read_split", forbidden)
-    monkeypatch.setattr(stage, "Training", forbidden)
+    monkeypatch.setattr(text_learner, "read_split", forbidden)
+    monkeypatch.setattr(text_learner, "Training", forbidden)
     ran = trained(numtok)
     assert (ran.code, ran.out) == (0, first.out)
     assert ran.err.startswith("found, not trained again\n")
@@ -694,11 +694,7 @@ def test_force_makes_the_same_model_again_and_keeps_the_first(numtok: Shell, sto
 def test_every_option_has_a_help_text_and_the_command_an_example(numtok: Shell) -> None:
     ran = numtok("train", "--help")
     assert ran.code == 0
-    hints = {name: hint for name, hint in command.__annotations__.items() if name != "return"}
-    for name, hint in hints.items():
-        if name != "context":
-            (option,) = hint.__metadata__
-            assert option.help, name
+    assert all(declaration.help for _, declaration in declarations(Config))
     assert "Example: numtok train " in (command.__doc__ or "")
     assert max(map(len, ran.out.splitlines())) <= 80
 
@@ -759,20 +755,20 @@ REFUSED: dict[tuple[str, ...], str] = {
     "--steps, --tokens and --minutes",
     ("--steps", "0"): f"--steps 0 {SCHEDULE} above 0",
     ("--tokens", "-5"): f"--tokens -5 {SCHEDULE} above 0",
-    ("--minutes", "0"): f"--minutes 0.0 {SCHEDULE} above 0",
-    ("--minutes", "nan"): f"--minutes nan {SCHEDULE} above 0",
-    ("--minutes", "inf"): f"--minutes inf {SCHEDULE} above 0",
+    ("--minutes", "0"): f"--minutes 0.0 {SCHEDULE} above 0 and finite",
+    ("--minutes", "nan"): f"--minutes nan {SCHEDULE} above 0 and finite",
+    ("--minutes", "inf"): f"--minutes inf {SCHEDULE} above 0 and finite",
     ("--batch", "0"): f"--batch 0 {SCHEDULE} above 0",
-    ("--accumulate", "0"): f"--accumulate 0 {SCHEDULE} from 1 to --batch (128)",
+    ("--accumulate", "0"): f"--accumulate 0 {SCHEDULE} 1 or more",
     ("--accumulate", "65", "--batch", "64"): f"--accumulate 65 {SCHEDULE} from 1 to --batch (64)",
     ("--checkpoint-every", "0"): f"--checkpoint-every 0 {SCHEDULE} above 0",
-    ("--batch-workers", "-1"): "--batch-workers -1 is not possible; 0 or more",
+    ("--batch-workers", "-1"): f"--batch-workers -1 {SCHEDULE} 0 or more",
     ("--lr", "0"): f"--lr 0.0 {SCHEDULE} above 0 and below 1",
     ("--lr", "1"): f"--lr 1.0 {SCHEDULE} above 0 and below 1",
     ("--lr", "nan"): f"--lr nan {SCHEDULE} above 0 and below 1",
-    ("--warmup", "1"): f"--warmup 1.0 {SCHEDULE} 0 or more, below 1",
-    ("--weight-decay", "-1"): f"--weight-decay -1.0 {SCHEDULE} 0 or more, below 1",
-    ("--clip", "-1"): f"--clip -1.0 {SCHEDULE} 0 (no limit) or more",
+    ("--warmup", "1"): f"--warmup 1.0 {SCHEDULE} 0 or more and below 1",
+    ("--weight-decay", "-1"): f"--weight-decay -1.0 {SCHEDULE} 0 or more and finite",
+    ("--clip", "-1"): f"--clip -1.0 {SCHEDULE} 0 or more",
     ("--precision", "float16"): "--precision 'float16' is not possible; allowed are auto, float32 "
     "and bfloat16",
     ("--device", "gpu"): "--device 'gpu' is not possible; allowed are auto, cpu and cuda",

@@ -598,7 +598,7 @@ def test_what_follows_the_last_step_can_be_cut_short(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("numtok.stages.train._calibration", cut)
+        patch.setattr("numtok.training.text_learner._calibration", cut)
         with pytest.raises(KeyboardInterrupt):
             run(LONG, Store(root), lambda update: None)
     assert check_goes_on(undisturbed, root) == 12

@@ -27,6 +27,7 @@ from numtok.contracts import (
 )
 from numtok.data.tasks.base import SHARES, TASKS, DerivedTask, TableTask, Task, TaskSplit, TextTask
 from numtok.data.weather.small_field import small
+from numtok.declaration import help_of
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
@@ -77,8 +78,9 @@ def check_declarations(task: Task, seed: int) -> None:
     """What is declared is there, every setting has a help, shifted splits are called so."""
     name = "declarations"
     check_declared(task, name, revision=int, source=str, unit_rows=int, digest=str)
+    helps = help_of(type(task))
     for field in fields(task):  # type: ignore[arg-type]
-        told = str(field.metadata.get("help", ""))
+        told = helps.get(field.name, "")
         require(
             task,
             name,

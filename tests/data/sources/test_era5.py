@@ -1045,8 +1045,7 @@ WRONG = [
     ("--from s3://bucket/a.zarr", "--from s3://bucket/a.zarr: this cannot be read; allowed are "
      "gs://, https://, http://, a path, or one of arco, weatherbench2, weatherbench2-64x32"),
     ("--missing fill", "--missing 'fill' is not possible; allowed: refuse, drop"),
-    ("--set airfoil", "unknown option of fetch era5 '--set'; did you mean '--area'? known: --area, "
-     "--every, --from, --missing, --period, --variable"),
+    ("--set airfoil", "no such option: --set; `numtok fetch --help` says what is possible"),
 ]  # fmt: skip
 
 

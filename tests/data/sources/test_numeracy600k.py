@@ -212,7 +212,7 @@ def test_the_command_prints_the_licence_and_what_was_counted(numtok: Shell, tmp_
     (artifact,) = Store(Path("artifacts")).artifacts()
     command = artifact.manifest.command
     assert " ".join(command) == (
-        f"numtok fetch numeracy600k --from {path} --on-error skip --name numeracy600k"
+        f"numtok fetch numeracy600k --name numeracy600k --from {path} --on-error skip"
     )
     again = json.loads(numtok(*command[1:], "--json").out)
     assert (again["made"], again["ref"]) == (False, ran.out.strip())
@@ -351,8 +351,7 @@ WRONG = [
      "neither clipped nor rejected)"),
     ("--dry-run", "--dry-run means nothing for fetch numeracy600k, whose texts are read whole; "
      "leave it out"),
-    ("--area 1,2,3,4", "unknown option of fetch numeracy600k '--area'; did you mean '--set'? "
-     "known: --from, --number, --on-error, --placeholder, --set, --split"),
+    ("--area 1,2,3,4", "no such option: --area; `numtok fetch --help` says what is possible"),
 ]  # fmt: skip
 
 

@@ -377,7 +377,7 @@ def test_a_task_brings_its_own_rows_and_splits(tmp_path: Path) -> None:
 
 def test_the_help_of_a_task_says_its_defaults(numtok: Shell) -> None:
     ran = numtok("gen", "measurement", "--help")
-    assert ran.code == 0 and "\nDefault: --samples 20000 --split train=0.8,test=0.2\n" in ran.out
+    assert ran.code == 0 and "Default: --samples 20000 --split train=0.8,test=0.2" in ran.out
 
 
 @pytest.mark.parametrize("spec", VARIANTS)

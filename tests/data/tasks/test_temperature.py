@@ -538,7 +538,7 @@ def test_the_field_is_the_parent_and_what_was_found_is_shown(numtok: Shell, stor
     ):
         assert words in told
     shown = " ".join(numtok("show", artifact.ref).out.split())
-    assert f"numtok gen temperature,stations=2..3 --from {field.ref} --samples 50" in shown
+    assert f"numtok gen temperature,stations=2..3 --samples 50 --seed 0 --from {field.ref}" in shown
     for words in (
         f"made from field {field.ref}",
         f"mean {facts['mean']}",

@@ -177,8 +177,8 @@ def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None
     one, again = example(of, spec), example(of, spec)
     assert all(np.array_equal(value, vars(again)[name]) for name, value in vars(one).items())
     assert all(np.array_equal(value, before[name]) for name, value in vars(of).items())
-    random = spec in ("mlm", "mlm:tokens")
-    assert np.array_equal(one.where, example(of, spec, seed=1).where) != random
+    if spec in ("mlm", "mlm:tokens"):
+        assert not np.array_equal(one.where, example(of, spec, seed=1).where)
 
 
 @pytest.mark.parametrize(
