@@ -775,7 +775,7 @@ REFUSED: dict[tuple[str, ...], str] = {
     ("--name", "My Model"): "--name 'My Model' cannot be used; allowed are lower-case letters, "
     "digits and ._- after a first letter or digit",
     ("--preset", "nanno"): "unknown preset 'nanno'; did you mean 'nano'? known: bigru, gpt2, "
-    "micro, nano, small, xval",
+    "micro, mlp, nano, small, transformer, xval",
     ("--preset", "nano,layer=2"): "unknown setting of preset 'nano' 'layer'; did you mean "
     "'layers'? known: context, dropout, head_layers, heads, layers, learning_rate, positions, "
     "tied, width",
