@@ -6,13 +6,10 @@ asked for the label of each row, and with ``fill`` ``answers`` an autoregressive
 the text ends.
 """
 
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,14 +17,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
-from numtok.data.reading.lines import UNREADABLE, problem_of, reason_of
-from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
+from numtok.data.reading.json_lines import json_lines
 from numtok.data.tables.file import FORMATS
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.in_memory import rows_of
 from numtok.encoding.schemes.base import LOSSES
 from numtok.encoding.texts import Spans, Texts
-from numtok.errors import DataError, StoreError, UsageError
+from numtok.errors import DataError, UsageError
 from numtok.evaluation.answers import written_answers
 from numtok.evaluation.labels import log_probabilities
 from numtok.evaluation.predict import Options, Predictor
@@ -43,7 +39,6 @@ HOLE = "[?]"
 _PLACEHOLDER = "1"  # what stands there while it is not known; nothing looks at it
 _ROWS = 1024  # read at a time
 _SHOWN = 40  # characters of a text in a message, at most
-_PACKED = {".gz": "gzip", ".zst": "zstd"}
 
 Note = Callable[[str], None]
 
@@ -88,19 +83,10 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
 
     Raises UsageError for a file that is not there, DataError for a line that is no row.
     """
-    decoder = msgspec.json.Decoder(_row_type(text_field))
-    shown = STDIN if is_stdin(path) else path
-    try:
-        with _opened(path) as file:
-            for number, line in enumerate(lines(file, shown), 1):
-                if line.strip():
-                    yield _read(f"{shown}:{number}", line.strip(), decoder)
-    except StoreError as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            raise UsageError(f"{path}: there is no such file; check the path") from None
-        raise DataError(str(error)) from error
-    except OSError as error:  # of what is packed
-        raise DataError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error
+    if path.endswith(FORMATS):
+        raise UsageError(f"{path} is a table, this is a model of texts; give it JSONL of texts")
+    for where, line, row in json_lines(path, _row_type(text_field)):
+        yield _query(where, line, row)
 
 
 def predict_texts(
@@ -142,22 +128,6 @@ def _check_length_is_known(loaded: LoadedModel) -> None:
         )
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[BinaryIO]:
-    """Unpacked where its name says so."""
-    if path.endswith(FORMATS):
-        raise UsageError(f"{path} is a table, this is a model of texts; give it JSONL of texts")
-    if Path(path).is_dir():
-        raise UsageError(f"{path} is a folder; name a file of JSONL, or - for standard input")
-    packing = _PACKED.get(Path(path).suffix)
-    with opened(path) as raw:
-        if packing is None:
-            yield raw
-        else:
-            unpacked: Any = pa.CompressedInputStream(pa.PythonFile(raw, "r"), packing)
-            yield io.BufferedReader(unpacked)
-
-
 def _row_type(text_field: str) -> type[msgspec.Struct]:
     if text_field in ("", "predicted", "answer_start"):
         raise UsageError(
@@ -175,13 +145,7 @@ def _row_type(text_field: str) -> type[msgspec.Struct]:
     )
 
 
-def _read(where: str, line: bytes, decoder: "msgspec.json.Decoder[Any]") -> Query:
-    try:
-        row = decoder.decode(line)
-    except UNREADABLE as error:
-        raise DataError(f"{where}: {reason_of(line, error)}") from None
-    if problem := problem_of(line, decoder):
-        raise DataError(f"{where}: {problem}")
+def _query(where: str, line: bytes, row: Any) -> Query:
     if row.predicted is not msgspec.UNSET:
         raise DataError(f"{where}: the row has a field predicted, which would be lost; rename it")
     if row.answer_start is not None and not 0 <= row.answer_start <= len(row.text):

@@ -9,7 +9,6 @@ generated, with or without the question before them.
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -20,7 +19,7 @@ from numtok.analysis.nupa_tables import MEASURES, Scored, Tables, tables
 from numtok.data.nupa.answers import score
 from numtok.data.nupa.keys import FRACTION, KEYS
 from numtok.data.nupa.notation import DIGITS_OF_FLOAT32, in_notation
-from numtok.data.reading.streams import lines, opened
+from numtok.data.reading.json_lines import json_lines
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.report_files import ReportPredictions, read
@@ -33,6 +32,7 @@ from numtok.store.store import Store
 from numtok.stored_json import decode, reading
 
 _TARGET = "answer"
+_LINE = '{"id": "...", "answer": "what was generated"}'
 
 
 class NupaScores(msgspec.Struct, frozen=True):
@@ -207,17 +207,8 @@ def _of_file(artifact: Artifact, split: str, path: str) -> tuple[list[_Answer], 
 
 def _read_given(path: str) -> dict[str, str | None]:
     given: dict[str, str | None] = {}
-    decoder = msgspec.json.Decoder(_Given)
-    with files.reporting("read", Path(path)), opened(path) as file:
-        for number, line in enumerate(lines(file, path), 1):
-            try:
-                one = decoder.decode(line)
-            except msgspec.MsgspecError as error:
-                raise DataError(
-                    f"{path}, line {number:,}: {error}; a line is "
-                    '{"id": "...", "answer": "what was generated"}'
-                ) from None
-            if one.id in given:
-                raise DataError(f"{path}, line {number:,}: id {one.id!r} comes twice; leave one")
-            given[one.id] = one.answer
+    for where, _, one in json_lines(path, _Given, _LINE):
+        if one.id in given:
+            raise DataError(f"{where}: id {one.id!r} comes twice; leave one")
+        given[one.id] = one.answer
     return given

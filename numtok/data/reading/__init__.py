@@ -4,6 +4,7 @@ arrow.py          NumPy arrays and strings as Arrow columns
 batches.py        rows as they are read, bad ones among them
 checksum.py       says whether a file is still what was read first
 file_part.py      some rows of one file, as they were when planned
+json_lines.py     the lines of one file, each decoded by a type
 jsonl.py          rows of JSONL, plain or packed
 lines.py          lines of JSONL: where they and their values are, what is wrong with one
 nested_values.py  members and pairs of JSON objects where they stand, as columns

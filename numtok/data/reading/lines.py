@@ -1,5 +1,9 @@
 """Lines of JSONL: where they and the values of their fields are, which need a closer look, and
-what is wrong with one."""
+what is wrong with one.
+
+Compiled, because ``encode`` with p1000 would take 17% more CPU time on 200 MB of rows of 6 kB, and
+four times as much on rows of 40 bytes, if msgspec and json decoded each line by itself.
+"""
 
 import json
 from functools import cache

@@ -3,7 +3,8 @@
 Public stores and files differ in all of it: latitudes from north to south or the other way,
 longitudes of 0..360 or -180..180, and windows over the seam of either. Each function takes the
 values of one axis as they are stored, and returns the places of those that are meant, in the order
-of a field, with their values there.
+of a field, with their values there. xarray's ``sel`` takes what it finds; here a window over the
+seam is one, coordinates of float32 are decimal, and what the data do not cover is refused.
 """
 
 from dataclasses import dataclass

@@ -26,9 +26,8 @@ def cumulative(t: Floats) -> Floats:
     [7.619853024160527e-24, 0.5]
     """
     y = np.minimum(np.abs(t), _UNDERFLOW)
-    tail = erfcx(y / _ROOT_2) * _exp_minus_half_square(y) / 2
-    found: Floats = np.where(t < 0, tail, 1 - tail)
-    return found
+    tail: Floats = erfcx(y / _ROOT_2) * _exp_minus_half_square(y) / 2
+    return np.where(t < 0, tail, 1 - tail)
 
 
 def log_density(t: Floats) -> Floats:
@@ -45,12 +44,11 @@ def log_cumulative(t: Floats) -> Floats:
     -5000000012.431864
     """
     y = np.abs(t) / _ROOT_2
-    scaled = erfcx(y) / 2
+    scaled: Floats = erfcx(y) / 2
     with np.errstate(over="ignore", divide="ignore"):
         below = np.log(scaled) - np.square(t) / 2
         above = np.log1p(-scaled * np.exp(-np.square(t) / 2))
-    logs: Floats = np.where(t < 0, below, above)
-    return logs
+    return np.where(t < 0, below, above)
 
 
 def log_interval(low: Floats, high: Floats, width: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """NUPA's scores of whole answers, worked out by hand, and the tables that are made of them."""
 
 import doctest
+import gzip
 import json
 from pathlib import Path
 from types import ModuleType
@@ -365,17 +366,22 @@ def test_answers_that_do_not_fit_are_one_line(numtok: Shell, tmp_path: Path) -> 
         ),
         (
             [{"id": first, "answer": "1"}, {"id": first, "answer": "1"}],
-            f"{{path}}, line 2: id {first!r} comes twice; leave one",
+            f"{{path}}:2: id {first!r} comes twice; leave one",
         ),
         (
             [{"id": 7, "answer": "1"}],
-            "{path}, line 1: Expected `str`, got `int` - at `$.id`; a line is "
+            "{path}:1: Expected `str`, got `int` - at `$.id`; a line is "
             '{{"id": "...", "answer": "what was generated"}}',
         ),
     ):
         path = given(tmp_path, *lines)
         ran = numtok("nupa", "small", "--answers", path)
         assert (ran.code, ran.err) == (3, f"numtok: {told.format(path=path)}\n")
+    packed = tmp_path / "twice.jsonl.gz"
+    packed.write_bytes(gzip.compress(b'\n{"id": "7", "id": "7", "answer": "1"}\n'))
+    ran = numtok("nupa", "small", "--answers", str(packed))
+    told = f"numtok: {packed}:2: the key 'id' is there twice; each key may be there once\n"
+    assert (ran.code, ran.err) == (3, told)
     ran = numtok("nupa", "small", "--answers", given(tmp_path), "--split", "ood-a")
     assert (ran.code, ran.err) == (
         2,
