@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from numtok.analysis.figures.curve import Curve
+from numtok.analysis.probing.probes.samples import SamplesProbe
 from numtok.contracts import kinds, registry_of, results
 from numtok.data.sources.era5 import Era5
 from numtok.data.sources.numeracy600k import Numeracy600k
@@ -290,6 +291,11 @@ BREAKS: list[Row] = [
     ("figure", "declarations", lambda: changed(Curve, source=""), "source: got ''"),
     ("figure", "described", lambda: changed(Curve, __doc__=""), "got no docstring"),
     ("figure", "picture", lambda: changed(Curve, picture=lambda self: None), "parameters: got 0"),
+    # --- probes
+    ("probe", "declarations", lambda: changed(SamplesProbe, revision=0), "revision: got 0"),
+    ("probe", "described", lambda: changed(SamplesProbe, __doc__=""), "got no docstring"),
+    ("probe", "members", lambda: changed(SamplesProbe, run=lambda self: None), "parameters of run"),
+    ("probe", "artifact", lambda: changed(SamplesProbe, suffix="A B"), "suffix: got 'A B'"),
     # --- embedders
     ("embedder", "declarations", lambda: changed(Scaled, source=""), "source: got ''"),
     (

@@ -5,6 +5,9 @@ in ``model.json`` under a key each, so that versions and bytes are what they wer
 """
 
 from collections.abc import Mapping
+from typing import get_type_hints
+
+import msgspec
 
 from numtok.class_settings import settings_fields
 from numtok.models.trunks.base import TRUNKS
@@ -27,12 +30,19 @@ def unnamed(settings: Settings) -> Settings:
 def named(settings: Settings, name: str) -> Settings:
     """The inverse, of what can only be the trunk ``name`` where it says none.
 
-    ValueError for settings that are not all there: no default may stand for one that was lost.
+    ValueError for settings that are not all there, as no default may stand for one that was lost,
+    for others, and for values of other types.
     """
     whole: Settings = {"name": name, "revision": _FIRST, **settings}
-    lost = settings_fields(TRUNKS[name]).keys() - whole.keys()
-    if whole["name"] == name and lost:
-        raise ValueError(f"the trunk {name} lacks {', '.join(sorted(lost))}")
+    if whole["name"] == name:
+        hints = get_type_hints(TRUNKS[name])
+        known = {key: hints[key] for key in settings_fields(TRUNKS[name])}
+        kind = msgspec.defstruct("Trunk", [*known.items()], forbid_unknown_fields=True)
+        own = {key: value for key, value in whole.items() if key not in ("name", "revision")}
+        try:
+            msgspec.convert(own, kind)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"the trunk {name}: {error}") from None
     return whole
 
 

@@ -1135,7 +1135,7 @@ def test_a_model_file_that_is_none_is_refused(store: Store, content: bytes, why:
         (lambda model: model["trained"].update(more=1), "Object contains unknown field `more`"),
         (
             lambda model: model["settings"]["shape"].update(more=1),
-            "Object contains unknown field `more` - at `$.settings.shape`",
+            "the trunk transformer: Object contains unknown field `more`",
         ),
     ],
 )

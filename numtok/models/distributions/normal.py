@@ -1,7 +1,7 @@
 """The standard normal distribution on whole arrays, with its digits kept in both tails.
 
 All of it rests on ``exp(y^2) erfc(y)``, which has no tails: ``erfcx`` of scipy. Its ``ndtr`` and
-``log_ndtr`` lose the last three digits far out (a relative error of 2e-13 against 1e-15 here).
+``log_ndtr`` lose digits far out (a relative error of 2e-13 against 1e-15 and 6e-14 here).
 """
 
 import math
@@ -27,7 +27,8 @@ def cumulative(t: Floats) -> Floats:
     """
     y = np.minimum(np.abs(t), _UNDERFLOW)
     tail: Floats = erfcx(y / _ROOT_2) * _exp_minus_half_square(y) / 2
-    return np.where(t < 0, tail, 1 - tail)
+    found: Floats = np.where(t < 0, tail, 1 - tail)
+    return found
 
 
 def log_density(t: Floats) -> Floats:

@@ -20,8 +20,15 @@ from numtok.models.trunks.base import Sight, TokenTrunk, TrunkModule
 
 @dataclass(frozen=True)
 class Bigru(TokenTrunk):
-    """``width`` is that of the token vectors, and of the states of both directions
-    together; dropout is on what goes into each layer, and on the state of the row."""
+    """One reads forth, one back; the last state of either says what a row is.
+
+    layers
+        How many, one behind the other.
+    width
+        That of the token vectors, and of the states of both directions together.
+    dropout
+        On what goes into each layer, and on the state of the row.
+    """
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, Table 2; Chen et al. (2019)"

@@ -14,7 +14,13 @@ from numtok.models.trunks.base import ColumnModule, ColumnTrunk
 
 @dataclass(frozen=True)
 class Mlp(ColumnTrunk):
-    """``layers`` are the hidden ones, ``width`` the units of each."""
+    """A perceptron with ReLU.
+
+    layers
+        The hidden ones.
+    width
+        Units of each.
+    """
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Section 4 and Appendix D"

@@ -11,10 +11,14 @@ from numtok.models.trunks.base import TokenTrunk
 class TransformerTrunk(TokenTrunk):
     """Pre-norm blocks with GELU, attention causal or to both sides.
 
+    layers, heads, width
+        How many blocks, attention heads in each, and coordinates of a state.
     context
         The most tokens of a row; 0: the longest that is learnt, and a little more.
     positions
         ``learned`` or ``sinusoidal``, a vector that is added to the embedding; ``rotary``.
+    dropout
+        On attention and on what each half of a block adds.
     """
 
     revision: ClassVar[int] = 1

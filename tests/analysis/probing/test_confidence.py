@@ -247,7 +247,7 @@ def test_labels_are_for_models_of_labels_and_likelihoods_for_heads_with_a_densit
         "--label 'correct' is for models of labels, and fake@0000000000000000 predicts tokens and "
         "numbers; leave it out",
         "a model that says numbers by scalar, which does not learn by a density, has no "
-        "likelihood of rows; train with --head numgpt, mdn:5 or another head that has a density",
+        "likelihood of rows; train with a --head that has a density, such as mdn:5",
     ]
 
 

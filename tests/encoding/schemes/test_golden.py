@@ -69,7 +69,7 @@ def test_a_text_tokenizer_gives_what_its_revision_gave(name: str) -> None:
     assert got == getattr(tokenizer, "digest", None), "raise the tokenizer's revision"
 
 
-@pytest.mark.parametrize("name", [n for n in NORMALIZERS if hasattr(NORMALIZERS[n], "digest")])
+@pytest.mark.parametrize("name", declaring(NORMALIZERS))
 def test_a_normaliser_gives_what_its_revision_gave(name: str) -> None:
     values = np.array([-3.25, -1e-9, 0.0, 0.5, 7.0, 1e6])
     fitted = fit(NORMALIZERS.build(name), Moments.of(values))

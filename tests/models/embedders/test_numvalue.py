@@ -1,8 +1,8 @@
 """NumValue: the vector of a number's prefix, and training in two passes, by hand."""
 
-import json
 from typing import Any, cast
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -22,7 +22,7 @@ from numtok.models.model import Losses, Model
 from numtok.models.objectives.base import END, OBJECTIVES, TrainingBatch
 from numtok.models.steps import Prefill
 from numtok.models.vocabulary import Vocabulary
-from numtok.training.trainer import Execution, Recipe, Trainer
+from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState
 from tests import fakemodels
 from tests.fakemodels import CPU, batch, codec, model
 
@@ -379,7 +379,8 @@ def test_a_run_that_goes_on_is_the_run_that_never_stopped() -> None:
     after = trainer("numvalue", "rnn")
     tensors, plain = before.state()
     after.load(
-        {name: tensor.clone() for name, tensor in tensors.items()}, json.loads(json.dumps(plain))
+        {name: tensor.clone() for name, tensor in tensors.items()},
+        msgspec.json.decode(msgspec.json.encode(plain), type=TrainerState),
     )
     for _ in range(2):
         after.advance(example)

@@ -130,8 +130,8 @@ def test_what_has_no_density_has_no_likelihood(of: dict[str, Any], told: str) ->
     with pytest.raises(UsageError) as found:
         log_likelihoods(model("numgpt", "ar", size=TINY, **of), example("ar"))
     assert str(found.value) == (
-        f"a model that says {told} has no likelihood of rows; train with --head numgpt, mdn:5 or "
-        "another head that has a density"
+        f"a model that says {told} has no likelihood of rows; train with a --head that has a "
+        "density, such as mdn:5"
     )
 
 

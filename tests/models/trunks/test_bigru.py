@@ -367,11 +367,11 @@ def test_the_embedding_of_a_number_has_no_norm_to_be_looked_at_after(
 ) -> None:
     data = encoded(store, tmp_path, weights(20))
     model = trained(store, data, preset=TINY, steps=1, name="gru")
-    ran = numtok("probe", "gru", "--embedding")
+    ran = numtok("probe", "embedding", "gru")
     assert (ran.code, ran.err) == (
         2,
-        "numtok: --embedding is what the first layer norm leaves of a number, and the trunk bigru "
-        f"of {model.ref} has none; use --pca\n",
+        "numtok: probe embedding is of what the first layer norm leaves of a number, and the trunk "
+        f"bigru of {model.ref} has none; use probe pca\n",
     )
 
 
