@@ -57,9 +57,12 @@ def test_numerals_are_those_of_their_revision() -> None:
     assert digest(read) == NUMERALS.get(NumeralPolicy.revision), "raise NumeralPolicy.revision"
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in TEXT_TOKENIZERS if hasattr(TEXT_TOKENIZERS[name], "digest")]
-)
+def declaring(registry: Registry[Any]) -> list[str]:
+    """The names whose classes say a digest of what they give."""
+    return [name for name in registry if hasattr(registry[name], "digest")]
+
+
+@pytest.mark.parametrize("name", declaring(TEXT_TOKENIZERS))
 def test_a_text_tokenizer_gives_what_its_revision_gave(name: str) -> None:
     column = texts()
     pieces = cut(column, Spans(*scan(column.data, column.rows, NumeralPolicy())))
