@@ -20,6 +20,7 @@ from numtok.encoding.texts import Spans, Texts, cut
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
+from numtok.registry import Registry
 from numtok.stages import encode
 from numtok.store.store import Store
 
