@@ -1,8 +1,8 @@
 """Lines of JSONL: where they and the values of their fields are, which need a closer look, and
 what is wrong with one.
 
-Compiled, because ``encode`` with p1000 would take 17% more CPU time on 200 MB of rows of 6 kB, and
-four times as much on rows of 40 bytes, if msgspec and json decoded each line by itself.
+Compiled, because msgspec and json, a line at a time, took ``encode`` with p1000 four times as much
+CPU time on rows of 40 bytes; on rows of 6 kB it is 9 to 17% (docs/LOG.md).
 """
 
 import json
