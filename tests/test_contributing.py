@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from numtok import cli, settings, stages
+from numtok.contracts import check_spec
 from numtok.data.tasks.base import TASKS, TaskSplit
 from numtok.plugins import add_plugin_folders, registries
 from numtok.registry import Registry, settings_of
@@ -83,6 +84,8 @@ def test_an_example_is_found_by_its_name(plugins: Path, file: str) -> None:
     kind, _, name = file.removesuffix(".py").partition("/")
     assert registry(kind).plugins() == (name,)
     check(kind, name)
+    suite = check_spec(kind.removesuffix("s").replace("_", "-"), name)
+    assert [one.message for one in suite if not one.passed] == []
 
 
 def test_the_examples_work_together(tmp_path: Path, plugins: Path, numtok: Shell) -> None:

@@ -431,8 +431,8 @@ def test_what_versions_depend_on_is_what_it_was_before_trunks_had_names() -> Non
     [
         (
             "nanno",
-            "unknown preset 'nanno'; did you mean 'nano'? known: bigru, gpt2, micro, mlp, nano, "
-            "small, transformer, xval",
+            "unknown preset 'nanno'; did you mean 'nano'? known: "
+            + ", ".join(sorted([*PRESETS, *TRUNKS])),
         ),
         (
             "nano,layer=2",

@@ -53,8 +53,9 @@ def test_explain_prints_the_first_table_of_the_paper(numtok: Shell) -> None:
     found = {row["scheme"]: (row["tokens"], row["count"]) for row in rows}
     assert list(found) == list(SCHEMES)
     assert found | TABLE_1 == found
-    assert {row["read back"] for row in rows} == {"-60.2", "-60.20000076293945", "overflow"}
-    channels = {row["scheme"]: row["channel"] for row in rows}
+    read_back = {row["read back"] for row in rows if row["scheme"] in TABLE_1}
+    assert read_back == {"-60.2", "-60.20000076293945", "overflow"}
+    channels = {row["scheme"]: row["channel"] for row in rows if row["scheme"] in TABLE_1}
     mantissa = -6.019999980926514
     assert channels == dict.fromkeys(TABLE_1) | {
         "dice": mantissa,

@@ -701,7 +701,7 @@ def test_a_command_line_of_before_is_told_the_form_of_now(
     assert (ran.code, ran.out, ran.err) == (
         2,
         "",
-        "numtok: unknown probe 'of-p10'; known: confidence, embedding, pca, samples, sweep; a "
+        f"numtok: unknown probe 'of-p10'; known: {', '.join(PROBES)}; a "
         f"probe stands before the model now: `numtok probe {form}`\n",
     )
 

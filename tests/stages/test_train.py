@@ -28,7 +28,8 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
 from numtok.models.model import Model
-from numtok.models.presets import preset
+from numtok.models.presets import PRESETS, preset
+from numtok.models.trunks.base import TRUNKS
 from numtok.records import LOG_FILE, MODEL, TokenIds
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
@@ -774,8 +775,8 @@ REFUSED: dict[tuple[str, ...], str] = {
     ("--device", "gpu"): "--device 'gpu' is not possible; allowed are auto, cpu and cuda",
     ("--name", "My Model"): "--name 'My Model' cannot be used; allowed are lower-case letters, "
     "digits and ._- after a first letter or digit",
-    ("--preset", "nanno"): "unknown preset 'nanno'; did you mean 'nano'? known: bigru, gpt2, "
-    "micro, mlp, nano, small, transformer, xval",
+    ("--preset", "nanno"): "unknown preset 'nanno'; did you mean 'nano'? known: "
+    + ", ".join(sorted([*PRESETS, *TRUNKS])),
     ("--preset", "nano,layer=2"): "unknown setting of preset 'nano' 'layer'; did you mean "
     "'layers'? known: context, dropout, head_layers, heads, layers, learning_rate, positions, "
     "tied, width",

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numtok.data.sources.base import SOURCES
 from numtok.errors import UsageError
 from numtok.stages import eval, fetch, gen, table, train
 from numtok.sweeps.file import read_sweep
@@ -427,7 +428,7 @@ RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
             'data = [["a", "b"]]\n',
             "FILE: of tables data is a REF, a file, or a list of these, got ['a', 'b']",
         ),
-        ("[fetch]\n", "FILE: [fetch] needs source, one of era5, numeracy600k, nupa, openml, uci"),
+        ("[fetch]\n", f"FILE: [fetch] needs source, one of {', '.join(SOURCES)}"),
         (
             '[fetch]\nsource = "era5"\n',
             "FILE: [fetch] era5 brings a field, and a sweep is of tables or texts",

@@ -351,7 +351,8 @@ WRONG = [
      "neither clipped nor rejected)"),
     ("--dry-run", "--dry-run means nothing for fetch numeracy600k, whose texts are read whole; "
      "leave it out"),
-    ("--area 1,2,3,4", "no such option: --area; `numtok fetch --help` says what is possible"),
+    ("--area 1,2,3,4", "no such option: --area (Possible options: --force, --name, --restart); "
+     "`numtok fetch --help` says what is possible"),
 ]  # fmt: skip
 
 

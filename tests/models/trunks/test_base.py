@@ -102,7 +102,7 @@ def test_settings_are_stored_without_a_name_where_trunks_had_none() -> None:
 
 
 def test_settings_that_are_not_all_there_are_refused() -> None:
-    with pytest.raises(ValueError, match="the trunk mlp lacks width"):
+    with pytest.raises(ValueError, match="the trunk mlp: Object missing required field `width`"):
         named({"layers": 1}, "mlp")
     with pytest.raises(ValueError, match="there is one trunk, not 0"):
         from_file({"shape": None, "bigru": None})
