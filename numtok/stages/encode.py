@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from numtok import files
 from numtok.data.reading.batches import ReadingOptions
-from numtok.data.reading.sources import check_rule, find_sources
+from numtok.data.reading.sources import InputFile, check_rule, find_sources
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
@@ -101,23 +102,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         if not config.dry_run:
             workers.start(EncodeUnit, least_units(sources))
         units, parents = plan(sources, lambda done, total: progress("reading", done, total, 0))
-        settings = {
-            "stage": "encode",
-            "revision": REVISION,
-            "encoding": {"like": encoding.digest}
-            if isinstance(encoding, Codec)
-            else encoding.settings(),
-            "file_formats": [source.format for source in sources],
-            "file_splits": [source.split for source in sources],
-            "split": {**rule.settings(), "by": "cluster or id"} if rule else None,
-            "seed": rule.seed if rule else None,
-            "text_field": config.text_field,
-            "max_line": config.max_line,
-            "on_error": config.on_error,
-            "on_clip": config.on_clip,
-        }
-        scheme = encoding.scheme
-        name = config.name or f"{stem}-{name_of(scheme)}"
+        settings = _settings(config, encoding, rule, sources)
+        name = config.name or f"{stem}-{name_of(encoding.scheme)}"
         if config.dry_run:
             version = version_of(ENCODED, settings, [*parents, *encoding_parents])
             found = store.find(ENCODED, name, version)
@@ -144,6 +130,30 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             timing = {"seconds": seconds, "input_bytes": total, "workers": workers.count}
             artifact = draft.publish(counts, timing)
             return Result(artifact.ref, artifact, made=True)
+
+
+def _settings(
+    config: Config,
+    encoding: Unfitted | Codec,
+    rule: SplitRule | None,
+    sources: Sequence[InputFile],
+) -> dict[str, Any]:
+    """What the version depends on, beside the input."""
+    return {
+        "stage": "encode",
+        "revision": REVISION,
+        "encoding": {"like": encoding.digest}
+        if isinstance(encoding, Codec)
+        else encoding.settings(),
+        "file_formats": [source.format for source in sources],
+        "file_splits": [source.split for source in sources],
+        "split": {**rule.settings(), "by": "cluster or id"} if rule else None,
+        "seed": rule.seed if rule else None,
+        "text_field": config.text_field,
+        "max_line": config.max_line,
+        "on_error": config.on_error,
+        "on_clip": config.on_clip,
+    }
 
 
 @dataclass(frozen=True)

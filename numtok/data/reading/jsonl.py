@@ -144,23 +144,15 @@ def _decode_block(
     records: list[Row] = []
     kept = []
     for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        line = block[start:end]
         if too_long[index]:
             reasons[index] = _too_long(how.max_line)
             continue
-        if lines.suspicious[index] and (reason := problem_of(line, decoder)):
-            reasons[index] = reason
-            continue
-        try:
-            record = decoder.decode(line)
-        except UNREADABLE as error:
-            reasons[index] = reason_of(line, error)
-            continue
-        if reason := problem_in(record):
-            reasons[index] = reason
-            continue
-        records.append(record)
-        kept.append(index)
+        read = _read(block[start:end], decoder, lines.suspicious[index])
+        if isinstance(read, str):
+            reasons[index] = read
+        else:
+            records.append(read)
+            kept.append(index)
     rejected = [
         RejectedRow(
             part,
@@ -180,6 +172,17 @@ def _decode_block(
         rejected,
     )
     return batch, lines.total
+
+
+def _read(line: bytes, decoder: "msgspec.json.Decoder[Row]", suspicious: bool) -> Row | str:
+    """The row that a line is, or what is wrong with it."""
+    if suspicious and (reason := problem_of(line, decoder)):
+        return reason
+    try:
+        record = decoder.decode(line)
+    except UNREADABLE as error:
+        return reason_of(line, error)
+    return problem_in(record) or record
 
 
 def _too_long(max_line: int) -> str:
