@@ -8,6 +8,7 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
+from numtok.declaration import flag_of
 from numtok.errors import UsageError, unknown
 
 #: Metadata of a field that is learnt from data: no spec sets it, but it is kept with the settings.
@@ -134,7 +135,7 @@ def option_words(thing: object) -> list[str]:
     """The options of a command line that stand for all settings of an object that are set."""
     words: list[str] = []
     for key, field in spec_fields(type(thing)).items():
-        value, flag = getattr(thing, key), f"--{key.rstrip('_').replace('_', '-')}"
+        value, flag = getattr(thing, key), f"--{flag_of(field)}"
         if field.default is False:  # a switch
             words += [flag] if value else []
         elif value is not None:

@@ -100,6 +100,13 @@ class Declaration:
     repeat: bool = True
     shown_default: str | None = None
 
+    @property
+    def sentence(self) -> str:
+        """The line of help, with what alone it is for."""
+        if self.of is None:
+            return self.help
+        return f"{self.of.capitalize()}: {self.help[0].lower()}{self.help[1:]}"
+
     def wrong(self, value: Any) -> str | None:
         """What is wrong with a value; None where nothing is."""
         if self.choices:
@@ -171,7 +178,12 @@ def flag_of(field: dataclasses.Field[Any]) -> str:
     """The name of a field's option: ``text_field -> text-field``, ``from_ -> from``."""
     declaration: Declaration | None = field.metadata.get(_KEY)
     flag = None if declaration is None else declaration.flag
-    return flag or field.name.rstrip("_").replace("_", "-")
+    return flag or flag_named(field.name)
+
+
+def flag_named(key: str) -> str:
+    """The name of the option of a field that declares none: ``on_error -> on-error``."""
+    return key.rstrip("_").replace("_", "-")
 
 
 def check(settings: Any) -> None:
@@ -251,9 +263,7 @@ def _word(value: Any) -> str:
 def options_line(options: Mapping[str, Any]) -> list[str]:
     """The same of the options of one kind of several, by field."""
     return [
-        word
-        for key, value in options.items()
-        for word in (f"--{key.rstrip('_').replace('_', '-')}", _word(value))
+        word for key, value in options.items() for word in (f"--{flag_named(key)}", _word(value))
     ]
 
 

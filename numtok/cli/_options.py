@@ -23,7 +23,6 @@ from numtok.config import FILE
 from numtok.declaration import (
     Declaration,
     SettingError,
-    declaration_of,
     declarations,
     flag_of,
     split_names,
@@ -72,7 +71,6 @@ def as_typer(
 def _settings(settings: Any, kind: Kind | None, values: dict[str, Any]) -> Any:
     """The settings that typer's ``values`` stand for, which are taken out of them."""
     context: typer.Context = values["context"]
-    fields = {field.name: field for field, _ in declarations(settings)}
     replaced = {
         other
         for field, declaration in declarations(settings)
@@ -81,16 +79,15 @@ def _settings(settings: Any, kind: Kind | None, values: dict[str, Any]) -> Any:
         if _is_from(context, other, "DEFAULT_MAP")
     }
     made = {}
-    for name, field in fields.items():
-        value = values.pop(name)
-        if declaration_of(field).joined:
+    for field, declaration in declarations(settings):
+        value = values.pop(field.name)
+        if declaration.joined:
             value = split_names(value or "")
         elif isinstance(value, list) or (value is None and field.default == ()):
             value = tuple(value or ())
-        made[name] = field.default if name in replaced else value
+        made[field.name] = field.default if field.name in replaced else value
     if kind is not None:
-        names = [one.name for one in kind.options()]
-        options = {name: values.pop(name) for name in names}
+        options = {field.name: values.pop(field.name) for field in kind.settings}
         made["options"] = {name: one for name, one in options.items() if one not in (None, False)}
     try:
         return settings(**made)
@@ -141,11 +138,9 @@ def _of_setting(
 
 def _help(declaration: Declaration, name_plugins: bool) -> str:
     """With what alone it is for, and the plugins that can be named."""
-    said = declaration.help
+    said = declaration.sentence
     if declaration.shown_default is not None:
         said += f" Default: {declaration.shown_default}."
-    if declaration.of is not None:
-        said = f"{declaration.of.capitalize()}: {said[0].lower()}{said[1:]}"
     folder = declaration.registry
     if name_plugins and folder is not None and (names := _plugins(folder)):
         said += f" Plugins: {', '.join(names)}."

@@ -58,7 +58,7 @@ def _global_options(
     ] = False,
 ) -> None:
     """Compare the ways of putting numbers into a language model and getting them out again."""
-    config = load(Path())
+    config: Config = context.obj or Config()  # as _run has read it
     context.default_map = _defaults(context, config)
     context.obj = Invocation(store or config.store or Path("artifacts"), quiet)
 
@@ -175,13 +175,15 @@ def _run() -> int:
     try:
         words = _global_first(sys.argv[1:])
         called, rest = _called(words)
+        config = Config()
         if called is not None:
-            add_plugin_folders(load(Path()).plugins)
+            config = load(Path())
+            add_plugin_folders(config.plugins)
             if "--help" in rest and _help_of_parts(called, rest):
                 return 0
         command = typer.main.get_command(build(words))
         # An exit with a code, or with none, comes back as its value.
-        code = command(words, prog_name="numtok", standalone_mode=False)
+        code = command(words, prog_name="numtok", standalone_mode=False, obj=config)
     except NumtokError as error:
         return _refused(error)
     except SystemExit as stop:

@@ -163,7 +163,7 @@ class NumberEvaluation:
         few = list(map(METRICS.build, _IN_GROUPS))
         means = TrainMeans(self.train_mean, {} if self.train is None else target_means(self.train))
         ref = self.loaded.artifact.ref
-        scores = score(table, [*number_metrics(), *self.more], few, self.more, means, ref, progress)
+        scores = score(table, number_metrics(), few, self.more, means, ref, progress)
         baselines, target_baselines = baseline_figures(
             [*few, *self.more],
             scores,

@@ -213,7 +213,7 @@ class TableEvaluation:
         train_mean = float(np.average(means, weights=rows))
         scores = score(
             predictions,
-            [*table_metrics(), *self.more],
+            table_metrics(),
             list(map(METRICS.build, _IN_GROUPS)),
             self.more,
             TrainMeans(train_mean),

@@ -19,7 +19,6 @@ from numtok.errors import DataError, UsageError
 from numtok.models.presets import preset
 from numtok.records import ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TABLE, TRAIN
 from numtok.registry import name_in
-from numtok.settings.train import BUDGETS as BUDGETS
 from numtok.settings.train import Config as Config
 from numtok.store.artifact import Artifact
 from numtok.store.draft import Draft

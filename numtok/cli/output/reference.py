@@ -43,12 +43,9 @@ def _commands() -> Iterator[str]:
 def _row(field: Any, declaration: Declaration) -> tuple[str, ...]:
     metavar = declaration.metavar or "|".join(declaration.choices)
     name = metavar if declaration.argument else f"--{flag_of(field)} {metavar}".rstrip()
-    said = declaration.help
-    if declaration.of is not None:
-        said = f"{declaration.of.capitalize()}: {said[0].lower()}{said[1:]}"
     default = "" if field.default == () else declaration.shown_default or default_of(field) or ""
     swept = declaration.swept and not declaration.argument
-    return f"`{name}`", default, said, "yes" if swept else ""
+    return f"`{name}`", default, declaration.sentence, "yes" if swept else ""
 
 
 def _kinds() -> Iterator[str]:
