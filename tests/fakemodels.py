@@ -15,12 +15,13 @@ from numtok.models.made_up import batch, codec, samples
 from numtok.models.model import Model
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
+from numtok.models.trunks.base import TrunkModule
 from numtok.models.vocabulary import Vocabulary
 from numtok.training.model_files import LoadedModel
 
 __all__ = [
-    "CPU", "batch", "batches", "codec", "model", "numbers_of", "one_thread", "probe_inputs",
-    "samples", "transformer",
+    "CPU", "batch", "batches", "codec", "embedded", "model", "numbers_of", "one_thread",
+    "probe_inputs", "real", "samples", "states", "transformer",
 ]  # fmt: skip
 
 CPU = torch.device("cpu")
@@ -95,3 +96,25 @@ def probe_inputs(loaded: LoadedModel) -> ProbeInputs:
         return None
 
     return ProbeInputs(loaded, None, none, lambda what, done, total: None, lambda note: None)
+
+
+def embedded(*size: int, seed: int = 1) -> torch.Tensor:
+    """Vectors of 16 coordinates, as an embedder gives them."""
+    return torch.randn(*size, 16, generator=torch.Generator().manual_seed(seed))
+
+
+def real(lengths: list[int], longest: int) -> torch.Tensor:
+    """bool[B, longest]: which places are no padding."""
+    return torch.arange(longest) < torch.tensor(lengths)[:, None]
+
+
+@torch.no_grad()
+def states(
+    of: TrunkModule,
+    x_BLD: torch.Tensor,
+    real_BL: torch.Tensor | None = None,
+    asked_BQ: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """The hidden states of a trunk."""
+    found: torch.Tensor = of(x_BLD, real_BL, asked_BQ)
+    return found

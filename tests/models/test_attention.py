@@ -16,6 +16,7 @@ from numtok.errors import UsageError
 from numtok.models import attention
 from numtok.models.attention import POSITIONS, Cache, Shape, Transformer
 from tests import fakemodels
+from tests.fakemodels import embedded, real, states
 
 one_thread = fakemodels.one_thread
 
@@ -31,25 +32,6 @@ def trunk(causal: bool, positions: str = "learned", dropout: float = 0.0) -> Tra
             if parameter.dim() > 1:
                 parameter.normal_(std=0.3)
     return made.eval()
-
-
-def embedded(*size: int, seed: int = 1) -> Tensor:
-    return torch.randn(*size, 16, generator=torch.Generator().manual_seed(seed))
-
-
-def real(lengths: list[int], longest: int) -> Tensor:
-    return torch.arange(longest) < torch.tensor(lengths)[:, None]
-
-
-@torch.no_grad()
-def states(
-    of: Transformer,
-    x_BLD: Tensor,
-    real_BL: Tensor | None = None,
-    asked_BQ: Tensor | None = None,
-) -> Tensor:
-    found: Tensor = of(x_BLD, real_BL, asked_BQ)
-    return found
 
 
 # --- which states ------------------------------------------------------------------------------

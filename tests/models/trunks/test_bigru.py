@@ -27,6 +27,7 @@ from numtok.training.warm_start import begin_with
 from tests import fakemodels
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.fakemodels import embedded, real, states
 from tests.stages import test_labels as test_classify
 from tests.stages.test_labels import CPU, contents, encoded, evaluated, report_of, trained, weights
 
@@ -44,25 +45,6 @@ def trunk(layers: int = 2, dropout: float = 0.0) -> TrunkModule:
         for parameter in made.parameters():
             parameter.normal_(std=0.5)
     return made.eval()
-
-
-def embedded(*size: int, seed: int = 1) -> Tensor:
-    return torch.randn(*size, 16, generator=torch.Generator().manual_seed(seed))
-
-
-def real(lengths: list[int], longest: int) -> Tensor:
-    return torch.arange(longest) < torch.tensor(lengths)[:, None]
-
-
-@torch.no_grad()
-def states(
-    of: TrunkModule,
-    x_BLD: Tensor,
-    real_BL: Tensor | None = None,
-    asked_BQ: Tensor | None = None,
-) -> Tensor:
-    found: Tensor = of(x_BLD, real_BL, asked_BQ)
-    return found
 
 
 def in_model(model: Artifact) -> Model:
