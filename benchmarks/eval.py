@@ -63,7 +63,8 @@ from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.store.store import Store
-from numtok.training.model_files import LoadedModel, Trained
+from numtok.training.model_files import LoadedModel
+from numtok.training.model_json import Trained
 
 TASK = "arithmetic,operands=4,places=2,low=-99.99,high=99.99"
 MODELS = (

@@ -109,7 +109,7 @@ READERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "model/judge/*/model.json": (EVAL["judge"],),
     "model/token/*/model.json": (EVAL["token"],),
     "model/writer/*/model.json": (EVAL["writer"],),
-    "model/fitted/*/regressor.json": (EVAL["fitted"],),
+    "model/fitted/*/model.json": (EVAL["fitted"],),
     "model/fitted/*/weights.safetensors": (EVAL["fitted"],),
     "model/fitted/*/timing.json": (EVAL["fitted"],),
     "report/values/*/report.json": COMPARE,

@@ -34,8 +34,8 @@ from numtok.stages.encode import Config, run
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
-from numtok.training import model_files
 from numtok.training.curriculum import Curriculum
+from numtok.training.weights import WEIGHTS, load_weights
 from tests import fakefields
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -95,8 +95,13 @@ READERS: dict[str, Callable[[Path], object]] = {
     "open": files.open_regular,
     "samples": lambda path: EncodedSplit.read([path], IDS),
     "size of samples": lambda path: bytes_of([path], IDS),
-    "weights": lambda path: model_files.load_weights(path, path, {}, nn.Module),
+    "weights": lambda path: weights_at(path),
 }
+
+
+def weights_at(path: Path) -> nn.Module:
+    path.rename(path.with_name(WEIGHTS))
+    return load_weights(path.with_name("model.json"), {}, nn.Module)
 
 
 @no_file
@@ -106,7 +111,8 @@ def test_what_is_no_file_is_refused_when_it_is_opened(
 ) -> None:
     make(tmp_path / "x")
     what = "is a device" if make is link_to_device else "is a pipe"
-    refused(lambda: READERS[reader](tmp_path / "x"), StoreError, str(tmp_path / "x"), what)
+    name = WEIGHTS if reader == "weights" else "x"
+    refused(lambda: READERS[reader](tmp_path / "x"), StoreError, str(tmp_path / name), what)
 
 
 @no_file
@@ -444,6 +450,6 @@ def test_weights_of_a_model_are_still_read(tmp_path: Path) -> None:
     from safetensors.torch import save_file
 
     model = nn.Linear(1, 2, bias=False)
-    save_file({"weight": torch.ones(2, 1)}, tmp_path / "w")
-    found = model_files.load_weights(tmp_path / "w", tmp_path / "model.json", {}, lambda: model)
-    np.testing.assert_array_equal(found["weight"].numpy(), [[1], [1]])
+    save_file({"weight": torch.ones(2, 1)}, tmp_path / WEIGHTS)
+    found = load_weights(tmp_path / "model.json", {}, lambda: model)
+    np.testing.assert_array_equal(found.weight.detach().numpy(), [[1], [1]])

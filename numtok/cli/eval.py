@@ -22,7 +22,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     from numtok.evaluation.report_files import read
     from numtok.records import MODEL
     from numtok.stages.eval import run
-    from numtok.training.regressor_files import is_regressor
+    from numtok.training.model_json import reads_tables
 
     against, column = settings.against, settings.column
     if against is not None:  # first of all, so that nothing is done in vain
@@ -31,7 +31,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
             table.column(column)
     with Count(context.obj.quiet) as progress:
         store = open_store(context)
-        of_table = is_regressor(store.resolve(settings.model, kinds={MODEL}))
+        of_table = reads_tables(store.resolve(settings.model, kinds={MODEL}))
         check_applies(
             context, settings, to := "tables" if of_table else "texts", f"a model of {to}"
         )

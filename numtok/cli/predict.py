@@ -20,10 +20,10 @@ def command(context: typer.Context, settings: Config) -> None:
     from numtok.cli.output.progress import Count
     from numtok.records import MODEL
     from numtok.stages.predict import run
-    from numtok.training.regressor_files import is_regressor
+    from numtok.training.model_json import reads_tables
 
     store = open_store(context)
-    of_table = is_regressor(store.resolve(settings.model, kinds={MODEL}))
+    of_table = reads_tables(store.resolve(settings.model, kinds={MODEL}))
     to = "tables" if of_table else "texts"
     check_applies(context, settings, to, f"a model of {to}")
     # In a terminal the lines are progress enough, and a bar would stand among them.

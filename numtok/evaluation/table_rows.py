@@ -44,7 +44,7 @@ def predict_table(config: Config, model: Artifact) -> Iterator[list[str]]:
     loaded = read_regressor(model, device_of(config.device))
     fold, fitted = _fold(config, loaded)
     data = read_file(Path(path))
-    words = [one.name for one in loaded.file.features if one.kind == "category"]
+    words = [one.name for one in loaded.file.settings.features if one.kind == "category"]
     table = parsed(path, data, words)
     columns = _features(path, table, loaded, fitted)
     records = _records(path, data, table)
@@ -93,7 +93,7 @@ def _features(
     path: str, table: "pa.Table", loaded: LoadedRegressor, fitted: FittedTable
 ) -> Features:
     """The features of a file, in the model's order and of its kinds."""
-    wanted, there = loaded.file.features, table.column_names
+    wanted, there = loaded.file.settings.features, table.column_names
     check_names(path, there)
     if lacking := [one.name for one in wanted if one.name not in there]:
         commas = "; are fields separated by commas?" if len(there) == 1 else ""

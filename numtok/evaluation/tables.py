@@ -94,8 +94,8 @@ class TableEvaluation:
         if not self._is_held_back(fold):
             return self.table.split(self.split, fold)
         rows = self._learnt_rows(fold)
-        file = self.loaded.file
-        return rows[held_back(len(rows), file.options.validation, file.seed)[1]]
+        trained = self.loaded.file.trained
+        return rows[held_back(len(rows), trained.options.validation, trained.seed)[1]]
 
     def _is_held_back(self, fold: int) -> bool:
         """Whether the split of a fold is what was held back: only in the table of the fitting."""
@@ -111,12 +111,12 @@ class TableEvaluation:
 
     def _learnt_rows(self, fold: int) -> NDArray[np.int64]:
         """The rows of the table that a model of the same settings learns from in a fold."""
-        file = self.loaded.file
-        return learnt_rows(self.table, fold, file.options.rows, file.seed)
+        trained = self.loaded.file.trained
+        return learnt_rows(self.table, fold, trained.options.rows, trained.seed)
 
     def __post_init__(self) -> None:
         """Raises DataError unless the table has the columns that the model learnt."""
-        file, ours = self.table.file, self.loaded.file
+        file, ours = self.table.file, self.loaded.file.settings
         if file.target != ours.target or file.features != ours.features:
             wanted, there = (
                 ", ".join([*(f"{one.name} ({one.kind})" for one in of.features), of.target])
@@ -207,9 +207,9 @@ class TableEvaluation:
 
     def report(self, predictions: "pa.Table", progress: Progress) -> Report:
         """Every figure of the report, from the rows of predictions.parquet."""
-        loaded, file = self.loaded, self.loaded.file
-        rows = np.array([fold.learnt_from.rows for fold in file.folds], np.float64)
-        means = np.array([fold.learnt_from.mean for fold in file.folds])
+        loaded, trained = self.loaded, self.loaded.file.trained
+        rows = np.array([fold.learnt_from.rows for fold in trained.folds], np.float64)
+        means = np.array([fold.learnt_from.mean for fold in trained.folds])
         train_mean = float(np.average(means, weights=rows))
         scores = score(
             predictions,
@@ -226,7 +226,7 @@ class TableEvaluation:
             number_baselines(scores, self._baselines()),
         )
         parameters, _ = next(iter(loaded.fitted.values())).model.parameter_counts()
-        head = HEADS.from_settings(file.head)
+        head = HEADS.from_settings(loaded.file.settings.head)
         width = next(iter(loaded.fitted.values())).model.reader.tokens_per_number
         return Report(
             model=loaded.artifact.ref,
@@ -234,8 +234,8 @@ class TableEvaluation:
             data=self.source.ref,
             split=self.split,
             scheme=spec_of(head),
-            configuration=file.configuration,
-            seed=file.seed,
+            configuration=trained.configuration,
+            seed=trained.seed,
             decoding=self._decoding(head),
             rows=predictions.num_rows,
             numbers=predictions.num_rows,
@@ -248,10 +248,10 @@ class TableEvaluation:
             groups=scores.groups,
             baselines=baselines,
             costs=Costs(
-                sum(fold.fit.samples for fold in file.folds),
+                sum(fold.fit.samples for fold in trained.folds),
                 0,
-                sum(fold.fit.steps for fold in file.folds),
-                sum(fold.flops for fold in file.folds),
+                sum(fold.fit.steps for fold in trained.folds),
+                sum(fold.flops for fold in trained.folds),
                 parameters,
                 0,
                 float(width),

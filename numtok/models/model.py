@@ -81,10 +81,10 @@ class Model(nn.Module):
         fitted = (
             FittedNormalizer(NORMALIZERS.build("none"), {})
             if scaling is None
-            else stored_normalizer(scaling["normalizer"], scaling["constants"])
+            else stored_normalizer(scaling.normalizer, scaling.constants)
         )
         #: From the values of the encoding to those of the head.
-        self.scaling: Scaling = Undone(fitted) if scaling and scaling.get("undone") else fitted
+        self.scaling: Scaling = Undone(fitted) if scaling and scaling.undone else fitted
 
     @property
     def _table(self) -> nn.Parameter:

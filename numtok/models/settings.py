@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import NotRequired, TypedDict, cast
+from typing import cast
+
+import msgspec
 
 from numtok.encoding.normalizers.base import (
     Constants,
@@ -16,21 +17,21 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.presets import Preset
-from numtok.models.trunks.base import TRUNKS, TokenTrunk
+from numtok.models.trunk_settings import stored_trunk
+from numtok.models.trunks.base import TokenTrunk
 from numtok.registry import Settings, name_of, settings_of, spec_of
 
 
-class ScalingSettings(TypedDict):
+class ScalingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A normalisation that was fitted: its expanded settings and its constants; ``undone`` where a
     head learns numbers as they were before it."""
 
     normalizer: Settings
     constants: Constants
-    undone: NotRequired[bool]
+    undone: bool = False
 
 
-@dataclass(frozen=True)
-class ModelSettings:
+class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """Everything that a model is but its weights.
 
     trunk, embedder, head, objective
@@ -55,8 +56,9 @@ class ModelSettings:
 
     @cached_property
     def of_trunk(self) -> TokenTrunk:
-        """The trunk, as its registry has it; ValueError for one that takes no tokens."""
-        trunk = TRUNKS.from_settings(self.trunk)
+        """The trunk, as its registry has it; ValueError for one that takes no tokens, and for
+        settings that are not all there."""
+        trunk = stored_trunk(self.trunk)
         if trunk.takes != "tokens":
             raise ValueError(f"the trunk {name_of(trunk)} takes {trunk.takes}, not tokens")
         return cast(TokenTrunk, trunk)
@@ -111,10 +113,10 @@ def _stored(scaling: FittedNormalizer | Undone | None) -> ScalingSettings | None
     if isinstance(scaling, Undone):
         stored = _stored(scaling.of)
         assert stored is not None
-        return {**stored, "undone": True}
+        return msgspec.structs.replace(stored, undone=True)
     if scaling is None:
         return None
-    return {"normalizer": settings_of(scaling.normalizer), "constants": scaling.constants}
+    return ScalingSettings(settings_of(scaling.normalizer), scaling.constants)
 
 
 def _check_learns(trunk: TokenTrunk, objective: Objective) -> None:

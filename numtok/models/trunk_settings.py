@@ -1,19 +1,18 @@
 """The settings of a trunk as versions and files hold them.
 
-Three trunks were there before trunks had names. Their settings are kept without name and revision,
-in ``model.json`` under a key each, so that versions and bytes are what they were.
+Three trunks were there before trunks had names. Versions, and files of then, hold their settings
+without name and revision, so that they are what they were.
 """
 
-from collections.abc import Mapping
 from typing import get_type_hints
 
 import msgspec
 
 from numtok.class_settings import settings_fields
-from numtok.models.trunks.base import TRUNKS
+from numtok.models.trunks.base import TRUNKS, Trunk
 from numtok.registry import Settings
 
-#: The trunks that were there before trunks had names, by the key of ``model.json`` that they have.
+#: Two of them, by the key that each had in ``model.json`` then, and the third.
 KEYS = {"shape": "transformer", "bigru": "bigru"}
 OF_TABLES = "mlp"
 _FIRST = 1  # their revision then
@@ -28,34 +27,22 @@ def unnamed(settings: Settings) -> Settings:
 
 
 def named(settings: Settings, name: str) -> Settings:
-    """The inverse, of what can only be the trunk ``name`` where it says none.
+    """The inverse, of what can only be the trunk ``name`` where it says none."""
+    return {"name": name, "revision": _FIRST, **settings}
+
+
+def stored_trunk(settings: Settings) -> Trunk:
+    """The trunk that a file says.
 
     ValueError for settings that are not all there, as no default may stand for one that was lost,
-    for others, and for values of other types.
+    for others, and for values of other types; UsageError as ``Registry.from_settings``.
     """
-    whole: Settings = {"name": name, "revision": _FIRST, **settings}
-    if whole["name"] == name:
-        hints = get_type_hints(TRUNKS[name])
-        known = {key: hints[key] for key in settings_fields(TRUNKS[name])}
-        kind = msgspec.defstruct("Trunk", [*known.items()], forbid_unknown_fields=True)
-        own = {key: value for key, value in whole.items() if key not in ("name", "revision")}
-        try:
-            msgspec.convert(own, kind)
-        except msgspec.ValidationError as error:
-            raise ValueError(f"the trunk {name}: {error}") from None
-    return whole
-
-
-def in_file(settings: Settings) -> dict[str, Settings]:
-    """The settings by their key in ``model.json``."""
-    found = (key for key, name in KEYS.items() if name == settings["name"])
-    return {next(found, "trunk"): unnamed(settings)}
-
-
-def from_file(found: Mapping[str, Settings | None]) -> Settings:
-    """The inverse; ValueError unless there is one trunk."""
-    there = {key: settings for key, settings in found.items() if settings is not None}
-    if len(there) != 1:
-        raise ValueError(f"there is one trunk, not {len(there)}")
-    [(key, settings)] = there.items()
-    return named(settings, KEYS[key]) if key in KEYS else settings
+    trunk = TRUNKS.from_settings(settings)
+    hints = get_type_hints(type(trunk))
+    known = [(key, hints[key]) for key in settings_fields(type(trunk))]
+    own = {key: value for key, value in settings.items() if key not in ("name", "revision")}
+    try:
+        msgspec.convert(own, msgspec.defstruct("Trunk", known, forbid_unknown_fields=True))
+    except msgspec.ValidationError as error:
+        raise ValueError(f"the trunk {settings['name']}: {error}") from None
+    return trunk

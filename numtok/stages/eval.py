@@ -43,7 +43,8 @@ from numtok.store.artifact import Artifact, Find
 from numtok.store.store import Store
 from numtok.training.device import check_compiler
 from numtok.training.model_files import read_model
-from numtok.training.regressor_files import is_regressor, read_regressor
+from numtok.training.model_json import reads_tables
+from numtok.training.regressor_files import read_regressor
 from numtok.training.trainer import device_of
 
 REVISION, TABLE_REVISION = 11, 5
@@ -88,7 +89,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     TrainingFailed (no memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
-    of_table = is_regressor(model)
+    of_table = reads_tables(model)
     named = config.data or model.made_from(ENCODED, TABLE).where
     data = store.resolve(named, kinds={TABLE if of_table else ENCODED})
     plan = (_of_table if of_table else _of_texts)(config, model, data)

@@ -11,7 +11,7 @@ from numtok.evaluation.text_rows import Query, outgoing, predict_texts, read_row
 from numtok.records import MODEL
 from numtok.settings.predict import Config as Config
 from numtok.store.store import Store
-from numtok.training.regressor_files import is_regressor
+from numtok.training.model_json import reads_tables
 
 
 def run(config: Config, store: Store) -> Iterator[bytes]:
@@ -22,7 +22,7 @@ def run(config: Config, store: Store) -> Iterator[bytes]:
     TrainingFailed (no memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
-    if is_regressor(model):
+    if reads_tables(model):
         yield from map(outgoing_record, predict_table(config, model))
         return
     texts = map(Query.of_text, config.text)

@@ -21,7 +21,7 @@ from numtok.settings.probe import Config as Config
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import read_model
-from numtok.training.regressor_files import is_regressor
+from numtok.training.model_json import reads_tables
 from numtok.training.trainer import device_of
 
 
@@ -41,7 +41,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     """
     kind = PROBES.build(config.kind, config.options)
     model = store.resolve(config.model, kinds={MODEL})
-    if is_regressor(model):
+    if reads_tables(model):
         raise UsageError(
             f"{model.ref} is a model of tables, and a probe is of one of texts; `numtok eval` "
             "predicts the rows of its table, and `numtok figure curve` draws them"

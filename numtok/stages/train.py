@@ -26,15 +26,16 @@ from numtok.store.store import Store
 from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.training.device import tune_malloc
 from numtok.training.loop import TrainingProgress
-from numtok.training.model_files import MODEL_FILE, WEIGHTS, LoadedModel, read_model
+from numtok.training.model_files import LoadedModel, read_model
+from numtok.training.model_json import MODEL_FILE, reads_tables
 from numtok.training.profiler import Cost
-from numtok.training.regressor_files import REGRESSOR_FILE, is_regressor
 from numtok.training.table_folds import FitProgress, TableFolds
 from numtok.training.table_plan import TablePlan
 from numtok.training.text_learner import VALIDATION as VALIDATION
 from numtok.training.text_learner import EncodedSource, train_texts
 from numtok.training.text_plan import TextPlan
 from numtok.training.trainer import oom_advice
+from numtok.training.weights import WEIGHTS
 
 Progress = Callable[[TrainingProgress | FitProgress], None]
 REVISION, TABLE_REVISION = 2, 1
@@ -144,7 +145,7 @@ def _of_table(config: Config, table: Artifact, store: Store) -> _TrainPlan:
         command_line(plan.config, "tables"),
         plan.device,
         f"--batch {config.batch}; give a smaller one, or a smaller --preset",
-        (WEIGHTS, REGRESSOR_FILE, LOG_FILE),
+        (WEIGHTS, MODEL_FILE, LOG_FILE),
         train,
     )
 
@@ -154,7 +155,7 @@ def _init(config: Config, encoded: Artifact, digest: str, store: Store) -> Loade
     if config.init is None:
         return None
     begun = store.resolve(config.init, kinds={MODEL})
-    if is_regressor(begun):
+    if reads_tables(begun):
         raise UsageError(f"--init {begun.ref} is a model of tables; begin with one of texts")
     init = read_model(begun, torch.device("cpu"))
     if init.codec.digest != digest:

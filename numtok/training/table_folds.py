@@ -19,7 +19,6 @@ from numtok.data.tables.table import Table
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError
 from numtok.models.presets import trunk
-from numtok.models.trunk_settings import unnamed
 from numtok.records import LOG_FILE, Natural
 from numtok.registry import settings_of
 from numtok.store.draft import Draft
@@ -32,7 +31,14 @@ from numtok.training.checkpoint import (
 )
 from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.features import Features
-from numtok.training.regressor_files import Fold, RegressorFile, write_regressor
+from numtok.training.model_json import (
+    FORMAT,
+    Fold,
+    TableModelFile,
+    TableModelSettings,
+    TrainedFolds,
+)
+from numtok.training.regressor_files import write_regressor
 from numtok.training.signals import Signals
 from numtok.training.table_learner import Epoch, FittingState, TableLearner
 from numtok.training.table_plan import TablePlan
@@ -166,16 +172,15 @@ class TableFolds:
     def _written(self, fitted: Sequence[FittedTable]) -> Finished:
         plan, table = self.plan, self.table
         folds = [self._fold(fold, one) for fold, one in zip(self.folds, fitted, strict=True)]
-        file = RegressorFile(
+        settings = TableModelSettings(
             target=table.file.target,
             features=table.file.features,
-            trunk=unnamed(settings_of(trunk(plan.preset))),
+            trunk=settings_of(trunk(plan.preset)),
             head=settings_of(plan.head),
             normalizer=settings_of(NORMALIZERS.build(plan.normalizer)),
-            configuration=plan.configuration,
-            seed=plan.config.seed,
-            folds=folds,
         )
+        trained = TrainedFolds(plan.configuration, plan.config.seed, folds)
+        file = TableModelFile(FORMAT, settings, trained)
         write_regressor(self.draft.path, file, [one.model for one in fitted])
         # Sorted, because a checkpoint gives the fields back in another order.
         lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in self.records]

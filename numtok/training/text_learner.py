@@ -26,7 +26,8 @@ from numtok.training.checkpoint import Finished
 from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.labels import learnt_classes
 from numtok.training.loop import Progress, SplitExamples, Training
-from numtok.training.model_files import Trained, write_model
+from numtok.training.model_files import write_model
+from numtok.training.model_json import Trained
 from numtok.training.profiler import Cost
 from numtok.training.text_plan import TextPlan
 from numtok.training.trainer import WHOLE_STEP

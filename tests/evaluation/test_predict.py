@@ -33,7 +33,8 @@ from numtok.reports import QUANTILES
 from numtok.stages import encode
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from numtok.training.model_files import LoadedModel, Trained
+from numtok.training.model_files import LoadedModel
+from numtok.training.model_json import Trained
 from tests import fakemodels
 from tests.fakemodels import transformer
 

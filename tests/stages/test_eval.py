@@ -44,7 +44,8 @@ from numtok.stages import encode, eval, gen, train
 from numtok.store.artifact import TIMING, Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
-from numtok.training.model_files import Trained, write_model
+from numtok.training.model_files import write_model
+from numtok.training.model_json import Trained
 from tests import fakemodels
 from tests.cli.test_store_commands import Shell
 from tests.fakemodels import transformer
@@ -950,7 +951,7 @@ def test_rows_longer_than_the_model_reads_are_refused(
     other = world.like(model, world.write("long", [row]))
     [shard] = other.path.glob("test-*.parquet")
     tokens = len(pq.read_table(shard)["tokens"][0].as_py())
-    reads = json.loads((model.path / "model.json").read_bytes())["settings"]["shape"]["context"]
+    reads = json.loads((model.path / "model.json").read_bytes())["settings"]["trunk"]["context"]
     reads -= objective == "ar"
     message = (
         f"split 'test' of {other.ref} has a row of {tokens} tokens, {model.ref} reads {reads}; "

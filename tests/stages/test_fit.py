@@ -30,7 +30,8 @@ from numtok.stages.table import run as table
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
-from numtok.training.regressor_files import REGRESSOR_FILE, read_regressor, read_regressor_file
+from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_file
+from numtok.training.regressor_files import read_regressor
 from tests import fakeheads
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -96,6 +97,12 @@ def fitted(store: Store, config: train.Config) -> Artifact:
     return result.artifact
 
 
+def table_model(artifact: Artifact) -> TableModelFile:
+    file = read_model_file(artifact)
+    assert isinstance(file, TableModelFile)
+    return file
+
+
 def evaluated(
     store: Store,
     model: Artifact,
@@ -123,12 +130,15 @@ def test_a_table_is_fitted_fold_by_fold_into_one_artifact(store: Store) -> None:
     assert [(one.fold, one.epoch.epoch) for one in seen] == [
         (fold, epoch) for fold in range(3) for epoch in range(1, 5)
     ]
-    file = read_regressor_file(artifact)
-    assert [one.fold for one in file.folds] == [0, 1, 2]
-    assert (file.target, [one.name for one in file.features]) == ("y", ["a", "b", "color"])
+    file = table_model(artifact)
+    assert [one.fold for one in file.trained.folds] == [0, 1, 2]
+    assert (file.settings.target, [one.name for one in file.settings.features]) == (
+        "y",
+        ["a", "b", "color"],
+    )
     counts = artifact.manifest.counts
     assert counts["folds"] == 3
-    assert counts["rows"] == sum(one.learnt_from.rows for one in file.folds) == 3 * 120
+    assert counts["rows"] == sum(one.learnt_from.rows for one in file.trained.folds) == 3 * 120
     assert counts["epochs"] == 12
     lines = (artifact.path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["train"] for line in lines] == [one.epoch.train for one in seen]
@@ -193,7 +203,7 @@ def test_a_validation_split_is_looked_at_where_there_is_one(store: Store, tmp_pa
     (tmp_path / "looked.csv").write_text(text)
     table(TableConfig(str(tmp_path / "looked.csv"), "y"), store)
     artifact = fitted(store, tiny("looked"))
-    assert read_regressor_file(artifact).folds[0].learnt_from.rows == 160 - 40 - 30
+    assert table_model(artifact).trained.folds[0].learnt_from.rows == 160 - 40 - 30
 
 
 # --- evaluation ------------------------------------------------------------------------------
@@ -251,7 +261,7 @@ def test_points_of_a_decoder_are_those_of_its_distribution(store: Store, point: 
         evaluated(store, model, options=TableOptions(point)).path / "predictions.parquet"
     )
     values = np.array(table_.column("prediction").to_pylist())
-    fold = read_regressor_file(model).folds[0].learnt_from
+    fold = table_model(model).trained.folds[0].learnt_from
     assert ((values >= fold.low) & (values <= fold.high)).all()
     if point == "median":
         np.testing.assert_allclose(values, table_.column("q50").to_numpy())
@@ -553,13 +563,13 @@ def test_one_row_to_learn_from_is_too_few(store: Store) -> None:
 
 def test_damage_to_a_model_is_named(store: Store) -> None:
     model = fitted(store, tiny())
-    path = model.path / REGRESSOR_FILE
+    path = model.path / MODEL_FILE
     text = path.read_text()
     cases: tuple[tuple[str, type[NumtokError], str], ...] = (
         (
             text.replace('"width": 16', '"width": 17'),
             StoreError,
-            "not belong to its regressor.json",
+            "not belong to its model.json",
         ),
         (text[:-40], StoreError, "is damaged"),
         (text.replace('"layers": ', '"layers": 1000000'), StoreError, "of no model that can be"),
@@ -567,7 +577,7 @@ def test_damage_to_a_model_is_named(store: Store) -> None:
         (text.replace('"validation"', '"validated"'), StoreError, "is damaged"),
         (text.replace('"deviations": [', '"deviations": [0, '), StoreError, "is damaged"),
         (text.replace('"folds": [', '"folds": [], "more": ['), StoreError, "is damaged"),
-        (text.replace('"format": 1', '"format": 9'), StoreError, "has format 9, this numtok knows"),
+        (text.replace('"format": 2', '"format": 9'), StoreError, "has format 9, this numtok knows"),
     )
     for content, kind, message in cases:
         path.write_text(content)

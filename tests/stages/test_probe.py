@@ -32,7 +32,8 @@ from numtok.numerals.column import Numerals
 from numtok.stages import probe
 from numtok.store.artifact import Artifact
 from numtok.store.verification import verify
-from numtok.training.model_files import LoadedModel, Trained, read_model
+from numtok.training.model_files import LoadedModel, read_model
+from numtok.training.model_json import Trained
 from tests import fakemodels
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell

@@ -42,7 +42,9 @@ from numtok.store.verification import verify
 from numtok.training import device, text_learner
 from numtok.training.device import MatmulRate
 from numtok.training.loop import Speed, SplitExamples, Training, TrainingProgress
-from numtok.training.model_files import MODEL_FILE, WEIGHTS, read_model
+from numtok.training.model_files import read_model
+from numtok.training.model_json import MODEL_FILE
+from numtok.training.weights import WEIGHTS
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.fakemodels import transformer
@@ -1094,10 +1096,10 @@ def edited(artifact: Artifact, edit: Callable[[dict[str, Any]], object]) -> Numt
 
 def test_a_newer_format_of_a_model_is_refused_by_name(store: Store) -> None:
     artifact = train(store, tiny(steps=1))
-    error = edited(artifact, lambda content: content.update(format=2, new_field=[]))
+    error = edited(artifact, lambda content: content.update(format=3, new_field=[]))
     assert isinstance(error, StoreError)
     assert str(error) == (
-        f"{artifact.path / MODEL_FILE} has format 2, this numtok knows up to 1; use the numtok "
+        f"{artifact.path / MODEL_FILE} has format 3, this numtok knows up to 2; use the numtok "
         "that made it, or a newer one"
     )
 
@@ -1130,12 +1132,12 @@ def test_a_model_file_that_is_none_is_refused(store: Store, content: bytes, why:
     ("edit", "why"),
     [
         (lambda model: model["settings"].pop("tied"), "Object missing required field `tied`"),
-        (lambda model: model["settings"].update(shape=[]), "Expected `object | null`, got `array`"),
-        (lambda model: model["settings"]["shape"].update(width="32"), "Expected `int`, got `str`"),
+        (lambda model: model["settings"].update(trunk=[]), "Expected `object`, got `array`"),
+        (lambda model: model["settings"]["trunk"].update(width="32"), "Expected `int`, got `str`"),
         (lambda model: model["trained"].update(steps=None), "Expected `int`, got `null`"),
         (lambda model: model["trained"].update(more=1), "Object contains unknown field `more`"),
         (
-            lambda model: model["settings"]["shape"].update(more=1),
+            lambda model: model["settings"]["trunk"].update(more=1),
             "the trunk transformer: Object contains unknown field `more`",
         ),
     ],
@@ -1150,7 +1152,7 @@ def test_wrong_fields_of_a_model_file_are_named(
 
 def test_sizes_of_a_model_file_are_checked_before_memory_is_taken(store: Store) -> None:
     artifact = train(store, tiny(steps=1))
-    error = edited(artifact, lambda model: model["settings"]["shape"].update(width=64))
+    error = edited(artifact, lambda model: model["settings"]["trunk"].update(width=64))
     assert isinstance(error, StoreError)
     assert "its model.json: 'embedder.table.weight' is ('F32', 271, 32)" in str(error)
 
@@ -1163,7 +1165,7 @@ def test_a_model_of_sizes_that_its_weights_cannot_have_is_not_made(
     store: Store, what: str, size: int
 ) -> None:
     artifact = train(store, tiny(steps=1))
-    error = edited(artifact, lambda model: model["settings"]["shape"].update({what: size}))
+    error = edited(artifact, lambda model: model["settings"]["trunk"].update({what: size}))
     assert isinstance(error, StoreError)
     path = artifact.path / MODEL_FILE
     assert str(error).startswith(f"{path} is of no model that can be ({what} is {size:,}, ")

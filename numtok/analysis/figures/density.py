@@ -67,19 +67,20 @@ class Density(FigureKind):
             )
         # PyTorch is behind these.
         from numtok.training.features import Features
-        from numtok.training.regressor_files import is_regressor, read_regressor
+        from numtok.training.model_json import reads_tables
+        from numtok.training.regressor_files import read_regressor
         from numtok.training.trainer import device_of
 
         source, table = tables[0], read_table_of(tables[0])
         feature = one_feature(source.ref, table.file)
         fitted, heads, settings = [], [], []
         for model in models:
-            if not is_regressor(model):
+            if not reads_tables(model):
                 raise UsageError(
                     f"figure density needs models of tables, and {model.ref} is one of texts"
                 )
             loaded = read_regressor(model, device_of("cpu"))
-            if (loaded.file.target, loaded.file.features) != (
+            if (loaded.file.settings.target, loaded.file.settings.features) != (
                 table.file.target,
                 table.file.features,
             ):
@@ -88,9 +89,9 @@ class Density(FigureKind):
                     "with the same ones"
                 )
             fitted.append(next(iter(loaded.fitted.items())))
-            heads.append(loaded.file.options.scheme)
-            told = {key: str(value) for key, value in loaded.file.configuration.items()}
-            settings.append(told | {"seed": str(loaded.file.seed), "model": model.ref})
+            heads.append(loaded.file.trained.options.scheme)
+            told = {key: str(value) for key, value in loaded.file.trained.configuration.items()}
+            settings.append(told | {"seed": str(loaded.file.trained.seed), "model": model.ref})
         folds = [fold for fold, _ in fitted]
         for model, fold in zip(models, folds, strict=True):
             if fold != folds[0]:

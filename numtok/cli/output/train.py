@@ -13,10 +13,11 @@ from numtok.models.heads.base import HEADS
 from numtok.records import EXACT, TRUNCATED, Natural, Positive, Scalar
 from numtok.registry import spec_of
 from numtok.stages.train import Result
+from numtok.store.artifact import Artifact
 from numtok.training.log import read_log
 from numtok.training.loop import TrainingProgress
+from numtok.training.model_json import TableModelFile, read_model_file, reads_tables
 from numtok.training.profiler import Cost
-from numtok.training.regressor_files import is_regressor, read_regressor_file
 from numtok.training.table_folds import FitProgress
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class TrainingBar(Live):
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one run; with a format other than the table, that on stdout instead of the REF."""
-    if is_regressor(result.artifact):
+    if reads_tables(result.artifact):
         _print_fits(result, format, quiet)
         if not quiet:
             _warn_of_fits(result)
@@ -142,7 +143,7 @@ def _print_fits(result: Result, format: Format, quiet: bool) -> None:
         print_json({"ref": artifact.ref, "made": result.made} | told)
         return
     counts, timing = artifact.counts(_FitCounts), artifact.timing(_FitTiming)
-    fits = [fold.fit for fold in read_regressor_file(artifact).folds]
+    fits = [fold.fit for fold in _table_model(artifact).trained.folds]
     kept = [fit.best_epoch for fit in fits]
     rows: list[tuple[str, object]] = [
         ("folds", counts.folds),
@@ -162,11 +163,17 @@ def _print_fits(result: Result, format: Format, quiet: bool) -> None:
     print_made(title, artifact.ref, rows, format, quiet)
 
 
+def _table_model(artifact: Artifact) -> TableModelFile:
+    file = read_model_file(artifact)
+    assert isinstance(file, TableModelFile)
+    return file
+
+
 def _warn_of_fits(result: Result) -> None:
     """What a user should know of them."""
     counts = result.artifact.counts(_FitCounts)
     if counts.unsayable:
-        head = spec_of(HEADS.from_settings(read_regressor_file(result.artifact).head))
+        head = spec_of(HEADS.from_settings(_table_model(result.artifact).settings.head))
         print(
             f"numtok: {counts.unsayable:,} of {counts.rows:,} targets are beyond the numbers that "
             f"{head} writes, and are learnt as the nearest of them; give a head that reaches "

@@ -25,7 +25,8 @@ from numtok.models.objectives.base import OBJECTIVES, masked_batch, row_end_batc
 from numtok.seeds import generator
 from numtok.stages.figure import picture_of
 from numtok.store.artifact import Artifact
-from numtok.training.model_files import LoadedModel, Trained
+from numtok.training.model_files import LoadedModel
+from numtok.training.model_json import Trained
 from tests import fakemodels
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell

@@ -10,7 +10,7 @@ from numtok.models.attention import Transformer
 from numtok.models.model import Model
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
-from numtok.models.trunk_settings import from_file, in_file, named, unnamed
+from numtok.models.trunk_settings import named, stored_trunk, unnamed
 from numtok.models.trunks.base import TRUNKS
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import add_plugin_folders
@@ -89,20 +89,20 @@ def test_a_trunk_from_outside_says_labels() -> None:
 
 
 @pytest.mark.usefixtures("mine")
-def test_settings_are_stored_without_a_name_where_trunks_had_none() -> None:
+def test_versions_have_no_name_of_a_trunk_that_had_none() -> None:
     made = {name: settings_of(TRUNKS.build(name)) for name in ("transformer", "bigru", "mine")}
-    for name, key in (("transformer", "shape"), ("bigru", "bigru"), ("mine", "trunk")):
-        stored = in_file(made[name])
-        assert list(stored) == [key]
-        assert ("name" in stored[key]) == (name == "mine")
-        assert from_file(stored) == made[name]
+    for name, settings in made.items():
+        assert ("name" in unnamed(settings)) == (name == "mine")
+        assert named(unnamed(settings), name) == settings
     assert preset("mine").settings()["name"] == "mine"
     newer = made["transformer"] | {"revision": 2}
-    assert unnamed(newer) == newer and from_file(in_file(newer)) == newer
+    assert unnamed(newer) == newer
 
 
 def test_settings_that_are_not_all_there_are_refused() -> None:
+    whole = settings_of(TRUNKS.build("mlp"))
+    assert stored_trunk(whole) == TRUNKS.build("mlp")
     with pytest.raises(ValueError, match="the trunk mlp: Object missing required field `width`"):
-        named({"layers": 1}, "mlp")
-    with pytest.raises(ValueError, match="there is one trunk, not 0"):
-        from_file({"shape": None, "bigru": None})
+        stored_trunk({key: value for key, value in whole.items() if key != "width"})
+    with pytest.raises(ValueError, match="the trunk mlp: Expected `int`, got `str`"):
+        stored_trunk(whole | {"width": "256"})

@@ -1,6 +1,5 @@
 """A trunk of gated recurrent units: what its state depends on, labels learnt, what is refused."""
 
-import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_split
-from numtok.errors import StoreError, UsageError
+from numtok.errors import UsageError
 from numtok.models.model import Model
 from numtok.models.objectives.base import row_end_batch
 from numtok.models.presets import preset
@@ -22,7 +21,7 @@ from numtok.models.vocabulary import Vocabulary
 from numtok.stages import compare, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from numtok.training.model_files import MODEL_FILE, read_model
+from numtok.training.model_files import read_model
 from numtok.training.warm_start import begin_with
 from tests import fakemodels
 from tests.cli import test_store_commands as test_cli_store
@@ -355,21 +354,3 @@ def test_the_embedding_of_a_number_has_no_norm_to_be_looked_at_after(
         "numtok: probe embedding is of what the first layer norm leaves of a number, and the trunk "
         f"bigru of {model.ref} has none; use probe pca\n",
     )
-
-
-@pytest.mark.parametrize("damage", ["neither", "both"])
-def test_a_model_file_without_one_trunk_is_damaged(
-    store: Store, tmp_path: Path, damage: str
-) -> None:
-    model = trained(store, encoded(store, tmp_path, weights(20)), preset=TINY, steps=1)
-    path = model.path / MODEL_FILE
-    content = json.loads(path.read_bytes())
-    settings = content["settings"]
-    if damage == "neither":
-        settings["bigru"] = None
-    else:
-        settings["shape"] = {"layers": 1, "heads": 1, "width": 32, "context": 16}
-    path.write_text(json.dumps(content), "utf-8")
-    with pytest.raises(StoreError) as found:
-        read_model(model, CPU)
-    assert f"there is one trunk, not {0 if damage == 'neither' else 2}" in str(found.value)
