@@ -37,7 +37,7 @@ from numtok.stages.encode import run as encode  # noqa: E402
 from numtok.stages.gen import Config as GenConfig  # noqa: E402
 from numtok.stages.gen import run as gen  # noqa: E402
 from numtok.store.store import Store  # noqa: E402
-from numtok.training.loop import SplitExamples  # noqa: E402
+from numtok.training.examples import SplitExamples  # noqa: E402
 from numtok.training.trainer import Execution, Recipe, Trainer  # noqa: E402
 
 

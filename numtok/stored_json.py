@@ -51,8 +51,6 @@ class StoredJson(Generic[T]):
         What to do about a damaged one.
     any_text
         Whether texts may hold half characters, as paths do that are no UTF-8.
-    dataclasses
-        Whether the type has dataclasses in it, of which msgspec lets unknown fields pass.
     """
 
     name: str
@@ -62,7 +60,6 @@ class StoredJson(Generic[T]):
     upgrade: Callable[[bytes], bytes] | None = None
     then: str = VERIFY
     any_text: bool = False
-    dataclasses: bool = False
 
     def read(self, folder: Path) -> T:
         """That of an artifact; StoreError where it is damaged or of a newer version."""
@@ -74,10 +71,7 @@ class StoredJson(Generic[T]):
         with reading(path, self.then):
             if self.newest is not None:
                 content = self._current(content, path, self.newest)
-            found = decode(content, self.kind, self.any_text)
-            if self.dataclasses:
-                _refuse_more(loads(content), msgspec.to_builtins(found))
-            return found
+            return decode(content, self.kind, self.any_text)
 
     def _current(self, content: bytes, path: Path, newest: int) -> bytes:
         version = decode(content, _Version, self.any_text)
@@ -206,18 +200,6 @@ def _saying_why() -> Iterator[None]:
         raise ValueError(str(error)) from None
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-
-
-def _refuse_more(said: Value, known: Value, where: str = "$") -> None:
-    """ValueError for a key of JSON that is not among those that were understood."""
-    if isinstance(said, dict):
-        for key, value in said.items():
-            if key not in known:
-                raise ValueError(f"Object contains unknown field `{key}` - at `{where}`")
-            _refuse_more(value, known[key], f"{where}.{key}")
-    elif isinstance(said, list):
-        for value, other in zip(said, known, strict=True):
-            _refuse_more(value, other, f"{where}[...]")
 
 
 def _finite(text: str) -> float:

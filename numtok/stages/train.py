@@ -29,7 +29,8 @@ from numtok.training.loop import TrainingProgress
 from numtok.training.model_files import LoadedModel, read_model
 from numtok.training.model_json import MODEL_FILE, reads_tables
 from numtok.training.profiler import Cost
-from numtok.training.table_folds import FitProgress, TableFolds
+from numtok.training.run import Run
+from numtok.training.table_folds import FitProgress, FoldStates, TableFolds
 from numtok.training.table_plan import TablePlan
 from numtok.training.text_learner import VALIDATION as VALIDATION
 from numtok.training.text_learner import EncodedSource, train_texts
@@ -136,7 +137,8 @@ def _of_table(config: Config, table: Artifact, store: Store) -> _TrainPlan:
     plan = TablePlan.of(config, table)
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
-        return TableFolds(draft, plan, read_table_of(table), progress).run(), ()
+        run = Run(draft, FoldStates, plan.device, note=store.note)
+        return TableFolds(run, plan, read_table_of(table), progress).learn(), ()
 
     return _TrainPlan(
         config.name or f"{table.name}-{plan.head_name}",

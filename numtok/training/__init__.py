@@ -4,15 +4,18 @@ checkpoint.py          where training stands, written whole or not at all
 curriculum.py          phases of training with rows of their own, as a file says them
 curriculum_sampler.py  which rows each step learns under a curriculum
 device.py              how fast a device multiplies matrices, how much memory was taken
+examples.py            batches that are learnt and looked at
 exact_match.py         how many answers a model writes exactly, while it learns
 features.py            columns of a table to inputs, with constants of the train split
 labels.py              which labels there are to learn
 log.py                 what was logged as a model learnt, read back
-loop.py                the loop: budget, records, checkpoints
-model_files.py         model artifacts, written and read
+loop.py                training on texts: budget, what is looked at, speed
+model_files.py         models of texts, written and read
+model_json.py          what a model file says, of texts or of tables
 prefetch.py            prepares batches ahead, in threads
 profiler.py            where the time of training goes
 regressor_files.py     models of tables, written and read
+run.py                 a run in its draft: checkpoints, signals, log, time
 signals.py             an interrupt waits for the end of a step
 table_folds.py         fitting a model to each fold of a table, in a draft
 table_learner.py       the epochs of fitting one, and their state
@@ -21,5 +24,6 @@ text_learner.py        from encoded splits to the files of a model of texts, in 
 text_plan.py           what a model of texts is made of, with all defaults in place
 trained_table.py       a fitted model of a table with all that its predictions need
 trainer.py             the steps of training, and their state
+weights.py             weights of a model, written, and read in full distrust
 warm_start.py          a model that begins with the weights of another one
 """

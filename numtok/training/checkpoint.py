@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import Tensor
+from torch import Tensor, nn
 
 from numtok import files
 from numtok.errors import StoreError
@@ -26,6 +27,7 @@ from numtok.store.receipts import write_receipt
 _UNIT, _BUDGET, _MODEL = "checkpoint", "budget", "model"
 
 
+_MOMENTS = ("exp_avg", "exp_avg_sq")
 _P = TypeVar("_P", bound=msgspec.Struct)
 
 
@@ -67,6 +69,29 @@ def read_checkpoint(draft: Draft, plain: type[_P]) -> Checkpoint[_P] | None:
     path = draft.path / receipt.outputs[0].path
     with belonging(path):
         return Checkpoint(load(files.read_bytes(path, 1 << 40)), receipt.facts)
+
+
+def learner_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The weights of a model, and both moments of each where AdamW has made a step."""
+    tensors = {}
+    for name, parameter in model.named_parameters():
+        tensors[f"weight.{name}"] = parameter.detach()
+        state = optimizer.state.get(parameter, {})
+        tensors |= {f"{key}.{name}": state[key] for key in _MOMENTS if key in state}
+    return tensors
+
+
+@torch.no_grad()
+def load_learner(
+    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], step: int
+) -> None:
+    """The inverse, after so many steps."""
+    for name, parameter in model.named_parameters():
+        parameter.copy_(tensors[f"weight.{name}"])
+        if step:
+            moments = {key: tensors[f"{key}.{name}"].to(parameter.device) for key in _MOMENTS}
+            done = torch.tensor(float(step), device=parameter.device)
+            optimizer.state[parameter] = {"step": done, **moments}
 
 
 @contextmanager

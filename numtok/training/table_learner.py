@@ -23,6 +23,7 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.models.regressor import Regressor
 from numtok.records import Natural
 from numtok.seeds import generator
+from numtok.training.checkpoint import learner_tensors, load_learner
 
 _SMALL = 2e9  # operations of one pass over a batch
 _LOOKED_AT = 1 << 14  # rows of the validation split that go through the model at a time
@@ -200,34 +201,16 @@ class TableLearner:
         """
         tensors = {f"best.{name}": one for name, one in self._best.items()}
         if not self.done:
-            live = {f"weight.{name}": one for name, one in self.model.state_dict().items()}
-            for index, one in self._optimizer.state_dict()["state"].items():
-                live |= {f"{key}.{index}": one[key] for key in ("exp_avg", "exp_avg_sq")}
+            live = learner_tensors(self.model, self._optimizer)
             tensors |= {name: one.clone() for name, one in live.items()}  # the next step writes
         plain = FittingState(self.epoch, self.step, self.best_epoch, self.best_loss)
         return tensors, plain
 
     def load(self, tensors: Mapping[str, Tensor], plain: FittingState) -> None:
         """The inverse of :meth:`state`."""
-
-        def part(prefix: str) -> dict[str, Tensor]:
-            return {
-                key.removeprefix(prefix): one.to(self.device)
-                for key, one in tensors.items()
-                if key.startswith(prefix)
-            }
-
         self.epoch, self.step = plain.epoch, plain.step
         self.best_epoch, self.best_loss = plain.best_epoch, plain.best_loss
-        self._best = part("best.")
-        if self.done:
-            return
-        self.model.load_state_dict(part("weight."))
-        first, second = part("exp_avg."), part("exp_avg_sq.")
-        parameters = list(self.model.parameters())
-        for index in first:  # none before the first step
-            self._optimizer.state[parameters[int(index)]] = {
-                "step": torch.tensor(float(self.step), device=self.device),
-                "exp_avg": first[index],
-                "exp_avg_sq": second[index],
-            }
+        best = ((name.partition("."), one) for name, one in tensors.items())
+        self._best = {key: one.to(self.device) for (of, _, key), one in best if of == "best"}
+        if not self.done:
+            load_learner(self.model, self._optimizer, tensors, self.step)

@@ -4,11 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import torch
 
-from numtok import files
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Undone, fit
 from numtok.encoding.splits import learnt_values, read_split, splits
@@ -18,19 +16,21 @@ from numtok.models.heads.base import HEADS, Calibration, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import Objective
 from numtok.models.presets import preset
-from numtok.records import LOG_FILE, TRAIN, TRUNCATED
+from numtok.records import TRAIN, TRUNCATED
 from numtok.registry import spec_of
 from numtok.store.artifact import Artifact
 from numtok.store.draft import Draft
 from numtok.training.checkpoint import Finished
 from numtok.training.curriculum_sampler import CurriculumSampler
+from numtok.training.examples import SplitExamples
 from numtok.training.labels import learnt_classes
-from numtok.training.loop import Progress, SplitExamples, Training
+from numtok.training.loop import Progress, Training
 from numtok.training.model_files import write_model
 from numtok.training.model_json import Trained
 from numtok.training.profiler import Cost
+from numtok.training.run import Run
 from numtok.training.text_plan import TextPlan
-from numtok.training.trainer import WHOLE_STEP
+from numtok.training.trainer import WHOLE_STEP, TrainerState
 from numtok.training.warm_start import check_length
 
 VALIDATION = "validation"  # the split that is looked at during training
@@ -61,20 +61,19 @@ def train_texts(
     unseen = _unseen(plan, source.note)
     scaling = _scaling(plan, train.samples)
     settings = plan.model_settings(context, scaling, train.classes)
+    execution = plan.execution
+    run = Run(draft, TrainerState, execution.device, bfloat16=execution.bfloat16, note=source.note)
     training = Training(
-        draft,
+        run,
         train,
         validation,
         lambda: plan.model(settings),
         plan.recipe,
-        execution=plan.execution,
-        batch_workers=config.batch_workers,
-        checkpoint_steps=config.checkpoint_steps,
+        execution=execution,
         progress=progress,
-        note=source.note,
     )
     costs = training.profile(config.profile) if config.profile else ()
-    trainer = training.run(config.budget)
+    trainer = training.learn(config.budget)
     looked_at = validation or train
     calibration = _calibration(trainer.model, looked_at, config.accumulate)
     split = VALIDATION if validation else TRAIN
@@ -90,9 +89,7 @@ def train_texts(
         flops=float(WHOLE_STEP * trainer.flops),
     )
     write_model(draft.path, trainer.model, plan.codec, trained)
-    # Sorted, because a checkpoint gives the fields back in another order.
-    lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in training.records]
-    files.write_atomic(draft.path / LOG_FILE, b"".join(lines))
+    run.write_log()
     parameters, _ = trainer.model.parameter_counts()
     counts = {
         "rows": len(train.samples),

@@ -153,6 +153,8 @@ class TextPlan:
             config.accumulate,
             config.recompute,
             config.compile,
+            config.batch_workers,
+            config.checkpoint_steps,
         )
 
     def recipe(self, steps: int) -> Recipe:

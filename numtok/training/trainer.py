@@ -25,6 +25,7 @@ from numtok.models.objectives.base import TrainingBatch
 from numtok.plugins import unwatch
 from numtok.records import Natural
 from numtok.seeds import seed_of
+from numtok.training.checkpoint import learner_tensors, load_learner
 from numtok.training.device import seed_generator
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
@@ -101,6 +102,10 @@ class Execution:
         Whether a block's states are worked out again for its gradient, for less memory.
     compiled
         Whether losses and gradients run as compiled by PyTorch; the first steps take minutes.
+    batch_workers
+        Threads that prepare batches ahead.
+    checkpoint_steps
+        After how many steps each a checkpoint is written; None: after a minute each.
     """
 
     device: torch.device
@@ -108,6 +113,8 @@ class Execution:
     accumulate: int = 1
     recompute: bool = False
     compiled: bool = False
+    batch_workers: int = 0
+    checkpoint_steps: int | None = None
 
 
 class DeviceBatch(NamedTuple):
@@ -308,12 +315,7 @@ class Trainer:
 
     def state(self) -> tuple[dict[str, Tensor], TrainerState]:
         """Everything that the next step depends on, as tensors by name and as plain values."""
-        tensors = {f"weight.{name}": p.detach() for name, p in self._names.items()}
-        for name, parameter in self._names.items():
-            for key, value in self._optimizer.state.get(parameter, {}).items():
-                if key != "step":
-                    tensors[f"{key}.{name}"] = value
-        tensors["sums"] = self._sums
+        tensors = learner_tensors(self.model, self._optimizer) | {"sums": self._sums}
         plain = TrainerState(
             step=self.step,
             tokens=self.tokens,
@@ -328,15 +330,8 @@ class Trainer:
         self.step, self.tokens = plain.step, plain.tokens
         self.flops, self.second_flops = plain.flops, plain.second_flops
         self._summed = plain.summed
-        with torch.no_grad():
-            self._sums.copy_(tensors["sums"])
-            for name, parameter in self._names.items():
-                parameter.copy_(tensors[f"weight.{name}"])
-                self._optimizer.state[parameter] = {
-                    "step": torch.tensor(float(self.step), device=self.device),
-                    "exp_avg": tensors[f"exp_avg.{name}"].to(self.device),
-                    "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self.device),
-                }
+        self._sums.copy_(tensors["sums"])
+        load_learner(self.model, self._optimizer, tensors, self.step)
 
     @contextmanager
     def _precision(self) -> Iterator[None]:

@@ -363,7 +363,7 @@ def test_rows_without_a_label_do_not_take_the_place_of_others_to_look_at(
     for row in rows[30:]:
         row |= {"split": "validation", "label": None}
     rows[40]["label"] = "yes"
-    monkeypatch.setattr("numtok.training.loop._VALIDATION_ROWS", 4)
+    monkeypatch.setattr("numtok.training.examples._VALIDATION_ROWS", 4)
     model = trained(Store(store.root, quiet), encoded(store, tmp_path, rows))
     lines = [json.loads(line) for line in (model.path / "metrics.jsonl").read_text().splitlines()]
     looked_at = [line["loss"] for line in lines if line["split"] == "validation"]

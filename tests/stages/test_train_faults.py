@@ -97,7 +97,7 @@ def steps_kept(root: Path) -> int:
     """The step of the checkpoint that a dead run left: 0 where there is none."""
     receipts = list(root.glob(f"model/*/.draft-*/{RECEIPTS}/checkpoint.json"))
     assert len(receipts) <= 1
-    return json.loads(receipts[0].read_bytes())["facts"]["step"] if receipts else 0
+    return json.loads(receipts[0].read_bytes())["facts"]["learner"]["step"] if receipts else 0
 
 
 def is_finished(root: Path, name: str | None) -> bool:

@@ -83,8 +83,8 @@ def test_a_former_file_written_again_is_of_this_format_and_says_the_same(
     listing, manifest = artifact.path / "files.jsonl", artifact.path / "manifest.json"
     listed = listing.read_bytes()
     listing.write_bytes(listed.replace(b"regressor.json", b"model.json"))
-    digests = (hashlib.sha256(one).hexdigest() for one in (listed, listing.read_bytes()))
-    manifest.write_text(manifest.read_text().replace(*digests))
+    before, after = (hashlib.sha256(one).hexdigest() for one in (listed, listing.read_bytes()))
+    manifest.write_text(manifest.read_text().replace(before, after))
     (artifact.path / "model.json").write_text(text)
     assert read_model_file(former.resolve(name)) == file
 

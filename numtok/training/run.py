@@ -1,0 +1,130 @@
+"""A run in its draft, of whatever learner: where it goes on, when it is saved, its log and time.
+
+A run that was killed goes on from its checkpoint. A first signal waits until the step or epoch at
+work is done; then a checkpoint is written and the signal does what it does.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+import torch
+from torch import Tensor
+
+from numtok import files
+from numtok.records import LOG_FILE
+from numtok.store.draft import Draft
+from numtok.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from numtok.training.device import MatmulRate, peak_memory
+from numtok.training.log import Line
+from numtok.training.signals import Signals
+
+_CHECKPOINT_SECONDS = 60.0
+_P = TypeVar("_P", bound=msgspec.Struct)
+
+
+class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=True):
+    """Of a checkpoint."""
+
+    records: list[Line]
+    seconds: float
+    learner: _P
+
+
+class Saved(NamedTuple, Generic[_P]):
+    """What a learner goes on from: how many steps or epochs are done, its tensors, and its plain
+    values."""
+
+    done: int
+    tensors: Mapping[str, Tensor]
+    plain: _P
+
+
+class Run(Generic[_P]):
+    """``plain`` is the type of what a learner says of itself in a checkpoint, beside its tensors.
+
+    records
+        Lines of ``metrics.jsonl``.
+    seconds
+        Of training, earlier runs of this draft included.
+    """
+
+    def __init__(
+        self,
+        draft: Draft,
+        plain: type[_P],
+        device: torch.device,
+        *,
+        bfloat16: bool = False,
+        note: Callable[[str], None],
+    ) -> None:
+        self.draft = draft
+        self.device = device
+        self.note = note
+        self.rate = MatmulRate(device, bfloat16)
+        self.records: list[Line] = []
+        self.seconds = 0.0
+        self._plain = plain
+
+    def checkpoint(self) -> Checkpoint[_P] | None:
+        """What an earlier run of this draft left for its learner; log and time go on from there."""
+        found = read_checkpoint(self.draft, _RunState[self._plain])  # type: ignore[name-defined]
+        if found is None:
+            return None
+        self.records, self.seconds = found.plain.records, found.plain.seconds
+        return Checkpoint(found.tensors, found.plain.learner)
+
+    @contextmanager
+    def going(
+        self, state: Callable[[], Saved[_P]]
+    ) -> "Iterator[Callable[[bool | None, str], None]]":
+        """Within the block time is counted. What it gives is called after each step or epoch: with
+        whether a checkpoint is due (None: as time says), and where training stands, in words."""
+        before, started = self.seconds, time.monotonic()
+        saved = started
+        with Signals() as signals:
+
+            def after(due: bool | None, where: str) -> None:
+                nonlocal saved
+                self.seconds = before + time.monotonic() - started
+                stop = signals.received is not None
+                if due is None:
+                    due = time.monotonic() - saved > _CHECKPOINT_SECONDS
+                if due or stop:
+                    self._save(state())
+                    saved = time.monotonic()
+                if stop:
+                    self.note(f"stopped at {where}; the same command goes on")
+                    signals.deliver()
+
+            yield after
+
+    def _save(self, saved: Saved[_P]) -> None:
+        plain = _RunState(self.records, self.seconds, saved.plain)
+        write_checkpoint(self.draft, saved.done, Checkpoint(saved.tensors, plain))
+
+    def write_log(self) -> None:
+        """Leave ``metrics.jsonl`` in the draft."""
+        # Sorted, because a checkpoint gives the fields back in another order.
+        lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in self.records]
+        files.write_atomic(self.draft.path / LOG_FILE, b"".join(lines))
+
+    def timing(self, flops: float, speeds: Mapping[str, float]) -> dict[str, Any]:
+        """What goes into timing.json: speeds, which are of all runs, and memory, of this one.
+
+        ``flops`` are those of training, ``speeds`` what is counted a second beside them.
+        """
+        self.rate.look_again()
+        seconds = max(self.seconds, 1e-9)
+        return {
+            "seconds": self.seconds,
+            **{f"{what}_per_second": count / seconds for what, count in speeds.items()},
+            "flops_per_second": flops / seconds,
+            "mfu": self.rate.share(flops / seconds),
+            "matmul_flops_per_second": self.rate.per_second,
+            "peak_memory": peak_memory(self.device),
+            "device": self.device.type,
+            "threads": torch.get_num_threads(),
+        }
