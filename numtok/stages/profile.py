@@ -7,6 +7,9 @@
 3. ``scheme_error`` writes the sample of each slot in each scheme and reads it back;
    ``warnings`` says in words what is lost.
 
+Every row is read, as by ``encode``: the range that normalisers are fitted on, numbers beyond a
+scheme, and rows that cannot be read are rare, and a sample lacks them.
+
 Nothing is written, and the result depends on the rows and the units alone, not
 on the number of workers.
 """
@@ -14,6 +17,7 @@ on the number of workers.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +41,7 @@ from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.encoding.fit_codec import Unfitted, no_rows
-from numtok.encoding.normalizers.base import NORMALIZERS
+from numtok.encoding.normalizers.base import NORMALIZERS, Moments
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.encoding.slots.places import OTHER
@@ -219,8 +223,7 @@ def _profile(
     notes = []
     moments = found.moments
     if not moments.count:
-        for tally in found.tallies.values():
-            moments = moments.merged(tally.moments)
+        moments = reduce(Moments.merged, (one.moments for one in found.tallies.values()), moments)
     if not found.splits[TRAIN]:
         notes.append(
             f"no row is in the split {TRAIN!r}, so constants are fitted on all rows, no merges are "
