@@ -7,6 +7,9 @@
 3. ``scheme_error`` writes the sample of each slot in each scheme and reads it back;
    ``warnings`` says in words what is lost.
 
+Every row is read, as by ``encode``: the range that normalisers are fitted on, numbers beyond a
+scheme, and rows that cannot be read are rare, and a sample lacks them.
+
 Nothing is written, and the result depends on the rows and the units alone, not
 on the number of workers.
 """
@@ -14,22 +17,20 @@ on the number of workers.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
 
 from numtok import files
-from numtok.analysis.profiling.length_leakage import LengthLeakage
-from numtok.analysis.profiling.scheme_error import SchemeLosses, Trial, losses
+from numtok.analysis.profiling.scheme_error import SchemeLosses, SlotLoss, Trial, losses
 from numtok.analysis.profiling.short_values import short_value
-from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range, slot_profile
-from numtok.analysis.profiling.slot_statistics import COUNT
+from numtok.analysis.profiling.slot_profile import SlotProfile, slot_profile
 from numtok.analysis.profiling.unit import Counted, ProfileUnit, merged
 from numtok.analysis.profiling.warnings import (
     COMMON,
     ORDER,
     ProfileWarning,
-    SlotFacts,
     badness,
     counted,
     profile_warnings,
@@ -40,7 +41,7 @@ from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.encoding.fit_codec import Unfitted, no_rows
-from numtok.encoding.normalizers.base import NORMALIZERS
+from numtok.encoding.normalizers.base import NORMALIZERS, Moments
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.encoding.slots.places import OTHER
@@ -64,23 +65,6 @@ _TEXT_TOKENIZER = "words"  # the default of encode
 
 #: Told what is being done, the bytes of input done, their sum, and the rows done.
 Progress = Callable[[str, int, int, int], None]
-
-
-@dataclass(frozen=True)
-class SlotLoss:
-    """What one scheme does to one slot; the fields are those of ``scheme_error.Loss``."""
-
-    slot: str
-    tokens_per_number: float
-    tokens_exact: bool
-    clipped: int
-    clipped_exact: bool
-    error_of_spread: float | None
-    error_exact: bool
-    largest_relative_error: float | None
-    distinct_left: int | None
-    channel_share: float | None
-    length_leakage: LengthLeakage | None
 
 
 @dataclass(frozen=True)
@@ -239,8 +223,7 @@ def _profile(
     notes = []
     moments = found.moments
     if not moments.count:
-        for tally in found.tallies.values():
-            moments = moments.merged(tally.moments)
+        moments = reduce(Moments.merged, (one.moments for one in found.tallies.values()), moments)
     if not found.splits[TRAIN]:
         notes.append(
             f"no row is in the split {TRAIN!r}, so constants are fitted on all rows, no merges are "
@@ -256,14 +239,8 @@ def _profile(
     slots = {node: slot_profile(node, labels[node], found) for node in nodes}
     numbers = sum(slot.numbers for slot in slots.values())
     trial = Trial.of(found.tallies, found.sample)
-    tried = [losses(scheme, found.tallies, trial, moments) for scheme in schemes if numbers]
-    facts = {
-        node: SlotFacts(
-            slot.name, slot.numbers, shown_range(slot), slot.distinct, slot.integer == 1.0
-        )
-        for node, slot in slots.items()
-    }
-    warnings = profile_warnings(tried, facts, numbers)
+    tried = [losses(one, found.tallies, labels, trial, moments) for one in schemes if numbers]
+    warnings = profile_warnings(tried, slots, numbers)
     lossless = tuple(one.spec for one in tried if _lossless(one))
     return Profile(
         inputs=config.inputs,
@@ -289,7 +266,7 @@ def _fold(found: Counted) -> int:
     """Put the slots with the fewest numbers together, if there are too many; how many."""
     if len(found.tallies) <= MOST_SLOTS:
         return 0
-    counts = {node: int(tally.sums[COUNT]) for node, tally in found.tallies.items()}
+    counts = {node: tally.numbers for node, tally in found.tallies.items()}
     kept = sorted(counts, key=lambda node: (-counts[node], found.slots.key(node)))
     became = np.full(len(found.slots), OTHER, np.int32)
     among = [node for node in kept if node != OTHER][: MOST_SLOTS - 1]
@@ -307,7 +284,7 @@ def _scheme(
     """The figures of one scheme over all slots."""
     own = {node: tried.by_node[node] for node in slots if node in tried.by_node}
     numbers = sum(slots[node].numbers for node in own)
-    total = sum(loss.tokens * slots[node].numbers for node, loss in own.items())
+    total = sum(loss.tokens_per_number * slots[node].numbers for node, loss in own.items())
     return SchemeProfile(
         scheme=tried.spec,
         normalize=tried.scheme.normalizer,
@@ -319,22 +296,7 @@ def _scheme(
         vocabulary=tried.vocabulary,
         clipped=sum(loss.clipped for loss in own.values()) if own else None,
         clipped_exact=all(loss.clipped_exact for loss in own.values()),
-        slots=tuple(
-            SlotLoss(
-                slots[node].name,
-                loss.tokens,
-                loss.tokens_exact,
-                loss.clipped,
-                loss.clipped_exact,
-                loss.error,
-                loss.error_exact,
-                loss.largest,
-                loss.left,
-                loss.channel,
-                loss.length_leakage,
-            )
-            for node, loss in own.items()
-        ),
+        slots=tuple(own.values()),
         problem=tried.problem,
     )
 
@@ -342,7 +304,9 @@ def _scheme(
 def _lossless(tried: SchemeLosses) -> bool:
     """Whether every number comes back as it was; false where that is not certain."""
     return not tried.problem and all(
-        loss.clipped_exact and loss.error_exact and not (loss.clipped or loss.largest or loss.error)
+        loss.clipped_exact
+        and loss.error_exact
+        and not (loss.clipped or loss.largest_relative_error or loss.error_of_spread)
         for loss in tried.by_node.values()
     )
 
@@ -380,7 +344,9 @@ def _recommended(
     if not usable:
         return None
     costs = {
-        one.spec: sum(loss.tokens * slots[node].numbers for node, loss in one.by_node.items())
+        one.spec: sum(
+            loss.tokens_per_number * slots[node].numbers for node, loss in one.by_node.items()
+        )
         for one in usable
     }
     tokens = {one.spec: one.vocabulary for one in usable}

@@ -108,7 +108,7 @@ def test_more_places_than_can_be_kept_are_one_slot() -> None:
         f"a{i}": {f"b{j}": {f"c{k}": 1 for k in range(20)} for j in range(20)} for i in range(20)
     }
     found = count([[[json.dumps(deep)]]])
-    assert sum(tally.sums[0] for tally in found.tallies.values()) == 8000
+    assert sum(tally.numbers for tally in found.tallies.values()) == 8000
     assert len(found.slots) == places.NODES
     assert "(elsewhere)" in labels(found).values()
 

@@ -19,12 +19,8 @@ from numpy.typing import NDArray
 
 from numtok.analysis.profiling.length_leakage import LengthLeakage, length_leakage
 from numtok.analysis.profiling.slot_statistics import (
-    COUNT,
     DECADES,
     FIRST_DECADE,
-    LEAST,
-    MOST,
-    OUTSIDE,
     NumberStatistics,
     most,
 )
@@ -41,36 +37,37 @@ _POWERS = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
-class Loss:
+class SlotLoss:
     """What a scheme does to the numbers of one slot; None is not known or not defined.
 
-    tokens
-        A number, on average.
+    tokens_per_number
+        On average.
     clipped
         Numbers that under- or overflow; exact, or from decades and the sample.
-    error
+    error_of_spread
         Root mean square error of the others, relative to the standard deviation of the slot;
         exact where the slot has few values or cannot lose anything, or from the sample.
-    largest
-        Largest relative error of a number that was tried.
-    left
+    largest_relative_error
+        Of a number that was tried.
+    distinct_left
         Of the distinct values, how many are told apart; known where there are few.
-    channel
+    channel_share
         Share of the range of the value channel, over all slots, that the slot takes.
     length_leakage
         What the number of tokens tells of the value, of those of the sample; None where all
         numbers have as many.
     """
 
-    tokens: float
+    slot: str
+    tokens_per_number: float
     tokens_exact: bool
     clipped: int
     clipped_exact: bool
-    error: float | None
+    error_of_spread: float | None
     error_exact: bool
-    largest: float | None
-    left: int | None
-    channel: float | None
+    largest_relative_error: float | None
+    distinct_left: int | None
+    channel_share: float | None
     length_leakage: LengthLeakage | None
 
 
@@ -80,7 +77,7 @@ class SchemeLosses:
 
     scheme: Scheme
     normalizer: FittedNormalizer | None
-    by_node: Mapping[int, Loss]
+    by_node: Mapping[int, SlotLoss]
     vocabulary: int  # number tokens
     problem: str = ""
     channel: tuple[float, float] | None = None  # what the value channel ranges over, normalised
@@ -124,13 +121,12 @@ class Trial:
 
         for node, tally in tallies.items():
             sampled = np.flatnonzero(sample.nodes == node)
-            count = int(tally.sums[COUNT])
-            complete = len(sampled) < KEPT and int(sample.weights[sampled].sum()) == count
+            complete = len(sampled) < KEPT and int(sample.weights[sampled].sum()) == tally.numbers
             compared, few = sampled, tally.distinct
-            exact = complete or (few.exact and not tally.sums[OUTSIDE])
+            exact = complete or (few.exact and not tally.outside)
             if exact and not complete:
                 compared = further(few.values.tolist(), few.counts.tolist())
-            ends = [one for one in tally.measures[[LEAST, MOST]].tolist() if 0 < one < np.inf]
+            ends = [one for one in (tally.least, tally.most) if 0 < one < np.inf]
             unweighed = further(ends, [0] * len(ends))
             by_node[node] = _TriedNumbers(sampled, complete, compared, exact, unweighed)
         others = Sample(
@@ -149,9 +145,14 @@ class Trial:
 
 
 def losses(
-    scheme: Scheme, tallies: Mapping[int, NumberStatistics], trial: Trial, moments: Moments
+    scheme: Scheme,
+    tallies: Mapping[int, NumberStatistics],
+    names: Mapping[int, str],
+    trial: Trial,
+    moments: Moments,
 ) -> SchemeLosses:
-    """Try a scheme out, with the normalisation that it has by default, fitted on ``moments``."""
+    """Try a scheme out on the slots of ``names``, with the normalisation that it has by default,
+    fitted on ``moments``."""
     vocabulary = len(scheme.vocabulary())
     try:
         normalizer = fit(NORMALIZERS.build(scheme.normalizer), moments)
@@ -168,7 +169,8 @@ def losses(
         clipped, clipped_exact = _clipped(tried, own, tally)
         error, largest = _errors(tried, own, tally)
         whole = clipped == 0 and clipped_exact and _keeps_digits(scheme, tally)
-        by_node[node] = Loss(
+        by_node[node] = SlotLoss(
+            names[node],
             tokens,
             fixed is not None or own.complete,
             clipped,
@@ -207,7 +209,7 @@ class _Tried:
 
 
 def _length_leakage(tried: _Tried, own: _TriedNumbers) -> LengthLeakage | None:
-    """The field ``length_leakage`` of :class:`Loss`."""
+    """The field ``length_leakage`` of :class:`SlotLoss`."""
     values, weights = tried.trial.numerals.values[own.sampled], tried.trial.weights[own.sampled]
     return length_leakage(values, tried.lengths[own.sampled], weights)
 
@@ -215,7 +217,7 @@ def _length_leakage(tried: _Tried, own: _TriedNumbers) -> LengthLeakage | None:
 def _errors(
     tried: _Tried, own: _TriedNumbers, tally: NumberStatistics
 ) -> tuple[float | None, float | None]:
-    """The fields ``error`` and ``largest`` of :class:`Loss`."""
+    """The errors of :class:`SlotLoss`."""
     raw, read = tried.trial.numerals.values[own.compared], tried.read[own.compared]
     whole = np.isfinite(read) & np.isfinite(raw) & ~tried.clipped[own.compared]
     if not whole.any():
@@ -269,7 +271,7 @@ def _clipped(tried: _Tried, own: _TriedNumbers, tally: NumberStatistics) -> tupl
     lost = weights * tried.clipped[own.compared]
     if own.exact:
         return int(lost.sum()), True
-    normalizer, outside = tried.normalizer.normalizer, bool(tally.sums[OUTSIDE])
+    normalizer, outside = tried.normalizer.normalizer, tally.outside > 0
     ends = tried.clipped[own.ends]
     # What keeps 0 rises with the magnitude, so the ends tell of all numbers between them.
     rises = normalizer.identity or normalizer.keeps_zero
@@ -281,7 +283,7 @@ def _clipped(tried: _Tried, own: _TriedNumbers, tally: NumberStatistics) -> tupl
         return 0, True
     least = max(int(lost.sum()), int(ends.any()))
     if not normalizer.identity:
-        return max(round(int(tally.sums[COUNT]) * _mean(lost > 0, weights)), least), False
+        return max(round(tally.numbers * _mean(lost > 0, weights)), least), False
     # Rounding decides in the decades of the bounds, and just below the lower one (9.996e-7).
     decades = np.arange(DECADES) + FIRST_DECADE
     first, last = map(_decade, tried.scheme.bounds)

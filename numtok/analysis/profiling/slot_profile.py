@@ -6,20 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.analysis.profiling.short_values import short_value
-from numtok.analysis.profiling.slot_statistics import (
-    COMMA,
-    COUNT,
-    HIGH,
-    INTEGER,
-    LEAST,
-    LOW,
-    MOST,
-    NEGATIVE,
-    OUTSIDE,
-    ZERO,
-    NumberStatistics,
-    most,
-)
+from numtok.analysis.profiling.slot_statistics import NumberStatistics, most
 from numtok.analysis.profiling.unit import Counted
 from numtok.encoding.normalizers.base import Moments
 from numtok.numerals.column import Numerals
@@ -68,11 +55,10 @@ class SlotProfile:
 def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:
     """The figures of one slot."""
     tally, sample = found.tallies[node], found.sample.at(node)
-    count = int(tally.sums[COUNT])
-    moments = tally.moments
+    count, moments = tally.numbers, tally.moments
     values = Numerals.read(sample.literals).values
     finite = np.isfinite(values)
-    smallest, largest = float(tally.measures[LEAST]), float(tally.measures[MOST])
+    smallest, largest = tally.least, tally.most
     common, share, exact = _common(tally, values, sample.weights)
     rows, rows_exact = found.rows_at(node)
     return SlotProfile(
@@ -80,19 +66,19 @@ def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:
         numbers=count,
         rows=rows,
         rows_exact=rows_exact,
-        low=float(tally.measures[LOW]) if moments.count else None,
-        high=float(tally.measures[HIGH]) if moments.count else None,
+        low=moments.low if moments.count else None,
+        high=moments.high if moments.count else None,
         mean=_finite(moments.mean) if moments.count else None,
         deviation=_deviation(moments),
         quartiles=_quartiles(values[finite], sample.weights[finite]),
         smallest=smallest if largest > 0 else None,
         largest=largest if largest > 0 else None,
         decades=float(np.log10(largest) - np.log10(smallest)) if largest > 0 else None,
-        negative=int(tally.sums[NEGATIVE]) / count,
-        zero=int(tally.sums[ZERO]) / count,
-        integer=int(tally.sums[INTEGER]) / count,
-        outside=int(tally.sums[OUTSIDE]),
-        after_comma=int(tally.sums[COMMA]) / count if found.slots.in_words(node) else 0.0,
+        negative=tally.negative / count,
+        zero=tally.zero / count,
+        integer=tally.integer / count,
+        outside=tally.outside,
+        after_comma=tally.after_comma / count if found.slots.in_words(node) else 0.0,
         digits_median=_median(tally.digits),
         digits_most=most(tally.digits),
         decimals_median=_median(tally.decimals),

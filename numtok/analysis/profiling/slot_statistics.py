@@ -32,7 +32,6 @@ COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, COMMA, ROWS, BEFORE, LAST, USED = range
 _SUMS = 10
 LOW, HIGH, LEAST, MOST, MEAN, SQUARES = range(6)
 _MEASURES = 6
-_ADDED = [COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, COMMA, ROWS]
 _NEVER = np.iinfo(np.int64).max
 
 _ONE, _TEN = np.uint64(1), np.uint64(10)
@@ -218,43 +217,31 @@ def _unhash(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 class NumberStatistics(NamedTuple):
     """The statistics of one slot; magnitudes are of finite numbers that are not 0."""
 
-    sums: NDArray[
-        np.int64
-    ]  # [COUNT ... ROWS], and BEFORE: the fewest numbers before one in its row
-    measures: NDArray[np.float64]  # [LOW ... SQUARES]
+    numbers: int
+    negative: int
+    zero: int
+    integer: int
+    outside: int  # beyond float64
+    after_comma: int
+    rows: int
+    before: int  # the fewest numbers before one in its row
+    moments: Moments  # of the finite numbers
+    least: float  # magnitude; inf without any
+    most: float  # magnitude; -inf without any
     digits: NDArray[np.int64]  # [21] numbers of so many significant digits, but zeros
     decimals: NDArray[np.int64]  # [21] of so many places after the point, but zeros
     decades: NDArray[np.int64]  # [160] of magnitudes from 1e-80 on, but zeros
     distinct: Distinct
 
-    @property
-    def moments(self) -> Moments:
-        """The same as moments of the finite numbers."""
-        finite = int(self.sums[COUNT] - self.sums[OUTSIDE])
-        if not finite:
-            return Moments()
-        low, high, _, _, mean, squares = self.measures.tolist()
-        return Moments(finite, low, high, mean, squares)
-
     def merged(self, other: "NumberStatistics") -> "NumberStatistics":
-        """The statistics of both together; ROWS holds for rows that are all different."""
-        sums = self.sums.copy()
-        sums[_ADDED] += other.sums[_ADDED]
-        sums[BEFORE] = min(self.sums[BEFORE], other.sums[BEFORE])
-        both = self.moments.merged(other.moments)
-        measures = np.array(
-            [
-                both.low,
-                both.high,
-                min(self.measures[LEAST], other.measures[LEAST]),
-                max(self.measures[MOST], other.measures[MOST]),
-                both.mean,
-                both.squares,
-            ]
-        )
+        """The statistics of both together; ``rows`` holds for rows that are all different."""
         return NumberStatistics(
-            sums,
-            measures,
+            *(mine + theirs for mine, theirs in zip(self[:ROWS], other[:ROWS], strict=True)),
+            self.rows + other.rows,
+            min(self.before, other.before),
+            self.moments.merged(other.moments),
+            min(self.least, other.least),
+            max(self.most, other.most),
             self.digits + other.digits,
             self.decimals + other.decimals,
             self.decades + other.decades,
@@ -312,13 +299,16 @@ class _Arrays(NamedTuple):
         def own(field: NDArray[np.int64], width: int) -> NDArray[np.int64]:
             return field[slot * width : (slot + 1) * width].copy()
 
-        sums, times = own(self.sums, _SUMS), own(self.times, _ROOM)
-        sums[[LAST, USED]] = 0
+        sums, times = own(self.sums, _SUMS).tolist(), own(self.times, _ROOM)
+        low, high, least, most, *spread = self.measures.reshape(-1, _MEASURES)[slot].tolist()
+        finite = sums[COUNT] - sums[OUTSIDE]
         hashes = self.keys[slot * _ROOM : (slot + 1) * _ROOM][times > 0]
         order = np.argsort(hashes)[:KEPT]
         return NumberStatistics(
-            sums,
-            self.measures[slot * _MEASURES : (slot + 1) * _MEASURES].copy(),
+            *sums[:LAST],
+            Moments(finite, low, high, *spread) if finite else Moments(),
+            least,
+            most,
             own(self.digits, MOST_DIGITS + 1),
             own(self.decimals, MOST_DECIMALS + 1),
             own(self.decades, DECADES),

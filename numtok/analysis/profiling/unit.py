@@ -9,9 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.analysis.profiling.slot_statistics import (
-    BEFORE,
-    COUNT,
-    ROWS,
     NumberStatistics,
     SlotStatistics,
     merged_tallies,
@@ -68,18 +65,17 @@ class Counted:
         found = {}
         for node, tally in self.tallies.items():
             place = self.sampled_rows.place(node)
-            before = int(tally.sums[BEFORE]) if place is None else place
-            found[node] = (before, -int(tally.sums[COUNT]))
+            found[node] = (tally.before if place is None else place, -tally.numbers)
         return found
 
     def rows_at(self, node: int) -> tuple[int, bool]:
         """How many rows have a number at a node, and whether that is exact: of nodes that became
         one, the rows may be the same, so they are estimated from the sample of rows."""
-        sums = self.tallies[node].sums
+        tally = self.tallies[node]
         if self.slots.as_found(node):
-            return int(sums[ROWS]), True
+            return tally.rows, True
         rows = round(self.sampled_rows.share(node) * self.rows_with_numbers)
-        return min(max(rows, 1), int(sums[COUNT])), self.sampled_rows.exact
+        return min(max(rows, 1), tally.numbers), self.sampled_rows.exact
 
     def move(self, became: NDArray[np.int32]) -> None:
         """Nodes have become other nodes."""
@@ -127,7 +123,7 @@ def _takes_next_level(whole: Counted) -> bool:
     """Whether slots became coarser, because texts have no structure that comes again."""
     counts, rows = np.zeros((2, len(whole.slots)))
     for node, tally in whole.tallies.items():
-        counts[node] = tally.sums[COUNT]
+        counts[node] = tally.numbers
         rows[node], _ = whole.rows_at(node)
     return whole.slots.next_level(counts, rows)
 

@@ -1,11 +1,12 @@
-"""Verdicts: what schemes lose on the numbers of slots, in words, the worst first."""
+"""Warnings: what schemes lose on the numbers of slots, in words, the worst first."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from numtok.analysis.profiling.scheme_error import Loss, SchemeLosses, digits_kept
+from numtok.analysis.profiling.scheme_error import SchemeLosses, SlotLoss, digits_kept
 from numtok.analysis.profiling.short_values import short_value
+from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
 from numtok.encoding.schemes.base import Scheme
 
 #: Errors of this share of the spread leave R2 at most 0.9999 (1 - 0.01^2), and models that read
@@ -35,23 +36,12 @@ class ProfileWarning:
     text: str
 
 
-@dataclass(frozen=True)
-class SlotFacts:
-    """What verdicts need of a slot."""
-
-    name: str
-    numbers: int
-    range: str  # as shown: ``0.985 to 1``
-    distinct: int
-    whole: bool  # all numbers are integers
-
-
 _FINE = 1e-4  # errors below it are told in digits, larger ones that are no half step in percent
 ORDER = ("unwritable", "clipped", "rounded", "narrow", "merged", "rare")
 
 
 def profile_warnings(
-    schemes: Sequence[SchemeLosses], slots: Mapping[int, SlotFacts], numbers: int
+    schemes: Sequence[SchemeLosses], slots: Mapping[int, SlotProfile], numbers: int
 ) -> list[ProfileWarning]:
     """All warnings; schemes of which the same is to be said share one."""
     found = [
@@ -108,10 +98,10 @@ def _unwritable(schemes: Sequence[SchemeLosses]) -> Iterator[ProfileWarning]:
 
 
 def _of_slot(
-    schemes: Sequence[SchemeLosses], node: int, slot: SlotFacts
+    schemes: Sequence[SchemeLosses], node: int, slot: SlotProfile
 ) -> Iterator[ProfileWarning]:
     """What there is to say of one slot."""
-    where = f"{slot.name} ({slot.range})"
+    where = f"{slot.name} ({shown_range(slot)})"
     alike: dict[tuple[str, str], list[tuple[SchemeLosses, float]]] = defaultdict(list)
     for one in schemes:
         if (loss := one.by_node.get(node)) is not None:
@@ -124,7 +114,7 @@ def _of_slot(
 
 
 def _losses_of(
-    losses: SchemeLosses, loss: Loss, slot: SlotFacts, where: str
+    losses: SchemeLosses, loss: SlotLoss, slot: SlotProfile, where: str
 ) -> Iterator[tuple[str, float, str]]:
     """Kind, figure and words of each loss that is worth a warning, without the scheme's name."""
     scheme = losses.scheme
@@ -138,26 +128,26 @@ def _losses_of(
             f" cannot write {counted(loss.clipped, '' if loss.clipped_exact else 'about ')} "
             f"({percent(share)}) of {where}: its magnitudes are {low} to {high}{after}",
         )
-    rounded = loss.error is not None and loss.error >= LOST_SPREAD
+    rounded = loss.error_of_spread is not None and loss.error_of_spread >= LOST_SPREAD
     # Clipped numbers are mixed up as well, which is said already.
-    left = slot.distinct if loss.left is None or loss.clipped else loss.left
+    left = slot.distinct if loss.distinct_left is None or loss.clipped else loss.distinct_left
     told = f"{slot.distinct:,} values become {left:,}" if left < slot.distinct else ""
-    if rounded and loss.error is not None:
+    if rounded and loss.error_of_spread is not None:
         tail = f"; {told}" if told else ""
         yield (
             "rounded",
-            loss.error,
-            f" {keeps(scheme)}: {where} loses {part(loss.error)} of its spread{tail}",
+            loss.error_of_spread,
+            f" {keeps(scheme)}: {where} loses {part(loss.error_of_spread)} of its spread{tail}",
         )
-    elif slot.whole and left < (1 - MERGED) * slot.distinct:
+    elif slot.integer == 1.0 and left < (1 - MERGED) * slot.distinct:
         yield "merged", 1 - left / slot.distinct, f" {keeps(scheme)}: of {where} {told}"
-    if losses.channel and loss.channel is not None and 0 < loss.channel < CHANNEL_SHARE:
+    if losses.channel and loss.channel_share is not None and 0 < loss.channel_share < CHANNEL_SHARE:
         low, high = (short_value(end) if abs(end) > 0.01 else "0" for end in losses.channel)
         yield (
             "narrow",
-            loss.channel,
+            loss.channel_share,
             f" has one channel for all slots, {low} to {high}: {where} spans "
-            f"{percent(loss.channel)} of it",
+            f"{percent(loss.channel_share)} of it",
         )
 
 

@@ -10,6 +10,7 @@ from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
 
+from numtok.analysis.profiling.scheme_error import SlotLoss
 from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile
 from numtok.analysis.profiling.warnings import ProfileWarning, listed, part, percent
@@ -24,7 +25,7 @@ from numtok.cli.output.printing import (
 )
 from numtok.encoding.row_keys import KEPT
 from numtok.records import TRAIN
-from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile, SlotLoss
+from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile
 
 _GAP = 2  # between columns
 _SHORTEST = 14  # characters of a slot's name, at least
