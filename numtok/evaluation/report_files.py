@@ -22,7 +22,7 @@ from numtok import files
 from numtok.encoding.dataset import clustered
 from numtok.errors import DataError, UsageError, unknown
 from numtok.metrics.base import METRICS, Metric, Predictions
-from numtok.records import CLUSTER, ENCODED, GROUP, NUMERAL, TABLE, in_order
+from numtok.records import CLUSTER, GROUP, NUMERAL, in_order
 from numtok.registry import spec_of
 from numtok.reports import (
     ADDED,
@@ -97,8 +97,6 @@ def repeated_ids(table: "pa.Table") -> Iterator[str]:
 def publish(draft: Draft, model: Artifact, report: Report, seconds: float) -> Artifact:
     """Write a report beside its predictions and publish it; ``seconds`` that predicting took, what
     is loaded before and scored behind it apart."""
-    where = model.made_from(ENCODED, TABLE).where
-    report = msgspec.structs.replace(report, training_data=where)
     _REPORT.write(draft.path, report)
     return draft.publish(
         {"rows": report.rows, report.measures: report.numbers},
