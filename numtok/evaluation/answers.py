@@ -30,7 +30,7 @@ from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
 from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.trunks.base import TrunkCache
-from numtok.reports import AnswerTexts, answer_predictions_schema
+from numtok.reports import AnswerTexts
 from numtok.training.model_files import LoadedModel
 
 ANSWERS = "answers"  # what --fill is called
@@ -138,7 +138,7 @@ class AnswerEvaluation:
             "prediction": texts,
             "ended": ended,
         }
-        return self.evaluated.table(columns, answer_predictions_schema, pa.array(self.asked))
+        return self.evaluated.table(columns, "answers", pa.array(self.asked))
 
     def _text(
         self,

@@ -1,6 +1,6 @@
 """What every evaluation of texts is of: a model, and rows of one split of encoded data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_split
 from numtok.evaluation.evaluation import predictions_table
 from numtok.records import CLUSTER, GROUP
+from numtok.reports import Measures, predictions_schema
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel, check_reads
 
@@ -40,14 +41,11 @@ class EvaluatedSplit:
     def table(
         self,
         columns: Mapping[str, Any],
-        schema: Callable[..., pa.Schema],
+        measures: Measures,
         rows: "pa.Array[Any] | None" = None,
     ) -> pa.Table:
         """The rows of predictions.parquet: columns of their own, and of the row of data that each
-        belongs to (``rows``; all for None) the id, its groups and its cluster.
-
-        ``schema`` is one of ``reports`` for what is predicted.
-        """
+        belongs to (``rows``; all for None) the id, its groups and its cluster."""
         samples = self.samples
         of_rows = {"id": samples.ids} | {
             GROUP + name: column for name, column in samples.groups.items()
@@ -56,8 +54,9 @@ class EvaluatedSplit:
             of_rows[CLUSTER] = samples.clusters
         if rows is not None:
             of_rows = {name: column.take(rows) for name, column in of_rows.items()}
-        types = schema(list(samples.groups), clusters=samples.clusters is not None)
-        return predictions_table({**of_rows, **columns}, types)
+        clusters = samples.clusters is not None
+        schema = predictions_schema(list(samples.groups), measures=measures, clusters=clusters)
+        return predictions_table({**of_rows, **columns}, schema)
 
     def facts(self, lengths: NDArray[np.int32]) -> dict[str, Any]:
         """Fields of every report of texts. ``lengths`` are the tokens of each of its numbers."""

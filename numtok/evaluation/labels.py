@@ -24,7 +24,7 @@ from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
 from numtok.models.objectives.base import row_end_batch
 from numtok.records import Natural
-from numtok.reports import FEW_CLASSES, Confused, Labels, label_predictions_schema
+from numtok.reports import FEW_CLASSES, Confused, Labels
 from numtok.store.artifact import Artifact, Find
 from numtok.training.model_files import LoadedModel
 
@@ -98,7 +98,7 @@ class LabelEvaluation:
             "prediction": pa.array(self.classes, pa.string()).take(pa.array(best)),
             "log_probability": log_true,
         }
-        return self.evaluated.table(columns, label_predictions_schema)
+        return self.evaluated.table(columns, "labels")
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
         unseen, pairs = len(self._unseen()), _confusion(scores.answers, self.classes)

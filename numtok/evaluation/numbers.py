@@ -25,7 +25,7 @@ from numtok.evaluation.seen_values import outside
 from numtok.models.batches import ranges
 from numtok.records import TRAIN
 from numtok.registry import spec_of
-from numtok.reports import Figures, predictions_schema
+from numtok.reports import Figures
 from numtok.store.artifact import Find
 from numtok.training.model_files import LoadedModel
 
@@ -101,7 +101,7 @@ class NumberEvaluation:
         }
         if not self.predictor.options.constrained:
             del columns["on_grammar"]
-        return self.evaluated.table(columns, predictions_schema, pa.array(rows))
+        return self.evaluated.table(columns, "numbers", pa.array(rows))
 
     def _truth_literals(self) -> list[str]:
         """As written; of a number that is no target what its tokens keep of that, or Python's

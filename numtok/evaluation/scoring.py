@@ -64,7 +64,7 @@ def score(
     ref: str,
     progress: Progress,
 ) -> Scores:
-    """Score predictions (``reports.predictions_schema``, ``label_predictions_schema``).
+    """Score predictions (``reports.predictions_schema``).
 
     usual, few, more
         Metrics over all numbers, of which those are left out that need a column which is not
