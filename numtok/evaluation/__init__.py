@@ -19,6 +19,7 @@ queries.py          which numbers a model is asked for, and which of them togeth
 report_files.py     report artifacts and their predictions, written and read
 scoring.py          from predictions to the figures of a report
 seen_values.py      values of a target in the train split
+stated_tails.py     tails where a head's numbers end
 table_notes.py      what a reader of a report on a table must know of its densities
 table_options.py    how numbers are read off a model of tables
 table_rows.py       rows of a table without the target, and what a model says of them

@@ -28,13 +28,13 @@ from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError
 from numtok.evaluation.batch_size import BatchSizer
 from numtok.evaluation.queries import number_names, queries_of, resolutions
+from numtok.evaluation.stated_tails import with_tails
 from numtok.models.batches import Batch, Batches, positions, ranges
 from numtok.models.decoding import LONGEST, NumberReadings, Reader
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.multiples import Multiples
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical as Drawn
-from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import Calibration, ValueHead
 from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
 from numtok.models.trunks.base import TrunkCache
@@ -426,13 +426,6 @@ class Predictor:
         places = positions(batch.number_row[chosen], batch.number_start[chosen], lengths)
         tokens[inside] = batch.tokens[places] - self.loaded.codec.number_first
         return tokens
-
-
-def with_tails(exact: Predictive, scaling: Scaling, learnt_from: int) -> Predictive:
-    """A distribution whose numbers end with what ``scaling`` makes 0 and 1 of, with stated tails
-    beyond, for as many numbers as were learnt."""
-    low, high = scaling.inverse(np.array([0.0, 1.0]))
-    return Tailed(exact, low, high, 1 / (learnt_from + 1)) if low < high else exact
 
 
 def multiples(

@@ -22,9 +22,9 @@ from numtok.data.tables.table import Table
 from numtok.errors import DataError
 from numtok.evaluation.baselines import fits, fitted_on
 from numtok.evaluation.evaluation import ReportMetrics, predictions_table, quantile_columns
-from numtok.evaluation.predict import with_tails
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
+from numtok.evaluation.stated_tails import with_tails
 from numtok.evaluation.table_notes import often_repeated, ruled_by_tails
 from numtok.evaluation.table_options import TableOptions
 from numtok.models.distributions.predictive import Predictive
