@@ -118,3 +118,12 @@ def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageE
     guess = f"did you mean {near[0]!r}? " if near else ""
     tail = f"; {hint}" if hint else ""
     return UsageError(f"unknown {what} {got!r}; {guess}known: {', '.join(names) or 'none'}{tail}")
+
+
+def meaningless(option: str, told: str) -> UsageError:
+    """The error for an option that is for something else than there is.
+
+    >>> str(meaningless("fold", "a model of texts"))
+    '--fold means nothing for a model of texts; leave it out'
+    """
+    return UsageError(f"--{option} means nothing for {told}; leave it out")

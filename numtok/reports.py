@@ -1,9 +1,8 @@
 """What ``eval`` writes and ``compare`` reads: a report, a row for each number or label predicted.
 
-A *report* artifact holds ``report.json`` (a :class:`Report`) and
-``predictions.parquet`` (:func:`predictions_schema`, of labels
-:func:`label_predictions_schema`, of answers :func:`answer_predictions_schema`). Clocks are no
-content, so seconds lie in its ``timing.json`` under ``train_seconds`` and ``eval_seconds``.
+A *report* artifact holds ``report.json`` (a :class:`Report`) and ``predictions.parquet``
+(:func:`predictions_schema`). Clocks are no content, so seconds lie in its ``timing.json`` under
+``train_seconds`` and ``eval_seconds``.
 """
 
 from collections.abc import Sequence
@@ -168,7 +167,35 @@ def quantile_column(level: float) -> str:
     return f"q{round(100 * level):02d}"
 
 
-def predictions_schema(groups: Sequence[str], *, clusters: bool = False) -> "pa.Schema":
+_COLUMNS: dict[Measures, dict[str, str]] = {
+    "numbers": {
+        "id": "string",
+        "target": "string",
+        "position": "int32",
+        "truth_literal": "string",
+        "truth": "double",
+        "prediction_literal": "string",
+        "prediction": "double",
+        "valid": "bool",
+        "on_grammar": "bool",
+        "log_density": "double",
+        "crps": "double",
+        **{quantile_column(level): "double" for level in QUANTILES},
+        **{name: "bool" if name == "outside" else "double" for name in ADDED},
+    },
+    "labels": {
+        "id": "string",
+        "label": "string",
+        "prediction": "string",
+        "log_probability": "double",
+    },
+    "answers": {"id": "string", "answer": "string", "prediction": "string", "ended": "bool"},
+}
+
+
+def predictions_schema(
+    groups: Sequence[str], *, measures: Measures = "numbers", clusters: bool = False
+) -> "pa.Schema":
     """The columns of predictions.parquet, one row for each number, in the order of the data.
 
     ==================  ====================================================================
@@ -199,79 +226,25 @@ def predictions_schema(groups: Sequence[str], *, clusters: bool = False) -> "pa.
     cluster             string, likewise; only with ``clusters``
     ==================  ====================================================================
 
-    Those from pit to log_range came later: reports without them can be read.
-    """
-    import pyarrow as pa
-
-    columns = {
-        "id": pa.string(),
-        "target": pa.string(),
-        "position": pa.int32(),
-        "truth_literal": pa.string(),
-        "truth": pa.float64(),
-        "prediction_literal": pa.string(),
-        "prediction": pa.float64(),
-        "valid": pa.bool_(),
-        "on_grammar": pa.bool_(),
-        "log_density": pa.float64(),
-        "crps": pa.float64(),
-    }
-    columns |= {quantile_column(level): pa.float64() for level in QUANTILES}
-    columns |= {name: pa.bool_() if name == "outside" else pa.float64() for name in ADDED}
-    columns |= _of_rows(groups, clusters)
-    return pa.schema(columns)
-
-
-def _of_rows(groups: Sequence[str], clusters: bool) -> "dict[str, pa.DataType]":
-    import pyarrow as pa
-
-    return dict.fromkeys([*(GROUP + name for name in groups), *[CLUSTER] * clusters], pa.string())
-
-
-def label_predictions_schema(groups: Sequence[str], *, clusters: bool = False) -> "pa.Schema":
-    """The columns of predictions.parquet where labels are predicted, one row for each row of data.
+    Those from pit to log_range came later: reports without them can be read. Where labels are
+    predicted, one row for each row of data, there are id, groups and cluster, and
 
     ==================  ====================================================================
-    id                  string, of the sample
     label               string, the true one; null where the row has none
     prediction          string, the most probable label
     log_probability     float64, nats, of the true label; null where training never saw it
-    group_*             string, as in the data
-    cluster             string, likewise; only with ``clusters``
     ==================  ====================================================================
-    """
-    import pyarrow as pa
 
-    columns = {
-        "id": pa.string(),
-        "label": pa.string(),
-        "prediction": pa.string(),
-        "log_probability": pa.float64(),
-    }
-    columns |= _of_rows(groups, clusters)
-    return pa.schema(columns)
-
-
-def answer_predictions_schema(groups: Sequence[str], *, clusters: bool = False) -> "pa.Schema":
-    """The columns of predictions.parquet where whole answers are written, one row for each row of
-    data.
+    and likewise, where whole answers are written,
 
     ==================  ====================================================================
-    id                  string, of the sample
     answer              string, the true one, as it stands in the text
     prediction          string, what the model wrote
     ended               bool, the model ended it; else it was stopped
-    group_*             string, as in the data
-    cluster             string, likewise; only with ``clusters``
     ==================  ====================================================================
     """
     import pyarrow as pa
 
-    columns = {
-        "id": pa.string(),
-        "answer": pa.string(),
-        "prediction": pa.string(),
-        "ended": pa.bool_(),
-    }
-    columns |= _of_rows(groups, clusters)
-    return pa.schema(columns)
+    of_rows = [*(GROUP + name for name in groups), *[CLUSTER] * clusters]
+    types = _COLUMNS[measures] | dict.fromkeys(of_rows, "string")
+    return pa.schema({name: pa.type_for_alias(alias) for name, alias in types.items()})

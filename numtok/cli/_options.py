@@ -27,7 +27,7 @@ from numtok.declaration import (
     flag_of,
     split_names,
 )
-from numtok.errors import UsageError
+from numtok.errors import UsageError, meaningless
 from numtok.plugins import plugin_folders, registries
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the table.")]
@@ -102,7 +102,7 @@ def check_applies(context: typer.Context, settings: Any, to: str, told: str) -> 
     data ``to`` are tables; ``told`` says what there is."""
     for field, declaration in declarations(settings):
         if declaration.of not in (None, to) and _is_from(context, field.name, "COMMANDLINE"):
-            raise UsageError(f"--{flag_of(field)} means nothing for {told}; leave it out")
+            raise meaningless(flag_of(field), told)
 
 
 def _is_from(context: typer.Context, name: str, source: str) -> bool:

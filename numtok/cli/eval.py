@@ -1,6 +1,7 @@
 """``numtok eval``."""
 
 import sys
+from functools import partial
 
 import typer
 
@@ -20,9 +21,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     from numtok.evaluation.comparison.beside_published import beside_published
     from numtok.evaluation.published import published
     from numtok.evaluation.report_files import read
-    from numtok.records import MODEL
     from numtok.stages.eval import run
-    from numtok.training.model_json import reads_tables
 
     against, column = settings.against, settings.column
     if against is not None:  # first of all, so that nothing is done in vain
@@ -30,12 +29,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         if column is not None:
             table.column(column)
     with Count(context.obj.quiet) as progress:
-        store = open_store(context)
-        of_table = reads_tables(store.resolve(settings.model, kinds={MODEL}))
-        check_applies(
-            context, settings, to := "tables" if of_table else "texts", f"a model of {to}"
-        )
-        artifact = run(settings, store, progress).artifact
+        check = partial(check_applies, context, settings)
+        artifact = run(settings, open_store(context), progress, check).artifact
     evaluation = read(artifact)
     beside = (
         beside_published(against, [(evaluation.report.scheme, [evaluation])], column=column)

@@ -1,6 +1,7 @@
 """``numtok predict``."""
 
 import sys
+from functools import partial
 
 import typer
 
@@ -18,17 +19,12 @@ def command(context: typer.Context, settings: Config) -> None:
     Example: numtok predict mine-xval-nano --text "it is [?] degrees at noon"
     """
     from numtok.cli.output.progress import Count
-    from numtok.records import MODEL
     from numtok.stages.predict import run
-    from numtok.training.model_json import reads_tables
 
-    store = open_store(context)
-    of_table = reads_tables(store.resolve(settings.model, kinds={MODEL}))
-    to = "tables" if of_table else "texts"
-    check_applies(context, settings, to, f"a model of {to}")
+    check = partial(check_applies, context, settings)
     # In a terminal the lines are progress enough, and a bar would stand among them.
     with Count(context.obj.quiet or sys.stdout.isatty()) as progress:
-        for done, line in enumerate(run(settings, store), 1):
+        for done, line in enumerate(run(settings, open_store(context), check), 1):
             sys.stdout.buffer.write(line)
             progress.show("predicting", done, None)
     sys.stdout.flush()

@@ -8,6 +8,7 @@ baselines.py        what needs no model: mean, nearest, linear, ...
 batch_size.py       rows in batches that memory has room for
 calibration.py      how far a calibrated head is off, target by target
 evaluated_split.py  what every evaluation of texts is of: a model, and rows of a split
+evaluation.py       what every evaluation goes through: predictions to a report
 label_baselines.py  what needs no model for labels: majority, TF-IDF
 labels.py           a model of labels and a split to predictions and a report
 numbers.py          a model of numbers and a split to predictions and a report
@@ -15,10 +16,10 @@ number_parts.py     numbers in sign, mantissa and exponent: which are wrong, how
 predict.py          predictions and their distributions, batch by batch
 prediction_mode.py  how a model is asked: for numbers, labels or answers
 queries.py          which numbers a model is asked for, and which of them together
-ranges.py           which truths lie outside the range of the train split
 report_files.py     report artifacts and their predictions, written and read
 scoring.py          from predictions to the figures of a report
 seen_values.py      values of a target in the train split
+stated_tails.py     tails where a head's numbers end
 table_notes.py      what a reader of a report on a table must know of its densities
 table_options.py    how numbers are read off a model of tables
 table_rows.py       rows of a table without the target, and what a model says of them

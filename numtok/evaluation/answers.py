@@ -5,9 +5,10 @@ nothing of the true answer is seen. Numbers are asked for one by one elsewhere (
 behind the true text before it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +23,14 @@ from numtok.encoding.splits import learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.batch_size import BatchSizer
 from numtok.evaluation.evaluated_split import EvaluatedSplit
+from numtok.evaluation.evaluation import ReportMetrics
 from numtok.evaluation.report_files import TrainMeans
-from numtok.evaluation.scoring import Progress, baseline_figures, score
-from numtok.metrics.base import METRICS, Metric, Predictions
+from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
+from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
 from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.trunks.base import TrunkCache
-from numtok.reports import AnswerTexts, Report, answer_predictions_schema
+from numtok.reports import AnswerTexts
 from numtok.training.model_files import LoadedModel
 
 ANSWERS = "answers"  # what --fill is called
@@ -39,12 +41,6 @@ _METRICS = (
 _IN_GROUPS = ("answer-exact-match", "answer-digit-match", "answer-d-length", "answered")
 _SPARE = 16  # tokens that an answer may have beyond twice the longest true one
 _TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18}  # prompts and answers of a batch, at most
-
-
-@cache
-def answer_metrics() -> list[Metric]:
-    """The metrics of every report of answers."""
-    return [METRICS.build(spec) for spec in _METRICS]
 
 
 def written_answers(
@@ -78,24 +74,23 @@ def written_answers(
 
 @dataclass(frozen=True)
 class AnswerEvaluation:
-    """Of a model that writes answers. ``more`` are metrics that were asked for."""
+    """Of a model that writes answers."""
 
+    metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _IN_GROUPS)
+    train_means: ClassVar[TrainMeans] = TrainMeans(None)
     evaluated: EvaluatedSplit
     constrained: bool
     batch: int
-    more: Sequence[Metric]
 
     @classmethod
-    def of(
-        cls, evaluated: EvaluatedSplit, constrained: bool, batch: int, more: Sequence[Metric]
-    ) -> "AnswerEvaluation":
+    def of(cls, evaluated: EvaluatedSplit, constrained: bool, batch: int) -> "AnswerEvaluation":
         """Raises DataError where no row has an answer."""
         if (evaluated.samples.answer_start < 0).all():
             raise DataError(
                 f"{evaluated} has no row with answer_start, so nobody knows where an answer "
                 "begins; encode data with answer_start"
             )
-        return cls(evaluated, constrained, batch, more)
+        return cls(evaluated, constrained, batch)
 
     @property
     def samples(self) -> EncodedSplit:
@@ -123,6 +118,7 @@ class AnswerEvaluation:
         """The rows of predictions.parquet."""
         count, done = len(self.asked), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
+        true = [literals for _, literals in self.truths.values()]
         for places, written in written_answers(
             self.evaluated.loaded,
             self.samples,
@@ -132,17 +128,17 @@ class AnswerEvaluation:
             self.batch,
             note,
         ):
-            texts[places], ended[places] = self._texts(written, self.asked[places]), written.ended
+            ended[places] = written.ended
+            for k, place in enumerate(places.tolist()):
+                texts[place] = self._text(*written.answer(k), true[place])
             done += len(places)
             progress(done, count)
-        return self._table(texts, ended)
-
-    def _texts(self, written: WrittenAnswers, rows: NDArray[np.int64]) -> list[str]:
-        """What was written, as text."""
-        found = []
-        for place, row in enumerate(rows.tolist()):
-            found.append(self._text(*written.answer(place), self.truths[row][1]))
-        return found
+        columns = {
+            "answer": [text for text, _ in self.truths.values()],
+            "prediction": texts,
+            "ended": ended,
+        }
+        return self.evaluated.table(columns, "answers", pa.array(self.asked))
 
     def _text(
         self,
@@ -189,33 +185,17 @@ class AnswerEvaluation:
         samples = self.samples
         return dict(zip(samples.targets.tolist(), samples.target_literal.to_pylist(), strict=True))
 
-    def _table(self, texts: NDArray[np.object_], ended: NDArray[np.bool_]) -> "pa.Table":
-        columns = {
-            "answer": pa.array([text for text, _ in self.truths.values()], pa.string()),
-            "prediction": pa.array(texts.tolist(), pa.string()),
-            "ended": pa.array(ended),
-        }
-        return self.evaluated.table(columns, answer_predictions_schema, pa.array(self.asked))
-
-    def report(self, table: "pa.Table", progress: Progress) -> Report:
-        """Every figure of the report, from the rows of predictions.parquet."""
-        few = list(map(METRICS.build, _IN_GROUPS))
-        ref = self.evaluated.loaded.artifact.ref
-        scores = score(table, answer_metrics(), few, self.more, TrainMeans(None), ref, progress)
-        baselines, _ = baseline_figures([*few, *self.more], scores, self._baselines(scores.answers))
+    def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
         answered = scores.metrics["answered"].value
-        return self.evaluated.report(
-            scores,
-            baselines,
-            self.samples.number_length,
-            self._notes(),
-            decoding={"fill": ANSWERS, "decode": "constrained" if self.constrained else "free"},
-            numbers=table.num_rows,
-            invalid=0.0 if answered is None else 1 - answered,
-            texts=AnswerTexts(self.longest, int(pc.sum(pc.invert(table.column("ended"))).as_py())),
-        )
+        stopped = int(pc.sum(pc.invert(table.column("ended"))).as_py())
+        return self.evaluated.facts(self.samples.number_length) | {
+            "decoding": {"fill": ANSWERS, "decode": "constrained" if self.constrained else "free"},
+            "numbers": table.num_rows,
+            "invalid": 0.0 if answered is None else 1 - answered,
+            "texts": AnswerTexts(self.longest, stopped),
+        }
 
-    def _baselines(self, answers: Predictions) -> Iterator[tuple[str, Predictions]]:
+    def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
         """What a model would write that makes no mistake: less than the truth where the scheme
         rounds. The table is in the order of ``asked``."""
         perfect = []
@@ -224,10 +204,12 @@ class AnswerEvaluation:
             channel = self.samples.channel
             beside = None if channel is None else channel[numbers]
             perfect.append(self._text(tokens, starts, lengths, beside, literals))
-        truth = list(answers.truth_literal or ())
-        yield "quantisation", Predictions.of_texts(truth, perfect, sample=answers.sample)
+        truth = list(scores.answers.truth_literal or ())
+        answers = Predictions.of_texts(truth, perfect, sample=scores.answers.sample)
+        yield BaselineAnswers("quantisation", answers)
 
-    def _notes(self) -> Iterator[str]:
+    def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
+        yield from scores.notes
         if lacking := len(self.samples) - len(self.asked):
             yield f"Not asked: {lacking:,} rows without answer_start."
         if not self.codec.keeps_literals:

@@ -26,7 +26,7 @@ boosted
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 
 import numpy as np
@@ -38,13 +38,13 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure
 from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import Queries, target_names
-from numtok.evaluation.seen_values import SeenValues
+from numtok.evaluation.seen_values import nearest
 from numtok.models.batches import ranges
 from numtok.seeds import generator
 
 #: Features [m, k] and values [m] to learn from, features [n, k] to predict from: values [n].
 Fit = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
-_FITTED_ON = 200_000  # targets of one name in the train split, at most
+_FITTED_ON = 200_000  # rows or targets of one name in the train split, at most
 _MOST_FEATURES = 256
 _MOST_BEFORE = 16  # numbers before a target
 _MOST_BOOSTED = 16
@@ -77,15 +77,14 @@ def baselines(
         yield "length", _by_length(train, names, samples.number_length[asked.numbers])
     if (asked.targets < 0).all():
         yield "place", _by_place(train, samples, asked)
-    yield "nearest", _nearest(train, names, samples.numbers[asked.numbers])
+    yield "nearest", nearest(train, names, samples.numbers[asked.numbers])
     if (asked.targets < 0).any():
         return  # every number in turn: each would need a fit of its own
-    fits = {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
-    found = np.full((len(fits), len(names)), np.nan)
+    found = np.full((len(fits()), len(names)), np.nan)
     for name in np.unique(names):
         mine = names == name
-        found[:, mine] = _fitted(list(fits.values()), train, samples, name, asked.targets[mine])
-    for baseline, values in zip(fits, found, strict=True):
+        found[:, mine] = _fitted(train, samples, name, asked.targets[mine])
+    for baseline, values in zip(fits(), found, strict=True):
         if not np.isnan(values).all():
             yield baseline, values
 
@@ -108,23 +107,21 @@ def _places(samples: EncodedSplit) -> NDArray[np.int64]:
 
 
 def _fitted(
-    fits: Sequence[Fit],
     train: EncodedSplit,
     samples: EncodedSplit,
     name: str,
     asked: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """float64[fits, n]: what each fit to the targets of one name predicts for those ``asked``."""
-    values = np.full((len(fits), len(asked)), np.nan)
+    values = np.full((len(fits()), len(asked)), np.nan)
     targets = np.flatnonzero(train.target_name.to_numpy(zero_copy_only=False) == name)
-    if len(targets) > _FITTED_ON:  # from everywhere: rows may be in order of what they say
-        targets = np.sort(generator(0, "floors", name).permutation(targets)[:_FITTED_ON])
+    targets = fitted_on(targets, name)
     x, features = _beside((train, targets), (samples, asked))
     y = train.numbers[train.targets[targets]]
     usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
     known = np.isfinite(features).all(axis=1)
     if x.shape[1] and usable.sum() > x.shape[1] and known.any():
-        for place, fit in enumerate(fits):
+        for place, fit in enumerate(fits().values()):
             values[place, known] = fit(x[usable], y[usable], features[known])
     return values
 
@@ -211,20 +208,6 @@ def _by_length(
     return found
 
 
-def _nearest(
-    train: EncodedSplit, names: NDArray[np.object_], truth: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The nearest value of the same target in the train split, or of any number of it where it has
-    no such target."""
-    found = np.full(len(truth), np.nan)
-    for name in set(names.tolist()):
-        seen = SeenValues.nearby(train, name)
-        mine = names == name
-        if seen is not None:
-            found[mine] = seen.nearest(truth[mine])
-    return found
-
-
 def _others(samples: EncodedSplit, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """float64[n, k]: the numbers of some rows that are no target; k is 0 unless all of these have
     the same, small number of them."""
@@ -240,6 +223,19 @@ def _others(samples: EncodedSplit, rows: NDArray[np.int64]) -> NDArray[np.float6
     if not len(found) or found.min() != found.max() or not 0 < found[0] <= _MOST_FEATURES:
         return none
     return samples.numbers[numbers[other]].reshape(len(rows), -1)
+
+
+def fits() -> Mapping[str, Fit]:
+    """What is fitted to a train split, by name."""
+    return {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
+
+
+def fitted_on(rows: NDArray[np.int64], of: str | int) -> NDArray[np.int64]:
+    """The rows, or targets, that it is fitted to, of many so many from everywhere: they may be in
+    order of what they say. ``of``: the target or the fold."""
+    if len(rows) <= _FITTED_ON:
+        return rows
+    return np.sort(generator(0, "floors", of).permutation(rows)[:_FITTED_ON])
 
 
 def linear(

@@ -12,6 +12,8 @@ from numtok.models.model import Model
 from numtok.training.trainer import oom_advice
 
 Result = TypeVar("Result")
+# Tokens of a batch, at most: more leave a core's cache, and take half as long again and more.
+_TOKENS: Mapping[str, int] = {"cpu": 1 << 12, "cuda": 1 << 16}
 
 
 @dataclass
@@ -27,7 +29,7 @@ class BatchSizer:
     tokens: int
 
     @classmethod
-    def of(cls, model: Model, most: int, tokens: Mapping[str, int]) -> "BatchSizer":
+    def of(cls, model: Model, most: int, tokens: Mapping[str, int] = _TOKENS) -> "BatchSizer":
         """On the model's device; ``tokens`` by its type, such as "cpu"."""
         return cls(most, tokens[next(model.parameters()).device.type])
 

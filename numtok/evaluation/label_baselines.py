@@ -11,7 +11,7 @@ tfidf
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from numtok.config import threads
 from numtok.encoding.splits import read_labels, read_words
+from numtok.evaluation.scoring import BaselineAnswers, Progress
 from numtok.metrics.base import Predictions
 from numtok.records import TRAIN
 from numtok.seeds import generator
@@ -31,8 +32,6 @@ FITTED_ON = 20_000  # rows of the train split at most
 _WEIGHTS = 1 << 20  # of the regression, at most: the most frequent words
 _STEPS = 200  # of the solver, at most
 _CELLS = 1 << 20  # probabilities at a time
-
-Progress = Callable[[str, int, int], None]  # what, done, of all
 
 
 class Guesses(NamedTuple):
@@ -72,7 +71,7 @@ def label_baselines(
     learnt: Artifact,
     classes: Sequence[str],
     progress: Progress,
-) -> Iterator[tuple[str, Predictions]]:
+) -> Iterator[BaselineAnswers]:
     """Each baseline that can be had, by name: the answers with other predictions. ``asked`` are the
     rows that they are of, in this order, ``learnt`` is the data whose train split is learnt."""
     codes = _codes(read_labels(learnt, TRAIN), classes)
@@ -80,15 +79,16 @@ def label_baselines(
     with np.errstate(divide="ignore"):
         shares = np.log(np.bincount(codes, minlength=len(classes)) / len(codes))
     most = np.full(len(true), shares.argmax())
-    yield "majority", _answers(answers, classes, Guesses(most, _at(shares, true)))
+    guesses = Guesses(most, _at(shares, true))
+    yield BaselineAnswers("majority", _answers(answers, classes, guesses))
     if find_spec("sklearn") is None:
         return
     rows = fitted_on(len(codes))
     if len(np.unique(codes[rows])) < 2:  # there is nothing to tell
         return
-    guesses = _tfidf(RowWords(learnt, TRAIN, rows), codes[rows], asked, true, shares, progress)
-    if guesses is not None:
-        yield "tfidf", _answers(answers, classes, guesses)
+    told = _tfidf(RowWords(learnt, TRAIN, rows), codes[rows], asked, true, shares, progress)
+    if told is not None:
+        yield BaselineAnswers("tfidf", _answers(answers, classes, told))
 
 
 def fitted_on(rows: int) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -11,26 +11,20 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
-from numtok.data.reading.arrow import nullable
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_data, learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.batch_size import BatchSizer
 from numtok.evaluation.evaluated_split import EvaluatedSplit
+from numtok.evaluation.evaluation import ReportMetrics
 from numtok.evaluation.label_baselines import FITTED_ON, Guesses, RowWords, label_baselines
 from numtok.evaluation.report_files import TrainMeans
-from numtok.evaluation.scoring import Progress, baseline_figures, score
-from numtok.metrics.base import METRICS, Metric, Predictions
+from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
+from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
 from numtok.models.objectives.base import row_end_batch
 from numtok.records import Natural
-from numtok.reports import (
-    FEW_CLASSES,
-    Confused,
-    Labels,
-    Report,
-    label_predictions_schema,
-)
+from numtok.reports import FEW_CLASSES, Confused, Labels
 from numtok.store.artifact import Artifact, Find
 from numtok.training.model_files import LoadedModel
 
@@ -43,13 +37,6 @@ class _ModelCounts(msgspec.Struct):
 
 _METRICS = ("accuracy", "macro-f1", "label-nll")
 _IN_GROUPS = ("accuracy", "macro-f1")
-_TOKENS = {"cpu": 1 << 12, "cuda": 1 << 16}  # of a batch at most: more leave a core's cache
-
-
-@cache
-def label_metrics() -> list[Metric]:
-    """The metrics of every report of labels."""
-    return [METRICS.build(spec) for spec in _METRICS]
 
 
 def log_probabilities(
@@ -66,27 +53,26 @@ def log_probabilities(
             log_BC: NDArray[np.float32] = model.class_log_probabilities(example).cpu().numpy()
         return log_BC
 
-    yield from BatchSizer.of(model, batch, _TOKENS).batches(samples.lengths, labels, note)
+    yield from BatchSizer.of(model, batch).batches(samples.lengths, labels, note)
 
 
 @dataclass(frozen=True)
 class LabelEvaluation:
-    """Of a model of labels. ``more`` are metrics that were asked for."""
+    """Of a model of labels."""
 
+    metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _METRICS)
+    train_means: ClassVar[TrainMeans] = TrainMeans(None)
     evaluated: EvaluatedSplit
     learnt: Artifact | None  # what the model learnt from
     batch: int
-    more: Sequence[Metric]
 
     @classmethod
-    def of(
-        cls, evaluated: EvaluatedSplit, find: Find, batch: int, more: Sequence[Metric]
-    ) -> "LabelEvaluation":
+    def of(cls, evaluated: EvaluatedSplit, find: Find, batch: int) -> "LabelEvaluation":
         """Raises DataError where no row has a label."""
         if evaluated.samples.labels.null_count == len(evaluated.samples):
             raise DataError(f"{evaluated} has no row with a label; evaluate on rows with labels")
         learnt = learnt_data(evaluated.loaded.artifact, evaluated.encoded, find)
-        return cls(evaluated, learnt, batch, more)
+        return cls(evaluated, learnt, batch)
 
     @property
     def samples(self) -> EncodedSplit:
@@ -107,53 +93,38 @@ class LabelEvaluation:
             best[rows], log_true[rows] = Guesses.of(log_BC, place[rows])
             done += len(rows)
             progress(done, len(samples))
-        return self._table(Guesses(best, log_true))
-
-    def _table(self, guesses: Guesses) -> "pa.Table":
         columns = {
-            "label": self.samples.labels,
-            "prediction": pa.array(self.classes, pa.string()).take(pa.array(guesses.best)),
-            "log_probability": nullable(guesses.log_true),
+            "label": samples.labels,
+            "prediction": pa.array(self.classes, pa.string()).take(pa.array(best)),
+            "log_probability": log_true,
         }
-        return self.evaluated.table(columns, label_predictions_schema)
+        return self.evaluated.table(columns, "labels")
 
-    def report(self, table: "pa.Table", progress: Progress) -> Report:
-        """Every figure of the report, from the rows of predictions.parquet."""
-        few = list(map(METRICS.build, _IN_GROUPS))
-        ref = self.evaluated.loaded.artifact.ref
-        scores = score(table, label_metrics(), few, self.more, TrainMeans(None), ref, progress)
-        every = [*label_metrics(), *self.more]
-        baselines, _ = baseline_figures(every, scores, self._baselines(scores.answers, progress))
-        unseen = self._unseen()
-        confusion, complete = _confusion(scores.answers, self.classes)
-        return self.evaluated.report(
-            scores,
-            baselines,
-            self.samples.number_length,
-            self._notes(baselines, unseen),
-            decoding={"label": "read at the last real place"},
-            numbers=len(scores.answers.truth),
-            invalid=0.0,
-            labels=Labels(list(self.classes), len(unseen), scores.left_out, confusion, complete),
-        )
+    def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
+        unseen, pairs = len(self._unseen()), _confusion(scores.answers, self.classes)
+        return self.evaluated.facts(self.samples.number_length) | {
+            "decoding": {"label": "read at the last real place"},
+            "numbers": len(scores.answers.truth),
+            "invalid": 0.0,
+            "labels": Labels(list(self.classes), unseen, scores.left_out, *pairs),
+        }
 
-    def _baselines(
-        self, answers: Predictions, progress: Progress
-    ) -> Iterator[tuple[str, Predictions]]:
+    def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
         if self.learnt is not None:
             labelled = np.flatnonzero(self.samples.labels.is_valid().to_numpy(False))
             asked = RowWords(self.evaluated.encoded, self.evaluated.split, labelled)
-            yield from label_baselines(answers, asked, self.learnt, self.classes, progress)
+            yield from label_baselines(scores.answers, asked, self.learnt, self.classes, progress)
 
     def _unseen(self) -> list[str]:
         """The labels of rows that training never saw, one a row."""
         strange = self.samples.class_of(self.classes) < 0
         return list(self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist())
 
-    def _notes(self, baselines: Collection[str], unseen: Sequence[str]) -> Iterator[str]:
+    def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
+        yield from scores.notes
         if lacking := self.samples.labels.null_count:
             yield f"Not scored: {_rows(lacking)} without a label."
-        if unseen:
+        if unseen := self._unseen():
             told = ", ".join(repr(label) for label, _ in Counter(unseen).most_common(FEW_CLASSES))
             yield (
                 f"Wrong in every figure, but left out of label-nll: {_rows(len(unseen))} with a "

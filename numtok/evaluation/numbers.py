@@ -1,38 +1,34 @@
 """A model of numbers on one split: predictions, and the report of them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.data.reading.arrow import nullable
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure
 from numtok.encoding.splits import read_learnt
 from numtok.errors import DataError
-from numtok.evaluation.baselines import baselines as all_baselines
-from numtok.evaluation.baselines import target_means
+from numtok.evaluation.baselines import baselines, target_means
 from numtok.evaluation.calibration import target_calibrations
 from numtok.evaluation.evaluated_split import EvaluatedSplit
-from numtok.evaluation.predict import AUTOREGRESSIVE, Options, Predicted, Predictor
+from numtok.evaluation.evaluation import ReportMetrics, quantile_columns
+from numtok.evaluation.predict import AUTOREGRESSIVE, Options, Predictor
 from numtok.evaluation.queries import Queries, target_names
-from numtok.evaluation.ranges import outside
 from numtok.evaluation.report_files import TrainMeans
-from numtok.evaluation.scoring import Progress, Scores, baseline_figures, number_baselines, score
-from numtok.metrics.base import METRICS, Metric
+from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
+from numtok.evaluation.seen_values import outside
 from numtok.models.batches import ranges
 from numtok.records import TRAIN
 from numtok.registry import spec_of
-from numtok.reports import QUANTILES, Figures, Report, predictions_schema, quantile_column
+from numtok.reports import Figures
 from numtok.store.artifact import Find
 from numtok.training.model_files import LoadedModel
 
-#: The metrics of a report; those of ``_IN_GROUPS`` also by target and group, and of baselines.
 _METRICS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
@@ -46,29 +42,17 @@ _IN_GROUPS = (
 )  # fmt: skip
 
 
-@cache
-def number_metrics() -> list[Metric]:
-    """The metrics of every report of numbers."""
-    return [METRICS.build(spec) for spec in _METRICS]
-
-
 @dataclass(frozen=True)
 class NumberEvaluation:
     """Of a model of numbers."""
 
+    metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _IN_GROUPS)
     evaluated: EvaluatedSplit
     train: EncodedSplit | None  # where the baselines are fitted
     predictor: Predictor
-    more: Sequence[Metric]  # metrics that were asked for
 
     @classmethod
-    def of(
-        cls,
-        evaluated: EvaluatedSplit,
-        find: Find,
-        options: Options,
-        more: Sequence[Metric],
-    ) -> "NumberEvaluation":
+    def of(cls, evaluated: EvaluatedSplit, find: Find, options: Options) -> "NumberEvaluation":
         """Raises DataError where no number is asked for."""
         loaded, encoded = evaluated.loaded, evaluated.encoded
         train = read_learnt(loaded.artifact, encoded, find)
@@ -79,7 +63,7 @@ class NumberEvaluation:
         predictor = Predictor(loaded, evaluated.samples, options, finite, apart)
         if not len(predictor.asked.numbers):
             raise DataError(f"{evaluated} has no number to predict; evaluate on rows with numbers")
-        return cls(evaluated, train, predictor, more)
+        return cls(evaluated, train, predictor)
 
     @property
     def loaded(self) -> LoadedModel:
@@ -90,8 +74,9 @@ class NumberEvaluation:
         return self.evaluated.samples
 
     @property
-    def train_mean(self) -> float | None:
-        return self.loaded.trained.train_mean
+    def train_means(self) -> TrainMeans:
+        of_target = {} if self.train is None else target_means(self.train)
+        return TrainMeans(self.loaded.trained.train_mean, of_target)
 
     @property
     def asked(self) -> Queries:
@@ -101,34 +86,22 @@ class NumberEvaluation:
         self, progress: Callable[[int, int], None], note: Callable[[str], None]
     ) -> "pa.Table":
         """The rows of predictions.parquet."""
-        return self._table(self.predictor.run(progress, note))
-
-    def _table(self, predicted: Predicted) -> "pa.Table":
         samples, asked = self.samples, self.asked
         rows = asked.rows[asked.queries]
-        columns: dict[str, Any] = {
+        predicted = self.predictor.run(progress, note)
+        columns: dict[str, Any] = predicted._asdict() | {
             "target": target_names(samples, asked),
             "position": asked.numbers - samples.number_rows[rows],
             "truth_literal": self._truth_literals(),
-            "truth": samples.numbers[asked.numbers],
+            "truth": pa.array(samples.numbers[asked.numbers]),  # a nan is no null
             "prediction_literal": predicted.literals,
-            "prediction": pa.array(predicted.values, mask=~predicted.valid),
-            "valid": predicted.valid,
-            "on_grammar": predicted.on_grammar
-            if self.predictor.options.constrained
-            else pa.nulls(len(rows), pa.bool_()),
-            "log_density": nullable(predicted.log_density),
-            "crps": nullable(predicted.crps),
-            "pit": nullable(predicted.pit),
-            "log_density_tailed": nullable(predicted.log_density_tailed),
-            "log_interval": nullable(predicted.log_interval),
-            "token_nll": nullable(predicted.token_nll),
+            "prediction": predicted.values,
             "outside": self._outside(),
-            "log_range": pa.nulls(len(rows), pa.float64()),
+            **quantile_columns(predicted.quantiles),
         }
-        for index, level in enumerate(QUANTILES):
-            columns[quantile_column(level)] = nullable(predicted.quantiles[:, index])
-        return self.evaluated.table(columns, predictions_schema, pa.array(rows))
+        if not self.predictor.options.constrained:
+            del columns["on_grammar"]
+        return self.evaluated.table(columns, "numbers", pa.array(rows))
 
     def _truth_literals(self) -> list[str]:
         """As written; of a number that is no target what its tokens keep of that, or Python's
@@ -150,49 +123,29 @@ class NumberEvaluation:
             for target, other in zip(self.asked.targets.tolist(), others, strict=True)
         ]
 
-    def _outside(self) -> "pa.Array[Any]":
+    def _outside(self) -> NDArray[np.bool_] | None:
         """Which truths are outside the range of their target in the train split."""
         if self.train is None:
-            return pa.nulls(len(self.asked.numbers), pa.bool_())
+            return None
         names = target_names(self.samples, self.asked)
         truth = self.samples.numbers[self.asked.numbers]
-        return pa.array(outside(truth, names, self.train))
+        return outside(self.train, names, truth)
 
-    def report(self, table: "pa.Table", progress: Progress) -> Report:
-        """Every figure of the report, from the rows of predictions.parquet."""
-        few = list(map(METRICS.build, _IN_GROUPS))
-        means = TrainMeans(self.train_mean, {} if self.train is None else target_means(self.train))
-        ref = self.loaded.artifact.ref
-        scores = score(table, number_metrics(), few, self.more, means, ref, progress)
-        baselines, target_baselines = baseline_figures(
-            [*few, *self.more],
-            scores,
-            number_baselines(scores, self._baselines()),
-            self.samples.floors,
-        )
+    def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
         constrained = self.predictor.options.constrained
-        return self.evaluated.report(
-            scores,
-            baselines,
-            self.samples.number_length[self.asked.numbers],
-            self._notes(scores, baselines),
-            decoding=self._decoding(),
-            numbers=len(self.asked.numbers),
-            invalid=float(1 - scores.answers.valid.mean()),
-            off_grammar=1 - pc.mean(table.column("on_grammar")).as_py() if constrained else None,
-            train_mean=self.train_mean,
-            target_means=dict(means.of_target),
-            target_baselines=target_baselines,
-        )
+        return self.evaluated.facts(self.samples.number_length[self.asked.numbers]) | {
+            "decoding": self._decoding(),
+            "numbers": len(self.asked.numbers),
+            "invalid": float(1 - scores.answers.valid.mean()),
+            "off_grammar": 1 - pc.mean(table.column("on_grammar")).as_py() if constrained else None,
+        }
 
-    def _baselines(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
-        """Of the numbers that are scored."""
+    def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
         finite = np.isfinite(self.samples.numbers[self.asked.numbers])
-        fill = self.predictor.options.fill
-        for name, values in all_baselines(
-            self.loaded.codec, self.samples, self.asked, self.train, self.train_mean, fill
-        ):
-            yield name, values[finite]
+        mean, fill = self.loaded.trained.train_mean, self.predictor.options.fill
+        found = baselines(self.loaded.codec, self.samples, self.asked, self.train, mean, fill)
+        scored = ((name, values[finite]) for name, values in found)
+        return number_baselines(scores, scored, self.samples.floors)
 
     def _decoding(self) -> dict[str, Any]:
         options = self.predictor.options
@@ -220,7 +173,10 @@ class NumberEvaluation:
             told += f"quantiles from {options.draws} draws" if options.draws else "no quantiles"
         return told
 
-    def _notes(self, scores: Scores, baselines: Mapping[str, Figures]) -> Iterator[str]:
+    def notes(
+        self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
+    ) -> Iterator[str]:
+        yield from scores.notes
         left_out, predictor = scores.left_out, self.predictor
         if left_out:
             yield f"{left_out:,} numbers are not finite and were not scored."

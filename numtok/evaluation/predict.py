@@ -28,13 +28,13 @@ from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError
 from numtok.evaluation.batch_size import BatchSizer
 from numtok.evaluation.queries import number_names, queries_of, resolutions
+from numtok.evaluation.stated_tails import with_tails
 from numtok.models.batches import Batch, Batches, positions, ranges
 from numtok.models.decoding import LONGEST, NumberReadings, Reader
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.multiples import Multiples
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical as Drawn
-from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import Calibration, ValueHead
 from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
 from numtok.models.trunks.base import TrunkCache
@@ -46,8 +46,6 @@ PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregr
 POINTS = ("mode", "median", "mean")
 _AT_ONCE = 16  # numbers whose distributions are held at a time: more leave a core's cache
 _OF_MANTISSAS = 128  # likewise, where they are mantissas times powers of ten
-# Tokens of a batch, at most: more leave a core's cache, and take half as long again and more.
-_TOKENS = {"cpu": 1 << 12, "cuda": 1 << 16}
 
 Progress = Callable[[int, int], None]  # numbers done, of all
 Note = Callable[[str], None]  # what a waiting user should know
@@ -123,7 +121,7 @@ class Predictor:
         self.asked = queries_of(samples, options.fill == AUTOREGRESSIVE)
         self._resolutions = resolutions(samples)
         self._cache: TrunkCache | None = None  # its memory serves all batches
-        self.room = BatchSizer.of(loaded.model, options.batch, _TOKENS)
+        self.room = BatchSizer.of(loaded.model, options.batch)
         self.support = self._support()
         if options.point != "mode" and not self.has_distribution:
             raise UsageError(
@@ -298,14 +296,10 @@ class Predictor:
         if self._learnt_from is None:
             return None
         if isinstance(exact, Multiples):  # it is the mantissa that the head holds in a range
-            tailed = self._with_tails(exact.mantissa, model.scaling)
+            tailed = with_tails(exact.mantissa, model.scaling, self._learnt_from)
             return exact if tailed is exact.mantissa else replace(exact, mantissa=tailed)
-        return self._with_tails(exact, Chained(self.loaded.codec.normalizer, model.scaling))
-
-    def _with_tails(self, exact: Predictive, scaling: Scaling) -> Predictive:
-        assert self._learnt_from is not None
-        low, high = scaling.inverse(np.array([0.0, 1.0]))
-        return Tailed(exact, low, high, 1 / (self._learnt_from + 1)) if low < high else exact
+        scaling = Chained(self.loaded.codec.normalizer, model.scaling)
+        return with_tails(exact, scaling, self._learnt_from)
 
     def _read_off(
         self, reading: NumberReadings

@@ -22,7 +22,7 @@ from numtok import files
 from numtok.encoding.dataset import clustered
 from numtok.errors import DataError, UsageError, unknown
 from numtok.metrics.base import METRICS, Metric, Predictions
-from numtok.records import CLUSTER, ENCODED, GROUP, NUMERAL, TABLE, in_order
+from numtok.records import CLUSTER, GROUP, NUMERAL, in_order
 from numtok.registry import spec_of
 from numtok.reports import (
     ADDED,
@@ -32,8 +32,6 @@ from numtok.reports import (
     SCHEMA,
     Measures,
     Report,
-    answer_predictions_schema,
-    label_predictions_schema,
     predictions_schema,
     quantile_column,
 )
@@ -58,6 +56,11 @@ LABEL = "label"  # a column of predictions of labels alone
 ANSWER = "answer"  # likewise of answers
 _FEW_CLUSTERS = 20  # of which percentiles of resamples cover less than they say
 _TRUTH, _PREDICTION = ("truth_literal", "truth"), ["prediction_literal", "prediction"]
+_ALWAYS: dict[Measures, tuple[str, ...]] = {  # columns that say something of each row
+    "numbers": ("id", TARGET, "position", *_TRUTH, "valid"),
+    "labels": ("id", "prediction"),
+    "answers": ("id", ANSWER, "prediction", "ended"),
+}
 _KEY = ("id", TARGET, "position")  # of a label or an answer the id alone
 
 
@@ -97,8 +100,6 @@ def repeated_ids(table: "pa.Table") -> Iterator[str]:
 def publish(draft: Draft, model: Artifact, report: Report, seconds: float) -> Artifact:
     """Write a report beside its predictions and publish it; ``seconds`` that predicting took, what
     is loaded before and scored behind it apart."""
-    where = model.made_from(ENCODED, TABLE).where
-    report = msgspec.structs.replace(report, training_data=where)
     _REPORT.write(draft.path, report)
     return draft.publish(
         {"rows": report.rows, report.measures: report.numbers},
@@ -154,7 +155,7 @@ class ReportPredictions:
     """The ``n`` predictions of a report that can be scored, sorted by id, target and position."""
 
     ref: str
-    table: "pa.Table"  # columns of reports.predictions_schema, of labels or of answers, [n]
+    table: "pa.Table"  # columns of reports.predictions_schema, [n]
     answers: Predictions
 
     @classmethod
@@ -237,12 +238,7 @@ class ReportPredictions:
 
 def _read_predictions(path: Path, report: Report) -> "pa.Table":
     """The columns that ``reports`` says of what the report measures, with what each row needs."""
-    wanted, always = {
-        "numbers": (predictions_schema, ("id", TARGET, "position", *_TRUTH, "valid")),
-        "labels": (label_predictions_schema, ("id", "prediction")),
-        "answers": (answer_predictions_schema, ("id", ANSWER, "prediction", "ended")),
-    }[report.measures]
-    schema = wanted(())
+    always, schema = _ALWAYS[report.measures], predictions_schema((), measures=report.measures)
 
     def of_rows(name: str) -> "pa.DataType | None":
         return pa.string() if name.startswith(GROUP) or name == CLUSTER else None

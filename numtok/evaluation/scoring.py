@@ -64,7 +64,7 @@ def score(
     ref: str,
     progress: Progress,
 ) -> Scores:
-    """Score predictions (``reports.predictions_schema``, ``label_predictions_schema``).
+    """Score predictions (``reports.predictions_schema``).
 
     usual, few, more
         Metrics over all numbers, of which those are left out that need a column which is not
@@ -136,22 +136,25 @@ def _unknown(metrics: Sequence[Metric], answers: Predictions) -> Iterator[str]:
             )
 
 
+class BaselineAnswers(NamedTuple):
+    """Answers that need no model, to all that is scored. ``partial`` are those that rows bring
+    along, which may say nothing of some numbers: their figures are of the others alone, since
+    nobody has said that it is the mean there."""
+
+    name: str
+    answers: Predictions
+    partial: bool = False
+
+
 def baseline_figures(
-    few: Sequence[Metric],
-    scores: Scores,
-    baselines: Iterable[tuple[str, Predictions]],
-    partial: Collection[str] = (),
+    few: Sequence[Metric], scores: Scores, baselines: Iterable[BaselineAnswers]
 ) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
     """The figures of answers that need no model, by name. And the same for each target, where
-    there are several.
-
-    Where rows bring a baseline along that says nothing of some numbers (``partial``), its figures
-    are of the others alone: nobody has said that it is the mean there.
-    """
+    there are several."""
     found: dict[str, Figures] = {}
     by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
-    for name, baseline in baselines:
-        known = baseline.valid if name in partial else np.ones(len(baseline.valid), np.bool_)
+    for name, baseline, partial in baselines:
+        known = baseline.valid if partial else np.ones(len(baseline.valid), np.bool_)
         found[name] = figures(few, baseline.take(known))
         for target, figures_of in by_target.items():
             figures_of[name] = figures(few, baseline.take(known & (scores.targets == target)))
@@ -159,23 +162,24 @@ def baseline_figures(
 
 
 def number_baselines(
-    scores: Scores, baselines: Iterable[tuple[str, NDArray[np.float64]]]
-) -> Iterator[tuple[str, Predictions]]:
-    """Answers of numbers that need no model, float64[n]; NaN is invalid."""
+    scores: Scores,
+    baselines: Iterable[tuple[str, NDArray[np.float64]]],
+    partial: Collection[str] = (),
+) -> Iterator[BaselineAnswers]:
+    """Answers of numbers that need no model, float64[n]; NaN is invalid. Those named ``partial``
+    are."""
     for name, values in baselines:
         valid = np.isfinite(values)
         told = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
-        yield (
-            name,
-            Predictions(  # of columns of a distribution it has none
-                scores.answers.truth,
-                np.where(valid, values, np.nan_to_num(scores.fallback)),
-                valid,
-                scores.answers.truth_literal,
-                told,
-                sample=scores.answers.sample,
-            ),
+        answers = Predictions(  # of columns of a distribution it has none
+            scores.answers.truth,
+            np.where(valid, values, np.nan_to_num(scores.fallback)),
+            valid,
+            scores.answers.truth_literal,
+            told,
+            sample=scores.answers.sample,
         )
+        yield BaselineAnswers(name, answers, name in partial)
 
 
 def _targets(kept: "pa.Table") -> NDArray[np.object_]:

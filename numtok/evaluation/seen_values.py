@@ -1,5 +1,6 @@
-"""Values of one target in the train split, and which numbers are one of them."""
+"""Values of a target in the train split: which numbers are one of them, near or beyond them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,3 +69,30 @@ def rounded(numbers: Floats, digits: int) -> Floats:
         negative, mantissa, exponent = round_literal(repr(value), digits)
         found.append(float(f"{'-' if negative else ''}{mantissa}e{exponent}"))
     return np.array(found, np.float64)[which]
+
+
+def nearest(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> Floats:
+    """float64[n]: the nearest value of the target of each name, or of any number of the split where
+    it has no such target; NaN where it has none at all."""
+    found = np.full(len(numbers), np.nan)
+    for mine, seen in _by_target(train, names):
+        found[mine] = seen.nearest(numbers[mine])
+    return found
+
+
+def outside(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> NDArray[np.bool_]:
+    """bool[n]: which are below the least or above the greatest of these values."""
+    found = np.zeros(len(numbers), np.bool_)
+    for mine, seen in _by_target(train, names):
+        found[mine] = (numbers[mine] < seen.values[0]) | (numbers[mine] > seen.values[-1])
+    return found
+
+
+def _by_target(
+    train: EncodedSplit, names: NDArray[np.object_]
+) -> Iterator[tuple[NDArray[np.bool_], SeenValues]]:
+    """Of each name which numbers have it, and the values near them."""
+    for name in set(names.tolist()):
+        seen = SeenValues.nearby(train, name)
+        if seen is not None:
+            yield names == name, seen

@@ -6,11 +6,9 @@ Where a fold has no split ``validation``, that name means the rows of the train
 split that were held back while the model was fitted.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
-from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,26 +20,24 @@ from torch import Tensor
 from numtok.data.tables.rows import VALIDATION, learnt_rows
 from numtok.data.tables.table import Table
 from numtok.errors import DataError
-from numtok.evaluation.baselines import boosted, linear
+from numtok.evaluation.baselines import fits, fitted_on
+from numtok.evaluation.evaluation import ReportMetrics, predictions_table, quantile_columns
 from numtok.evaluation.report_files import TrainMeans
-from numtok.evaluation.scoring import Progress, baseline_figures, number_baselines, score
+from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
+from numtok.evaluation.stated_tails import with_tails
 from numtok.evaluation.table_notes import often_repeated, ruled_by_tails
 from numtok.evaluation.table_options import TableOptions
-from numtok.metrics.base import METRICS, Metric
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import HEADS, Head
 from numtok.records import FOLD, GROUP
 from numtok.registry import spec_of
-from numtok.reports import QUANTILES, Costs, Report, predictions_schema, quantile_column
-from numtok.seeds import generator
+from numtok.reports import Costs, Figures, predictions_schema
 from numtok.store.artifact import Artifact
 from numtok.training.features import Features
 from numtok.training.regressor_files import LoadedRegressor
 from numtok.training.table_learner import held_back
 from numtok.training.trained_table import FittedTable
 
-#: The metrics of a report; those of ``_IN_GROUPS`` also for each fold and for baselines.
 _METRICS = (
     "r2", "mse", "mae", "median-relative-error", "kendall-tau", "relative-mse", "nll",
     "in-support-nll", "range-nll", "tailed-nll", "interval-nll", "token-nll", "crps", "coverage",
@@ -52,13 +48,6 @@ _IN_GROUPS = (
 )  # fmt: skip
 _BASELINES = ("r2", "mse", "mae", "kendall-tau", "relative-mse")
 AT_ONCE = 512  # rows whose distributions are held at a time
-_FITTED_ON = 200_000  # rows that baselines are fitted on, at most
-
-
-@cache
-def table_metrics() -> list[Metric]:
-    """The metrics of every report of a table."""
-    return [METRICS.build(spec) for spec in _METRICS]
 
 
 class _TablePart(NamedTuple):
@@ -73,12 +62,14 @@ class _TablePart(NamedTuple):
 class TableEvaluation:
     """One model on one split of a table, in memory."""
 
+    metrics: ClassVar[ReportMetrics] = ReportMetrics(
+        _METRICS, _IN_GROUPS, _BASELINES, more_of_baselines=False
+    )
     loaded: LoadedRegressor
     source: Artifact
     table: Table
     split: str
     options: TableOptions
-    more: Sequence[Metric]  # metrics that were asked for
     most: int | None  # rows at most
 
     def parts(self) -> Iterator[_TablePart]:
@@ -144,14 +135,8 @@ class TableEvaluation:
                 made.append(self._predicted(part, rows, first))
                 done += len(rows)
                 progress(done, total)
-        groups = [FOLD] if len(parts) > 1 else []
-        schema = predictions_schema(groups)
         columns = {name: np.concatenate([one[name] for one in made]) for name in made[0]}
-        n = len(columns["truth"])
-        return pa.table(
-            [_column(columns.get(name), schema.field(name).type, n) for name in schema.names],
-            schema=schema,
-        )
+        return predictions_table(columns, predictions_schema([FOLD] if len(parts) > 1 else []))
 
     def _predicted(self, part: _TablePart, rows: NDArray[np.int64], first: int) -> dict[str, Any]:
         fitted, truth = part.fitted, self.table.target[rows]
@@ -161,22 +146,22 @@ class TableEvaluation:
         used = self.options.used(exact, self.loaded.artifact.ref, part.fold, first)
         values = self.options.values(used, len(rows), fitted.learnt_from)
         valid = np.isfinite(values)
-        quantiles = self.options.quantiles(used)
+        values = np.where(valid, values, np.nan)
         return {
             "id": rows.astype(str).astype(object),
             "target": np.full(len(rows), self.table.file.target, object),
             "position": np.full(len(rows), part.fold),
             "truth_literal": _literals(truth),
             "truth": truth,
-            "prediction_literal": _literals(np.where(valid, values, np.nan)),
-            "prediction": np.where(valid, values, np.nan),
+            "prediction_literal": _literals(values),
+            "prediction": values,
             "valid": valid,
             "crps": used.crps(truth),
             "pit": used.cdf(truth),
             "outside": fitted.learnt_from.outside(truth),
             "log_range": np.full(len(rows), fitted.learnt_from.log_range),
             GROUP + FOLD: np.full(len(rows), str(part.fold), object),
-            **{quantile_column(level): quantiles[:, i] for i, level in enumerate(QUANTILES)},
+            **quantile_columns(self.options.quantiles(used)),
             **self._likelihoods(fitted, exact, parameters, truth),
         }
 
@@ -187,8 +172,7 @@ class TableEvaluation:
         learnt_from, model = fitted.learnt_from, fitted.model
         tailed = exact
         if model.head.bounded and learnt_from.low < learnt_from.high:
-            low, high = fitted.scaling.inverse(np.array([0.0, 1.0]))
-            tailed = Tailed(exact, low, high, 1 / (learnt_from.rows + 1))
+            tailed = with_tails(exact, fitted.scaling, learnt_from.rows)
         token_nll = np.full(len(truth), np.nan)
         learnt = model.head.targets(fitted.scaling.forward(truth))
         with torch.no_grad():
@@ -205,59 +189,36 @@ class TableEvaluation:
 
     # --- the report -------------------------------------------------------------------------------
 
-    def report(self, predictions: "pa.Table", progress: Progress) -> Report:
-        """Every figure of the report, from the rows of predictions.parquet."""
+    @property
+    def train_means(self) -> TrainMeans:
+        rows = [fold.learnt_from.rows for fold in self.loaded.file.trained.folds]
+        means = [fold.learnt_from.mean for fold in self.loaded.file.trained.folds]
+        return TrainMeans(float(np.average(means, weights=np.array(rows, np.float64))))
+
+    def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
         loaded, trained = self.loaded, self.loaded.file.trained
-        rows = np.array([fold.learnt_from.rows for fold in trained.folds], np.float64)
-        means = np.array([fold.learnt_from.mean for fold in trained.folds])
-        train_mean = float(np.average(means, weights=rows))
-        scores = score(
-            predictions,
-            table_metrics(),
-            list(map(METRICS.build, _IN_GROUPS)),
-            self.more,
-            TrainMeans(train_mean),
-            loaded.artifact.ref,
-            progress,
+        head, model = (
+            HEADS.from_settings(loaded.file.settings.head),
+            next(iter(loaded.fitted.values())).model,
         )
-        baselines, _ = baseline_figures(
-            list(map(METRICS.build, _BASELINES)),
-            scores,
-            number_baselines(scores, self._baselines()),
-        )
-        parameters, _ = next(iter(loaded.fitted.values())).model.parameter_counts()
-        head = HEADS.from_settings(loaded.file.settings.head)
-        width = next(iter(loaded.fitted.values())).model.reader.tokens_per_number
-        return Report(
-            model=loaded.artifact.ref,
-            name=loaded.artifact.name,
-            data=self.source.ref,
-            split=self.split,
-            scheme=spec_of(head),
-            configuration=trained.configuration,
-            seed=trained.seed,
-            decoding=self._decoding(head),
-            rows=predictions.num_rows,
-            numbers=predictions.num_rows,
-            invalid=float(1 - scores.answers.valid.mean()),
-            off_grammar=None,
-            train_mean=train_mean,
-            metrics=scores.metrics,
-            valid_metrics=scores.valid_metrics,
-            by_target=scores.by_target,
-            groups=scores.groups,
-            baselines=baselines,
-            costs=Costs(
-                sum(fold.fit.samples for fold in trained.folds),
-                0,
-                sum(fold.fit.steps for fold in trained.folds),
-                sum(fold.flops for fold in trained.folds),
-                parameters,
-                0,
-                float(width),
+        return {
+            "scheme": spec_of(head),
+            "configuration": trained.configuration,
+            "seed": trained.seed,
+            "decoding": self._decoding(head),
+            "rows": table.num_rows,
+            "numbers": table.num_rows,
+            "invalid": float(1 - scores.answers.valid.mean()),
+            "costs": Costs(
+                samples=sum(fold.fit.samples for fold in trained.folds),
+                tokens=0,
+                steps=sum(fold.fit.steps for fold in trained.folds),
+                flops=sum(fold.flops for fold in trained.folds),
+                parameters=model.parameter_counts()[0],
+                embedding_parameters=0,
+                tokens_per_number=float(model.reader.tokens_per_number),
             ),
-            notes=list(self._notes(predictions)),
-        )
+        }
 
     def _decoding(self, head: Head) -> dict[str, Any]:
         options = self.options
@@ -266,13 +227,15 @@ class TableEvaluation:
             found |= {"draws": options.draws, **asdict(options.sampling)}
         return found
 
+    def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
+        return number_baselines(scores, self._baselines())
+
     def _baselines(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
         """Mean, least squares and boosted trees, fitted to what each fold learnt from.
 
         None for rows that were held back from it: they would have learnt them. For another table
         than that of the model the mean alone: its rows are not those that the model learnt.
         """
-        fits = {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
         parts = list(self.parts())
         if any(self._is_held_back(part.fold) for part in parts):
             return
@@ -285,13 +248,10 @@ class TableEvaluation:
         if not self._is_learnt:
             return
         columns = Features(self.table.numbers, self.table.categories)
-        for name, of in fits.items():
+        for name, of in fits().items():
             made = []
             for part in parts:
-                rows = self._learnt_rows(part.fold)
-                if len(rows) > _FITTED_ON:
-                    random = generator(0, "floors", part.fold)
-                    rows = np.sort(random.permutation(rows)[:_FITTED_ON])
+                rows = fitted_on(self._learnt_rows(part.fold), part.fold)
                 learnt, asked = (
                     part.fitted.inputs.of(columns.take(some)).astype(np.float64)
                     for some in (rows, part.rows)
@@ -299,9 +259,11 @@ class TableEvaluation:
                 made.append(of(learnt, self.table.target[rows], asked))
             yield name, np.concatenate(made)
 
-    def _notes(self, predictions: "pa.Table") -> Iterator[str]:
+    def notes(
+        self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
+    ) -> Iterator[str]:
         yield from self.table.file.notes
-        yield from often_repeated(self.table.file.target, predictions.column("truth").to_numpy())
+        yield from often_repeated(self.table.file.target, table.column("truth").to_numpy())
         if any(map(self._is_held_back, self.loaded.fitted)):
             yield (
                 "These rows were held back from the train split, to know when to stop: good to "
@@ -310,16 +272,16 @@ class TableEvaluation:
         if not self._is_learnt:
             yield "Of another table than that of the model; baselines that learn rows are left out."
         bounded = next(iter(self.loaded.fitted.values())).model.head.bounded
-        log_density = predictions.column("log_density").to_numpy()
+        log_density = table.column("log_density").to_numpy()
         if not bounded and (beyond := int(np.isneginf(log_density).sum())):
             yield (
-                f"{beyond:,} of {predictions.num_rows:,} targets are beyond what this head says, "
+                f"{beyond:,} of {table.num_rows:,} targets are beyond what this head says, "
                 "so that likelihoods are infinite; give one that reaches further."
             )
-        yield from ruled_by_tails(predictions)
-        outside = int(pc.sum(predictions.column("outside")).as_py() or 0)
+        yield from ruled_by_tails(table)
+        outside = int(pc.sum(table.column("outside")).as_py() or 0)
         if outside:
-            told = f"{outside:,} of {predictions.num_rows:,} targets lie outside the range of the "
+            told = f"{outside:,} of {table.num_rows:,} targets lie outside the range of the "
             told += "train split"
             yield told + (
                 ": this head gives them no probability, so `nll` is infinite; in-support-nll "
@@ -333,12 +295,3 @@ def _literals(values: NDArray[np.float64]) -> NDArray[np.object_]:
     """Python's ``repr`` of each; None for NaN."""
     told = [None if np.isnan(value) else repr(value) for value in values.tolist()]
     return np.array(told, object)
-
-
-def _column(values: NDArray[Any] | None, type: "pa.DataType", n: int) -> "pa.Array[Any]":
-    """A column of predictions; NaN, None, or no column at all, is null."""
-    if values is None:
-        return pa.nulls(n, type)
-    if values.dtype == np.float64:
-        return pa.array(values, mask=np.isnan(values)).cast(type)
-    return pa.array(values.tolist() if values.dtype == object else values).cast(type)

@@ -27,7 +27,7 @@ from numtok.errors import DataError, UsageError
 from numtok.evaluation.answers import written_answers
 from numtok.evaluation.labels import log_probabilities
 from numtok.evaluation.predict import Options, Predictor
-from numtok.evaluation.prediction_mode import measures_of, options_of
+from numtok.evaluation.prediction_mode import prediction_mode
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, quantile_column
 from numtok.settings.predict import Config
@@ -97,8 +97,7 @@ def predict_texts(
     Raises UsageError for what the model cannot be asked, DataError for rows without a ``[?]``, or
     too long, TrainingFailed (no memory).
     """
-    measures = measures_of(config, model)
-    options = options_of(config, model) if measures == "numbers" else None
+    measures, options = prediction_mode(config, model)
     loaded = read_model(model, device_of(config.device))
     if options is not None and not loaded.model.objective.causal:
         _check_length_is_known(loaded)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from numtok.declaration import check, setting
-from numtok.errors import UsageError
+from numtok.errors import UsageError, meaningless
 from numtok.settings import _fields
 
 
@@ -54,4 +54,4 @@ class Config:
                 "predict reads one of FILE and --text; give a file of rows, - or a text"
             )
         if self.text and self.text_field != "text":
-            raise UsageError("--text-field means nothing for --text; leave it out")
+            raise meaningless("text-field", "--text")

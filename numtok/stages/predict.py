@@ -4,7 +4,7 @@ Where ``eval`` compares with true numbers, there are none here. So nothing is me
 artifact is made: rows come in, and go out with what was said of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from numtok.evaluation.table_rows import outgoing_record, predict_table
 from numtok.evaluation.text_rows import Query, outgoing, predict_texts, read_rows
@@ -14,15 +14,19 @@ from numtok.store.store import Store
 from numtok.training.model_json import reads_tables
 
 
-def run(config: Config, store: Store) -> Iterator[bytes]:
+def run(
+    config: Config, store: Store, check: Callable[[str, str], None] = lambda of, told: None
+) -> Iterator[bytes]:
     """The lines that go out: of texts each row as JSON, as it was, with a field ``predicted``; of
-    tables a CSV with a header and columns more.
+    tables a CSV with a header and columns more. ``check`` may refuse options, as in ``eval``.
 
     Raises UsageError, also for what the model cannot be asked, DataError, StoreError,
     TrainingFailed (no memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
-    if reads_tables(model):
+    of = "tables" if reads_tables(model) else "texts"
+    check(of, f"a model of {of}")
+    if of == "tables":
         yield from map(outgoing_record, predict_table(config, model))
         return
     texts = map(Query.of_text, config.text)

@@ -19,8 +19,8 @@ from numtok.analysis.probing.probe_records import Along
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError
-from numtok.evaluation.labels import label_metrics
-from numtok.evaluation.numbers import number_metrics
+from numtok.evaluation.labels import LabelEvaluation
+from numtok.evaluation.numbers import NumberEvaluation
 from numtok.evaluation.report_files import ReportPredictions, clusters_note, read
 from numtok.metrics.base import METRICS, Predictions, figures, paired
 from numtok.reports import PREDICTIONS_FILE, Figures, Report
@@ -193,7 +193,8 @@ def test_every_metric_of_copies_is_that_of_the_rows_themselves() -> None:
     truth = np.round(random.normal(0, 9, 9), 2)
     numbers = answers(truth, np.round(truth + random.normal(0, 1, 9), 2), **columns)
     labels = Predictions.of_labels(*words, log_probability=columns["log_probability"])
-    for once, metrics in ((numbers, number_metrics()), (labels, label_metrics())):
+    for once, kind in ((numbers, NumberEvaluation), (labels, LabelEvaluation)):
+        metrics = kind.metrics.usual
         assert not any(metric.missing(once) for metric in metrics)
         # Adjusted R2 counts the rows, which are others.
         metrics = [metric for metric in metrics if not isinstance(metric, METRICS["adjusted-r2"])]

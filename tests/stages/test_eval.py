@@ -22,7 +22,7 @@ import torch
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, NumtokError, UsageError
-from numtok.evaluation.ranges import outside
+from numtok.evaluation.seen_values import outside
 from numtok.metrics.base import METRICS, Predictions
 from numtok.metrics.base import figures as measured
 from numtok.models.decoding import LONGEST
@@ -498,10 +498,10 @@ def test_the_range_of_the_train_split_is_that_of_each_target() -> None:
         target_name=pa.array(["a", "b", "a", "b"]),
     )
     values, names = np.array([1.0, 3.5, 3.5, 95.0, 95.0]), np.array(["a", "a", "b", "b", "number"])
-    found = outside(values, names.astype(object), train)
+    found = outside(train, names.astype(object), values)
     # Of what is no target all numbers count, 1 to 90.
     assert found.tolist() == [False, True, True, True, True]
-    assert not outside(np.array([1.0, 60.0]), np.array(["number"] * 2, object), train).any()
+    assert not outside(train, np.array(["number"] * 2, object), np.array([1.0, 60.0])).any()
 
 
 FEW = "fp15,exponents=-4..1"  # one token a number, and fewer of them

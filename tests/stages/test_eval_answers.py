@@ -132,7 +132,7 @@ def test_what_cannot_write_answers_is_one_line(store: Store, tmp_path: Path) -> 
         with pytest.raises(UsageError) as caught:
             evaluated(store, model, data, **{option: value})
         assert str(caught.value) == (
-            f"--{option} {value} is for numbers; --fill answers writes texts, leave it away"
+            f"--{option} means nothing for --fill answers, which writes texts; leave it out"
         )
     path = tmp_path / "bare.jsonl"
     path.write_text('{"id": 1, "text": "1 + 1 = 2", "split": "test"}\n')

@@ -497,12 +497,12 @@ def test_a_head_of_numbers_is_refused(store: Store, tmp_path: Path) -> None:
     )
 
 
-OF_LABELS = "is for numbers; {model} predicts labels, leave it away"
+OF_LABELS = "means nothing for {model}, which predicts labels; leave it out"
 REFUSED = {
-    ("--fill", "parallel"): f"--fill parallel {OF_LABELS}",
-    ("--decode", "free"): f"--decode free {OF_LABELS}",
-    ("--point", "median"): f"--point median {OF_LABELS}",
-    ("--draws", "8"): f"--draws 8 {OF_LABELS}",
+    ("--fill", "parallel"): f"--fill {OF_LABELS}",
+    ("--decode", "free"): f"--decode {OF_LABELS}",
+    ("--point", "median"): f"--point {OF_LABELS}",
+    ("--draws", "8"): f"--draws {OF_LABELS}",
     ("--metric", "r2"): "metric r2 measures numbers, and {model} is of labels; metrics of labels "
     "are accuracy, label-nll, macro-f1, micro-f1",
 }  # fmt: skip

@@ -236,7 +236,12 @@ class NumberStatistics(NamedTuple):
     def merged(self, other: "NumberStatistics") -> "NumberStatistics":
         """The statistics of both together; ``rows`` holds for rows that are all different."""
         return NumberStatistics(
-            *(mine + theirs for mine, theirs in zip(self[:ROWS], other[:ROWS], strict=True)),
+            self.numbers + other.numbers,
+            self.negative + other.negative,
+            self.zero + other.zero,
+            self.integer + other.integer,
+            self.outside + other.outside,
+            self.after_comma + other.after_comma,
             self.rows + other.rows,
             min(self.before, other.before),
             self.moments.merged(other.moments),
@@ -301,11 +306,19 @@ class _Arrays(NamedTuple):
 
         sums, times = own(self.sums, _SUMS).tolist(), own(self.times, _ROOM)
         low, high, least, most, *spread = self.measures.reshape(-1, _MEASURES)[slot].tolist()
-        finite = sums[COUNT] - sums[OUTSIDE]
         hashes = self.keys[slot * _ROOM : (slot + 1) * _ROOM][times > 0]
         order = np.argsort(hashes)[:KEPT]
+        numbers, negative, zero, integer, outside, after_comma, rows, before = sums[:LAST]
+        finite = numbers - outside
         return NumberStatistics(
-            *sums[:LAST],
+            numbers,
+            negative,
+            zero,
+            integer,
+            outside,
+            after_comma,
+            rows,
+            before,
             Moments(finite, low, high, *spread) if finite else Moments(),
             least,
             most,

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from numtok.cli.output.figures import (
     amount,
-    duration,
     figure,
     interval,
     number,
     print_figures,
     print_lines,
     share,
+    shown_costs,
 )
-from numtok.cli.output.printing import RENAMED_SCHEMA, Format, counted, print_json, print_table
+from numtok.cli.output.printing import Format, counted, print_data
 from numtok.cli.output.report import PERFECT, SKILL, of_some, print_published, skill
 from numtok.records import LIMITS
 
@@ -52,13 +52,7 @@ class ComparisonRow(NamedTuple):
 
 def print_comparison(comparison: "Comparison", format: Format) -> None:
     """Print a comparison on stdout; CSV has one row a figure, JSON everything."""
-    if format is Format.JSON:
-        import msgspec
-
-        print_json(msgspec.to_builtins(comparison), schema=RENAMED_SCHEMA)
-        return
-    if format is Format.CSV:
-        print_table("", ComparisonRow._fields, list(flat(comparison)), format)
+    if print_data(format, comparison, ComparisonRow._fields, flat(comparison)):
         return
     for part in comparison.parts:
         _print_part(comparison, part, format)
@@ -233,25 +227,15 @@ def _print_settings(comparison: "Comparison", format: Format) -> None:
 
 
 def _print_costs(comparison: "Comparison", format: Format) -> None:
-    rows = [
-        [
-            _name(one),
-            amount(one.costs.samples),
-            amount(one.costs.tokens),
-            duration(one.costs.train_seconds),
-            duration(one.costs.eval_seconds),
-            number(one.costs.flops),
-            amount(one.costs.parameters),
-            number(one.costs.tokens_per_number),
-        ]
-        for one in comparison.experiments
-    ]
-    head = ["experiment", "samples", "tokens", "train", "eval", "FLOPs", "params", "tok/num"]
+    costs = [shown_costs(one.costs) for one in comparison.experiments]
     if any(one.invalid for one in comparison.experiments):
-        head.append("invalid")
-        for row, one in zip(rows, comparison.experiments, strict=True):
-            row.append(share(one.invalid))
-    print_figures("costs, the mean over seeds", head, rows, format)
+        for shown, one in zip(costs, comparison.experiments, strict=True):
+            shown["invalid"] = share(one.invalid)
+    rows = [
+        [_name(one), *shown.values()]
+        for one, shown in zip(comparison.experiments, costs, strict=True)
+    ]
+    print_figures("costs, the mean over seeds", ["experiment", *costs[0]], rows, format)
 
 
 def _print_tokens_to_target(comparison: "Comparison", format: Format) -> None:

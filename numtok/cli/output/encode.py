@@ -9,9 +9,9 @@ from numtok.cli.output.figures import share
 from numtok.cli.output.printing import (
     Format,
     Size,
-    print_json,
+    print_dry_run,
     print_made,
-    print_table,
+    print_made_json,
     rows_by_split,
 )
 from numtok.encoding.codec import Codec
@@ -49,7 +49,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     assert result.artifact is not None
     every = result.artifact.manifest.counts
     if format is Format.JSON:
-        print_json({"ref": result.ref, "made": result.made, "counts": every})
+        print_made_json(result.artifact, result.made)
         return
     counts = result.artifact.counts(_EncodeCounts)
     codec = Codec.read(result.artifact.path / SCHEME_FILE)
@@ -115,10 +115,9 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
 
 def _print_estimate(ref: str, estimate: EncodeEstimate, format: Format) -> None:
     rows: list[tuple[str, object]] = [
-        ("would make", ref),
         ("input", Size(estimate.input_bytes)),
         ("rows, about", estimate.rows),
         ("tokens, about", estimate.tokens),
         ("size, about", Size(estimate.bytes)),
     ]
-    print_table("dry run", ("what", "value"), rows, format)
+    print_dry_run(ref, rows, format)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from numtok.cli.output.figures import figure, number, print_figures, print_lines, share
-from numtok.cli.output.printing import RENAMED_SCHEMA, Format, print_json, print_table
+from numtok.cli.output.printing import Format, print_data
 
 if TYPE_CHECKING:
     from numtok.stages.errors import ErrorAnalysis, NumberFrequency, ReportErrors
@@ -28,13 +28,7 @@ class ErrorRow(NamedTuple):
 
 def print_errors(found: "ErrorAnalysis", format: Format) -> None:
     """Print on stdout; CSV has one row a figure, JSON everything."""
-    if format is Format.JSON:
-        import msgspec
-
-        print_json(msgspec.to_builtins(found), schema=RENAMED_SCHEMA)
-        return
-    if format is Format.CSV:
-        print_table("", ErrorRow._fields, list(_flat(found)), format)
+    if print_data(format, found, ErrorRow._fields, _flat(found)):
         return
     print_figures(
         "what is wrong: one part alone, several, or it is no number",

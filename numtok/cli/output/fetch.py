@@ -3,7 +3,14 @@
 import msgspec
 
 from numtok.cli.output import table
-from numtok.cli.output.printing import Format, Size, counted, print_json, print_made, print_table
+from numtok.cli.output.printing import (
+    Format,
+    Size,
+    counted,
+    print_dry_run,
+    print_made,
+    print_made_json,
+)
 from numtok.records import DATA, FIELD, Natural
 from numtok.stages.fetch import FetchEstimate, Result
 from numtok.store.artifact import Artifact
@@ -47,17 +54,14 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one thing that was fetched; with a format for programs, that on stdout instead of its
     REF."""
     if result.estimate is not None:
-        rows = [("would make", result.ref), *_expected(result.estimate)]
-        print_table("dry run", ("what", "value"), rows, format)
+        print_dry_run(result.ref, _expected(result.estimate), format)
         return
     assert result.artifact is not None
     if result.artifact.kind not in (DATA, FIELD):
         table.print_result(result.artifact, result.made, format, quiet)
         return
-    manifest = result.artifact.manifest
     if format is Format.JSON:
-        said = {"counts": manifest.counts, "facts": manifest.facts}
-        print_json({"ref": result.ref, "made": result.made} | said)
+        print_made_json(result.artifact, result.made, facts=result.artifact.manifest.facts)
         return
     if result.artifact.kind == DATA:
         _print_texts(result.artifact, result.made, format, quiet)

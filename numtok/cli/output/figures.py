@@ -10,6 +10,7 @@ from numtok.analysis.profiling.short_values import compact
 from numtok.cli.output.printing import GAP, Format, one_line, print_table
 
 if TYPE_CHECKING:
+    from numtok.evaluation.comparison.experiments import ExperimentCosts
     from numtok.evaluation.comparison.seeds import SeedStatistics
     from numtok.reports import Figure
 
@@ -96,6 +97,19 @@ def duration(seconds: float | None) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.3g} s"
+
+
+def shown_costs(costs: "ExperimentCosts") -> dict[str, str]:
+    """What models cost, the mean over seeds, by headings of columns."""
+    return {
+        "samples": amount(costs.samples),
+        "tokens": amount(costs.tokens),
+        "train": duration(costs.train_seconds),
+        "eval": duration(costs.eval_seconds),
+        "FLOPs": number(costs.flops),
+        "params": amount(costs.parameters),
+        "tok/num": number(costs.tokens_per_number),
+    }
 
 
 def share(value: float | None) -> str:

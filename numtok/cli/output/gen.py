@@ -5,9 +5,9 @@ import msgspec
 from numtok.cli.output.printing import (
     Format,
     Size,
-    print_json,
+    print_dry_run,
     print_made,
-    print_table,
+    print_made_json,
     rows_by_split,
 )
 from numtok.data.tables.table import read_table_file
@@ -32,17 +32,12 @@ class _Facts(msgspec.Struct):
 def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one run; with a format other than the table, that on stdout instead of the REF."""
     if result.estimate is not None:
-        rows: list[tuple[str, object]] = [
-            ("would make", result.ref),
-            ("rows", result.estimate.rows),
-        ]
-        rows.append(("size, about", Size(result.estimate.bytes)))
-        print_table("dry run", ("what", "value"), rows, format)
+        size = Size(result.estimate.bytes)
+        print_dry_run(result.ref, [("rows", result.estimate.rows), ("size, about", size)], format)
         return
     assert result.artifact is not None
     if format is Format.JSON:
-        counts = result.artifact.manifest.counts
-        print_json({"ref": result.ref, "made": result.made, "counts": counts})
+        print_made_json(result.artifact, result.made)
         return
     task = " ".join(result.artifact.manifest.command[2:3])
     title = f"made by {task}" if result.made else f"found, not made again: {task}"

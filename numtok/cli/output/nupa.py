@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from numtok.cli.output.figures import figure, number, print_figures, print_lines
-from numtok.cli.output.printing import Format, print_json, print_table
+from numtok.cli.output.printing import SCHEMA, Format, print_data
 
 if TYPE_CHECKING:
     from numtok.analysis.nupa_tables import AnswerGroup
@@ -16,13 +16,7 @@ _Row = tuple[str, str, str, int, float | int | None, float | None, float | None]
 
 def print_tables(found: "NupaScores", format: Format) -> None:
     """Print on stdout; CSV has one row a figure, JSON everything."""
-    if format is Format.JSON:
-        import msgspec
-
-        print_json(msgspec.to_builtins(found))
-        return
-    if format is Format.CSV:
-        print_table("", _COLUMNS, list(_flat(found)), format)
+    if print_data(format, found, _COLUMNS, _flat(found), schema=SCHEMA):
         return
     every = found.tables
     print_figures(

@@ -3,9 +3,12 @@
 import csv
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+if TYPE_CHECKING:
+    from numtok.store.artifact import Artifact
 
 SCHEMA = 1  # of what is printed as JSON
 #: Of reports, comparisons, sweeps, errors and profiles, some fields of which had other names in 1.
@@ -54,6 +57,25 @@ def print_json(value: dict[str, Any], to: TextIO | None = None, schema: int = SC
     print(json.dumps({"schema": schema} | value), file=to or sys.stdout)
 
 
+def print_data(
+    format: Format,
+    value: object,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    to: TextIO | None = None,
+    schema: int = RENAMED_SCHEMA,
+) -> bool:
+    """Print for programs, in their formats: as JSON all of a ``value``, of structs and the like, as
+    CSV the rows, one a figure. False for a format for people, in which nothing is printed."""
+    if format is Format.JSON:
+        import msgspec
+
+        print_json(msgspec.to_builtins(value), to, schema)
+    elif format is Format.CSV:
+        print_table("", columns, list(rows), format, to)
+    return format in (Format.JSON, Format.CSV)
+
+
 def print_table(
     title: str,
     columns: Sequence[str],
@@ -74,11 +96,28 @@ def print_table(
         writer.writerow(columns)
         writer.writerows([_plain(cell) for cell in row] for row in rows)
     elif format is Format.MD:
-        lines = [columns, ["---"] * len(columns), *([_human(cell) for cell in row] for row in rows)]
-        for line in lines:
-            print("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |", file=to)
+        print(markdown(columns, [[_human(cell) for cell in row] for row in rows]), file=to)
     else:
         _print_rich_table(title, columns, rows, to)
+
+
+def print_dry_run(ref: str, rows: Sequence[tuple[str, object]], format: Format) -> None:
+    """Print what would be made."""
+    print_table("dry run", ("what", "value"), [("would make", ref), *rows], format)
+
+
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
+
+
+def print_made_json(artifact: "Artifact", made: bool, **more: object) -> None:
+    """Print what a command made, or found, as JSON: its REF, its counts, and ``more``."""
+    counts = artifact.manifest.counts
+    print_json({"ref": artifact.ref, "made": made, "counts": counts} | more)
 
 
 def print_made(

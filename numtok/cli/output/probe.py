@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from numtok.cli.output.figures import figure, number, print_figures, print_lines
-from numtok.cli.output.printing import Format, print_json, print_table
+from numtok.cli.output.printing import SCHEMA, Format, print_data
 
 if TYPE_CHECKING:
     from numtok.analysis.probing.probe_files import LoadedProbe
@@ -28,11 +28,8 @@ def print_probe(probed: "LoadedProbe", format: Format, to: TextIO | None = None)
     from numtok.analysis.probing.probe_records import Along, Confidence, Embedding, ProbeCurves
 
     probe = probed.probe
-    if format is Format.JSON:
-        print_json({"ref": probed.ref, "probe": msgspec.to_builtins(probe)}, to)
-        return
-    if format is Format.CSV:
-        print_table("", _COLUMNS, list(_flat("", msgspec.to_builtins(probe.found))), format, to)
+    whole, figures = {"ref": probed.ref, "probe": probe}, msgspec.to_builtins(probe.found)
+    if print_data(format, whole, _COLUMNS, _flat("", figures), to, SCHEMA):
         return
     print_lines(list(_head(probed)), to)
     found = probe.found

@@ -5,12 +5,13 @@ It is made of the declarations (``just reference`` writes it), so it says what t
 
 import inspect
 import pkgutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from numtok import settings
 from numtok.class_settings import spec_fields
 from numtok.cli._kinds import default_of
+from numtok.cli.output.printing import markdown
 from numtok.declaration import Declaration, declarations, flag_of, help_of
 from numtok.plugins import registries
 from numtok.registry import Registry, registry_in
@@ -37,7 +38,7 @@ def _commands() -> Iterator[str]:
         swept = info.name in SETTINGS
         rows = [_row(*declared)[: 3 + swept] for declared in declarations(kind)]
         columns = ("option", "default", "what", "sweep")[: 3 + swept]
-        yield f"## numtok {info.name}\n\n{summary}\n\n{_table(columns, rows)}"
+        yield f"## numtok {info.name}\n\n{summary}\n\n{markdown(columns, rows)}"
 
 
 def _row(field: Any, declaration: Declaration) -> tuple[str, ...]:
@@ -68,14 +69,7 @@ def _kind(registry: Registry[Any], name: str) -> str:
         )
         for field in spec_fields(kind).values()
     ]
-    return f"### {name}\n\n{_table(('setting', 'default', 'what'), rows)}" if rows else ""
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
-    )
+    return f"### {name}\n\n{markdown(('setting', 'default', 'what'), rows)}" if rows else ""
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What ``report`` and ``eval`` print of one report, and a published table beside it."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
 from numtok.cli.output.figures import (
@@ -12,7 +13,7 @@ from numtok.cli.output.figures import (
     print_lines,
     share,
 )
-from numtok.cli.output.printing import RENAMED_SCHEMA, Format, print_json, print_table
+from numtok.cli.output.printing import Format, print_data
 from numtok.records import LIMITS
 
 if TYPE_CHECKING:
@@ -35,19 +36,11 @@ def print_report(
     to: TextIO | None = None,
 ) -> None:
     """Print one report, on stdout by default; CSV has one row a figure, JSON the whole report."""
-    import msgspec
-
     report = evaluation.report
-    if format is Format.JSON:
-        plain: dict[str, Any] = msgspec.to_builtins(
-            {"ref": evaluation.ref, "report": report, "timing": evaluation.timing}
-        )
-        plain |= {"published": msgspec.to_builtins(published)} if published else {}
-        print_json(plain, to, RENAMED_SCHEMA)
-        return
-    if format is Format.CSV:
-        rows = [*_flat(report), *_flat_costs(evaluation), *_flat_published(published)]
-        print_table("", _COLUMNS, rows, format, to)
+    whole: dict[str, Any] = {"ref": evaluation.ref, "report": report, "timing": evaluation.timing}
+    whole |= {"published": published} if published else {}
+    rows = chain(_flat(report), _flat_costs(evaluation), _flat_published(published))
+    if print_data(format, whole, _COLUMNS, rows, to):
         return
     print_lines(list(_head(evaluation)), to)
     _print_metrics(report, format, to)
@@ -116,25 +109,22 @@ def _head(evaluation: "Evaluation") -> Iterator[str]:
     report = evaluation.report
     yield f"report {evaluation.ref}: {report.scheme}, seed {report.seed}"
     yield f"model {report.model} on split {report.split} of {report.data}"
+    rows, decoding = f"{report.rows:,} rows, {report.numbers:,}", _words(report.decoding)
     if report.labels is not None:
-        told = f"{report.rows:,} rows, {report.numbers:,} with a label"
-        yield f"{told}; {len(report.labels.classes):,} classes; {_words(report.decoding)}"
-        yield f"configuration: {_words(report.configuration)}"
-        return
-    if report.texts is not None:
-        told = f"{report.rows:,} rows, {report.numbers:,} answers; {_words(report.decoding)}"
-        yield f"{told}; {share(report.invalid)} have not the form that was asked for"
+        yield f"{rows} with a label; {len(report.labels.classes):,} classes; {decoding}"
+    elif report.texts is not None:
+        lost = f"{share(report.invalid)} have not the form that was asked for"
+        yield f"{rows} answers; {decoding}; {lost}"
         if report.texts.stopped:
             yield f"{report.texts.stopped:,} did not end within {report.texts.longest:,} tokens"
-        yield f"configuration: {_words(report.configuration)}"
-        return
-    yield f"{report.rows:,} rows, {report.numbers:,} numbers; {_words(report.decoding)}"
-    lost = f"{share(report.invalid)} of the numbers have no valid prediction"
-    if report.invalid:
-        lost += f"; those count as the train mean, {number(report.train_mean)}"
-    yield lost
-    if report.off_grammar is not None:
-        yield f"{share(report.off_grammar)} would be no number without constrained decoding"
+    else:
+        yield f"{rows} numbers; {decoding}"
+        lost = f"{share(report.invalid)} of the numbers have no valid prediction"
+        if report.invalid:
+            lost += f"; those count as the train mean, {number(report.train_mean)}"
+        yield lost
+        if report.off_grammar is not None:
+            yield f"{share(report.off_grammar)} would be no number without constrained decoding"
     yield f"configuration: {_words(report.configuration)}"
 
 

@@ -2,11 +2,11 @@
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.comparison import ComparisonRow, deviating, flat, print_comparison
-from numtok.cli.output.figures import amount, duration, number, print_figures
-from numtok.cli.output.printing import RENAMED_SCHEMA, Format, one_line, print_json, print_table
+from numtok.cli.output.figures import duration, number, print_figures, shown_costs
+from numtok.cli.output.printing import Format, one_line, print_data
 from numtok.cli.output.progress import Live
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from numtok.evaluation.comparison.experiments import ExperimentCosts
     from numtok.sweeps.runs import SweepProgress
     from numtok.sweeps.sweep import Result
+
+_COSTS = ("samples", "tokens", "FLOPs", "train")
 
 
 class Runs(Live):
@@ -40,11 +42,8 @@ class Runs(Live):
 
 def print_sweep(result: "Result", format: Format) -> None:
     """Print a sweep on stdout, and what failed on stderr; CSV has one row a figure."""
-    if format is Format.JSON:
-        _print_json(result)
-    elif format is Format.CSV:
-        print_table("", ("table", *ComparisonRow._fields), list(_flat(result)), format)
-    else:
+    columns = ("table", *ComparisonRow._fields)
+    if not print_data(format, _whole(result), columns, _flat(result)):
         _print_choices(result, format)
         for label, comparison in result.tables:
             if label:
@@ -69,12 +68,12 @@ def _print_choices(result: "Result", format: Format) -> None:
             one.chosen or "-",
             number(one.figure),
             *([] if reach is None else ["yes" if one.reached else "NO"]),
-            *(["-"] * 4 if one.costs is None else _costs(one.costs)),
+            *_costs(one.costs),
         ]
         for one in result.choices
     ]
     columns = ["", "best", metric, *([] if reach is None else ["reached"])]
-    columns += ["samples", "tokens", "FLOPs", "train"]
+    columns += _COSTS
     title = "the best" if reach is None else f"cost to reach {metric} {number(reach)}"
     title += " (validation split, mean over seeds)"
     print_figures(title, columns, rows, format)
@@ -96,13 +95,9 @@ def _print_averages(result: "Result", format: Format) -> None:
     print_figures(title, ["", "data sets", *metrics], rows, format)
 
 
-def _costs(costs: "ExperimentCosts") -> list[str]:
-    return [
-        amount(costs.samples),
-        amount(costs.tokens),
-        number(costs.flops),
-        duration(costs.train_seconds),
-    ]
+def _costs(costs: "ExperimentCosts | None") -> list[str]:
+    shown = {} if costs is None else shown_costs(costs)
+    return [shown.get(name, "-") for name in _COSTS]
 
 
 def _flat(result: "Result") -> Iterator[tuple[object, ...]]:
@@ -116,13 +111,8 @@ def _flat(result: "Result") -> Iterator[tuple[object, ...]]:
             if one.reached is False:
                 kind = "cost, not reached"
             for what in ("samples", "tokens", "flops", "train_seconds"):
-                figure = getattr(one.costs, what)
-                yield (
-                    "",
-                    *ComparisonRow(
-                        kind, one.group, what.replace("_", "-"), figure, value=one.chosen
-                    ),
-                )
+                figure, name = getattr(one.costs, what), what.replace("_", "-")
+                yield "", *ComparisonRow(kind, one.group, name, figure, value=one.chosen)
     for label, comparison in result.tables:
         for row in flat(comparison):
             yield label, *row
@@ -132,19 +122,14 @@ def _flat(result: "Result") -> Iterator[tuple[object, ...]]:
             yield "", *row._replace(deviation=over.deviation)
 
 
-def _print_json(result: "Result") -> None:
-    import msgspec
-
-    print_json(
-        {
-            "select": msgspec.to_builtins(result.select),
-            "chosen": [msgspec.to_builtins(one._asdict()) for one in result.choices],
-            "tables": [msgspec.to_builtins(one._asdict()) for one in result.tables],
-            "averages": [msgspec.to_builtins(one._asdict()) for one in result.averages],
-            "failed": [
-                {"label": label, "problem": str(problem), "code": problem.exit_code}
-                for label, problem in result.failed
-            ],
-        },
-        schema=RENAMED_SCHEMA,
-    )
+def _whole(result: "Result") -> dict[str, Any]:
+    return {
+        "select": result.select,
+        "chosen": [one._asdict() for one in result.choices],
+        "tables": [one._asdict() for one in result.tables],
+        "averages": [one._asdict() for one in result.averages],
+        "failed": [
+            {"label": label, "problem": str(problem), "code": problem.exit_code}
+            for label, problem in result.failed
+        ],
+    }

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from numtok.cli.output.printing import Format, Size, print_json, print_made, rows_by_split
+from numtok.cli.output.printing import Format, Size, print_made, print_made_json, rows_by_split
 from numtok.data.tables.table import TableFile, read_table_file
 from numtok.records import Natural
 from numtok.store.artifact import Artifact
@@ -16,9 +16,8 @@ class _TableCounts(msgspec.Struct):
 def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
     """Print one table artifact; with a format for programs, that on stdout instead of the REF."""
     file = read_table_file(artifact.path)
-    counts = artifact.manifest.counts
     if format is Format.JSON:
-        print_json({"ref": artifact.ref, "made": made, "counts": counts, "notes": file.notes})
+        print_made_json(artifact, made, notes=file.notes)
         return
     title = f"a table with the target {file.target!r}" if made else "found, not made again"
     print_made(title, artifact.ref, _rows(artifact, file), format, quiet, file.notes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from numtok.cli.output.figures import amount, number, share
-from numtok.cli.output.printing import Format, Size, print_json, print_made, print_table
+from numtok.cli.output.printing import Format, Size, print_made, print_made_json, print_table
 from numtok.cli.output.progress import Live
 from numtok.models.heads.base import HEADS
 from numtok.records import EXACT, TRUNCATED, Natural, Positive, Scalar
@@ -108,12 +108,9 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     losses = {split: figures["loss"] for split, figures in last.items()}
     exact = {split: one for split in last if (one := last[split].get(EXACT)) is not None}
     if format is Format.JSON:
-        print_json(
-            {"ref": artifact.ref, "made": result.made, "counts": artifact.manifest.counts}
-            | {"losses": losses}
-            | ({"exact": exact} if exact else {})
-            | {"timing": artifact.timing(dict[str, Scalar])}
-        )
+        more = {"losses": losses} | ({"exact": exact} if exact else {})
+        seconds = artifact.timing(dict[str, Scalar])
+        print_made_json(artifact, result.made, **more, timing=seconds)
         return
     counts, timing = artifact.counts(_TrainCounts), artifact.timing(_TrainTiming)
     rows: list[tuple[str, object]] = [
@@ -139,8 +136,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
 def _print_fits(result: Result, format: Format, quiet: bool) -> None:
     artifact = result.artifact
     if format is Format.JSON:
-        told = {"counts": artifact.manifest.counts, "timing": artifact.timing(dict[str, Scalar])}
-        print_json({"ref": artifact.ref, "made": result.made} | told)
+        print_made_json(artifact, result.made, timing=artifact.timing(dict[str, Scalar]))
         return
     counts, timing = artifact.counts(_FitCounts), artifact.timing(_FitTiming)
     fits = [fold.fit for fold in _table_model(artifact).trained.folds]

@@ -1,0 +1,142 @@
+"""What every evaluation goes through: predictions of numbers, labels, texts or tables to a report.
+
+Each kind says what its predictions are, what they are set beside and what a reader must know of
+them (:class:`Evaluator`); how that becomes a report is the same for all (:func:`report_of`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from numtok.evaluation.report_files import TrainMeans, repeated_ids
+from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, baseline_figures, score
+from numtok.metrics.base import METRICS, Metric
+from numtok.records import ENCODED, TABLE
+from numtok.reports import QUANTILES, Figures, Report, quantile_column
+from numtok.store.artifact import Artifact
+
+
+@dataclass(frozen=True)
+class ReportMetrics:
+    """The metrics of a kind of report, by their specs.
+
+    overall
+        Over all that is predicted.
+    in_groups
+        For each target and group.
+    of_baselines
+        Of what needs no model.
+    more_of_baselines
+        Whether baselines have those metrics, too, that were asked for besides.
+    """
+
+    overall: tuple[str, ...]
+    in_groups: tuple[str, ...]
+    of_baselines: tuple[str, ...]
+    more_of_baselines: bool = True
+
+    @cached_property
+    def usual(self) -> list[Metric]:
+        """Those of every report, over all."""
+        return list(map(METRICS.build, self.overall))
+
+
+class Subject(NamedTuple):
+    """What a report is of."""
+
+    model: Artifact
+    data: Artifact
+    split: str
+
+
+class Evaluator(Protocol):
+    """A model on the rows of a split, in memory."""
+
+    metrics: ClassVar[ReportMetrics]
+
+    @property
+    def train_means(self) -> TrainMeans:
+        """What an invalid prediction counts as."""
+
+    def predictions(
+        self, progress: Callable[[int, int], None], note: Callable[[str], None]
+    ) -> "pa.Table":
+        """The rows of predictions.parquet; DataError where there are none."""
+
+    def baselines(self, scores: Scores, progress: Progress) -> Iterable[BaselineAnswers]:
+        """What needs no model, in the order of the answers that are scored."""
+
+    def facts(self, table: "pa.Table", scores: Scores) -> Mapping[str, Any]:
+        """Fields of :class:`Report` that depend on the kind of model and on what is predicted."""
+
+    def notes(
+        self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
+    ) -> Iterator[str]:
+        """What a reader must know."""
+
+
+def report_of(
+    of: Subject,
+    evaluator: Evaluator,
+    table: "pa.Table",
+    more: Sequence[Metric],
+    progress: Progress,
+) -> Report:
+    """Every figure of the report, from the rows of predictions.parquet; ``more`` are metrics that
+    were asked for. Raises DataError where there is nothing to score."""
+    kinds, means = evaluator.metrics, evaluator.train_means
+    few = list(map(METRICS.build, kinds.in_groups))
+    scores = score(table, kinds.usual, few, more, means, of.model.ref, progress)
+    beside = list(map(METRICS.build, kinds.of_baselines))
+    baselines, target_baselines = baseline_figures(
+        [*beside, *more] if kinds.more_of_baselines else beside,
+        scores,
+        evaluator.baselines(scores, progress),
+    )
+    fields: dict[str, Any] = {"off_grammar": None, **evaluator.facts(table, scores)}
+    return Report(
+        model=of.model.ref,
+        name=of.model.name,
+        data=of.data.ref,
+        split=of.split,
+        **fields,
+        train_mean=means.overall,
+        metrics=scores.metrics,
+        valid_metrics=scores.valid_metrics,
+        by_target=scores.by_target,
+        groups=scores.groups,
+        baselines=baselines,
+        notes=[*evaluator.notes(table, scores, baselines), *repeated_ids(table)],
+        target_means=dict(means.of_target),
+        target_baselines=target_baselines,
+        training_data=of.model.made_from(ENCODED, TABLE).where,
+    )
+
+
+def quantile_columns(quantiles: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """The columns of quantiles [n, ``QUANTILES``]."""
+    return {quantile_column(level): quantiles[:, k] for k, level in enumerate(QUANTILES)}
+
+
+def predictions_table(columns: Mapping[str, Any], schema: "pa.Schema") -> "pa.Table":
+    """The rows of predictions.parquet: NumPy's arrays, in which NaN and None are null, or those of
+    Arrow; a column that is not there is null throughout, and one without a place is left out."""
+    count = len(columns["id"])
+    return pa.table(
+        [_column(columns.get(field.name), field.type, count) for field in schema], schema=schema
+    )
+
+
+def _column(values: Any, type: "pa.DataType", count: int) -> "pa.Array[Any]":
+    if values is None:
+        return pa.nulls(count, type)
+    if isinstance(values, np.ndarray):
+        if values.dtype == np.float64:
+            return pa.array(values, mask=np.isnan(values)).cast(type)
+        values = values.tolist() if values.dtype == object else values
+    return pa.array(values).cast(type)
