@@ -199,7 +199,7 @@ def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
         (
             "lines p10-10 --x rows --over days",
             2,
-            "lines: over=days is not possible; allowed are seeds",
+            "lines: over=days is not possible; allowed are",
         ),
         ("lines p10-10 --x row", 2, "did you mean 'rows'? known: rows, steps"),
         ("lines p10-10 --x rows --metric r3", 2, "unknown metric 'r3'"),
