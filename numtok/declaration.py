@@ -67,9 +67,11 @@ class Declaration:
     counts
         What it is part of: an artifact's ``version``, or also the label of an ``experiment``, of
         which several seeds are runs.
+    came_later
+        Whether its default is left out of what a version is made of, since there are artifacts that
+        are older than the setting.
     omit_default
-        Whether its default is left out, of what a version is made of, as where it came later than
-        some, and of the command that makes an artifact again.
+        Whether its default is left out of the command that makes an artifact again.
     joined
         Whether its values, names, stand in one word, as a record of CSV.
     repeat
@@ -95,6 +97,7 @@ class Declaration:
     replaces: tuple[str, ...] = ()
     swept: bool = True
     counts: Literal["version", "experiment"] | None = None
+    came_later: bool = False
     omit_default: bool = False
     joined: bool = False
     repeat: bool = True
@@ -217,9 +220,7 @@ def _counting(settings: Any, parts: tuple[str, ...]) -> dict[str, Any]:
     found = {}
     for field, declaration in declarations(settings):
         value = getattr(settings, field.name)
-        if declaration.counts in parts and not (
-            declaration.omit_default and value == field.default
-        ):
+        if declaration.counts in parts and not (declaration.came_later and value == field.default):
             found[field.name] = value
     return found
 
