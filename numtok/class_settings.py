@@ -8,7 +8,7 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
-from numtok.declaration import flag_of
+from numtok.declaration import declarations, flag_of
 from numtok.errors import UsageError, unknown
 
 #: Metadata of a field that is learnt from data: no spec sets it, but it is kept with the settings.
@@ -141,6 +141,17 @@ def option_words(thing: object) -> list[str]:
         elif value is not None:
             words += [flag, as_spec(value)]
     return words
+
+
+def check_bounds(kind: type, name: str, given: Mapping[str, Any]) -> None:
+    """Raise UsageError for the first of some settings, by field, that is out of the bounds with
+    which its class declares it; both ends of a range are held to them, and None is no value."""
+    for field, declaration in declarations(kind):
+        value = given.get(field.name)
+        ends = {Interval: ("first", "last"), Range: ("low", "high")}.get(type(value), ())
+        for one in [getattr(value, end) for end in ends] or [value]:
+            if one is not None and (wrong := declaration.wrong(one)) is not None:
+                raise UsageError(f"{name}: {field.name}={as_spec(value)} {wrong}")
 
 
 _YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}

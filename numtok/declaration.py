@@ -33,7 +33,7 @@ from typing import Any, Literal
 
 from numtok.errors import UsageError
 
-_KEY = "setting"
+KEY = "setting"  # of a field's metadata
 #: In a docstring: the names of settings, and what is said of them below, indented.
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?:    .*\n?)+)", re.M)
 
@@ -67,9 +67,11 @@ class Declaration:
     counts
         What it is part of: an artifact's ``version``, or also the label of an ``experiment``, of
         which several seeds are runs.
+    came_later
+        Whether its default is left out of what a version is made of, since there are artifacts that
+        are older than the setting.
     omit_default
-        Whether its default is left out, of what a version is made of, as where it came later than
-        some, and of the command that makes an artifact again.
+        Whether its default is left out of the command that makes an artifact again.
     joined
         Whether its values, names, stand in one word, as a record of CSV.
     repeat
@@ -95,6 +97,7 @@ class Declaration:
     replaces: tuple[str, ...] = ()
     swept: bool = True
     counts: Literal["version", "experiment"] | None = None
+    came_later: bool = False
     omit_default: bool = False
     joined: bool = False
     repeat: bool = True
@@ -110,8 +113,8 @@ class Declaration:
     def wrong(self, value: Any) -> str | None:
         """What is wrong with a value; None where nothing is."""
         if self.choices:
-            allowed = " and ".join([", ".join(self.choices[:-1]), self.choices[-1]])
-            return None if value in self.choices else f"is not possible; allowed are {allowed}"
+            allowed = value in self.choices
+            return None if allowed else f"is not possible; allowed are {self.allowed}"
         if self.refuse is not None:
             return self.refuse(value)
         inside = (
@@ -120,10 +123,13 @@ class Declaration:
             and (self.below is None or value < self.below)
             and (self.at_most is None or value <= self.at_most)
         )
-        return None if inside else f"is not possible; it is {self._range}"
+        return None if inside else f"is not possible; it is {self.allowed}"
 
     @property
-    def _range(self) -> str:
+    def allowed(self) -> str:
+        """What a value may be, such as ``above 0 and below 1``; empty where anything may."""
+        if self.choices:
+            return " and ".join([", ".join(self.choices[:-1]), self.choices[-1]])
         if self.at_least is not None and self.at_most is not None:
             return f"from {self.at_least:,} to {self.at_most:,}"
         parts = [f"above {self.above:g}"] if self.above is not None else []
@@ -158,25 +164,25 @@ def setting(default: Any = MISSING, help: str = "", **facts: Any) -> Any:
     """A field of a class of settings: its default, none where a value must be given, its line of
     help, and further facts (:class:`Declaration`)."""
     declaration = Declaration(help=help, **facts)
-    return dataclasses.field(default=default, metadata={_KEY: declaration})
+    return dataclasses.field(default=default, metadata={KEY: declaration})
 
 
 def declarations(settings: Any) -> Iterator[tuple[dataclasses.Field[Any], Declaration]]:
     """The fields of a class of settings, or of one of them, that are declared, in order."""
     for field in dataclasses.fields(settings):
-        if (declaration := field.metadata.get(_KEY)) is not None:
+        if (declaration := field.metadata.get(KEY)) is not None:
             yield field, declaration
 
 
 def declaration_of(field: dataclasses.Field[Any]) -> Declaration:
     """What is said of a declared field."""
-    declaration: Declaration = field.metadata[_KEY]
+    declaration: Declaration = field.metadata[KEY]
     return declaration
 
 
 def flag_of(field: dataclasses.Field[Any]) -> str:
     """The name of a field's option: ``text_field -> text-field``, ``from_ -> from``."""
-    declaration: Declaration | None = field.metadata.get(_KEY)
+    declaration: Declaration | None = field.metadata.get(KEY)
     flag = None if declaration is None else declaration.flag
     return flag or flag_named(field.name)
 
@@ -214,9 +220,7 @@ def _counting(settings: Any, parts: tuple[str, ...]) -> dict[str, Any]:
     found = {}
     for field, declaration in declarations(settings):
         value = getattr(settings, field.name)
-        if declaration.counts in parts and not (
-            declaration.omit_default and value == field.default
-        ):
+        if declaration.counts in parts and not (declaration.came_later and value == field.default):
             found[field.name] = value
     return found
 

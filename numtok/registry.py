@@ -33,6 +33,7 @@ from numtok.class_settings import Range as Range
 from numtok.class_settings import (
     as_spec,
     as_stored,
+    check_bounds,
     missing_in,
     mistyped_in,
     read_setting,
@@ -180,6 +181,7 @@ class Registry(Generic[T]):
                 f"{self._what} {name!r} needs a value for {missing[0]!r}; write "
                 f"{name},{missing[0]}=VALUE"
             )
+        check_bounds(kind, name, given)
         made = kind(**given)
         watch(made, self._checks, self._contract)
         return made

@@ -83,7 +83,7 @@ def test_the_check_of_schemes_is_the_same(numtok: Shell) -> None:
     [
         (("haed", "mdn"), "unknown kind 'haed'; did you mean 'head'? known: embedder, figure, "),
         (("head", "mdm"), "unknown head 'mdm'; did you mean 'mdn'? known: decoder, mdn, "),
-        (("head", "riemann:1"), "riemann: bins=1 is not possible; allowed are 2 to 1,048,576"),
+        (("head", "riemann:1"), "riemann: bins=1 is not possible; it is from 2 to 1,048,576"),
     ],
 )
 def test_what_does_not_exist_is_an_error_of_one_line(

@@ -39,7 +39,7 @@ class Boil:
     eggs: int = setting(help="How many.", argument=True, at_least=1, at_most=12)
     minutes: float = setting(4.0, "How long.", above=0, below=60, counts="experiment")
     salt: str = setting("some", "How much.", choices=("none", "some", "much"), counts="version")
-    lid: bool = setting(False, "Put it on.", counts="version", omit_default=True)
+    lid: bool = setting(False, "Put it on.", counts="version", came_later=True)
     lists: tuple[str, ...] = setting((), "Repeated.", flag="list")
     names: tuple[str, ...] = setting((), "In one word.", joined=True)
     of: str | None = setting(None, "Of tables alone.", of="tables")

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from numtok.cli.output.printing import print_table
-from numtok.declaration import declarations, flag_of, help_of
+from numtok.declaration import KEY, declaration_of, declarations, flag_of, help_of
 from numtok.plugins import registries
 
+COLUMNS = ("setting", "default", "allowed", "what")  # of a kind's settings
 _SWITCHES = ("--json", "--help")
 
 
@@ -40,6 +41,8 @@ class Kind:
             said = helps.get(field.name, "")
             if not switch and (usual := default_of(field)) is not None:
                 said = f"{said} Default: {usual}.".lstrip()
+            if allowed := allowed_of(field):
+                said = f"{said} Allowed: {allowed}.".lstrip()
             option = typer.Option(
                 f"--{flag_of(field)}",
                 metavar=None if switch else "VALUE",
@@ -53,6 +56,14 @@ class Kind:
                 yield parameter(field.name, Annotated[str, option], inspect.Parameter.empty)
             else:
                 yield parameter(field.name, Annotated[str | None, option], None)
+
+    def rows(self) -> Iterator[tuple[str, str | None, str, str]]:
+        """Of each setting: how a spec gives it, its default, what is allowed, and its help."""
+        helps = help_of(self.kind)
+        for field in self.settings:
+            first = field.name == getattr(self.kind, "positional", None)
+            written = f"{self.name}:{field.name.upper()}" if first else f"{field.name}="
+            yield written, default_of(field), allowed_of(field), helps.get(field.name, "")
 
     @property
     def text(self) -> str:
@@ -71,6 +82,12 @@ def default_of(field: dataclasses.Field[Any]) -> str | None:
 
     unset = (dataclasses.MISSING, None, "")
     return None if field.default in unset else as_spec(field.default)
+
+
+def allowed_of(field: dataclasses.Field[Any]) -> str:
+    """The bounds with which a field is declared; empty where there are none."""
+    declared = KEY in field.metadata
+    return declaration_of(field).allowed if declared else ""
 
 
 def parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
@@ -119,19 +136,9 @@ def specs_in(settings: Any, words: Sequence[str]) -> Iterator[tuple[str, str]]:
 def print_kind(folder: str, spec: str) -> None:
     """What there is to know of a name of a registry, and its settings."""
     kind = Kind(folder, spec)
-    helps = help_of(kind.kind)
     typer.echo(f"{kind.name}: {_filled(kind.text)}\n")
-    positional = getattr(kind.kind, "positional", None)
-    rows = [
-        (
-            f"{kind.name}:{field.name.upper()}" if field.name == positional else f"{field.name}=",
-            default_of(field),
-            helps.get(field.name, ""),
-        )
-        for field in kind.settings
-    ]
-    if rows:
-        print_table(f"settings of {kind.name}", ("setting", "default", "what"), rows)
+    if rows := list(kind.rows()):
+        print_table(f"settings of {kind.name}", COLUMNS, rows)
 
 
 def options_of_kinds(settings: Any) -> dict[str, str]:

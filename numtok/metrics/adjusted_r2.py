@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.errors import UsageError
+from numtok.declaration import setting
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._squares import relative_mse
 from numtok.metrics._weighted import Floats
@@ -34,14 +34,7 @@ class AdjustedR2(Metric):
         "the truth is constant, its spread is nothing next to the errors, or there are fewer "
         "than p + 2 numbers"
     )
-    p: int = 1
-
-    def __post_init__(self) -> None:
-        if self.p < 1:
-            raise UsageError(
-                f"adjusted-r2: p={self.p} is not possible; it is the number of predictors, 1 or "
-                "more; for none give r2"
-            )
+    p: int = setting(1, at_least=1)
 
     def statistic(self, answers: Predictions) -> Statistic:
         unexplained = relative_mse(answers.truth, answers.prediction)

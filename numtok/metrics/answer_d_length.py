@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.data.nupa.answers import check_rule
+from numtok.data.nupa.answers import RULES
+from numtok.declaration import setting
 from numtok.metrics._answers import scores
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
@@ -37,11 +38,8 @@ class AnswerDLength(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     undefined: ClassVar[str] = "there are no answers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
-    rule: str = "published"
+    rule: str = setting("published", choices=RULES)
     parts: bool = False
-
-    def __post_init__(self) -> None:
-        check_rule("answer-d-length", self.rule)
 
     def statistic(self, answers: Predictions) -> Statistic:
         found = scores(answers, self.rule)

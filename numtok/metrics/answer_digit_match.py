@@ -5,7 +5,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.data.nupa.answers import check_rule
+from numtok.data.nupa.answers import RULES
+from numtok.declaration import setting
 from numtok.metrics._answers import scores
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
@@ -34,10 +35,7 @@ class AnswerDigitMatch(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     undefined: ClassVar[str] = "there are no answers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
-    rule: str = "published"
-
-    def __post_init__(self) -> None:
-        check_rule("answer-digit-match", self.rule)
+    rule: str = setting("published", choices=RULES)
 
     def statistic(self, answers: Predictions) -> Statistic:
         return mean(np.array([one.digit_match for one in scores(answers, self.rule)]))

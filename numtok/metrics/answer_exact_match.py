@@ -5,8 +5,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.data.nupa.answers import check_rule
-from numtok.errors import UsageError
+from numtok.data.nupa.answers import RULES
+from numtok.declaration import setting
 from numtok.metrics._answers import scores
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
@@ -40,15 +40,8 @@ class AnswerExactMatch(Metric):
     share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no answers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
-    rule: str = "published"
-    by: str = "text"
-
-    def __post_init__(self) -> None:
-        check_rule("answer-exact-match", self.rule)
-        if self.by not in ("text", "value"):
-            raise UsageError(
-                f"answer-exact-match: by={self.by} is not possible; allowed are text and value"
-            )
+    rule: str = setting("published", choices=RULES)
+    by: str = setting("text", choices=("text", "value"))
 
     def statistic(self, answers: Predictions) -> Statistic:
         found = scores(answers, self.rule)

@@ -5,7 +5,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.data.nupa.answers import check_rule
+from numtok.data.nupa.answers import RULES
+from numtok.declaration import setting
 from numtok.metrics._answers import scores
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import mean
@@ -33,10 +34,7 @@ class Answered(Metric):
     share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no answers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
-    rule: str = "published"
-
-    def __post_init__(self) -> None:
-        check_rule("answered", self.rule)
+    rule: str = setting("published", choices=RULES)
 
     def statistic(self, answers: Predictions) -> Statistic:
         return mean(np.array([one.valid for one in scores(answers, self.rule)], np.float64))

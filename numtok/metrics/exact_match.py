@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.errors import UsageError
+from numtok.declaration import setting
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._literals import numerals
 from numtok.metrics._weighted import mean
@@ -35,14 +35,7 @@ class ExactMatch(Metric):
     share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
-    digits: int = 0
-
-    def __post_init__(self) -> None:
-        if self.digits < 0:
-            raise UsageError(
-                f"exact-match: digits={self.digits} is not possible; it is a number of significant "
-                "digits, or 0 to compare numbers as written"
-            )
+    digits: int = setting(0, at_least=0)
 
     def statistic(self, answers: Predictions) -> Statistic:
         matches = [

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.errors import UsageError
+from numtok.declaration import setting
 from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._relative import relative_errors
 from numtok.metrics._weighted import mean
@@ -30,14 +30,7 @@ class RelativeErrorOver(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     share: ClassVar[bool] = True
     undefined: ClassVar[str] = "there are no numbers"
-    limit: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.limit < np.inf:
-            raise UsageError(
-                f"relative-error-over: limit={self.limit} is not possible; it is a share of the "
-                "truth, 0 or more, such as 0.1"
-            )
+    limit: float = setting(0.1, at_least=0, below=np.inf)
 
     def statistic(self, answers: Predictions) -> Statistic:
         return mean((relative_errors(answers) > self.limit).astype(np.float64))

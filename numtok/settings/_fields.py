@@ -69,12 +69,13 @@ def max_line() -> Any:
         at_least=1,
         at_most=_MOST_LINE,
         shown_default="256 MiB",
+        counts="version",
         omit_default=True,
     )
 
 
 def on_error(help: str) -> Any:
-    return setting("fail", help, choices=("fail", "skip"), omit_default=True)
+    return setting("fail", help, choices=("fail", "skip"), counts="version", omit_default=True)
 
 
 def numerals() -> Any:
@@ -87,7 +88,7 @@ def split_shares(help: str = "test=0.1[,seed=S]: by a hash of the cluster or the
 
 
 def text_field(help: str = "Where the text is.", **facts: Any) -> Any:
-    return setting("text", help, metavar="NAME", omit_default=True, **facts)
+    return setting("text", help, metavar="NAME", counts="version", omit_default=True, **facts)
 
 
 def against(**facts: Any) -> Any:

@@ -52,6 +52,7 @@ class Config:
         "count",
         "A number out of range: count, or error.",
         choices=("count", "error"),
+        counts="version",
         omit_default=True,
     )
     max_line: int = _fields.max_line()

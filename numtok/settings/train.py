@@ -137,6 +137,7 @@ class Config:
         of="texts",
         at_least=0,
         counts="experiment",
+        came_later=True,
         omit_default=True,
     )
     warmup: float = _optimiser(
@@ -183,6 +184,7 @@ class Config:
         of="texts",
         at_least=1,
         counts="version",
+        came_later=True,
         omit_default=True,
     )
     recompute: bool = _devices(
@@ -193,6 +195,7 @@ class Config:
         "Compile the model first: minutes; for long runs on a GPU.",
         of="texts",
         counts="version",
+        came_later=True,
         omit_default=True,
     )
     batch_workers: int = _devices(

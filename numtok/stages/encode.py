@@ -24,7 +24,7 @@ from numtok.data.reading.sources import InputFile, check_rule, find_sources
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
-from numtok.declaration import command_line
+from numtok.declaration import command_line, of_version
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_rows
 from numtok.encoding.normalizers.base import NORMALIZERS
@@ -149,10 +149,7 @@ def _settings(
         "file_splits": [source.split for source in sources],
         "split": {**rule.settings(), "by": "cluster or id"} if rule else None,
         "seed": rule.seed if rule else None,
-        "text_field": config.text_field,
-        "max_line": config.max_line,
-        "on_error": config.on_error,
-        "on_clip": config.on_clip,
+        **of_version(config),
     }
 
 

@@ -815,23 +815,19 @@ def test_a_pair_is_compared_where_both_have_the_truth_in_their_range(name: str) 
 SPEC_ERRORS = [
     (
         "adjusted-r2,p=0",
-        "adjusted-r2: p=0 is not possible; it is the number of predictors, 1 or more; for none "
-        "give r2",
+        "adjusted-r2: p=0 is not possible; it is 1 or more",
     ),
     (
         "relative-error-over,limit=-1",
-        "relative-error-over: limit=-1.0 is not possible; it is a share of the truth, 0 or more, "
-        "such as 0.1",
+        "relative-error-over: limit=-1.0 is not possible; it is 0 or more and finite",
     ),
     (
         "relative-error-over,limit=nan",
-        "relative-error-over: limit=nan is not possible; it is a share of the truth, 0 or more, "
-        "such as 0.1",
+        "relative-error-over: limit=nan is not possible; it is 0 or more and finite",
     ),
     (
         "exact-match,digits=-3",
-        "exact-match: digits=-3 is not possible; it is a number of significant digits, or 0 to "
-        "compare numbers as written",
+        "exact-match: digits=-3 is not possible; it is 0 or more",
     ),
     (
         "coverage,level=0.8",

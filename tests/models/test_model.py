@@ -486,7 +486,7 @@ def test_a_preset_that_cannot_be_is_refused(spec: str, message: str) -> None:
         (
             "nano",
             {"head": "scalar,layers=3"},
-            "scalar: layers=3 is not possible; allowed are 1 and 2",
+            "scalar: layers=3 is not possible; it is from 1 to 2",
         ),
     ],
 )

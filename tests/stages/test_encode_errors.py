@@ -882,7 +882,7 @@ RANGE = "it is from 1 to 1,073,741,824"
         (
             ["--scheme", "xval", "--normalize", "scale:0"],
             2,
-            "scale: limit=0.0 is not possible; it is a positive number",
+            "scale: limit=0.0 is not possible; it is above 0 and finite",
         ),
         (
             ["--scheme", "xval", "--normalize", "scale:x"],
@@ -902,7 +902,7 @@ RANGE = "it is from 1 to 1,073,741,824"
         (
             ["--scheme", "p10", "--text-tokenizer", "bpe:9"],
             2,
-            "bpe: 9 tokens are not possible; allowed are 256 (bytes only) to 1000000",
+            "bpe: size=9 is not possible; it is from 256 to 1,000,000",
         ),
         (
             ["--scheme", "p10", "--text-tokenizer", "words:many"],

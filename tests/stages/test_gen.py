@@ -341,7 +341,7 @@ WRONG = [
     ("arithmetic,operands=3 --operands 4",
      "task 'arithmetic,operands=3' and --operands give 'operands' twice"),
     ("arithmetic --operands three", "arithmetic: operands='three' is not an integer"),
-    ("arithmetic --operands 9", "arithmetic: operands=9 is not possible; allowed are 2 to 8"),
+    ("arithmetic --operands 9", "arithmetic: operands=9 is not possible; it is from 2 to 8"),
     ("arithmetic --samples 0", "--samples 0 is not possible; it is from 1 to 1,000,000,000,000"),
     ("arithmetic --seed 1000000000000000000", "--seed 1000000000000000000 is not possible; allowed "
      "are integers of at most 18 digits"),

@@ -786,8 +786,8 @@ REFUSED: dict[tuple[str, ...], str] = {
     ("--preset", "nano,layers=two"): "transformer: layers='two' is not an integer",
     ("--preset", "nano,width=30"): "width=30 is not possible with 4 heads; it is a multiple of 8",
     ("--objective", "mlmm"): f"unknown objective 'mlmm'; did you mean 'mlm'? {known('objective')}",
-    ("--objective", "mlm:words"): "mlm: mask='words' is not possible; allowed are numbers, tokens, "
-    "targets",
+    ("--objective", "mlm:words"): "mlm: mask=words is not possible; allowed are numbers, tokens "
+    "and targets",
     ("--embedder", "scale"): "unknown embedder 'scale'; did you mean 'scaled'? "
     + known("embedder"),
     ("--head", "scaler"): f"unknown head 'scaler'; did you mean 'scalar'? {known('head')}",

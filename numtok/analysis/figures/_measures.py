@@ -37,12 +37,6 @@ class Pair(NamedTuple):
     second: SeedStatistics
 
 
-def check_over(over: str) -> None:
-    """Raises UsageError for what is none of :data:`OVER`."""
-    if over not in OVER:
-        raise UsageError(f"--over {over!r} is not possible; allowed are {', '.join(OVER)}")
-
-
 def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> SeedStatistics:
     """A metric of the seeds of one experiment.
 

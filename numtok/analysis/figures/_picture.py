@@ -134,12 +134,6 @@ class Picture:
     notes: Sequence[str] = field(default=())
 
 
-def check_scale(scale: str) -> None:
-    """Raises UsageError for a scale that is none of :data:`SCALES`."""
-    if scale not in SCALES:
-        raise UsageError(f"--scale {scale!r} is not possible; allowed are {', '.join(SCALES)}")
-
-
 def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
     """An axis over values float64[n], all finite, and beyond them by a share of their range.
 

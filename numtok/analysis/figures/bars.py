@@ -7,11 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.analysis.figures._labels import labels_of, metric_label, settings_of
-from numtok.analysis.figures._measures import Pair, check_over, measured, notes_of
+from numtok.analysis.figures._measures import OVER, Pair, measured, notes_of
 from numtok.analysis.figures._picture import Axis, Panel, Picture
 from numtok.analysis.figures._picture import BarMarks as Both
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures.base import FigureKind
+from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.experiments import group_by_experiment
 from numtok.evaluation.comparison.seeds import SeedStatistics
@@ -37,10 +38,7 @@ class BarsFigure(FigureKind):
 
     source: ClassVar[str] = "Decoding-based Regression, Figure 5"
     metric: str = "r2"
-    over: str = "seeds"
-
-    def __post_init__(self) -> None:
-        check_over(self.over)
+    over: str = setting("seeds", choices=OVER)
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         metric = METRICS.build(self.metric)

@@ -8,6 +8,7 @@ import numpy as np
 
 from numtok.analysis.figures._labels import labels_of, settings_of
 from numtok.analysis.figures._picture import (
+    SCALES,
     Axis,
     Band,
     Floats,
@@ -17,13 +18,13 @@ from numtok.analysis.figures._picture import (
     Picture,
     Points,
     axis_of,
-    check_scale,
     some,
 )
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures._tables import one_feature
 from numtok.analysis.figures.base import FigureKind
 from numtok.data.tables.rows import read_table_of
+from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.metrics.base import Predictions
@@ -47,10 +48,7 @@ class Curve(FigureKind):
     """
 
     source: ClassVar[str] = "Decoding-based Regression, Figure 4"
-    scale: str = "linear"
-
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
+    scale: str = setting("linear", choices=SCALES)
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         evaluations = [read(one) for one in artifacts]

@@ -8,18 +8,19 @@ import numpy as np
 
 from numtok.analysis.figures._labels import labels_of
 from numtok.analysis.figures._picture import (
+    SCALES,
     Axis,
     Floats,
     Panel,
     Picture,
     Points,
     axis_of,
-    check_scale,
     some,
 )
 from numtok.analysis.figures._tables import one_feature
 from numtok.analysis.figures.base import FigureKind
 from numtok.data.tables.rows import read_table_of
+from numtok.declaration import setting
 from numtok.errors import DataError, UsageError
 from numtok.records import MODEL, TABLE
 from numtok.store.artifact import Artifact, Resolve
@@ -37,8 +38,6 @@ class Density(FigureKind):
 
     split
         Whose rows.
-    rows
-        At most so many of them.
     scale
         Of the target: linear, log or signed-log.
 
@@ -49,13 +48,8 @@ class Density(FigureKind):
     kinds: ClassVar[frozenset[str]] = frozenset({MODEL, TABLE})
     source: ClassVar[str] = "Decoding-based Regression, Figures 7 and 13"
     split: str = "test"
-    rows: int = 2000
-    scale: str = "linear"
-
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
-        if self.rows < 1:
-            raise UsageError(f"--rows {self.rows} is not possible; at least 1")
+    rows: int = setting(2000, "At most so many of them.", at_least=1)
+    scale: str = setting("linear", choices=SCALES)
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         models = [one for one in artifacts if one.kind == MODEL]

@@ -7,18 +7,19 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.analysis.figures._labels import labels_of, metric_label
-from numtok.analysis.figures._measures import Point, check_over, measured, notes_of
+from numtok.analysis.figures._measures import OVER, Point, measured, notes_of
 from numtok.analysis.figures._picture import (
+    SCALES,
     Axis,
     Floats,
     LineMark,
     Panel,
     Picture,
     axis_of,
-    check_scale,
 )
 from numtok.analysis.figures._settings import placed
 from numtok.analysis.figures.base import FigureKind
+from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.experiments import group_by_experiment
 from numtok.evaluation.report_files import read
@@ -52,12 +53,10 @@ class LinesFigure(FigureKind):
     checked_at: ClassVar[str] = "lines,x=rows"
     x: str = ""
     metric: str = "r2"
-    over: str = "seeds"
-    scale: str = "linear"
+    over: str = setting("seeds", choices=OVER)
+    scale: str = setting("linear", choices=SCALES)
 
     def __post_init__(self) -> None:
-        check_scale(self.scale)
-        check_over(self.over)
         if not self.x:
             raise UsageError(
                 "figure lines needs --x KEY, the setting along the x axis: a number such as rows, "

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from numtok.analysis.figures._labels import labels_of, settings_of
 from numtok.analysis.figures._picture import (
+    SCALES,
     Floats,
     Mark,
     Panel,
@@ -16,11 +17,11 @@ from numtok.analysis.figures._picture import (
     Points,
     Ticks,
     axis_of,
-    check_scale,
     some,
 )
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures.base import FigureKind
+from numtok.declaration import setting
 from numtok.errors import UsageError, unknown
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.records import ENCODED, TABLE, TRAIN
@@ -48,11 +49,8 @@ class Truth(FigureKind):
 
     source: ClassVar[str] = "xVal, Figures 5 and 7"
     target: str = ""
-    scale: str = "linear"
+    scale: str = setting("linear", choices=SCALES)
     seen: bool = False
-
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         evaluations = [read(one) for one in artifacts]

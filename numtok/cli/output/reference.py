@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from numtok import settings
-from numtok.class_settings import spec_fields
-from numtok.cli._kinds import default_of
+from numtok.cli._kinds import COLUMNS, Kind, default_of
 from numtok.cli.output.printing import markdown
-from numtok.declaration import Declaration, declarations, flag_of, help_of
+from numtok.declaration import Declaration, declarations, flag_of
 from numtok.plugins import registries
-from numtok.registry import Registry, registry_in
+from numtok.registry import registry_in
 from numtok.sweeps.file import SETTINGS
 
 _HEAD = """# Reference
@@ -52,24 +51,16 @@ def _row(field: Any, declaration: Declaration) -> tuple[str, ...]:
 def _kinds() -> Iterator[str]:
     for folder, package in sorted(registries().items()):
         registry = registry_in(package)
-        parts = [part for name in registry if (part := _kind(registry, name))]
+        parts = [part for name in registry if (part := _kind(folder, name))]
         title = folder.replace("_", " ").capitalize()
         names = f"Names: {', '.join(registry)}."
         yield "\n\n".join([f"## {title}", names, *parts])
 
 
-def _kind(registry: Registry[Any], name: str) -> str:
-    kind: Any = registry[name]
-    helps, positional = help_of(kind), getattr(kind, "positional", None)
-    rows = [
-        (
-            f"`{name}:{field.name.upper()}`" if field.name == positional else f"`{field.name}`",
-            default_of(field) or "",
-            helps.get(field.name, ""),
-        )
-        for field in spec_fields(kind).values()
-    ]
-    return f"### {name}\n\n{markdown(('setting', 'default', 'what'), rows)}" if rows else ""
+def _kind(folder: str, name: str) -> str:
+    kinds = Kind(folder, name).rows()
+    rows = [(f"`{written}`", default or "", *rest) for written, default, *rest in kinds]
+    return f"### {name}\n\n{markdown(COLUMNS, rows)}" if rows else ""
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from numtok.errors import UsageError
-
 #: How an answer is found in what was generated:
 #:
 #: - ``published``, as the benchmark's code: of what was generated what stands at its start and has
@@ -56,12 +54,6 @@ class Score(NamedTuple):
     digit_match: float
     d_length: int
     d_length_parts: int
-
-
-def check_rule(name: str, rule: str) -> None:
-    """UsageError for a rule that there is not; ``name`` is the metric's."""
-    if rule not in RULES:
-        raise UsageError(f"{name}: rule={rule} is not possible; allowed are {', '.join(RULES)}")
 
 
 def score(truth: str, generated: str | None, rule: str) -> Score:

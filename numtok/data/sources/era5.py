@@ -10,6 +10,7 @@ from numtok.data.sources.base import FieldSource
 from numtok.data.weather.axes import Area, Period, hours
 from numtok.data.weather.open_field import OpenField
 from numtok.data.weather.variables import public_name
+from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.store.quota import Quota
 
@@ -67,11 +68,9 @@ class Era5(FieldSource):
     area: str | None = None
     period: str | None = None
     every: str | None = None
-    missing: str = "refuse"
+    missing: str = setting("refuse", choices=("refuse", "drop"))
 
     def __post_init__(self) -> None:
-        if self.missing not in ("refuse", "drop"):
-            raise UsageError(f"--missing {self.missing!r} is not possible; allowed: refuse, drop")
         self._window()
         place = _canonical(self.from_)
         if "://" not in place:

@@ -11,6 +11,7 @@ import msgspec
 
 from numtok.data.sources._json_items import items
 from numtok.data.sources.base import Origin, RejectedSourceRow, TextRow, TextSource
+from numtok.declaration import setting
 from numtok.errors import DataError, UsageError
 from numtok.records import SPECIALS, Row
 
@@ -70,23 +71,13 @@ class Numeracy600k(TextSource):
     revision: ClassVar[int] = 2
 
     from_: str = ""
-    set: str = "titles"
-    number: str = "masked"
+    set: str = setting("titles", choices=tuple(_SETS))
+    number: str = setting("masked", choices=("masked", "target"))
     placeholder: str = "_"
     split: str = "test=0.1667"
-    on_error: str = "fail"
+    on_error: str = setting("fail", choices=("fail", "skip"))
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("set", list(_SETS)),
-            ("number", ["masked", "target"]),
-            ("on_error", ["fail", "skip"]),
-        ):
-            if (got := getattr(self, name)) not in known:
-                option = name.replace("_", "-")
-                raise UsageError(
-                    f"--{option} {got} is not possible; allowed are {' and '.join(known)}"
-                )
         marks = (*SPECIALS, "[NUM]")
         if (
             not self.placeholder

@@ -13,6 +13,7 @@ from numtok.data.nupa.strata import allowed
 from numtok.data.nupa.wording import PROMPTS, Wording, read, row, wording
 from numtok.data.sources._json_items import items
 from numtok.data.sources.base import Note, Origin, RejectedSourceRow, TextRow, TextSource
+from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.records import Row
 
@@ -52,25 +53,14 @@ class NupaSource(TextSource):
     revision: ClassVar[int] = 1
 
     from_: str = ""
-    set: str = "test"
-    preset: str = "published"
+    set: str = setting("test", choices=tuple(_FILES))
+    preset: str = setting("published", choices=("published", "value-aware"))
     tasks: str = "all"
     digits: str = "published"
-    prompt: str = "published"
-    on_error: str = "fail"
+    prompt: str = setting("published", choices=PROMPTS)
+    on_error: str = setting("fail", choices=("fail", "skip"))
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("set", [*_FILES]),
-            ("preset", ["published", "value-aware"]),
-            ("prompt", [*PROMPTS]),
-            ("on_error", ["fail", "skip"]),
-        ):
-            if (got := getattr(self, name)) not in known:
-                option = name.replace("_", "-")
-                raise UsageError(
-                    f"--{option} {got} is not possible; allowed are {' and '.join(known)}"
-                )
         chosen(self.preset, self.tasks)
         digit_keys(self.digits)
 

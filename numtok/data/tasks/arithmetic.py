@@ -57,21 +57,24 @@ class Arithmetic(TextTask):
     unit_rows: ClassVar[int] = 1 << 17
     digest: ClassVar[str] = "993067a2d4045c8c"
 
-    kind: str = setting("tree", "tree, or product: two whole numbers.")
-    operands: int = setting(3, "Of a tree: how many, 2 to 8.")
+    kind: str = setting("tree", "tree, or product: two whole numbers.", choices=("tree", "product"))
+    operands: int = setting(3, "Of a tree: how many.", at_least=2, at_most=8)
     operators: str = setting("+-*", "Of a tree: some of +-*, each equally likely.")
-    figures: int = setting(3, "Of a tree: significant figures of each operand.")
-    places: int = setting(-1, "Of a tree: decimal places in place of figures; -1 for figures.")
+    figures: int = setting(
+        3, "Of a tree: significant figures of each operand.", at_least=1, at_most=18
+    )
+    places: int = setting(
+        -1,
+        "Of a tree: decimal places in place of figures; -1 for figures.",
+        at_least=-1,
+        at_most=18,
+    )
     low: str = setting("1.00", "Of a tree: the smallest operand; below 0 with places.")
     high: str = setting("99.9", "Of a tree: the largest operand.")
-    digits: int = setting(3, "Of a product: digits of both factors, 1 to 9.")
+    digits: int = setting(3, "Of a product: digits of both factors.", at_least=1, at_most=9)
     spaces: bool = setting(True, "Spaces around operators and the equals sign.")
 
     def __post_init__(self) -> None:
-        if self.kind not in _SETTINGS_OF:
-            raise UsageError(
-                f"arithmetic: kind={self.kind} is not possible; allowed are tree and product"
-            )
         for kind, names in _SETTINGS_OF.items():
             for name in filter(self._is_changed, names):
                 if kind != self.kind:
@@ -79,10 +82,6 @@ class Arithmetic(TextTask):
                         f"arithmetic: {name}={getattr(self, name)} means nothing with "
                         f"kind={self.kind}; leave it out, or give kind={kind}"
                     )
-        self._check_within("operands", 2, 8)
-        self._check_within("digits", 1, 9)
-        self._check_within("figures", 1, 18)
-        self._check_within("places", -1, 18)
         if self.places >= 0 and self._is_changed("figures"):
             raise UsageError(
                 f"arithmetic: figures={self.figures} and places={self.places} exclude each other; "
@@ -101,13 +100,6 @@ class Arithmetic(TextTask):
     @property
     def _repeats_operators(self) -> bool:
         return len(set(self.operators)) < len(self.operators)
-
-    def _check_within(self, name: str, least: int, most: int) -> None:
-        if not least <= getattr(self, name) <= most:
-            raise UsageError(
-                f"arithmetic: {name}={getattr(self, name)} is not possible; allowed are {least} "
-                f"to {most}"
-            )
 
     def _check_range(self) -> None:
         """The operands are there, and no value that can arise leaves int64."""

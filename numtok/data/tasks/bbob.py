@@ -39,22 +39,11 @@ class Bbob(TableTask):
     unit_rows: ClassVar[int] = 1 << 15
     digest: ClassVar[str] = "4e708234827b3028"
 
-    function: int = setting(1, "1 to 24.")
-    dimension: int = setting(5, "How many features, 1 to 100.")
-    instance: int = setting(1, "Another instance, another optimum; 1 to 1000.")
+    function: int = setting(1, "Which of the 24.", at_least=1, at_most=24)
+    dimension: int = setting(5, "How many features.", at_least=1, at_most=100)
+    instance: int = setting(1, "Another instance, another optimum.", at_least=1, at_most=1000)
 
     def __post_init__(self) -> None:
-        for name, least, most in (
-            ("function", 1, 24),
-            ("dimension", 1, 100),
-            ("instance", 1, 1000),
-        ):
-            if not least <= getattr(self, name) <= most:
-                raise UsageError(
-                    f"bbob: {name}={getattr(self, name)} is not possible; allowed are {least} to "
-                    f"{most}"
-                )
-
         if self.dimension == 1 and self.function not in _OF_ONE_DIMENSION:
             raise UsageError(
                 f"bbob: function={self.function} is not defined with dimension=1; allowed are "

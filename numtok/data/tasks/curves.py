@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import normal_quantiles, uniforms
 from numtok.data.tasks.base import TableTask, TaskSplit, setting
-from numtok.errors import UsageError, unknown
+from numtok.errors import unknown
 
 Floats = NDArray[np.float64]
 
@@ -75,15 +75,13 @@ class Curves(TableTask):
     digest: ClassVar[str] = "7c43c563caa713dc"
 
     curve: str = setting("sine", "Which function; they are listed above.")
-    noise: float = setting(0.0, "The standard deviation of what is added to y.")
+    noise: float = setting(
+        0.0, "The standard deviation of what is added to y.", at_least=0, at_most=_NOISIEST
+    )
 
     def __post_init__(self) -> None:
         if self.curve not in _CURVES:
             raise unknown("curve", self.curve, _CURVES)
-        if not 0 <= self.noise <= _NOISIEST:
-            raise UsageError(
-                f"curves: noise={self.noise} is not possible; allowed are 0 to {_NOISIEST:g}"
-            )
 
     @property
     def possible(self) -> None:

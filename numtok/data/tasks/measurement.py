@@ -91,7 +91,9 @@ class Measurement(TextTask):
     split: ClassVar[str] = "train=0.8,test=0.2"
 
     multipliers: Range = setting(Range(1, 100), "How many objects, drawn by their logarithm.")
-    reach: float = setting(100.0, "Incorrect answers are off by this factor at most.")
+    reach: float = setting(
+        100.0, "Incorrect answers are off by this factor at most.", at_least=2, at_most=1_000_000
+    )
     templates: str = setting("", "A TOML file of own objects and questions.")
 
     def __post_init__(self) -> None:
@@ -100,10 +102,6 @@ class Measurement(TextTask):
             raise UsageError(
                 f"measurement: multipliers={self.multipliers} is not possible; allowed are whole "
                 "numbers from 1 to 1,000,000,000, one or a range"
-            )
-        if not 2 <= self.reach <= 1e6:
-            raise UsageError(
-                f"measurement: reach={self.reach:g} is not possible; allowed are 2 to 1,000,000"
             )
         largest = max(kind.high for kind in self._kinds)
         if largest * high * self.reach > _LARGEST:

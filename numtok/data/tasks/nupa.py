@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ _SPLITS = ("train", "validation", "test")
 _ROUNDINGS = ("published", "correct")
 _AS_PUBLISHED = -1
 _MOST_ROWS = 1_000_000  # of a stratum in one split: its questions are kept in memory
+_ROWS: dict[str, Any] = {"at_least": _AS_PUBLISHED, "at_most": _MOST_ROWS}
 _MOST_DIGITS_OF_VALUE_AWARE = 7
 _FEWEST_STRATA, _ROWS_OF_EACH = 16, 500  # of a sample of a split
 _LACKING = "missing_in_small_strata"  # what is counted
@@ -78,25 +79,17 @@ class NupaTask(TextTask):
     preset: str = setting("value-aware", "published, paper or value-aware.")
     tasks: str = setting("all", "Some of its tasks, joined by +: add+sub_Float.")
     digits: str = setting("published", "Digit keys of all splits: 5, 1..7, or published.")
-    train: int = setting(USUAL, "Rows of each stratum; 0 for no such split.")
-    validation: int = setting(_AS_PUBLISHED, "Likewise; -1: as many as published.")
-    test: int = setting(_AS_PUBLISHED, "Likewise.")
-    rounding: str = setting("published", "Of sig: published (wrong for many), or correct.")
-    prompt: str = setting("published", "published, or short: no hint at the form.")
+    train: int = setting(
+        USUAL, "Rows of each stratum; 0 for no such split.", at_least=0, at_most=_MOST_ROWS
+    )
+    validation: int = setting(_AS_PUBLISHED, "Likewise; -1: as many as published.", **_ROWS)
+    test: int = setting(_AS_PUBLISHED, "Likewise.", **_ROWS)
+    rounding: str = setting(
+        "published", "Of sig; what is published is wrong for many.", choices=_ROUNDINGS
+    )
+    prompt: str = setting("published", "Without a hint at the form: short.", choices=PROMPTS)
 
     def __post_init__(self) -> None:
-        for name, allowed in (("rounding", _ROUNDINGS), ("prompt", PROMPTS)):
-            if (got := getattr(self, name)) not in allowed:
-                raise UsageError(
-                    f"nupa: {name}={got} is not possible; allowed are {' and '.join(allowed)}"
-                )
-        for name in _SPLITS:
-            least = 0 if name == "train" else _AS_PUBLISHED
-            if not least <= (got := getattr(self, name)) <= _MOST_ROWS:
-                raise UsageError(
-                    f"nupa: {name}={got} is not possible; allowed are {least} to {_MOST_ROWS:,} "
-                    "rows of each stratum"
-                )
         chosen(self.preset, self.tasks)
         digit_keys(self.digits)
         if not self.own_splits:

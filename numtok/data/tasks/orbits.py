@@ -84,11 +84,15 @@ class Orbits(TextTask):
     mass: Range = setting(Range(1e-5, 5e-5), "Of a planet; the star's is 1.")
     outer: Range = setting(Range(1.5, 3), "The largest semi-major axis; the smallest is 1.")
     eccentricity: Range = setting(Range(0, 0.1), "Of each orbit.")
-    aligned: float = setting(0.3, "The share of rows in which every theta is 0.")
+    aligned: float = setting(
+        0.3, "The share of rows in which every theta is 0.", at_least=0, at_most=1
+    )
     steps: str = setting("0.3/0.4/0.5/0.6/0.7", "Step sizes, with / between them; or public.")
     span: Range = setting(Range(15, 24), "The time from the first point to the last.")
     points: Range = setting(Range(30, 59), "How many points in time, the start among them.")
-    bound: float = setting(10.0, "Rows in which x or y reaches it are drawn again.")
+    bound: float = setting(
+        10.0, "Rows in which x or y reaches it are drawn again.", at_least=1, at_most=_LARGEST
+    )
     figures: int = setting(7, "Significant figures of every number, 3 to 17; 0 for all digits.")
 
     def __post_init__(self) -> None:
@@ -107,12 +111,6 @@ class Orbits(TextTask):
             raise UsageError(
                 f"orbits: mass={self.mass} is not possible; give a range, like 1e-5..5e-5"
             )
-        for name, low, high in (("aligned", 0, 1), ("bound", 1, _LARGEST)):
-            if not low <= getattr(self, name) <= high:
-                raise UsageError(
-                    f"orbits: {name}={getattr(self, name)} is not possible; allowed are {low} to "
-                    f"{high}"
-                )
         if self.figures and not 3 <= self.figures <= 17:
             raise UsageError(
                 f"orbits: figures={self.figures} is not possible; allowed are 3 to 17, and 0 for "

@@ -70,7 +70,7 @@ class Temperature(DerivedTask):
     stations: Range = setting(Range(60, 90), "How many cells of the field.")
     days: Range = setting(Range(2, 4), "How long, in whole days.")
     every: int = setting(6, "Hours from step to step, a divisor of 24.")
-    places: int = setting(4, "Decimal places of every number at most, 1 to 9.")
+    places: int = setting(4, "Decimal places of every number at most.", at_least=1, at_most=9)
 
     def __post_init__(self) -> None:
         for name, (least, most) in _LIMITS.items():
@@ -89,10 +89,6 @@ class Temperature(DerivedTask):
             raise UsageError(
                 f"temperature: days={self.days} in steps of every={self.every} hours are one step, "
                 "and the last is to be told from those before; give more days, or smaller steps"
-            )
-        if not 1 <= self.places <= 9:
-            raise UsageError(
-                f"temperature: places={self.places} is not possible; allowed are 1 to 9"
             )
 
     def _steps(self, days: int) -> int:

@@ -108,19 +108,14 @@ class Wordproblems(TextTask):
     samples: ClassVar[int] = 40_000
     split: ClassVar[str] = "train=0.8,test=0.2"
 
-    form: str = setting("judge", "judge (correct or incorrect), or generate.")
+    form: str = setting("judge", "judge (correct or incorrect), or generate.", choices=_FORMS)
     numbers: Range = setting(Range(1, 100_000), "The numbers of the stories, whole.")
     answers: Range = setting(_EVERY_ANSWER, "Only such answers; 10001..inf in the paper's subset.")
-    wrong: str = setting("near", "Wrong answers: near, digit, drawn or operation.")
+    wrong: str = setting("near", "How answers are wrong.", choices=(*WAYS, _DRAWN))
     off: Range = setting(_OFF, "Of near: how far off, as a share of the right answer.")
     templates: str = setting("", "A TOML file of own stories.")
 
     def __post_init__(self) -> None:
-        for name, known in (("form", _FORMS), ("wrong", (*WAYS, _DRAWN))):
-            if (got := getattr(self, name)) not in known:
-                raise UsageError(
-                    f"wordproblems: {name}={got} is not possible; allowed are {', '.join(known)}"
-                )
         generates = self.form == "generate"
         for name, default, is_unused, where in (
             ("wrong", "near", generates, "form=generate"),

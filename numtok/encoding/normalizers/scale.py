@@ -6,28 +6,20 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
-from numtok.errors import UsageError
 
 
 @dataclass(frozen=True)
 class Scale(Normalizer):
-    """xVal, Section 2.1: the largest magnitude of the train split becomes ``limit``.
-
-    limit
-        What it becomes, above 0.
-    """
+    """xVal, Section 2.1: the largest magnitude of the train split becomes ``limit``."""
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "eb187f00c6c7af14"
     linear: ClassVar[bool] = True
     keeps_zero: ClassVar[bool] = True
     positional: ClassVar[str] = "limit"
-    limit: float = 5.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.limit < np.inf:
-            raise UsageError(f"scale: limit={self.limit} is not possible; it is a positive number")
+    limit: float = setting(5.0, "What it becomes.", above=0, below=np.inf)
 
     def fit(self, moments: Moments) -> Constants:
         return {"factor": self.limit / moments.largest if moments.largest else 1.0}

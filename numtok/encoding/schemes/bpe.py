@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from numtok import documents
+from numtok.declaration import setting
 from numtok.encoding.schemes._given_merges import cuts_of, merges_of
 from numtok.encoding.schemes._literals import CHARACTERS, LiteralScheme, spell, with_extras
 from numtok.encoding.schemes.base import Encoded
@@ -68,16 +69,9 @@ class BpeScheme(LiteralScheme):
     )
     digest: ClassVar[str] = "6ac66d57c0509f22"
 
-    size: int = 1024
+    size: int = setting(1024, at_least=len(CHARACTERS), at_most=1_000_000)
     merges: str | None = field(default=None, metadata=LEARNT)
     given: bool = field(default=False, metadata=LEARNT)
-
-    def __post_init__(self) -> None:
-        if not len(CHARACTERS) <= self.size <= 1_000_000:
-            raise UsageError(
-                f"bpe: {self.size} tokens are not possible; allowed are {len(CHARACTERS)} "
-                "(characters only) to 1000000"
-            )
 
     @classmethod
     def read(cls, path: Path) -> "BpeScheme":

@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.declaration import setting
 from numtok.encoding.schemes._literals import CHARACTERS, LiteralScheme, Spelt, spell, with_extras
 from numtok.encoding.schemes._marked import parts_of
 from numtok.encoding.schemes.base import Encoded
-from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 
 _LONGEST = 3  # of a chunk
@@ -52,18 +52,9 @@ class DigitsScheme(LiteralScheme):
     )
     digest: ClassVar[str] = "5a634c1c78cca40a"
     positional: ClassVar[str] = "chunk"
-    chunk: int = 1
+    chunk: int = setting(1, at_least=1, at_most=_LONGEST)
     reverse: bool = False
-    pad: int = 0
-
-    def __post_init__(self) -> None:
-        for name, most in (("chunk", _LONGEST), ("pad", _MOST)):
-            least = int(name == "chunk")
-            if not least <= getattr(self, name) <= most:
-                raise UsageError(
-                    f"digits: {name}={getattr(self, name)} is not possible; it is from {least} to "
-                    f"{most}"
-                )
+    pad: int = setting(0, at_least=0, at_most=_MOST)
 
     @property
     def pieces(self) -> tuple[str, ...]:

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.declaration import setting
 from numtok.encoding.schemes._literals import CHARACTERS, FOLLOWS, WHOLE, Spelt, spell
 from numtok.encoding.schemes._marked import BEGIN, EXTRA, Follows, MarkedScheme, Marks, parts_of
 from numtok.encoding.schemes.base import Encoded
-from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 
 _OPEN, _COLON, _CLOSE = "{", ":", "}"
@@ -54,14 +54,7 @@ class NumeroLogic(MarkedScheme):
     )
     digest: ClassVar[str] = "f3003c014a54e63a"
     positional: ClassVar[str] = "numbers"
-    numbers: str = ALL
-
-    def __post_init__(self) -> None:
-        if self.numbers not in (ALL, ANSWER):
-            raise UsageError(
-                f"numerologic: numbers={self.numbers!r} is not possible; allowed are {ALL}, "
-                f"{ANSWER}"
-            )
+    numbers: str = setting(ALL, choices=(ALL, ANSWER))
 
     @property
     def marks(self) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.declaration import setting
 from numtok.encoding.schemes._decimal import DecimalScheme, check_exponents, exponent_tokens
 from numtok.encoding.schemes._slots import SIGNS
-from numtok.errors import UsageError
 from numtok.registry import Interval
 
 
@@ -32,12 +32,10 @@ class P10(DecimalScheme):
     )
     digest: ClassVar[str] = "04295180d5a71771"
 
-    digits: int = 3
+    digits: int = setting(3, at_least=1, at_most=15)
     exponents: Interval = Interval(-8, 7)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.digits <= 15:
-            raise UsageError(f"p10: digits={self.digits} is not possible; allowed are 1 to 15")
         check_exponents("p10", self.exponents, self.digits)
 
     @property

@@ -4,10 +4,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from numtok.declaration import setting
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET
 from numtok.encoding.text_tokenizers._huggingface import HuggingFace
 from numtok.encoding.text_tokenizers.base import Pieces, TextTokenizer
-from numtok.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,7 @@ class BpeTokenizer(TextTokenizer):
     digest: ClassVar[str] = "ed8fa652f9f5819d"
     positional: ClassVar[str] = "size"
     checked_at: ClassVar[str] = "bpe:300"
-    size: int
-
-    def __post_init__(self) -> None:
-        if not 256 <= self.size <= 1_000_000:
-            raise UsageError(
-                f"bpe: {self.size} tokens are not possible; allowed are 256 (bytes only) to 1000000"
-            )
+    size: int = setting(at_least=256, at_most=1_000_000)
 
     @property
     def needs_sample(self) -> bool:

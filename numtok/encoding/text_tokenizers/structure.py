@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from numtok.declaration import setting
 from numtok.encoding.text_tokenizers._words import WordTable, frequent_words, words_of
 from numtok.encoding.text_tokenizers.base import Pieces, TextTokenizer
-from numtok.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,7 @@ class Structure(TextTokenizer):
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "6594d3b02cd96a22"
     positional: ClassVar[str] = "size"
-    size: int = 8192
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.size <= 1_000_000:
-            raise UsageError(
-                f"structure: size={self.size} is not possible; allowed are 0 to 1000000"
-            )
+    size: int = setting(8192, at_least=0, at_most=1_000_000)
 
     @property
     def needs_sample(self) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.embedders._fused import Fused
 from numtok.models.embedders._whole import Whole
@@ -43,23 +44,17 @@ class DiceEmbedder(Embedder):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Sundararaman et al. (2020); NumGPT, Table 1"
-    dimensions: int = 64
+    dimensions: int = setting(64, at_least=2)
     range: Range = Range(0.0, 10_000.0)
     clip: bool = False
-    seed: int = 0
+    seed: int = setting(0, at_least=0)
 
     def __post_init__(self) -> None:
-        if self.dimensions < 2:
-            raise UsageError(
-                f"dice: dimensions={self.dimensions} is not possible; at least 2 are needed"
-            )
         if not 0 < self.range.high - self.range.low < math.inf:
             raise UsageError(
                 f"dice: range={self.range} is not possible; it is from one number to a larger one, "
                 "such as 0..10000"
             )
-        if self.seed < 0:
-            raise UsageError(f"dice: seed={self.seed} is not possible; it is 0 or more")
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         return Fused("dice", vocabulary, width, _Angles(vocabulary, self), self.dimensions)

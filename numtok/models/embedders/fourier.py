@@ -7,6 +7,7 @@ from typing import ClassVar, cast
 import torch
 from torch import Tensor, nn
 
+from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.embedders._whole import Whole
 from numtok.models.embedders.base import INIT, Embedder, token_table
@@ -48,15 +49,11 @@ class Fourier(Embedder):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Section 4, Future directions"
     positional: ClassVar[str] = "frequencies"
-    frequencies: int = 12
+    frequencies: int = setting(12, at_least=1, at_most=_MOST)
     smallest: float = 1e-8
     largest: float = 1e8
 
     def __post_init__(self) -> None:
-        if not 1 <= self.frequencies <= _MOST:
-            raise UsageError(
-                f"fourier: frequencies={self.frequencies} is not possible; allowed are 1 to {_MOST}"
-            )
         if not 1e-37 <= self.smallest < self.largest <= min(1e38, 1e38 * self.smallest):
             raise UsageError(
                 f"fourier: smallest={self.smallest:g} and largest={self.largest:g} are not "

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.embedders._fused import Fused
 from numtok.models.embedders.base import Embedder
@@ -39,7 +40,7 @@ class NumGPTEmbedder(Embedder):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, Equations 2-6"
     dimensions: int = 64
-    sigma: float = 0.5
+    sigma: float = setting(0.5, above=0, below=math.inf)
     exponents: Interval = Interval(-8, 12)
 
     def __post_init__(self) -> None:
@@ -47,8 +48,6 @@ class NumGPTEmbedder(Embedder):
             raise UsageError(
                 f"numgpt: dimensions={self.dimensions} is not possible; it is a multiple of 4"
             )
-        if not 0 < self.sigma < math.inf:
-            raise UsageError(f"numgpt: sigma={self.sigma:g} is not possible; it is above 0")
         if self.exponents.first <= _LEAST_POWER or self.exponents.last >= _LAST_POWER:
             raise UsageError(
                 f"numgpt: exponents={self.exponents} is not possible; the widest are "

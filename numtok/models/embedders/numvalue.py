@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from numtok.declaration import setting
 from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS
-from numtok.errors import UsageError
 from numtok.models.embedders._decimal_parts import DecimalDigits, DecimalParts
 from numtok.models.embedders._prefixed import Encoder, Prefixed, prefix
 from numtok.models.embedders.base import Embedder
@@ -48,15 +48,8 @@ class NumValueEmbedder(Embedder):
     objective: ClassVar[str] = "numvalue"
     source: ClassVar[str] = "Value-Aware, Section 3.2"
     positional: ClassVar[str] = "encoder"
-    encoder: str = "rnn"
+    encoder: str = setting("rnn", choices=_ENCODERS)
     auxiliary: bool = True
-
-    def __post_init__(self) -> None:
-        if self.encoder not in _ENCODERS:
-            raise UsageError(
-                f"numvalue: encoder={self.encoder!r} is not possible; allowed are "
-                f"{', '.join(_ENCODERS)}"
-            )
 
     @property
     def sees_all(self) -> bool:

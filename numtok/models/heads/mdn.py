@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling
-from numtok.errors import UsageError
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads._point import normalized_targets
@@ -28,9 +28,6 @@ class Mdn(ValueHead):
     The loss is the negative log-density of the normalised number, in nats. On tables the range of
     the train split is [-0.5, 0.5], as in the paper. Components begin evenly spread over it, since
     equal ones would stay equal.
-
-    components
-        How many Gaussians.
     """
 
     revision: ClassVar[int] = 1
@@ -40,13 +37,7 @@ class Mdn(ValueHead):
     scaled: ClassVar[bool] = False
     positional: ClassVar[str] = "components"
     checked_at: ClassVar[str] = "mdn:3"
-    components: int
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.components <= _MOST:
-            raise UsageError(
-                f"mdn: components={self.components} is not possible; allowed are 1 to {_MOST:,}"
-            )
+    components: int = setting(help="How many Gaussians.", at_least=1, at_most=_MOST)
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         return normalized_targets(values)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling
 from numtok.errors import UsageError
 from numtok.models.distributions.gaussian import Gaussian
@@ -50,14 +51,8 @@ class NumGPTHead(ValueHead):
     bounded: ClassVar[bool] = False
     scaled: ClassVar[bool] = False
     of_tables: ClassVar[bool] = False
-    per: str = "token"
+    per: str = setting("token", choices=_PER)
     measured: bool = False
-
-    def __post_init__(self) -> None:
-        if self.per not in _PER:
-            raise UsageError(
-                f"numgpt: per={self.per!r} is not possible; allowed are {', '.join(_PER)}"
-            )
 
     @property
     def calibrated(self) -> bool:

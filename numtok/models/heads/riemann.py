@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling
-from numtok.errors import UsageError
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
@@ -26,9 +26,6 @@ class Riemann(ValueHead):
     The loss is the negative log-density on that range, in nats: -log p_bin - log bins. A bin holds
     its lower end, the last one both; a number outside the range is learnt as the nearest bin, and
     its density is zero.
-
-    bins
-        How many bins.
     """
 
     revision: ClassVar[int] = 1
@@ -38,13 +35,7 @@ class Riemann(ValueHead):
     scaled: ClassVar[bool] = True
     positional: ClassVar[str] = "bins"
     checked_at: ClassVar[str] = "riemann:32"
-    bins: int
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.bins <= _MOST:
-            raise UsageError(
-                f"riemann: bins={self.bins} is not possible; allowed are 2 to {_MOST:,}"
-            )
+    bins: int = setting(help="How many bins.", at_least=2, at_most=_MOST)
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         return _bins(np.nan_to_num(values), self.bins)[:, None]

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.errors import UsageError
+from numtok.declaration import setting
 from numtok.models.heads._point import DESCRIPTION, PointReader, normalized_targets
 from numtok.models.heads.base import ValueHead, ValueReader, projection
 
@@ -17,9 +17,6 @@ class Scalar(ValueHead):
 
     Its distribution is a Gaussian whose deviation is the error on the validation split
     (``heads._point``).
-
-    layers
-        Of the MLP; 1 is a linear map.
     """
 
     revision: ClassVar[int] = 2
@@ -29,11 +26,7 @@ class Scalar(ValueHead):
     scaled: ClassVar[bool] = False
     by_density: ClassVar[bool] = False
     calibrated: ClassVar[bool] = True
-    layers: int = 2
-
-    def __post_init__(self) -> None:
-        if self.layers not in (1, 2):
-            raise UsageError(f"scalar: layers={self.layers} is not possible; allowed are 1 and 2")
+    layers: int = setting(2, "Of the MLP; 1 is a linear map.", at_least=1, at_most=2)
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         return normalized_targets(values)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.errors import UsageError
+from numtok.declaration import setting
 from numtok.models.batches import Batch
 from numtok.models.objectives._leftward import LOSSES, leftward
 from numtok.models.objectives.base import Objective, TrainingBatch
@@ -27,13 +27,7 @@ class Ar(Objective):
     source: ClassVar[str] = "xVal, Section 2"
     causal: ClassVar[bool] = True
     positional: ClassVar[str] = "loss"
-    loss: str = "all"
-
-    def __post_init__(self) -> None:
-        if self.loss not in LOSSES:
-            raise UsageError(
-                f"ar: loss={self.loss!r} is not possible; allowed are {', '.join(LOSSES)}"
-            )
+    loss: str = setting("all", choices=LOSSES)
 
     def requires(self) -> str | None:
         return "answer_start" if self.loss == "answer" else None

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.errors import UsageError
+from numtok.declaration import setting
 from numtok.models.batches import Batch
 from numtok.models.objectives.base import Objective, TrainingBatch, masked_batch
 
@@ -32,16 +32,8 @@ class Mlm(Objective):
     source: ClassVar[str] = "xVal, Section 2"
     causal: ClassVar[bool] = False
     positional: ClassVar[str] = "mask"
-    mask: str = "numbers"
-    rate: float = 0.3
-
-    def __post_init__(self) -> None:
-        if self.mask not in _WHAT:
-            raise UsageError(
-                f"mlm: mask={self.mask!r} is not possible; allowed are {', '.join(_WHAT)}"
-            )
-        if not 0 < self.rate <= 1:
-            raise UsageError(f"mlm: rate={self.rate} is not possible; it is above 0, at most 1")
+    mask: str = setting("numbers", choices=_WHAT)
+    rate: float = setting(0.3, above=0, at_most=1)
 
     def requires(self) -> str | None:
         return "targets" if self.mask == "targets" else None

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
 from numtok.models.heads.base import linear_flops
@@ -54,26 +55,13 @@ class NumValueObjective(Objective):
     causal: ClassVar[bool] = True
     stands_in: ClassVar[bool] = True
     positional: ClassVar[str] = "loss"
-    loss: str = "all"
-    project: str = "all"
-    reconstruction: float = 0.5
+    loss: str = setting("all", choices=LOSSES)
+    project: str = setting("all", choices=LOSSES)
+    reconstruction: float = setting(0.5, at_least=0, below=math.inf)
     second: bool = True
-    rate: float = 1e-3
+    rate: float = setting(1e-3, above=0, below=1)
 
     def __post_init__(self) -> None:
-        for name in ("loss", "project"):
-            if (got := getattr(self, name)) not in LOSSES:
-                raise UsageError(
-                    f"numvalue: {name}={got!r} is not possible; allowed are {', '.join(LOSSES)}"
-                )
-        if not 0 <= self.reconstruction < math.inf:
-            raise UsageError(
-                f"numvalue: reconstruction={self.reconstruction:g} is not possible; it is 0 or more"
-            )
-        if not 0 < self.rate < 1:
-            raise UsageError(
-                f"numvalue: rate={self.rate:g} is not possible; it is above 0 and below 1"
-            )
         if not self.second and not self.reconstruction:
             raise UsageError(
                 "numvalue: second=no,reconstruction=0 is not possible: nothing would teach the "

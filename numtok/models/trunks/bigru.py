@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.trunks.base import Sight, TokenTrunk, TrunkModule
 
@@ -35,21 +36,15 @@ class Bigru(TokenTrunk):
     learning_rate: ClassVar[float] = 5e-3
     labels_only: ClassVar[bool] = True
     sight: ClassVar[Sight] = "all"
-    layers: int = 1
+    layers: int = setting(1, at_least=1)
     width: int = 256
-    dropout: float = 0.0
+    dropout: float = setting(0.0, at_least=0, below=1)
 
     def __post_init__(self) -> None:
-        if self.layers < 1:
-            raise UsageError(f"bigru: layers={self.layers} is not possible; at least 1")
         if self.width < 2 or self.width % 2:
             raise UsageError(
                 f"bigru: width={self.width} is not possible; it is even, half of it for each "
                 "direction"
-            )
-        if not 0 <= self.dropout < 1:
-            raise UsageError(
-                f"bigru: dropout={self.dropout} is not possible; it is 0 or more, below 1"
             )
 
     def build(self, causal: bool) -> TrunkModule:

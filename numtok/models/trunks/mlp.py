@@ -8,29 +8,18 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from numtok.errors import UsageError
+from numtok.declaration import setting
 from numtok.models.trunks.base import ColumnModule, ColumnTrunk
 
 
 @dataclass(frozen=True)
 class Mlp(ColumnTrunk):
-    """A perceptron with ReLU.
-
-    layers
-        The hidden ones.
-    width
-        Units of each.
-    """
+    """A perceptron with ReLU."""
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Section 4 and Appendix D"
-    layers: int = 3
-    width: int = 256
-
-    def __post_init__(self) -> None:
-        for what in ("layers", "width"):
-            if getattr(self, what) < 1:
-                raise UsageError(f"mlp: {what}={getattr(self, what)} is not possible; at least 1")
+    layers: int = setting(3, "The hidden ones.", at_least=1)
+    width: int = setting(256, "Units of each.", at_least=1)
 
     def build(self, inputs: int) -> ColumnModule:
         return _Perceptron(inputs, self)

@@ -144,7 +144,7 @@ def test_a_rule_that_there_is_not_is_refused(name: str) -> None:
     with pytest.raises(UsageError) as error:
         METRICS.build(f"{name},rule=loose")
     assert str(error.value) == (
-        f"{name}: rule=loose is not possible; allowed are published, published-chat, strict"
+        f"{name}: rule=loose is not possible; allowed are published, published-chat and strict"
     )
 
 

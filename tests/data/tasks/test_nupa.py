@@ -330,10 +330,8 @@ def test_gen_counts_the_rows_that_were_made(numtok: Shell) -> None:
          "range such as 1..7, from 1 to 1,000"),
         ("digits=5..4", "--digits 5..4 is not possible; allowed are published, a number or a "
          "range such as 1..7, from 1 to 1,000"),
-        ("train=-1", "nupa: train=-1 is not possible; allowed are 0 to 1,000,000 rows of each "
-         "stratum"),
-        ("test=-2", "nupa: test=-2 is not possible; allowed are -1 to 1,000,000 rows of each "
-         "stratum"),
+        ("train=-1", "nupa: train=-1 is not possible; it is from 0 to 1,000,000"),
+        ("test=-2", "nupa: test=-2 is not possible; it is from -1 to 1,000,000"),
         ("train=0,validation=0,test=0", "nupa: digits=published with train=0, validation=0 and "
          "test=0 leaves no row; give more of one of them"),
     ],

@@ -290,19 +290,19 @@ def test_the_help_of_bbob_needs_no_package(numtok: Shell, monkeypatch: pytest.Mo
         ("curves,curve=sinus", "unknown curve 'sinus'; did you mean 'sine'? known: chirp, "
          "exponential, high-frequency, kink, line, power, reciprocal, sawtooth, sine, spikes, "
          "staircase, steep, step"),
-        ("curves,noise=-1", "curves: noise=-1.0 is not possible; allowed are 0 to 1e+300"),
-        ("curves,noise=nan", "curves: noise=nan is not possible; allowed are 0 to 1e+300"),
+        ("curves,noise=-1", "curves: noise=-1.0 is not possible; it is from 0 to 1e+300"),
+        ("curves,noise=nan", "curves: noise=nan is not possible; it is from 0 to 1e+300"),
         ("densities,density=rings", "unknown density 'rings'; did you mean 'ring'? known: band, "
          "branching, checkerboard, crossing, heavy-tail, heteroscedastic, jump, ring, skewed, "
          "uniform, waves"),
-        ("bbob,function=25", "bbob: function=25 is not possible; allowed are 1 to 24"),
-        ("bbob,dimension=0", "bbob: dimension=0 is not possible; allowed are 1 to 100"),
+        ("bbob,function=25", "bbob: function=25 is not possible; it is from 1 to 24"),
+        ("bbob,dimension=0", "bbob: dimension=0 is not possible; it is from 1 to 100"),
         (
             "bbob,function=8,dimension=1",
             "bbob: function=8 is not defined with dimension=1; allowed are 1, 2, 10, 11, or "
             "dimension=2 and more",
         ),
-        ("bbob,instance=0", "bbob: instance=0 is not possible; allowed are 1 to 1000"),
+        ("bbob,instance=0", "bbob: instance=0 is not possible; it is from 1 to 1,000"),
     ],
 )  # fmt: skip
 def test_a_setting_that_cannot_be_is_told(spec: str, message: str) -> None:

@@ -143,11 +143,11 @@ def test_what_is_learnt_is_kept_with_the_settings_and_is_no_part_of_the_spec() -
     [
         (
             "bpe:17",
-            "bpe: 17 tokens are not possible; allowed are 18 (characters only) to 1000000",
+            "bpe: size=17 is not possible; it is from 18 to 1,000,000",
         ),
         (
             "bpe:1000001",
-            "bpe: 1000001 tokens are not possible; allowed are 18 (characters only) to 1000000",
+            "bpe: size=1000001 is not possible; it is from 18 to 1,000,000",
         ),
         ("bpe:many", "bpe: size='many' is not an integer"),
         ("bpe,merges=1 2", "unknown setting of 'bpe' 'merges'; known: size"),

@@ -83,7 +83,7 @@ def test_a_chunk_is_a_token_for_each_number_of_so_many_digits() -> None:
     [
         ("digits:0", "digits: chunk=0 is not possible; it is from 1 to 3"),
         ("digits:4", "digits: chunk=4 is not possible; it is from 1 to 3"),
-        ("digits,pad=-1", "digits: pad=-1 is not possible; it is from 0 to 1000"),
+        ("digits,pad=-1", "digits: pad=-1 is not possible; it is from 0 to 1,000"),
     ],
 )
 def test_settings_that_cannot_be_are_one_line(spec: str, told: str) -> None:

@@ -71,7 +71,7 @@ def test_numbers_that_cannot_be_chosen_are_one_line() -> None:
     with pytest.raises(UsageError) as caught:
         SCHEMES.build("numerologic:some")
     assert str(caught.value) == (
-        "numerologic: numbers='some' is not possible; allowed are all, answer"
+        "numerologic: numbers=some is not possible; allowed are all and answer"
     )
 
 

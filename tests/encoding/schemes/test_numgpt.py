@@ -431,13 +431,13 @@ def test_nothing_of_dice_is_learnt_but_the_map_and_the_shared_halves() -> None:
             "numgpt: dimensions=66 is not possible; it is a multiple of 4",
         ),
         ("numgpt,dimensions=0", "numgpt: dimensions=0 is not possible; it is a multiple of 4"),
-        ("numgpt,sigma=0", "numgpt: sigma=0 is not possible; it is above 0"),
-        ("numgpt,sigma=inf", "numgpt: sigma=inf is not possible; it is above 0"),
+        ("numgpt,sigma=0", "numgpt: sigma=0.0 is not possible; it is above 0 and finite"),
+        ("numgpt,sigma=inf", "numgpt: sigma=inf is not possible; it is above 0 and finite"),
         (
             "numgpt,exponents=-37..3",
             "numgpt: exponents=-37..3 is not possible; the widest are -36..37",
         ),
-        ("dice,dimensions=1", "dice: dimensions=1 is not possible; at least 2 are needed"),
+        ("dice,dimensions=1", "dice: dimensions=1 is not possible; it is 2 or more"),
         (
             "dice,range=5",
             "dice: range=5 is not possible; it is from one number to a larger one, such as "

@@ -314,7 +314,7 @@ SPEC_ERRORS = [
     ("p10,digits=three", "p10: digits='three' is not an integer"),
     ("p10,exponents=3", "p10: exponents='3' is not a range like -8..7"),
     ("p10,exponents=3..1", "interval 3..1: the first number is above the last"),
-    ("p10,digits=0", "p10: digits=0 is not possible; allowed are 1 to 15"),
+    ("p10,digits=0", "p10: digits=0 is not possible; it is from 1 to 15"),
     (
         "p10,exponents=-400..0",
         "p10: exponents=-400..0 reaches beyond float64; with 3 digits -309..305 is the widest "
@@ -356,9 +356,9 @@ def test_a_spec_that_cannot_be_used_is_refused_by_name(spec: str, message: str) 
         ("bpe", "text tokenizer 'bpe' needs a value for 'size'; write bpe,size=VALUE"),
         (
             "bpe:255",
-            "bpe: 255 tokens are not possible; allowed are 256 (bytes only) to 1000000",
+            "bpe: size=255 is not possible; it is from 256 to 1,000,000",
         ),
-        ("words:-1", "words: size=-1 is not possible; allowed are 0 to 1000000"),
+        ("words:-1", "words: size=-1 is not possible; it is from 0 to 1,000,000"),
         ("bytes:3", "text tokenizer 'bytes' takes no value after ':', got 'bytes:3'"),
     ],
 )
@@ -372,8 +372,8 @@ def test_a_text_tokenizer_that_cannot_be_used_is_refused(spec: str, message: str
     ("spec", "message"),
     [
         ("scale:wide", "scale: limit='wide' is not a number"),
-        ("scale:0", "scale: limit=0.0 is not possible; it is a positive number"),
-        ("scale:nan", "scale: limit=nan is not possible; it is a positive number"),
+        ("scale:0", "scale: limit=0.0 is not possible; it is above 0 and finite"),
+        ("scale:nan", "scale: limit=nan is not possible; it is above 0 and finite"),
         ("signed", "unknown normaliser 'signed'; did you mean 'signed-log'? known: "),
     ],
 )

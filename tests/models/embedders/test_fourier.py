@@ -255,8 +255,8 @@ def test_its_operations_are_counted() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("fourier:0", "fourier: frequencies=0 is not possible; allowed are 1 to 20"),
-        ("fourier:21", "fourier: frequencies=21 is not possible; allowed are 1 to 20"),
+        ("fourier:0", "fourier: frequencies=0 is not possible; it is from 1 to 20"),
+        ("fourier:21", "fourier: frequencies=21 is not possible; it is from 1 to 20"),
         *(
             (
                 f"fourier,smallest={a},largest={b}",

@@ -537,7 +537,7 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
     [
         (
             "numvalue:gru",
-            "numvalue: encoder='gru' is not possible; allowed are rnn, mlp, scalar, binary",
+            "numvalue: encoder=gru is not possible; allowed are rnn, mlp, scalar and binary",
         ),
     ],
 )
@@ -550,13 +550,13 @@ def test_embedders_that_cannot_be_are_one_line(spec: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ("numvalue:some", "numvalue: loss='some' is not possible; allowed are all, answer"),
-        ("numvalue,project=no", "numvalue: project='no' is not possible; allowed are all, answer"),
+        ("numvalue:some", "numvalue: loss=some is not possible; allowed are all and answer"),
+        ("numvalue,project=no", "numvalue: project=no is not possible; allowed are all and answer"),
         (
             "numvalue,reconstruction=-1",
-            "numvalue: reconstruction=-1 is not possible; it is 0 or more",
+            "numvalue: reconstruction=-1.0 is not possible; it is 0 or more and finite",
         ),
-        ("numvalue,rate=2", "numvalue: rate=2 is not possible; it is above 0 and below 1"),
+        ("numvalue,rate=2", "numvalue: rate=2.0 is not possible; it is above 0 and below 1"),
         (
             "numvalue,second=no,reconstruction=0",
             "numvalue: second=no,reconstruction=0 is not possible: nothing would teach the "

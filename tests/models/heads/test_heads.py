@@ -362,9 +362,9 @@ def test_components_begin_spread_over_the_range() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("riemann:1", "riemann: bins=1 is not possible; allowed are 2 to 1,048,576"),
-        ("mdn:0", "mdn: components=0 is not possible; allowed are 1 to 10,000"),
-        ("scalar,layers=3", "scalar: layers=3 is not possible; allowed are 1 and 2"),
+        ("riemann:1", "riemann: bins=1 is not possible; it is from 2 to 1,048,576"),
+        ("mdn:0", "mdn: components=0 is not possible; it is from 1 to 10,000"),
+        ("scalar,layers=3", "scalar: layers=3 is not possible; it is from 1 to 2"),
     ],
 )
 def test_impossible_settings_are_refused(spec: str, message: str) -> None:

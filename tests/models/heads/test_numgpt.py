@@ -304,7 +304,7 @@ def test_the_gaussian_of_a_mantissa_has_variance_one_half_unless_it_is_measured(
 def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(UsageError) as found:
         HEADS.build("numgpt,per=row")
-    assert str(found.value) == ("numgpt: per='row' is not possible; allowed are token, number")
+    assert str(found.value) == ("numgpt: per=row is not possible; allowed are token and number")
 
 
 @pytest.mark.parametrize("scheme", ["xval", "p1000"])

@@ -184,11 +184,11 @@ def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("mlm:words", "mlm: mask='words' is not possible; allowed are numbers, tokens, targets"),
-        ("mlm,rate=0", "mlm: rate=0.0 is not possible; it is above 0, at most 1"),
-        ("mlm,rate=1.5", "mlm: rate=1.5 is not possible; it is above 0, at most 1"),
-        ("mlm,rate=nan", "mlm: rate=nan is not possible; it is above 0, at most 1"),
-        ("ar:prompt", "ar: loss='prompt' is not possible; allowed are all, answer"),
+        ("mlm:words", "mlm: mask=words is not possible; allowed are numbers, tokens and targets"),
+        ("mlm,rate=0", "mlm: rate=0.0 is not possible; it is above 0 and at most 1"),
+        ("mlm,rate=1.5", "mlm: rate=1.5 is not possible; it is above 0 and at most 1"),
+        ("mlm,rate=nan", "mlm: rate=nan is not possible; it is above 0 and at most 1"),
+        ("ar:prompt", "ar: loss=prompt is not possible; allowed are all and answer"),
         ("ml", f"unknown objective 'ml'; did you mean 'mlm'? {known('objective')}"),
         ("classify,causal=maybe", "classify: causal='maybe' is not yes or no"),
     ],

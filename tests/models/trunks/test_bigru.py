@@ -326,14 +326,14 @@ def test_what_it_cannot_do_is_told_in_one_line(numtok: Shell, store: Store, tmp_
         ("bigru,positions=rotary", f"unknown setting of preset 'bigru' 'positions'; {KNOWN}"),
         ("bigru,context=64", f"unknown setting of preset 'bigru' 'context'; {KNOWN}"),
         ("bigru,tied=yes", f"unknown setting of preset 'bigru' 'tied'; {KNOWN}"),
-        ("bigru,layers=0", "bigru: layers=0 is not possible; at least 1"),
+        ("bigru,layers=0", "bigru: layers=0 is not possible; it is 1 or more"),
         (
             "bigru,width=33",
             "bigru: width=33 is not possible; it is even, half of it for each direction",
         ),
         ("bigru,width=0", "bigru: width=0 is not possible; it is even, half of it for each "
          "direction"),
-        ("bigru,dropout=1", "bigru: dropout=1.0 is not possible; it is 0 or more, below 1"),
+        ("bigru,dropout=1", "bigru: dropout=1.0 is not possible; it is 0 or more and below 1"),
         ("bigru,width=wide", "bigru: width='wide' is not an integer"),
     ],
 )  # fmt: skip

@@ -22,7 +22,7 @@ from numtok.analysis.probing.probe_records import Along, Top
 from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
 from numtok.analysis.probing.top_numbers import TopNumbers, top_numbers
 from numtok.data.reading.arrow import nullable
-from numtok.declaration import check, setting
+from numtok.declaration import setting
 from numtok.encoding.dataset import EncodedSplit, clustered
 from numtok.encoding.splits import check_split, read_learnt, read_split
 from numtok.errors import UsageError, unknown
@@ -81,9 +81,6 @@ class AlongProbe(ProbeKind):
     digits: int = setting(
         3, "Significant digits with which values are compared with seen ones.", at_least=1
     )
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def check(self, model: Artifact, data: Artifact | None) -> None:
         if says_labels(model):

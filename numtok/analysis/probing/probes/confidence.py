@@ -14,7 +14,7 @@ from numtok.analysis.probing.probe_records import Confidence
 from numtok.analysis.probing.probes import _settings
 from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
 from numtok.analysis.probing.swept_row import decimals_of, geometric, row_index, swept_row
-from numtok.declaration import check, setting
+from numtok.declaration import setting
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.in_memory import row_of
 from numtok.encoding.splits import check_split, learnt_values, read_split
@@ -79,7 +79,6 @@ class ConfidenceProbe(ProbeKind):
     label: str | None = None
 
     def __post_init__(self) -> None:
-        check(self)
         _settings.check_ends(self.from_, self.to)
         for option in ("split", "row"):
             value = getattr(self, option)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from numtok.analysis.probing.probe_records import Embedding
 from numtok.analysis.probing.probes import _settings
 from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
-from numtok.declaration import check
 from numtok.errors import UsageError
 from numtok.models.projections import Projections, projections
 from numtok.numerals.column import Numerals
@@ -47,7 +46,6 @@ class EmbeddingProbe(ProbeKind):
     points: int = _settings.points()
 
     def __post_init__(self) -> None:
-        check(self)
         _settings.check_ends(*self._ends)
 
     @property

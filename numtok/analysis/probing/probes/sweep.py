@@ -59,7 +59,6 @@ class SweepProbe(AlongProbe):
     points: int = _settings.points()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         _settings.check_ends(self.from_, self.to)
 
     @property
