@@ -3,7 +3,7 @@ written."""
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
@@ -143,15 +143,20 @@ def option_words(thing: object) -> list[str]:
     return words
 
 
-def check_bounds(kind: type, name: str, given: Mapping[str, Any]) -> None:
+def check_bounds(
+    kind: type, name: str, given: Mapping[str, Any], options: Collection[str] = ()
+) -> None:
     """Raise UsageError for the first of some settings, by field, that is out of the bounds with
-    which its class declares it; both ends of a range are held to them, and None is no value."""
+    which its class declares it; both ends of a range are held to them, and None is no value.
+    ``options`` are those that were given as options of a command line, and are named so."""
     for field, declaration in declarations(kind):
         value = given.get(field.name)
         ends = {Interval: ("first", "last"), Range: ("low", "high")}.get(type(value), ())
         for one in [getattr(value, end) for end in ends] or [value]:
             if one is not None and (wrong := declaration.wrong(one)) is not None:
-                raise UsageError(f"{name}: {field.name}={as_spec(value)} {wrong}")
+                option = f"--{flag_of(field)} {as_spec(value)}"
+                setting = f"{name}: {field.name}={as_spec(value)}"
+                raise UsageError(f"{option if field.name in options else setting} {wrong}")
 
 
 _YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}

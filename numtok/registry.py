@@ -19,7 +19,7 @@ import importlib
 import os
 import pkgutil
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING
 from functools import lru_cache
 from itertools import chain
@@ -122,9 +122,8 @@ class Registry(Generic[T]):
             if key in given:
                 raise UsageError(f"{self._what} {spec!r} gives {key!r} twice")
             given[key] = positional
-        return self._make(
-            kind, name, {key: read_setting(kind, known, key, given[key]) for key in given}
-        )
+        read = {key: read_setting(kind, known, key, given[key]) for key in given}
+        return self._make(kind, name, read, (more or {}).keys())
 
     def from_settings(self, settings: Mapping[str, Any]) -> T:
         """The inverse of :func:`settings_of`; refuses a revision this numtok does not have."""
@@ -175,13 +174,15 @@ class Registry(Generic[T]):
         """The settings of a class that a spec has to give."""
         return required(self[name])
 
-    def _make(self, kind: type[T], name: str, given: dict[str, Any]) -> T:
+    def _make(
+        self, kind: type[T], name: str, given: dict[str, Any], options: Collection[str] = ()
+    ) -> T:
         if missing := [key for key in required(kind) if key not in given]:
             raise UsageError(
                 f"{self._what} {name!r} needs a value for {missing[0]!r}; write "
                 f"{name},{missing[0]}=VALUE"
             )
-        check_bounds(kind, name, given)
+        check_bounds(kind, name, given, options)
         made = kind(**given)
         watch(made, self._checks, self._contract)
         return made
