@@ -220,5 +220,5 @@ def _distance(
 ) -> Distance:
     if not predictions:
         return Distance(part, None, None)
-    apart = sum(abs(true.get(one, 0.0) - predicted.get(one, 0.0)) for one in {*true, *predicted})
+    apart = sum(abs(true.get(one, 0.0) - predicted.get(one, 0.0)) for one in {**true, **predicted})
     return Distance(part, apart / 2, by_chance(true, predicted, truths, predictions))
