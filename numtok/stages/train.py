@@ -29,7 +29,7 @@ from numtok.training.loop import TrainingProgress
 from numtok.training.model_files import LoadedModel, read_model
 from numtok.training.model_json import MODEL_FILE, reads_tables
 from numtok.training.profiler import Cost
-from numtok.training.run import Run
+from numtok.training.run import TrainingRun
 from numtok.training.table_folds import FitProgress, FoldStates, TableFolds
 from numtok.training.table_plan import TablePlan
 from numtok.training.text_learner import VALIDATION as VALIDATION
@@ -137,7 +137,7 @@ def _of_table(config: Config, table: Artifact, store: Store) -> _TrainPlan:
     plan = TablePlan.of(config, table)
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
-        run = Run(draft, FoldStates, plan.device, note=store.note)
+        run = TrainingRun(draft, FoldStates, plan.device, note=store.note)
         return TableFolds(run, plan, read_table_of(table), progress).learn(), ()
 
     return _TrainPlan(

@@ -13,7 +13,7 @@ from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.examples import SplitExamples
 from numtok.training.prefetch import prefetched
 from numtok.training.profiler import Cost, traced
-from numtok.training.run import Run, Saved
+from numtok.training.run import Saved, TrainingRun
 from numtok.training.trainer import (
     WHOLE_STEP,
     DeviceBatch,
@@ -60,7 +60,7 @@ class Training:
 
     def __init__(
         self,
-        run: Run[TrainerState],
+        run: TrainingRun[TrainerState],
         train: SplitExamples,
         validation: SplitExamples | None,
         model: Callable[[], Model],

@@ -42,7 +42,7 @@ class Saved(NamedTuple, Generic[_P]):
     plain: _P
 
 
-class Run(Generic[_P]):
+class TrainingRun(Generic[_P]):
     """``plain`` is the type of what a learner says of itself in a checkpoint, beside its tensors.
 
     records

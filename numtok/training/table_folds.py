@@ -30,7 +30,7 @@ from numtok.training.model_json import (
     TrainedFolds,
 )
 from numtok.training.regressor_files import write_regressor
-from numtok.training.run import Run, Saved
+from numtok.training.run import Saved, TrainingRun
 from numtok.training.table_learner import Epoch, FittingState, TableLearner
 from numtok.training.table_plan import TablePlan
 from numtok.training.trained_table import FittedTable, Preparation
@@ -59,7 +59,7 @@ class TableFolds:
     """One run on a table: a model for each fold, one after the other."""
 
     def __init__(
-        self, run: Run[FoldStates], plan: TablePlan, table: Table, progress: Progress
+        self, run: TrainingRun[FoldStates], plan: TablePlan, table: Table, progress: Progress
     ) -> None:
         self.run = run
         self.plan = plan

@@ -28,7 +28,7 @@ from numtok.training.loop import Progress, Training
 from numtok.training.model_files import write_model
 from numtok.training.model_json import Trained
 from numtok.training.profiler import Cost
-from numtok.training.run import Run
+from numtok.training.run import TrainingRun
 from numtok.training.text_plan import TextPlan
 from numtok.training.trainer import WHOLE_STEP, TrainerState
 from numtok.training.warm_start import check_length
@@ -62,7 +62,9 @@ def train_texts(
     scaling = _scaling(plan, train.samples)
     settings = plan.model_settings(context, scaling, train.classes)
     execution = plan.execution
-    run = Run(draft, TrainerState, execution.device, bfloat16=execution.bfloat16, note=source.note)
+    run = TrainingRun(
+        draft, TrainerState, execution.device, bfloat16=execution.bfloat16, note=source.note
+    )
     training = Training(
         run,
         train,
