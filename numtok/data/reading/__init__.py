@@ -6,12 +6,14 @@ checksum.py       says whether a file is still what was read first
 file_part.py      some rows of one file, as they were when planned
 json_lines.py     the lines of one file, each decoded by a type
 jsonl.py          rows of JSONL, plain or packed
-lines.py          lines of JSONL: where they and their values are, what is wrong with one
+lines.py          lines of JSONL: where they and their values are, which need a closer look
 nested_values.py  members and pairs of JSON objects where they stand, as columns
+one_line.py       one line by a type, or what is wrong with it
 parquet.py        rows of Parquet
 rows.py           rows as columns, from lines or from records
 sources.py        which files the inputs of a command stand for
 split_rule.py     which split a row belongs to
+strict_json.py    what Python's json takes and is refused here
 streams.py        standard input and pipes, read once or kept as files
 units.py          the units of work, planned in one pass, and read again
 values.py         values of JSON where they stand, read in columns

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 import pyarrow as pa
 
-from numtok.data.reading.lines import UNREADABLE, problem_of, reason_of
+from numtok.data.reading.one_line import BadLine, read_line
 from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
 from numtok.errors import DataError, StoreError, UsageError
 
@@ -36,7 +36,7 @@ def json_lines(path: str, type: type[T], form: str = "") -> Iterator[tuple[str, 
             for number, line in enumerate(lines(file, shown), 1):
                 if line := line.strip():
                     where = f"{shown}:{number}"
-                    yield where, line, _decoded(where, line, decoder, form)
+                    yield where, line, _read(where, line, decoder, form)
     except StoreError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             raise UsageError(f"{path}: there is no such file; check the path") from None
@@ -59,13 +59,8 @@ def _unpacked(path: str) -> Iterator[BinaryIO]:
             yield io.BufferedReader(unpacked)
 
 
-def _decoded(where: str, line: bytes, decoder: "msgspec.json.Decoder[T]", form: str) -> T:
+def _read(where: str, line: bytes, decoder: "msgspec.json.Decoder[T]", form: str) -> T:
     try:
-        found = decoder.decode(line)
-    except UNREADABLE as error:
-        own = form and isinstance(error, msgspec.ValidationError)
-        reason = f"{error}; a line is {form}" if own else reason_of(line, error)
-        raise DataError(f"{where}: {reason}") from None
-    if problem := problem_of(line, decoder):
-        raise DataError(f"{where}: {problem}")
-    return found
+        return read_line(line, decoder, form)
+    except BadLine as error:
+        raise DataError(f"{where}: {error}") from None

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
 from numtok.data.reading.file_part import FilePart, PartBytes, changed
-from numtok.data.reading.lines import UNREADABLE, find_lines, problem_of, reason_of
+from numtok.data.reading.lines import find_lines
+from numtok.data.reading.one_line import UNREADABLE, BadLine, read_line
 from numtok.data.reading.rows import Places, RowColumns, problem_in
 from numtok.errors import DataError
 from numtok.records import Row, row_type
@@ -176,12 +177,10 @@ def _decode_block(
 
 def _read(line: bytes, decoder: "msgspec.json.Decoder[Row]", suspicious: bool) -> Row | str:
     """The row that a line is, or what is wrong with it."""
-    if suspicious and (reason := problem_of(line, decoder)):
-        return reason
     try:
-        record = decoder.decode(line)
-    except UNREADABLE as error:
-        return reason_of(line, error)
+        record = read_line(line, decoder, suspicious=suspicious)
+    except BadLine as error:
+        return str(error)
     return problem_in(record) or record
 
 

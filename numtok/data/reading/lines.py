@@ -1,15 +1,12 @@
-"""Lines of JSONL: where they and the values of their fields are, which need a closer look, and
-what is wrong with one.
+"""Lines of JSONL: where they and the values of their fields are, and which need a closer look.
 
-Compiled, because msgspec and json, a line at a time, took ``encode`` with p1000 four times as much
-CPU time on rows of 40 bytes; on rows of 6 kB it is 9 to 17% (docs/LOG.md).
+Compiled: msgspec by whole blocks, keys counted, into records and from these into columns, took
+``encode`` with p1000 about twice the CPU time on rows of 50 and of 200 bytes (docs/LOG.md).
 """
 
-import json
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from numba import boolean, int32, int64, types, uint8, uint64, void
 from numpy.typing import NDArray
@@ -300,91 +297,3 @@ def _names_of(text_field: str) -> tuple[NDArray[np.uint8], NDArray[np.int32], ND
     codes = np.empty(len(names), np.uint64)
     _hash_names(data, bounds, codes)
     return data, bounds, codes
-
-
-class _Twice(Exception):
-    pass
-
-
-class _Constant(Exception):
-    pass
-
-
-#: What decoding raises for a line that is no row.
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-
-
-def problem_of(line: bytes, decoder: "msgspec.json.Decoder[Any]") -> str | None:
-    """What is wrong with a suspicious line, or None if nothing is."""
-    try:
-        text = line.decode()
-        decoder.decode(line)
-        # Numbers stay strings, because Python refuses integers of more than 4300 digits.
-        json.loads(text, object_pairs_hook=_refuse_twice, parse_int=str, parse_float=str)
-    except _Twice as error:
-        return f"the key {str(error)!r} is there twice; each key may be there once"
-    except UNREADABLE as error:
-        return reason_of(line, error)
-    return None
-
-
-def _refuse_twice(pairs: list[tuple[str, Any]]) -> None:
-    seen = set()
-    for key, _ in pairs:
-        if key in seen:
-            raise _Twice(key)
-        seen.add(key)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise _Constant(name)
-
-
-def reason_of(line: bytes, error: Exception) -> str:
-    """What is wrong with a line that is no row, in words that say what to do."""
-    for magic, name in (
-        (b"\x1f\x8b", "gzip (.jsonl.gz)"),
-        (b"\x28\xb5\x2f\xfd", "zstd (.jsonl.zst)"),
-    ):
-        if line.startswith(magic):
-            return f"this looks like {name}; give the file that ending, or unpack it first"
-    try:
-        text = line.decode()
-    except UnicodeDecodeError as broken:
-        return (
-            f"invalid UTF-8 at byte {broken.start} of the line "
-            f"(0x{line[broken.start]:02x}); write the file as UTF-8"
-        )
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply to be read; leave out the field with the nesting"
-    if isinstance(error, msgspec.ValidationError):
-        return validation_reason(str(error))
-    if text.startswith("\ufeff"):
-        return "it begins with a byte order mark; write the file as UTF-8 without one"
-    try:
-        json.loads(text, parse_constant=_refuse_constant, parse_int=str, parse_float=str)
-    except _Constant as constant:
-        return f"{constant} is not JSON; write null, or a string"
-    except (ValueError, RecursionError):
-        if "truncated" in str(error):
-            return "the JSON object goes on after the line; each line is one (jq -c . makes it so)"
-        return f"{error}; each line is one JSON object"
-    return (
-        r"a string has half a surrogate pair (\ud800 to \udfff), which is no character; "
-        r"write the other half, or \ufffd"
-    )
-
-
-def validation_reason(message: str) -> str:
-    """What msgspec says about JSON that is no row, and what to do about it.
-
-    >>> validation_reason("Object missing required field `text`")
-    'Object missing required field `text`; name the field that holds the text by --text-field'
-    """
-    if "missing required field" in message:
-        return f"{message}; name the field that holds the text by --text-field"
-    if message.startswith("Expected `object`,") and " - at " not in message:
-        return f"{message}; each line is one JSON object (jq -c '.[]' makes it so from an array)"
-    if message.startswith("Expected `str`,"):
-        return f"{message}; it must be a string"
-    return message

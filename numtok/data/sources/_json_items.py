@@ -14,10 +14,17 @@ from pathlib import Path
 from typing import IO, Any
 
 from numtok import files
+from numtok.data.reading.strict_json import (
+    ConstantFound,
+    check_characters,
+    refuse_constant,
+    refuse_twice,
+)
 from numtok.errors import DataError
 
 _LARGEST = 64 << 20  # characters of one item
 _THEN = "fetch it again, or give a whole copy"
+_STRICT = json.JSONDecoder(object_pairs_hook=refuse_twice, parse_constant=refuse_constant)
 
 
 def items(path: Path, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -35,6 +42,10 @@ def items(path: Path, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
                 yield found
                 count += 1
             reader.check_end()
+    except ConstantFound as error:
+        raise DataError(
+            f"{path} is no JSON: {error} is in it, after {count:,} items; {_THEN}"
+        ) from error
     except (ValueError, RecursionError) as error:  # of JSON, and of UTF-8
         told = " ".join(str(error).split())
         raise DataError(
@@ -64,7 +75,7 @@ class _ItemReader:
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
-        self._parse = json.JSONDecoder().raw_decode
+        self._parse = _STRICT.raw_decode
         self._text = ""  # what is in memory
         self._at = 0  # how much of that has been read
         self._ended = False
@@ -115,6 +126,7 @@ class _ItemReader:
             try:
                 value, end = self._parse(self._text, self._at)
                 if end < len(self._text) or self._ended:  # else a number may go on
+                    check_characters(self._text[self._at : end], value)
                     self._at = end
                     return value
                 failure = ""

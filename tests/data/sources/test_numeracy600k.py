@@ -429,6 +429,30 @@ def test_items_are_those_of_the_whole_wherever_it_is_cut(tmp_path: Path, piece: 
     assert [value for _, value in items(path, 1)] == [123, 45]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[1, {"a": 1, "b": {"c": 1, "c": 2}}]', "no whole JSON: the key 'c' is there twice"),
+        ('[1, {"a": 1, "\\u0061": 2}]', "no whole JSON: the key 'a' is there twice"),
+        ("[1, {'a': NaN}]".replace("'", '"'), "no JSON: NaN is in it"),
+        ("[1, -Infinity]", "no JSON: -Infinity is in it"),
+        (r'[1, ["\ud83d."]]', "no whole JSON: a string has half a surrogate pair"),
+        (r'[1, {"\uDE00": 1}]', "no whole JSON: a string has half a surrogate pair"),
+    ],
+)
+def test_what_only_python_takes_is_refused(
+    tmp_path: Path, piece: int, text: str, message: str
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        list(items(path, 1))
+    assert str(caught.value).startswith(f"{path} is {message}")
+    assert "after 1 items; fetch it again" in str(caught.value)
+    path.write_text(r'[1, {"a": ["\ud83d\ude00 \\ud8"]}]')
+    assert [value for _, value in items(path, 1)] == [1, {"a": ["\U0001f600 \\ud8"]}]
+
+
 @pytest.mark.parametrize("text", ["[1, 2", "[1 2]", "[1,]", "[", "[1, 2]]", '["a', '{"a" 1}', "7"])
 def test_what_is_no_list_is_told_wherever_it_is_cut(tmp_path: Path, piece: int, text: str) -> None:
     path = tmp_path / "a.json"
