@@ -489,10 +489,10 @@ def test_whole_numbers_and_digits_are_tokens_with_values(
 # --- what is refused -----------------------------------------------------------------------------
 
 BOUNDS: list[tuple[str, dict[str, Any], str]] = [
-    ("sweep", {"number": -1}, "sweep: number=-1 is not possible; it is 0 or more"),
-    ("sweep", {"number": 0, "points": 2}, "sweep: points=2 is not possible; it is 3 or more"),
-    ("samples", {"top": -1}, "samples: top=-1 is not possible; it is 0 or more"),
-    ("samples", {"digits": 0}, "samples: digits=0 is not possible; it is 1 or more"),
+    ("sweep", {"number": -1}, "--number -1 is not possible; it is 0 or more"),
+    ("sweep", {"number": 0, "points": 2}, "--points 2 is not possible; it is 3 or more"),
+    ("samples", {"top": -1}, "--top -1 is not possible; it is 0 or more"),
+    ("samples", {"digits": 0}, "--digits 0 is not possible; it is 1 or more"),
     (
         "sweep",
         {"number": 0, "from_": 2.0, "to": 2.0},
@@ -503,7 +503,7 @@ BOUNDS: list[tuple[str, dict[str, Any], str]] = [
         {"from_": 20.0},
         "--from 20 --to 10 is not possible: --from is less than --to",
     ),
-    ("sweep", {"number": 0, "to": "inf"}, "sweep: to=inf is not possible; a finite number is"),
+    ("sweep", {"number": 0, "to": "inf"}, "--to inf is not possible; a finite number is"),
     ("sweep", {"number": 0, "from_": "low"}, "sweep: from_='low' is not a number"),
 ]
 

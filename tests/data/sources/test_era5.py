@@ -1044,7 +1044,7 @@ WRONG = [
      "one of arco, weatherbench2, weatherbench2-64x32"),
     ("--from s3://bucket/a.zarr", "--from s3://bucket/a.zarr: this cannot be read; allowed are "
      "gs://, https://, http://, a path, or one of arco, weatherbench2, weatherbench2-64x32"),
-    ("--missing fill", "era5: missing=fill is not possible; allowed are refuse and drop"),
+    ("--missing fill", "--missing fill is not possible; allowed are refuse and drop"),
     ("--set airfoil", "no such option: --set; `numtok fetch --help` says what is possible"),
 ]  # fmt: skip
 

@@ -333,11 +333,11 @@ def test_a_damaged_zip_is_told(tmp_path: Path) -> None:
 
 
 WRONG = [
-    ("--set articles", "numeracy600k: set=articles is not possible; allowed are titles "
+    ("--set articles", "--set articles is not possible; allowed are titles "
      "and comments"),
-    ("--number hidden", "numeracy600k: number=hidden is not possible; allowed are masked "
+    ("--number hidden", "--number hidden is not possible; allowed are masked "
      "and target"),
-    ("--on-error stop", "numeracy600k: on_error=stop is not possible; allowed are fail and skip"),
+    ("--on-error stop", "--on-error stop is not possible; allowed are fail and skip"),
     ("--placeholder x1", "--placeholder 'x1' is not possible; allowed is a text without digits and "
      "none of [PAD], [MASK], [END], [NUM], such as _"),
     ("--placeholder a[NUM]", "--placeholder 'a[NUM]' is not possible; allowed is a text without "

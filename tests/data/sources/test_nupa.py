@@ -244,11 +244,11 @@ def test_a_file_that_is_cut_off_is_one_line(tmp_path: Path, text: str, told: str
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
-        ("set", "dev", "nupa: set=dev is not possible; allowed are test, validation and train"),
-        ("preset", "paper", "nupa: preset=paper is not possible; allowed are published and "
+        ("set", "dev", "--set dev is not possible; allowed are test, validation and train"),
+        ("preset", "paper", "--preset paper is not possible; allowed are published and "
          "value-aware"),
-        ("prompt", "long", "nupa: prompt=long is not possible; allowed are published and short"),
-        ("on_error", "stop", "nupa: on_error=stop is not possible; allowed are fail and skip"),
+        ("prompt", "long", "--prompt long is not possible; allowed are published and short"),
+        ("on_error", "stop", "--on-error stop is not possible; allowed are fail and skip"),
         ("digits", "x", "--digits x is not possible; allowed are published, a number or a range "
          "such as 1..7, from 1 to 1,000"),
     ],

@@ -404,7 +404,7 @@ WRONG: Sequence[tuple[str, str]] = [
      "are whole numbers from 1 to 1,000,000,000, one or a range"),
     ("measurement --multipliers 1.5", "measurement: multipliers=1.5 is not possible; allowed are "
      "whole numbers from 1 to 1,000,000,000, one or a range"),
-    ("measurement --reach 1", "measurement: reach=1.0 is not possible; it is from 2 to 1,000,000"),
+    ("measurement --reach 1", "--reach 1.0 is not possible; it is from 2 to 1,000,000"),
     ("measurement --multipliers 1..1000000000 --reach 1000", "measurement: "
      "multipliers=1..1000000000 and reach=1000 make answers of more than 9,007,199,254,740,992; "
      "give smaller ones"),
@@ -415,9 +415,9 @@ WRONG: Sequence[tuple[str, str]] = [
      "'test', with 0.2 of them; give fewer --samples, or wider ranges"),
     ("comparison --near 1", "comparison: near=1 is not possible; allowed are numbers above 1, such "
      "as 1.1, and 0 for any two numbers"),
-    ("wordproblems --form ask", "wordproblems: form=ask is not possible; allowed are judge "
+    ("wordproblems --form ask", "--form ask is not possible; allowed are judge "
      "and generate"),
-    ("wordproblems --wrong far", "wordproblems: wrong=far is not possible; allowed are near, "
+    ("wordproblems --wrong far", "--wrong far is not possible; allowed are near, "
      "operation, digit and drawn"),
     ("wordproblems --form generate --wrong digit", "wordproblems: wrong=digit means nothing with "
      "form=generate; leave it out"),

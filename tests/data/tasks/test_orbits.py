@@ -486,8 +486,8 @@ WRONG = [
      "100000, one or a range"),
     ("--points 1", "orbits: points=1 is not possible; allowed are whole numbers from 2 to 100000, "
      "one or a range"),
-    ("--aligned 2", "orbits: aligned=2.0 is not possible; it is from 0 to 1"),
-    ("--bound 0.5", "orbits: bound=0.5 is not possible; it is from 1 to 90"),
+    ("--aligned 2", "--aligned 2.0 is not possible; it is from 0 to 1"),
+    ("--bound 0.5", "--bound 0.5 is not possible; it is from 1 to 90"),
     ("--figures 2", "orbits: figures=2 is not possible; allowed are 3 to 17, and 0 for all digits"),
     ("--steps 0.4/0.3", "orbits: steps=0.4/0.3 is not possible; write values or intervals from "
      "0.001 to 90, the smallest first, like 0.3/0.4/0.5..0.6, or public"),

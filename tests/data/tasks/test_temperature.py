@@ -628,7 +628,7 @@ WRONG = [
      "12, 24"),
     ("--from uk --every 24 --days 1", "temperature: days=1 in steps of every=24 hours are one "
      "step, and the last is to be told from those before; give more days, or smaller steps"),
-    ("--from uk --places 0", "temperature: places=0 is not possible; it is from 1 to 9"),
+    ("--from uk --places 0", "--places 0 is not possible; it is from 1 to 9"),
     ("--from uk --stations 200..300", "temperature: stations=200..300 is more than the 256 cells "
      "of the field; give fewer, or a field of a larger area"),
     ("--from uk --split validation=0.5,test=0.5", "temperature needs the split 'train': its mean "

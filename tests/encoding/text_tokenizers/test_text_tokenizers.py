@@ -274,7 +274,7 @@ def test_what_is_a_key_and_what_is_none(text: str, tokens: list[str]) -> None:
 def test_a_size_that_cannot_be_is_refused(spec: str) -> None:
     with pytest.raises(UsageError) as found:
         TEXT_TOKENIZERS.build(f"{spec}:-1")
-    assert str(found.value) == f"{spec}: size=-1 is not possible; allowed are 0 to 1000000"
+    assert str(found.value) == f"{spec}: size=-1 is not possible; it is from 0 to 1,000,000"
 
 
 # --- the same vocabulary every time ------------------------------------------------------------
