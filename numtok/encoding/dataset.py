@@ -133,23 +133,7 @@ class EncodedSplit:
 
         Raises StoreError for a damaged file or a full disk, DataError where the split has no rows.
         """
-        counts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in _COUNTED}
-        rest: dict[str, list[pa.Array[Any]]] = {}
-        with ExitStack() as stack:
-            flat = {name: _Flat(spill, name) for name in _FLAT}
-            for one in flat.values():
-                stack.callback(one.close)
-            for columns in _groups(shards, ids):
-                for name, values in columns.items():
-                    if pa.types.is_list(values.type):
-                        if name in counts:
-                            lengths = np.diff(values.offsets.to_numpy())
-                            counts[name].append(lengths.astype(np.int64))
-                        values = values.flatten()
-                    if name in flat:
-                        flat[name].add(values.to_numpy())
-                    else:
-                        rest.setdefault(name, []).append(values)
+        flat, counts, rest = _columns(shards, ids, spill)
         rows = {name: _offsets(of) for name, of in counts.items()}
         if len(rows["tokens"]) == 1:
             told = ", ".join(map(str, shards[:1])) or "no shard"
@@ -185,6 +169,31 @@ class EncodedSplit:
             },
             clusters=whole.get(CLUSTER),
         )
+
+
+def _columns(
+    shards: Sequence[Path], ids: TokenIds, spill: Path | None
+) -> "tuple[dict[str, _Flat], dict[str, list[NDArray[np.int64]]], dict[str, list[pa.Array[Any]]]]":
+    """What is in the shards, by column: the long ones in one piece, how many values each row has of
+    a list, and the parts of all others."""
+    flat = {name: _Flat(spill, name) for name in _FLAT}
+    counts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in _COUNTED}
+    rest: dict[str, list[pa.Array[Any]]] = {}
+    with ExitStack() as stack:
+        for one in flat.values():
+            stack.callback(one.close)
+        for columns in _groups(shards, ids):
+            for name, values in columns.items():
+                if pa.types.is_list(values.type):
+                    if name in counts:
+                        lengths = np.diff(values.offsets.to_numpy())
+                        counts[name].append(lengths.astype(np.int64))
+                    values = values.flatten()
+                if name in flat:
+                    flat[name].add(values.to_numpy())
+                else:
+                    rest.setdefault(name, []).append(values)
+    return flat, counts, rest
 
 
 def clustered(own: NDArray[np.int64], clusters: "pa.Array[Any] | None") -> NDArray[np.int64]:

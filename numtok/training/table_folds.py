@@ -17,10 +17,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError
 from numtok.models.presets import trunk
 from numtok.registry import settings_of
-from numtok.training.checkpoint import (
-    Finished,
-    belonging,
-)
+from numtok.training.checkpoint import Finished, belonging
 from numtok.training.features import Features
 from numtok.training.model_json import (
     FORMAT,
@@ -73,11 +70,8 @@ class TableFolds:
         """Leave the files of the model in the draft."""
         if (checkpoint := self.run.checkpoint()) is not None:
             for fold, plain in checkpoint.plain.states:
-                first = f"fold{fold}."
-                own = {
-                    name: one for name, one in checkpoint.tensors.items() if name.startswith(first)
-                }
-                tensors = {name.removeprefix(first): one for name, one in own.items()}
+                own = ((name.partition("."), one) for name, one in checkpoint.tensors.items())
+                tensors = {name: one for (of, _, name), one in own if of == f"fold{fold}"}
                 self.states[fold] = tensors, plain
         fitted = []
         for fold in self.folds:
