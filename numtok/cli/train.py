@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import partial
 
 import typer
 
@@ -21,19 +22,14 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     Example: numtok train era5-xval --minutes 5
     """
     from numtok.cli.output.train import TrainingBar, print_result
-    from numtok.records import ENCODED, TABLE
     from numtok.stages.train import run
 
     if settings.target is not None:
         settings = replace(settings, data=_table(context, settings.data, settings.target))
-    store, quiet = open_store(context), context.obj.quiet
-    of_table = store.resolve(settings.data, kinds={ENCODED, TABLE}).kind == TABLE
-    check_applies(
-        context, settings, *("tables", "a table") if of_table else ("texts", "encoded data")
-    )
-    with TrainingBar(quiet) as progress:
-        result = run(settings, store, progress)
-    print_result(result, format, quiet)
+    with TrainingBar(context.obj.quiet) as progress:
+        check = partial(check_applies, context, settings)
+        result = run(settings, open_store(context), progress, check)
+    print_result(result, format, context.obj.quiet)
 
 
 def _table(context: typer.Context, path: str, target: str) -> str:

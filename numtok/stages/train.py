@@ -75,14 +75,22 @@ class _TrainPlan:
     train: Callable[[Draft, Progress], tuple[Finished, Sequence[Cost]]]
 
 
-def run(config: Config, store: Store, progress: Progress) -> Result:
-    """Train a model, of a table one for each fold, or find the one that is there.
+def run(
+    config: Config,
+    store: Store,
+    progress: Progress,
+    check: Callable[[str, str], None] = lambda of, told: None,
+) -> Result:
+    """Train a model, of a table one for each fold, or find the one that is there. ``check`` may
+    refuse options that are not for texts, or not for tables.
 
     Raises UsageError, DataError, StoreError, and TrainingFailed (a loss that is not finite, no
     memory). An interrupt is answered by a checkpoint first; the same call then continues.
     """
     data = store.resolve(config.data, kinds={ENCODED, TABLE})
-    plan = (_of_table if data.kind == TABLE else _of_texts)(config, data, store)
+    of_table = data.kind == TABLE
+    check(*("tables", "a table") if of_table else ("texts", "encoded data"))
+    plan = (_of_table if of_table else _of_texts)(config, data, store)
     with store.draft(
         MODEL,
         plan.name,
