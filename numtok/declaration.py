@@ -160,6 +160,14 @@ class SettingError(UsageError):
         return f"{place} {self.flag} = {self.value!r} {self.wrong}"
 
 
+#: Refuses options that are not for what there is: ``texts`` or ``tables``, and in words.
+CheckApplies = Callable[[str, str], None]
+
+
+def no_options(of: str, told: str) -> None:
+    """The check of a stage that no command line called: all its settings are meant."""
+
+
 def setting(default: Any = MISSING, help: str = "", **facts: Any) -> Any:
     """A field of a class of settings: its default, none where a value must be given, its line of
     help, and further facts (:class:`Declaration`)."""

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from numtok.data.tables.rows import read_table_of
-from numtok.declaration import command_line
+from numtok.declaration import CheckApplies, command_line, no_options
 from numtok.encoding.splits import check_codec, read_split, splits
 from numtok.evaluation.answers import AnswerEvaluation
 from numtok.evaluation.evaluated_split import EvaluatedSplit
@@ -65,7 +65,7 @@ def run(
     config: Config,
     store: Store,
     progress: Progress,
-    check: Callable[[str, str], None] = lambda of, told: None,
+    check: CheckApplies = no_options,
 ) -> Result:
     """Evaluate a model, or find the report that is there. ``check`` may refuse options that are
     not for a model of texts, or of tables.

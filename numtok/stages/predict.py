@@ -4,8 +4,9 @@ Where ``eval`` compares with true numbers, there are none here. So nothing is me
 artifact is made: rows come in, and go out with what was said of them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from numtok.declaration import CheckApplies, no_options
 from numtok.evaluation.table_rows import outgoing_record, predict_table
 from numtok.evaluation.text_rows import Query, outgoing, predict_texts, read_rows
 from numtok.records import MODEL
@@ -14,9 +15,7 @@ from numtok.store.store import Store
 from numtok.training.model_json import reads_tables
 
 
-def run(
-    config: Config, store: Store, check: Callable[[str, str], None] = lambda of, told: None
-) -> Iterator[bytes]:
+def run(config: Config, store: Store, check: CheckApplies = no_options) -> Iterator[bytes]:
     """The lines that go out: of texts each row as JSON, as it was, with a field ``predicted``; of
     tables a CSV with a header and columns more. ``check`` may refuse options, as in ``eval``.
 

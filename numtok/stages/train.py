@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from numtok.data.tables.rows import read_table_of
-from numtok.declaration import command_line
+from numtok.declaration import CheckApplies, command_line, no_options
 from numtok.encoding.splits import read_codec, splits
 from numtok.errors import DataError, UsageError
 from numtok.models.presets import preset
@@ -79,7 +79,7 @@ def run(
     config: Config,
     store: Store,
     progress: Progress,
-    check: Callable[[str, str], None] = lambda of, told: None,
+    check: CheckApplies = no_options,
 ) -> Result:
     """Train a model, of a table one for each fold, or find the one that is there. ``check`` may
     refuse options that are not for texts, or not for tables.

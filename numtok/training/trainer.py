@@ -166,7 +166,6 @@ class Trainer:
         self._figures = model.objective.figures
         if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
             self._learnt_losses = torch.compile(model.losses, dynamic=True)
-        self._names = {name: parameter for name, parameter in model.named_parameters()}
         self._optimizer = torch.optim.AdamW(
             [*self._groups()], lr=recipe.learning_rate, betas=(0.9, 0.95), fused=True
         )
@@ -178,7 +177,7 @@ class Trainer:
         """What the optimizer is given: matrices decay, and what the objective names has a rate of
         its own, ``times`` that of everything else."""
         usual = self.recipe.learning_rate
-        left, own = dict(self._names), dict[float, list[nn.Parameter]]()
+        left, own = dict(self.model.named_parameters()), dict[float, list[nn.Parameter]]()
         for first, rate in self.model.objective.rates().items():
             names = [name for name in left if name.startswith(first)]
             own.setdefault(rate / usual, []).extend(left.pop(name) for name in names)

@@ -13,10 +13,9 @@ from numtok.models.heads.base import HEADS
 from numtok.records import EXACT, TRUNCATED, Natural, Positive, Scalar
 from numtok.registry import spec_of
 from numtok.stages.train import Result
-from numtok.store.artifact import Artifact
 from numtok.training.log import read_log
 from numtok.training.loop import TrainingProgress
-from numtok.training.model_json import TableModelFile, read_model_file, reads_tables
+from numtok.training.model_json import TableModelFile, read_model_file
 from numtok.training.profiler import Cost
 from numtok.training.table_folds import FitProgress
 
@@ -95,10 +94,11 @@ class TrainingBar(Live):
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one run; with a format other than the table, that on stdout instead of the REF."""
-    if reads_tables(result.artifact):
-        _print_fits(result, format, quiet)
+    file = read_model_file(result.artifact)
+    if isinstance(file, TableModelFile):
+        _print_fits(result, file, format, quiet)
         if not quiet:
-            _warn_of_fits(result)
+            _warn_of_fits(result, file)
         return
     if result.costs and not quiet:
         _print_costs(result.costs)
@@ -133,13 +133,13 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     print_made(title, artifact.ref, rows, format, quiet)
 
 
-def _print_fits(result: Result, format: Format, quiet: bool) -> None:
+def _print_fits(result: Result, file: TableModelFile, format: Format, quiet: bool) -> None:
     artifact = result.artifact
     if format is Format.JSON:
         print_made_json(artifact, result.made, timing=artifact.timing(dict[str, Scalar]))
         return
     counts, timing = artifact.counts(_FitCounts), artifact.timing(_FitTiming)
-    fits = [fold.fit for fold in _table_model(artifact).trained.folds]
+    fits = [fold.fit for fold in file.trained.folds]
     kept = [fit.best_epoch for fit in fits]
     rows: list[tuple[str, object]] = [
         ("folds", counts.folds),
@@ -159,17 +159,11 @@ def _print_fits(result: Result, format: Format, quiet: bool) -> None:
     print_made(title, artifact.ref, rows, format, quiet)
 
 
-def _table_model(artifact: Artifact) -> TableModelFile:
-    file = read_model_file(artifact)
-    assert isinstance(file, TableModelFile)
-    return file
-
-
-def _warn_of_fits(result: Result) -> None:
+def _warn_of_fits(result: Result, file: TableModelFile) -> None:
     """What a user should know of them."""
     counts = result.artifact.counts(_FitCounts)
     if counts.unsayable:
-        head = spec_of(HEADS.from_settings(_table_model(result.artifact).settings.head))
+        head = spec_of(HEADS.from_settings(file.settings.head))
         print(
             f"numtok: {counts.unsayable:,} of {counts.rows:,} targets are beyond the numbers that "
             f"{head} writes, and are learnt as the nearest of them; give a head that reaches "
