@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,7 +27,6 @@ from numtok.cli import main
 from numtok.cli.output.train import TrainingBar
 from numtok.declaration import declarations, flag_of
 from numtok.errors import NumtokError, StoreError
-from numtok.records import ENCODED, TABLE
 from numtok.stages.train import Config, run
 from numtok.store.artifact import RECEIPTS, Artifact
 from numtok.store.provenance import provenance
@@ -72,13 +71,7 @@ class Scenario:
 
     def train(self, root: Path) -> tuple[Artifact, list[Any]]:
         updates: list[Any] = []
-        return as_commanded(self.config, root, updates.append), updates
-
-
-def as_commanded(config: Config, root: Path, progress: Callable[[Any], None]) -> Artifact:
-    """Train with the operations of the command, which first looks whether the data are a table."""
-    Store(root, silent).resolve(config.data, kinds={ENCODED, TABLE})
-    return run(config, Store(root, silent), progress).artifact
+        return run(self.config, Store(root, silent), updates.append).artifact, updates
 
 
 def traced(before: Path, folder: Path, config: Config) -> Scenario:
@@ -88,7 +81,7 @@ def traced(before: Path, folder: Path, config: Config) -> Scenario:
     shutil.copytree(before, root)
     with pytest.MonkeyPatch.context() as patch, installed(Plan("trace")) as faults:
         patch.setenv("NUMTOK_THREADS", "1")
-        artifact = as_commanded(config, root, lambda update: None)
+        artifact = run(config, Store(root, silent), lambda update: None).artifact
     assert verify(artifact).problems == []
     return Scenario(config, before, contents(artifact), tuple(faults.trace))
 
