@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from numtok import documents
 from numtok.errors import UsageError, unknown
 
 FILE = "numtok.toml"
@@ -46,6 +45,8 @@ def load(folder: Path) -> Config:
     path = folder / FILE
     if not os.path.lexists(path):
         return Config()
+    from numtok import documents  # most runs have no file, and help is shown sooner without
+
     data = documents.toml(documents.read(path, FILE), FILE)
     store = data.pop("store", None)
     if not (store is None or (isinstance(store, str) and store)):

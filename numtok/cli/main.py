@@ -3,8 +3,8 @@
 A command is a file beside this one. It defines one function ``command`` with a
 docstring, and may define ``CONTEXT``, a dict of typer's context settings; its
 name is the file's, with ``-`` for ``_``. Files whose name begins with ``_`` are
-shared by commands. Every file here is imported at each start, so at the top it
-imports typer and the standard library only.
+shared by commands. ``numtok --help`` imports every file here, so at the top it
+imports typer and the standard library only; a command that is called, its own.
 """
 
 import gc
@@ -16,7 +16,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -69,7 +69,7 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
     defaults: dict[str, Any] = {}
     for name, table in config.commands.items():
         if name not in commands:
-            raise unknown_command(name, [*commands, "plugins"], f"table in {FILE}")
+            raise unknown_command(name, [*_names(), "plugins"], f"table in {FILE}")
         parameters = {
             option.removeprefix("--"): parameter.name
             for parameter in commands[name].params
@@ -85,16 +85,16 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
     return defaults
 
 
-def build(words: Sequence[str] = ()) -> typer.Typer:
-    """The app, with a command for each file; ``words`` are the command line, global options first:
-    which options a command has may depend on them."""
+def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
+    """The app with the command that ``words`` call, and those that ``tables`` of numtok.toml are
+    for; with every command where none is called. ``words`` are the command line, global options
+    first: which options a command has may depend on them."""
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_global_options)
-    called, rest = _called(words)
-    for info in pkgutil.iter_modules(cli.__path__):
-        if info.ispkg or info.name == "main" or info.name.startswith("_"):
-            continue
-        module, name, kind = _module(info.name), info.name.replace("_", "-"), None
+    (called, rest), known = _called(words), _names()
+    needed = {called, *tables} if called in known else set(known)
+    for name in (one for one in known if one in needed):
+        module, kind = _module(name), None
         text = inspect.getdoc(module.command) or ""
         if name == called:
             text, kind = _of_kind(module, name, text, rest)
@@ -102,6 +102,12 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
             as_typer(module.command, kind, name_plugins=name == called and "--help" in rest)
         )
     return app
+
+
+def _names() -> list[str]:
+    """The commands: their files are those beside this one."""
+    files = (one.name for one in pkgutil.iter_modules(cli.__path__) if not one.ispkg)
+    return [one.replace("_", "-") for one in files if one != "main" and not one.startswith("_")]
 
 
 def _of_kind(module: Any, name: str, text: str, words: Sequence[str]) -> tuple[str, Kind | None]:
@@ -181,7 +187,7 @@ def _run() -> int:
             add_plugin_folders(config.plugins)
             if "--help" in rest and _help_of_parts(called, rest):
                 return 0
-        command = typer.main.get_command(build(words))
+        command = typer.main.get_command(build(words, config.commands))
         # An exit with a code, or with none, comes back as its value.
         code = command(words, prog_name="numtok", standalone_mode=False, obj=config)
     except NumtokError as error:
