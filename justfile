@@ -4,6 +4,9 @@ stamp := ".venv/.numtok-setup"
 wanted := sha256(sha256_file("requirements.lock") + sha256_file("pyproject.toml"))
 pip := ".venv/bin/pip --disable-pip-version-check"
 
+# Tests start numtok hundreds of times: without byte code each start would compile it again.
+export PYTHONDONTWRITEBYTECODE := ""
+
 # List the recipes.
 default:
     @{{ just_executable() }} --list
