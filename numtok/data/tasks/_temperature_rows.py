@@ -83,10 +83,6 @@ class TemperatureRows(TextTask):
     climate: Climate
     windows: Mapping[str, NDArray[np.int64]]
 
-    @property
-    def possible(self) -> None:
-        return None
-
     @cached_property
     def has_climatology(self) -> bool:
         """Whether the train split says for every row what is usual, for its own without their

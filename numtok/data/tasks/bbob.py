@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms
-from numtok.data.tasks.base import TableTask, TaskSplit, setting
+from numtok.data.tasks.base import Floats, TableTask, TaskSplit, setting
 from numtok.errors import UsageError
 
 # Those that COCO's formulas have in one dimension; the others divide by dimension - 1, or are one
@@ -51,10 +50,6 @@ class Bbob(TableTask):
             )
 
     @property
-    def possible(self) -> None:
-        return None
-
-    @property
     def features(self) -> list[str]:
         return [f"x{k}" for k in range(1, self.dimension + 1)]
 
@@ -65,9 +60,7 @@ class Bbob(TableTask):
             "own; the paper names no instance, so they need not be its values"
         ]
 
-    def unit(
-        self, seed: int, split: TaskSplit, index: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
         try:
             from cocoex import BareProblem
         except ImportError:

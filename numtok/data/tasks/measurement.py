@@ -11,7 +11,7 @@ from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._judged import JudgedTask, TextKind
 from numtok.data.tasks._templates import Entry
 from numtok.data.tasks._unrepeated import DrawnRows, Whole, are_of, identities, log_draw, parts_of
-from numtok.data.tasks.base import TaskSplit, setting
+from numtok.data.tasks.base import TaskSplit, check_range, setting
 from numtok.errors import UsageError
 from numtok.registry import Range
 
@@ -86,14 +86,9 @@ class Measurement(JudgedTask):
     templates: str = setting("", "A TOML file of own objects and questions.")
 
     def __post_init__(self) -> None:
-        low, high = self.multipliers.low, self.multipliers.high
-        if low % 1 or high % 1 or low < 1 or high > 1e9:
-            raise UsageError(
-                f"measurement: multipliers={self.multipliers} is not possible; allowed are whole "
-                "numbers from 1 to 1,000,000,000, one or a range"
-            )
+        check_range(self, "multipliers", 1, 10**9)
         largest = max(kind.high for kind in self._kinds)
-        if largest * high * self.reach > _LARGEST:
+        if largest * self.multipliers.high * self.reach > _LARGEST:
             raise UsageError(
                 f"measurement: multipliers={self.multipliers} and reach={self.reach:g} make "
                 f"answers of more than {_LARGEST:,}; give smaller ones"

@@ -99,10 +99,6 @@ class NupaTask(TextTask):
             )
 
     @property
-    def possible(self) -> None:
-        return None
-
-    @property
     def own_splits(self) -> list[TaskSplit]:
         counts = {name: sum(rows for _, rows in self._strata[name]) for name in _SPLITS}
         return [TaskSplit(name, rows) for name, rows in sorted(counts.items()) if rows]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._nbody import PlanetarySystem, come_close, positions
 from numtok.data.tasks._orbit_text import line
-from numtok.data.tasks._seen import Floats, SeenRanges, draw_evenly, number_form
-from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
+from numtok.data.tasks._seen import SeenRanges, draw_evenly, number_form
+from numtok.data.tasks.base import Floats, Made, TaskSplit, TextTask, check_range, setting
 from numtok.errors import UsageError
 from numtok.registry import Range, spec_of
 
@@ -22,16 +22,6 @@ _PUBLIC = "public"
 _ATTEMPTS = 100  # at one row, before its settings are taken to be impossible
 _LARGEST = 90  # of a written number, so that three figures never end before the point
 _SLACK = 1e-9  # of a number of steps, for what rounding makes of 15 / 0.3
-
-# What the settings that are ranges may be, and whether their ends are whole numbers.
-_LIMITS = {
-    "planets": (2, 20, True),
-    "mass": (1e-9, _LARGEST / 1e5, False),
-    "outer": (1.01, _LARGEST, False),
-    "eccentricity": (0, 0.99, False),
-    "span": (1, 100_000, True),
-    "points": (2, 100_000, True),
-}
 
 
 @dataclass(frozen=True)
@@ -96,17 +86,12 @@ class Orbits(TextTask):
     figures: int = setting(7, "Significant figures of every number, 3 to 17; 0 for all digits.")
 
     def __post_init__(self) -> None:
-        for name, (least, most, is_whole) in _LIMITS.items():
-            value: Range = getattr(self, name)
-            is_possible = least <= value.low and value.high <= most
-            if is_whole and (value.low % 1 or value.high % 1):
-                is_possible = False
-            if not is_possible:
-                kind = "whole numbers" if is_whole else "numbers"
-                raise UsageError(
-                    f"orbits: {name}={value} is not possible; allowed are {kind} from {least:g} to "
-                    f"{most:g}, one or a range"
-                )
+        check_range(self, "planets", 2, 20)
+        check_range(self, "mass", 1e-9, _LARGEST / 1e5, is_whole=False)
+        check_range(self, "outer", 1.01, _LARGEST, is_whole=False)
+        check_range(self, "eccentricity", 0, 0.99, is_whole=False)
+        check_range(self, "span", 1, 100_000)
+        check_range(self, "points", 2, 100_000)
         if self.mass.low == self.mass.high:  # masses are what makes all texts different
             raise UsageError(
                 f"orbits: mass={self.mass} is not possible; give a range, like 1e-5..5e-5"
@@ -163,10 +148,6 @@ class Orbits(TextTask):
         """Between the innermost semi-major axis and the smallest that any other planet can have."""
         second = _INNER + (self.outer.low - _INNER) / (self.planets.high - 1)
         return SeenRanges((Range(_INNER, _INNER), Range(second, second))).gaps(self.figures)
-
-    @property
-    def possible(self) -> None:
-        return None
 
     @property
     def shifted(self) -> tuple[str, ...]:
