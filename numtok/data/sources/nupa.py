@@ -12,9 +12,9 @@ from numtok.data.nupa.keys import DIGITS, KEYS, Key, chosen, digit_keys, key_of
 from numtok.data.nupa.strata import allowed
 from numtok.data.nupa.wording import PROMPTS, Wording, read, row, wording
 from numtok.data.sources._json_items import items
-from numtok.data.sources.base import Note, Origin, RejectedSourceRow, TextRow, TextSource
+from numtok.data.sources._one_file import OneFileSource
+from numtok.data.sources.base import Note, Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
-from numtok.errors import UsageError
 from numtok.records import Row
 
 _PLACE = (
@@ -27,7 +27,7 @@ _TOLD = 5  # strata that are named
 
 
 @dataclass(frozen=True)
-class NupaSource(TextSource):
+class NupaSource(OneFileSource):
     """NUPA (Yang et al. 2025) as it was published, ``{task key: {digit key: [string, ...]}}``.
 
     from_
@@ -51,6 +51,12 @@ class NupaSource(TextSource):
     """
 
     revision: ClassVar[int] = 1
+    shares: ClassVar[None] = None
+    licence: ClassVar[str] = "MIT"
+    attribution: ClassVar[str] = (
+        "NUPA: Yang, Hu, Kang, Lin and Zhang, Number Cookbook: Number Understanding of Language "
+        "Models and How to Improve It, ICLR 2025 (huggingface.co/datasets/HaotongYang/NUPA_text)"
+    )
 
     from_: str = ""
     set: str = setting("test", choices=tuple(_FILES))
@@ -64,48 +70,10 @@ class NupaSource(TextSource):
         chosen(self.preset, self.tasks)
         digit_keys(self.digits)
 
-    @property
-    def shares(self) -> None:
-        return None
-
-    @property
-    def skips(self) -> bool:
-        return self.on_error == "skip"
-
-    @property
-    def licence(self) -> str:
-        return "MIT"
-
-    @property
-    def attribution(self) -> str:
-        return (
-            "NUPA: Yang, Hu, Kang, Lin and Zhang, Number Cookbook: Number Understanding of "
-            "Language Models and How to Improve It, ICLR 2025 "
-            "(huggingface.co/datasets/HaotongYang/NUPA_text)"
-        )
-
     def origins(self) -> Iterator[Origin]:
-        place = self._place()
-        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        options = {name: got for name, got in given.items() if got != getattr(type(self), name)}
-        key = {name: got for name, got in given.items() if name != "from_"}
-        file = place.partition("?")[0].rstrip("/").rpartition("/")[2]
-        yield Origin(f"nupa-{self.set}", options, key, {file: place})
-
-    def _place(self) -> str:
         file = f"{_FILES[self.set]}.json"
-        if "://" in self.from_:
-            return self.from_
-        if not self.from_:
-            return f"{_PLACE}/{file}"
-        path = Path(self.from_)
-        if path.is_dir():
-            if not (path / file).is_file():
-                raise UsageError(f"--from {path}: {file} is not in this folder; name the file")
-            return str(path / file)
-        if not path.is_file():
-            raise UsageError(f"--from {path}: there is no such file; check the path")
-        return str(path)
+        key = [name for name in self.__dataclass_fields__ if name != "from_"]
+        yield self.origin(f"nupa-{self.set}", f"{_PLACE}/{file}", [file], key)
 
     def rows(
         self, origin: Origin, files: Mapping[str, Path]

@@ -36,10 +36,9 @@ class TruncatedGaussian(TableTask):
     source: ClassVar[str] = "Decoding-based Regression, section 3.4, Figures 2 and 3"
     unit_rows: ClassVar[int] = 1 << 17
     digest: ClassVar[str] = "b81b4e4783ac4265"
-
-    @property
-    def notes(self) -> list[str]:
-        return ["the target does not depend on the feature, which is 0 in every row"]
+    notes: ClassVar[list[str]] = [
+        "the target does not depend on the feature, which is 0 in every row"
+    ]
 
     def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
         rows = self.rows_of(split, index)
