@@ -14,7 +14,7 @@ from numtok.data.sources._one_file import OneFileSource
 from numtok.data.sources.base import Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
 from numtok.errors import DataError, UsageError
-from numtok.records import SPECIALS, Row
+from numtok.records import SPECIALS, Row, Scalar
 
 _REPOSITORY = (
     "https://github.com/aistairc/Numeracy-600K/raw/ce2993ccb296c03ab4adc3c480b541eca4730750"
@@ -152,7 +152,7 @@ class Numeracy600k(OneFileSource):
             text = row.text[:begin] + self.placeholder + row.text[end:]
             return TextRow(Row(text, str(row.id), label=label), noted, alike=alike)
         targets = {"number": [(begin, end)]}
-        group: dict[str, str | int | float | bool | None] = {"magnitude": label}
+        group: dict[str, Scalar] = {"magnitude": label}
         made = Row(row.text, str(row.id), targets=targets, group=group)
         return TextRow(made, noted, alike=alike)
 

@@ -8,7 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from numtok.data.nupa.keys import DIGITS, KEYS, Key, chosen, digit_keys, key_of
+from numtok.data.nupa.keys import (
+    DIGITS,
+    KEYS,
+    MOST_DIGITS_OF_VALUE_AWARE,
+    Key,
+    chosen,
+    digit_keys,
+    key_of,
+)
 from numtok.data.nupa.strata import allowed
 from numtok.data.nupa.wording import PROMPTS, Wording, read, row, wording
 from numtok.data.sources._json_items import items
@@ -22,7 +30,6 @@ _PLACE = (
     "01e3831ec00dfd618a77d9f6fe7fc0d327ad16d7"
 )
 _FILES = {"test": "test", "validation": "valid", "train": "train"}
-_MOST_DIGITS_OF_VALUE_AWARE = 7
 _TOLD = 5  # strata that are named
 
 
@@ -107,7 +114,7 @@ class NupaSource(OneFileSource):
 
     def _has(self, digits: int) -> bool:
         """Whether a digit key was asked for."""
-        is_small = self.preset == "published" or digits <= _MOST_DIGITS_OF_VALUE_AWARE
+        is_small = self.preset == "published" or digits <= MOST_DIGITS_OF_VALUE_AWARE
         given = digit_keys(self.digits)
         return is_small and (given is None or digits in given)
 
@@ -186,12 +193,6 @@ class _Stratum(NamedTuple):
         key = self.key
         parts = read(key, text)
         made = row(self.asked, parts.operands, parts.answer)
-        group: dict[str, str | int | float | bool | None] = {
-            "task": key.name,
-            "operation": key.operation,
-            "representation": key.first,
-            "digits": self.digits,
-        }
         noted = () if _digits(key, parts.operands) == self.digits else ("digit_key_differs",)
         more = {
             "operands": parts.operands,
@@ -204,7 +205,7 @@ class _Stratum(NamedTuple):
                 f"{split}-{key.name}-{self.digits}-{number}",
                 targets={"answer": made.answer},
                 answer_start=made.answer[0][0],
-                group=group,
+                group=key.group(self.digits),
                 split=split,
             ),
             noted,
