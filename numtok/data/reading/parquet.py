@@ -13,7 +13,7 @@ from numtok.data.reading.arrow import column
 from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
 from numtok.data.reading.checksum import Checksum
 from numtok.data.reading.file_part import FilePart, PartBytes
-from numtok.data.reading.one_line import validation_reason
+from numtok.data.reading.json_lines import validation_reason
 from numtok.data.reading.rows import Places, RowColumns, problem_in
 from numtok.errors import DataError
 from numtok.records import Row

@@ -359,8 +359,8 @@ def problem_in(record: Row) -> str | None:
     """What is wrong with a record, as far as its own fields tell; None for nothing."""
     if record.answer_start is not None and abs(record.answer_start) > _FAR:
         return outside(f"answer_start {record.answer_start}", record.text)
-    for name, spans in (record.targets or {}).items():
-        for span in spans:
+    for name, places in (record.targets or {}).items():
+        for span in places:
             if max(map(abs, span)) > _FAR:
                 return outside(f"target {name!r} at {list(span)}", record.text)
     for target, floors in (record.floors or {}).items():

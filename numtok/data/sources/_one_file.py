@@ -1,7 +1,9 @@
 """Texts that are published as one file: where it is, and what one set of them is known by."""
 
 from collections.abc import Sequence
+from dataclasses import Field
 from pathlib import Path
+from typing import Any, ClassVar
 
 from numtok.data.sources.base import Origin, TextSource
 from numtok.errors import UsageError
@@ -10,6 +12,8 @@ from numtok.errors import UsageError
 class OneFileSource(TextSource):
     """A source with the settings ``from_``, a URL, a file, a folder with it, or empty for what was
     published, and ``on_error``, ``skip`` to leave out what cannot be used."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # of the subclass
 
     from_: str
     on_error: str

@@ -3,15 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import tau
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._nbody import PlanetarySystem, come_close, positions
-from numtok.data.tasks._orbit_text import line
 from numtok.data.tasks._seen import SeenRanges, draw_evenly, number_form
 from numtok.data.tasks.base import Floats, Made, TaskSplit, TextTask, check_range, setting
 from numtok.errors import UsageError
@@ -21,6 +20,7 @@ _INNER = 1.0  # the semi-major axis of the innermost planet
 _PUBLIC = "public"
 _ATTEMPTS = 100  # at one row, before its settings are taken to be impossible
 _LARGEST = 90  # of a written number, so that three figures never end before the point
+_MASS_UNIT, _ECCENTRICITY_UNIT = 1e5, 20  # so that all written numbers are of a similar size
 _SLACK = 1e-9  # of a number of steps, for what rounding makes of 15 / 0.3
 
 
@@ -166,14 +166,14 @@ class Orbits(TextTask):
         ]
         counts["close_encounters"] = sum(come_close(*one) for one in made)
         lines = [
-            line(f"{split.name}-{number}", *one, form)
+            _line(f"{split.name}-{number}", *one, form)
             for number, one in zip(rows, made, strict=True)
         ]
         return Made("".join(lines).encode(), dict(counts))
 
     def _accepted(
         self, seed: int, split: str, number: int, system: PlanetarySystem, counts: Counter[str]
-    ) -> tuple[PlanetarySystem, NDArray[np.float64]]:
+    ) -> tuple[PlanetarySystem, Floats]:
         """A row's first draw that can be used, and its positions."""
         failed = 0
         for attempt in range(1, _ATTEMPTS + 1):
@@ -250,3 +250,44 @@ def _between(range: Range, share: Floats) -> Floats:
 def _whole(range: Range, share: Floats) -> Floats:
     """Whole numbers, all of a range equally likely."""
     return range.low + np.floor(share * (range.high - range.low + 1))
+
+
+def _line(id: str, system: PlanetarySystem, found: Floats, form: str) -> str:
+    """A row as a line of JSON, its text in the layout of the xVal paper (section 3.3): ``form``
+    writes a number, ``found`` are positions [points, planets, 2].
+
+    Targets are the step size, and semi-major axis, eccentricity and mass of the first planet.
+    """
+    planets = zip(system.masses, system.axes, system.eccentricities, strict=True)
+    numbers = [
+        (form % (mass * _MASS_UNIT), form % axis, form % (eccentricity * _ECCENTRICITY_UNIT))
+        for mass, axis, eccentricity in planets
+    ]
+    spans = {}
+    text = "{'description': {"
+    for k, written in enumerate(numbers):
+        text += f"'planet{k}': {{"
+        for name, number in zip("mae", written, strict=True):
+            text += f"'{name}': "
+            if k == 0:
+                spans[name] = (len(text), len(text) + len(number))
+            text += number + ("}, " if name == "e" else ", ")
+    text += "'stepsize': "
+    step = form % system.step
+    spans["stepsize"] = (len(text), len(text) + len(step))
+    rows = _data_form(*found.shape[:2], form) % tuple((found.ravel() + 0.0).tolist())
+    text += f"{step}}}, 'data': [{rows}]}}"
+    targets = ",".join(
+        f'"{name}":[[{spans[name][0]},{spans[name][1]}]]' for name in ("stepsize", "a", "e", "m")
+    )
+    return (
+        f'{{"id":"{id}","text":"{text}","targets":{{{targets}}},'
+        f'"group":{{"planets":{len(numbers)}}}}}\n'
+    )
+
+
+@cache
+def _data_form(points: int, planets: int, form: str) -> str:
+    """``[[x, y], [x, y]], [[x, y], [x, y]]``, with the form in place of each number."""
+    row = ", ".join([f"[{form}, {form}]"] * planets)
+    return ", ".join([f"[{row}]"] * points)

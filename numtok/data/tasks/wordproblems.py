@@ -1,6 +1,6 @@
 """wordproblems: sums and differences in short stories. ``Q: A ship carries 6518 ... A: 10060``"""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -13,8 +13,7 @@ from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._judged import JudgedTask, TextKind
 from numtok.data.tasks._templates import Entry
 from numtok.data.tasks._unrepeated import DrawnRows, Whole, are_of, identities, log_draw
-from numtok.data.tasks._wrong_answers import WAYS
-from numtok.data.tasks.base import TaskSplit, setting
+from numtok.data.tasks.base import Floats, TaskSplit, setting
 from numtok.errors import UsageError
 from numtok.registry import Range, spec_of
 
@@ -25,6 +24,43 @@ _FORMS = ("judge", "generate")
 _DRAWN = "drawn"
 _EVERY_ANSWER = Range(-inf, inf)
 _OFF = Range(0.01, 1)
+
+# Given both numbers, the sign of the operation, the right answer (all [n]), chances [2, n], and
+# how far off near ones are: wrong answers [n], some maybe right after all.
+_Way = Callable[[Whole, Whole, Whole, Whole, Floats, Range], Whole]
+
+
+def _near(a: Whole, b: Whole, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
+    """Off by a share of the right answer, drawn by its logarithm, by 1 at least, either way."""
+    share = off.low * np.exp(chance[0] * np.log(off.high / off.low))
+    amount = np.maximum(1, np.rint(share * np.abs(right))).astype(np.int64)
+    made: Whole = right + np.where(chance[1] < 0.5, -amount, amount)
+    return made
+
+
+def _operation(a: Whole, b: Whole, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
+    """The other operation, of a difference without its sign."""
+    return np.where(sign > 0, np.abs(a - b), a + b)
+
+
+def _digit(a: Whole, b: Whole, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
+    """One digit of the right answer is another, none is lost at the beginning."""
+    size = np.abs(right)
+    digits = np.floor(np.log10(np.maximum(size, 1) + 0.5)).astype(np.int64) + 1
+    power = 10 ** np.floor(chance[0] * digits).astype(np.int64)
+    digit = size // power % 10
+    # The first digit becomes no 0, unless it is the only one, without a sign.
+    is_first = (size // power < 10) & ((size > 9) | (right < 0))
+    more = 1 + np.floor(chance[1] * 9).astype(np.int64)
+    other = (digit + more) % 10
+    other = np.where(is_first & (other == 0), digit, other)  # no change, so it is drawn again
+    made = size + (other - digit) * power
+    signed: Whole = np.where(right < 0, -made, made)
+    return signed
+
+
+# How a wrong answer is drawn, which decides how hard it is to tell; the task makes ``drawn``, too.
+_WAYS: dict[str, _Way] = {"near": _near, "operation": _operation, "digit": _digit}
 
 
 class _Story(Entry):
@@ -92,7 +128,7 @@ class Wordproblems(JudgedTask):
     form: str = setting("judge", "judge (correct or incorrect), or generate.", choices=_FORMS)
     numbers: Range = setting(Range(1, 100_000), "The numbers of the stories, whole.")
     answers: Range = setting(_EVERY_ANSWER, "Only such answers; 10001..inf in the paper's subset.")
-    wrong: str = setting("near", "How answers are wrong.", choices=(*WAYS, _DRAWN))
+    wrong: str = setting("near", "How answers are wrong.", choices=(*_WAYS, _DRAWN))
     off: Range = setting(_OFF, "Of near: how far off, as a share of the right answer.")
     templates: str = setting("", "A TOML file of own stories.")
 
@@ -194,12 +230,12 @@ class _Drawing:
         least = np.array([kind.least for kind in task._kinds], np.int64)[which]
         self._low, self._high = task._answers_of(least)
 
-    def _chances(self, purpose: str, rows: int, columns: int) -> NDArray[np.float64]:
+    def _chances(self, purpose: str, rows: int, columns: int) -> Floats:
         whole = f"wordproblems {purpose} {self._split.name} {self._seed}"
         return uniforms_of_rows(whole, range(rows), columns)
 
     def _numbers(
-        self, rows: Whole, chance: NDArray[np.float64]
+        self, rows: Whole, chance: Floats
     ) -> tuple[Whole, Whole, Whole, NDArray[np.bool_]]:
         """Both numbers, the right answer, and whether it may be one."""
         ends = int(self._task.numbers.low), int(self._task.numbers.high)
@@ -217,7 +253,7 @@ class _Drawing:
         usable = usable & are_of(self._split, hashes)
         if not self._task.generates and self._task.wrong == "operation":
             # No other way has one wrong answer alone; whether it is possible must not show.
-            other = WAYS["operation"](a, b, self._sign[rows], answer, np.empty(0), self._task.off)
+            other = _WAYS["operation"](a, b, self._sign[rows], answer, np.empty(0), self._task.off)
             usable &= self._is_possible(rows, other) & (other != answer)
         return DrawnRows(np.array([a, b, answer]), hashes ^ (a > b).astype(np.uint64), usable)
 
@@ -233,7 +269,7 @@ class _Drawing:
             if self._task.wrong == _DRAWN:
                 _, _, made, usable = self._numbers(these, chance)
             else:
-                way = WAYS[self._task.wrong]
+                way = _WAYS[self._task.wrong]
                 sign, off = self._sign[these], self._task.off
                 made = way(a[left], b[left], sign, right[left], chance, off)
                 usable = self._is_possible(these, made)
