@@ -109,6 +109,12 @@ class JudgedTask(TextTask):
             lines.append(line)
         return Made(msgspec.json.Encoder().encode_lines(lines), {})
 
+    def _of_kinds(self, which: Whole, *names: str) -> Whole:
+        """What the kinds of rows say, [names, rows]."""
+        every = [[getattr(kind, name) for name in names] for kind in self._kinds]
+        found: Whole = np.array(every, np.int64)[which].T
+        return found
+
     def _without_repeats(
         self, split: TaskSplit, rows: int, tries: int, draw: Callable[[Whole, int], DrawnRows]
     ) -> Whole:

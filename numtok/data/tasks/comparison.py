@@ -111,9 +111,7 @@ class ComparisonTask(JudgedTask):
 
     def _draw(self, seed: int, split: TaskSplit, which: Whole) -> Sequence[Whole]:
         label = np.arange(len(which)) % 2
-        columns = ("low", "high", "first_is_smaller")
-        every = [[getattr(kind, name) for name in columns] for kind in self._kinds]
-        known = np.array(every)[which].T
+        known = self._of_kinds(which, "low", "high", "first_is_smaller")
 
         def tried(rows: Whole, attempt: int) -> DrawnRows:
             low, high, first_is_smaller = known[:, rows]

@@ -127,9 +127,7 @@ class Measurement(JudgedTask):
 
     def _draw(self, seed: int, split: TaskSplit, which: Whole) -> Sequence[Whole]:
         pairs = which[::2]
-        columns = ("number", "part", "parts", "low", "high")
-        every = [[getattr(kind, name) for name in columns] for kind in self._kinds]
-        known = np.array(every)[pairs].T
+        known = self._of_kinds(pairs, "number", "part", "parts", "low", "high")
         tries = int(max(known[2], default=1))
 
         def tried(purpose: str, given: Whole | None, rows: Whole, attempt: int) -> DrawnRows:

@@ -78,14 +78,11 @@ class Temperature(DerivedTask):
                 f"temperature: every={self.every} is not possible; allowed are "
                 f"{', '.join(map(str, EVERY))}"
             )
-        if self._steps(int(self.days.low)) < 2:
+        if self.days.low * 24 // self.every < 2:
             raise UsageError(
                 f"temperature: days={self.days} in steps of every={self.every} hours are one step, "
                 "and the last is to be told from those before; give more days, or smaller steps"
             )
-
-    def _steps(self, days: int) -> int:
-        return days * 24 // self.every
 
     @property
     def shifted(self) -> tuple[str, ...]:

@@ -226,8 +226,7 @@ class _Drawing:
 
     def __init__(self, task: Wordproblems, seed: int, split: TaskSplit, which: Whole) -> None:
         self._task, self._seed, self._split, self._which = task, seed, split, which
-        self._sign = np.array([kind.sign for kind in task._kinds], np.int64)[which]
-        least = np.array([kind.least for kind in task._kinds], np.int64)[which]
+        self._sign, least = task._of_kinds(which, "sign", "least")
         self._low, self._high = task._answers_of(least)
 
     def _chances(self, purpose: str, rows: int, columns: int) -> Floats:
