@@ -127,3 +127,19 @@ def meaningless(option: str, told: str) -> UsageError:
     '--fold means nothing for a model of texts; leave it out'
     """
     return UsageError(f"--{option} means nothing for {told}; leave it out")
+
+
+@contextmanager
+def needing(what: str, packages: str, otherwise: str = "") -> Iterator[None]:
+    """While packages are imported that an installation may lack: UsageError without them.
+
+    ``packages`` stand as in a sentence, ``xarray and zarr``; ``otherwise`` is what else to do.
+    """
+    try:
+        yield
+    except ImportError:
+        install = packages.replace(" and", "")
+        raise UsageError(
+            f"{what} needs the package{'s' * (' ' in packages)} {packages}; `pip install "
+            f"{install}`{otherwise}"
+        ) from None

@@ -19,10 +19,10 @@ from typing import IO, Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
+from numtok.data.reading.arrow import nullable
 from numtok.data.tables.table import (
     Feature,
     TableFile,
-    number_column,
     rows_name,
     write_rows,
     write_table_file,
@@ -281,7 +281,7 @@ def _write(
     """Make one unit's file; how many rows it has, and what its task counted."""
     if isinstance(task, TableTask):
         x, y = task.unit(seed, split, index)
-        columns = [*map(number_column, x.T), number_column(y)]
+        columns = [*map(nullable, x.T), nullable(y)]
         columns.append(pa.repeat(pa.scalar(split.name, pa.string()), len(y)))
         write_rows(sink, pa.Table.from_arrays(columns, schema=_table_file(task).schema))
         return len(y), {}

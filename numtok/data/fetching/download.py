@@ -4,9 +4,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException
 from pathlib import Path
-from typing import IO
 
 from numtok.errors import StoreError
 from numtok.files import PIECE, Sink
@@ -69,17 +68,10 @@ def _go_on(url: str, sink: Sink, quota: Quota, progress: Progress) -> None:
         folder = sink.path.parent
         quota.check(url, folder, total, max(0, total - sink.bytes))
 
-        def write(piece: bytes) -> None:
-            quota.check(url, folder, sink.bytes + len(piece), len(piece))
-            sink.write(piece)
+        while piece := answer.read(PIECE):
+            new, skip = piece[skip:], max(0, skip - len(piece))
+            quota.check(url, folder, sink.bytes + len(new), len(new))
+            sink.write(new)
             progress("downloading", sink.bytes, total)
-
-        _copy(answer, skip, write)
     if total and sink.bytes < total:
         raise _Broken(f"it ended after {sink.bytes:,} of {total:,} bytes")
-
-
-def _copy(answer: HTTPResponse | IO[bytes], skip: int, write: Callable[[bytes], None]) -> None:
-    while piece := answer.read(PIECE):
-        write(piece[skip:])
-        skip = max(0, skip - len(piece))

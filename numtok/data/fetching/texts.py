@@ -83,11 +83,8 @@ def write_texts(
 
 def _members(found: TextRow) -> dict[str, Any]:
     """A row without what it does not say; its split is the file's name."""
-    row = found.row
-    members = {name: getattr(row, name) for name in row.__struct_fields__}
-    said = {
-        name: value
-        for name, value in members.items()
-        if value is not None and value is not UNSET and name != "split"
+    members = msgspec.structs.asdict(found.row).items()
+    return {
+        **{key: one for key, one in members if one not in (None, UNSET) and key != "split"},
+        **found.more,
     }
-    return {**said, **found.more}

@@ -78,7 +78,7 @@ def score(truth: str, generated: str | None, rule: str) -> Score:
     if found is None:
         return Score(False, False, False, 0.0, digits, digits)
     got, said = found.groups(), (truth, found[0])
-    exact = got == parts and (rule != "strict" or _sign(found[0]) == _sign(truth))
+    exact = got == parts and (rule != "strict" or ("-" in found[0]) == ("-" in truth))
     lengths = [len(one) - len(other) for one, other in zip(got, parts, strict=True)]
     return Score(
         True,
@@ -129,26 +129,16 @@ def _matched(form: int, got: tuple[str, ...], parts: tuple[str, ...]) -> int:
     return count
 
 
-def _sign(text: str) -> bool:
-    """Whether an exponent is below 0."""
-    return "-" in text
-
-
 def _unsigned(text: str) -> str:
     return text.replace("+", "").replace("-", "")
 
 
-def _exponent_length(text: str) -> int:
-    return len(re.split("[eE]", text)[1]) if re.search("[eE]", text) else 0
-
-
 def _are_equal(truth: str, text: str) -> bool:
     """Whether two answers are the same number; one too long to be worked out is another one."""
-    if max(len(truth), len(text)) > _LONGEST or _exponent_length(text) > _LONGEST_EXPONENT:
+    exponent = text.lower().partition("e")[2]
+    if max(len(truth), len(text)) > _LONGEST or len(exponent) > _LONGEST_EXPONENT:
         return False
-    numerator, bar, denominator = text.partition("/")
-    if bar:
-        return int(denominator) > 0 and Fraction(truth) == Fraction(
-            int(numerator), int(denominator)
-        )
+    _, bar, denominator = text.partition("/")
+    if bar and not int(denominator):
+        return False
     return Fraction(truth) == Fraction(text)

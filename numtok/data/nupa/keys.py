@@ -11,11 +11,12 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from numtok.errors import UsageError, unknown
+from numtok.records import Scalar
 
 INTEGER, FLOAT, FRACTION, SCIENTIFIC = "Integer", "Float", "Fraction", "ScientificNotation"
 REPRESENTATIONS = (INTEGER, FLOAT, FRACTION, SCIENTIFIC)
 PRESETS = ("published", "paper", "value-aware")
-MOST_DIGITS = 1000
+MOST_DIGITS, MOST_DIGITS_OF_VALUE_AWARE = 1000, 7
 
 #: What Table 6 of Value-Aware calls the groups of tasks; others are called as their task.
 _OPERATIONS = {
@@ -66,6 +67,15 @@ class Key(NamedTuple):
     def written(self) -> str:
         """The representation of the answer: that of ``int`` is Integer."""
         return INTEGER if self.answer == "int" else self.answer
+
+    def group(self, digits: int) -> dict[str, Scalar]:
+        """The groups of a row that stands under a digit key."""
+        return {
+            "task": self.name,
+            "operation": self.operation,
+            "representation": self.first,
+            "digits": digits,
+        }
 
 
 def _keys() -> list[Key]:

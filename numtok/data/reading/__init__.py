@@ -4,11 +4,10 @@ arrow.py          NumPy arrays and strings as Arrow columns
 batches.py        rows as they are read, bad ones among them
 checksum.py       says whether a file is still what was read first
 file_part.py      some rows of one file, as they were when planned
-json_lines.py     the lines of one file, each decoded by a type
+json_lines.py     the lines of one file, each decoded by a type, or what is wrong with one
 jsonl.py          rows of JSONL, plain or packed
 lines.py          lines of JSONL: where they and their values are, which need a closer look
 nested_values.py  members and pairs of JSON objects where they stand, as columns
-one_line.py       one line by a type, or what is wrong with it
 parquet.py        rows of Parquet
 rows.py           rows as columns, from lines or from records
 sources.py        which files the inputs of a command stand for

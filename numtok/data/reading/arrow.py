@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 
@@ -53,6 +54,11 @@ def lists(rows: NDArray[np.int32], values: "pa.Array[Any]") -> "pa.Array[Any]":
     return pa.ListArray.from_arrays(column(rows), values)
 
 
-def nullable(column: NDArray[np.float64]) -> "pa.Array[Any]":
-    """float64[n] with null where it is NaN."""
-    return pa.array(column, mask=np.isnan(column))
+def nullable(values: NDArray[np.float64]) -> "pa.Array[Any]":
+    """float64[n] with null where it is NaN.
+
+    >>> nullable(np.array([1.5, np.nan])).to_pylist()
+    [1.5, None]
+    """
+    numbers = column(values)
+    return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)

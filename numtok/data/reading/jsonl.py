@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
 from numtok.data.reading.file_part import FilePart, PartBytes, changed
+from numtok.data.reading.json_lines import UNREADABLE, BadLine, read_line
 from numtok.data.reading.lines import find_lines
-from numtok.data.reading.one_line import UNREADABLE, BadLine, read_line
 from numtok.data.reading.rows import Places, RowColumns, problem_in
 from numtok.errors import DataError
 from numtok.records import Row, row_type
@@ -141,28 +141,17 @@ def _decode_block(
                 contents = lambda index: block[starts[index] : ends[index]]  # noqa: E731
                 return RowBatch(part, numbers, rows, contents), lines.total
 
-    reasons: dict[int, str] = {}
+    rejected: list[RejectedRow] = []
     records: list[Row] = []
-    kept = []
+    kept, doubts = [], lines.suspicious
     for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        if too_long[index]:
-            reasons[index] = _too_long(how.max_line)
-            continue
-        read = _read(block[start:end], decoder, lines.suspicious[index])
-        if isinstance(read, str):
-            reasons[index] = read
+        line = None if too_long[index] else block[start:end]
+        found = _too_long(how.max_line) if line is None else _read(line, decoder, doubts[index])
+        if isinstance(found, str):
+            rejected.append(RejectedRow(part, int(numbers[index]), found, line))
         else:
-            records.append(read)
+            records.append(found)
             kept.append(index)
-    rejected = [
-        RejectedRow(
-            part,
-            int(numbers[index]),
-            reason,
-            None if too_long[index] else block[starts[index] : ends[index]],
-        )
-        for index, reason in reasons.items()
-    ]
     keep = np.array(kept, np.int64)
     rows = RowColumns.of_records(records, Places(part.file, offset + starts[keep]))
     batch = RowBatch(

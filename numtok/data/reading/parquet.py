@@ -1,6 +1,7 @@
 """Rows of Parquet: runs of row groups, and the rows of each."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from numtok.data.reading.arrow import column
 from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
 from numtok.data.reading.checksum import Checksum
 from numtok.data.reading.file_part import FilePart, PartBytes
-from numtok.data.reading.one_line import validation_reason
+from numtok.data.reading.json_lines import validation_reason
 from numtok.data.reading.rows import Places, RowColumns, problem_in
 from numtok.errors import DataError
 from numtok.records import Row
@@ -20,7 +21,7 @@ from numtok.records import Row
 
 def row_groups(whole: FilePart, size: int) -> list[tuple[int, int, int, Checksum]]:
     """Runs of row groups of some ``size`` bytes uncompressed: begin, end, rows before it."""
-    with PartBytes(whole, 0, whole.size) as raw, _parquet(raw, whole) as file:
+    with PartBytes(whole, 0, whole.size) as raw, _parquet(raw) as file:
         bounds: list[tuple[int, int, int, Checksum]] = []
         begin, first, row, gathered = 0, 0, 0, 0
         for group in range(file.metadata.num_row_groups):
@@ -36,14 +37,19 @@ def row_groups(whole: FilePart, size: int) -> list[tuple[int, int, int, Checksum
         return bounds
 
 
-def _parquet(raw: PartBytes, part: FilePart) -> "pq.ParquetFile":
-    try:
+def _parquet(raw: PartBytes) -> "pq.ParquetFile":
+    with _naming(raw, "not a Parquet file that can be read"):
         return pq.ParquetFile(pa.PythonFile(raw, "r"), page_checksum_verification=True)
+
+
+@contextmanager
+def _naming(raw: PartBytes, what: str) -> Iterator[None]:
+    """What Arrow raises over a file, in one line that names it."""
+    try:
+        yield
     except (pa.ArrowException, OSError) as error:
         raw.check()
-        raise DataError(
-            f"{part.shown}: not a Parquet file that can be read ({error}); fetch or write it again"
-        ) from None
+        raise DataError(f"{raw.shown}: {what} ({error}); fetch or write it again") from None
 
 
 def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBatch]:
@@ -51,15 +57,21 @@ def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[Row
 
     Raises DataError for what is no Parquet, and for a file that is not as it was planned.
     """
-    with PartBytes(part, 0, part.stamp.size) as raw, _parquet(raw, part) as file:
+    with PartBytes(part, 0, part.stamp.size) as raw, _parquet(raw) as file:
         _check_columns(part, file.schema_arrow, how.text_field)
         schema = file.schema_arrow
         extra = [name for name in Row.optional if name in schema.names and name != how.text_field]
         row = 0
         groups = list(range(part.begin, part.end))
-        per_row = max(1, _bytes_per_row(file, groups))
-        batches = file.iter_batches(max(1, size // per_row), groups, [how.text_field, *extra])
-        while (batch := _next_batch(batches, raw)) is not None:
+        facts = [file.metadata.row_group(group) for group in groups]
+        total, rows = sum(one.total_byte_size for one in facts), sum(one.num_rows for one in facts)
+        at_once = max(1, size // max(1, total // max(1, rows)))
+        batches = file.iter_batches(at_once, groups, [how.text_field, *extra])
+        while True:
+            with _naming(raw, "cannot be read as Parquet"):
+                batch = next(batches, None)
+            if batch is None:
+                return
             raw.check()
             yield _parquet_batch(part, batch, how.text_field, extra, row)
             row += batch.num_rows
@@ -117,23 +129,6 @@ def _letters_of(kind: Any) -> set[str]:
     return {"?"}
 
 
-def _next_batch(batches: Iterator["pa.RecordBatch"], raw: PartBytes) -> "pa.RecordBatch | None":
-    try:
-        return next(batches, None)
-    except (pa.ArrowException, OSError) as error:
-        raw.check()
-        raise DataError(
-            f"{raw.shown}: cannot be read as Parquet ({error}); fetch or write it again"
-        ) from None
-
-
-def _bytes_per_row(file: "pq.ParquetFile", groups: list[int]) -> int:
-    facts = [file.metadata.row_group(group) for group in groups]
-    rows: int = sum(fact.num_rows for fact in facts)
-    size: int = sum(fact.total_byte_size for fact in facts)
-    return size // max(1, rows)
-
-
 def _parquet_batch(
     part: FilePart, batch: "pa.RecordBatch", text_field: str, extra: list[str], row: int
 ) -> RowBatch:
@@ -160,7 +155,7 @@ def _parquet_batch(
             content = (
                 texts[index].cast(pa.binary()).as_py()
                 if index in broken
-                else msgspec.json.encode(batch.slice(index, 1).to_pylist()[0])
+                else msgspec.json.encode(_row(batch, index))
             )
             reason = validation_reason(str(error))
             rejected.append(RejectedRow(part, row + index, reason, content))
@@ -173,7 +168,7 @@ def _parquet_batch(
         RowColumns.of_records(
             fields, Places(part.file, keep + part.first_row + row), texts.cast(pa.string())
         ),
-        lambda index: msgspec.json.encode(batch.slice(kept[index], 1).to_pylist()[0]),
+        lambda index: msgspec.json.encode(_row(batch, kept[index])),
         rejected,
     )
 
@@ -188,9 +183,8 @@ def _invalid_utf8(batch: "pa.RecordBatch") -> set[int]:
             return False
         return True
 
-    if is_valid(batch):
-        return set()
-    return {index for index in range(len(batch)) if not is_valid(batch.slice(index, 1))}
+    rows = () if is_valid(batch) else range(len(batch))
+    return {index for index in rows if not is_valid(batch.slice(index, 1))}
 
 
 def _others(batch: "pa.RecordBatch", extra: list[str], broken: set[int]) -> list[dict[str, Any]]:
@@ -198,19 +192,19 @@ def _others(batch: "pa.RecordBatch", extra: list[str], broken: set[int]) -> list
     if not extra:
         return [{} for _ in range(len(batch))]
     chosen = batch.select(extra)
-    rows = (
-        [{} if k in broken else chosen.slice(k, 1).to_pylist()[0] for k in range(len(batch))]
-        if broken
-        else chosen.to_pylist()
-    )
+    if broken:
+        rows = [{} if k in broken else _row(chosen, k) for k in range(len(batch))]
+    else:
+        rows = chosen.to_pylist()
     return [
-        {
-            key: _plain(value, 1 + (key == "floors"))
-            for key, value in row.items()
-            if value is not None
-        }
+        {key: _plain(one, 1 + (key == "floors")) for key, one in row.items() if one is not None}
         for row in rows
     ]
+
+
+def _row(batch: "pa.RecordBatch", index: int) -> dict[str, Any]:
+    found: dict[str, Any] = batch.slice(index, 1).to_pylist()[0]
+    return found
 
 
 def _plain(value: Any, deep: int) -> Any:

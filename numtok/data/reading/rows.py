@@ -20,15 +20,12 @@ from numtok.data.reading.arrow import column, slices, strings
 from numtok.data.reading.lines import FIELDS, Lines
 from numtok.data.reading.nested_values import members_of, pairs_in
 from numtok.data.reading.values import Values, distinct, integers, unquoted
-from numtok.records import CLUSTER, FLOOR, GROUP, USUAL_BASELINES, Row, as_text
+from numtok.records import CLUSTER, FLOOR, GROUP, USUAL_BASELINES, Row, Scalar, as_text
 
 NO_ANSWER = np.iinfo(np.int64).min  # where a row has no answer_start
 _FAR = 10**18  # code points; no place in any text is further out
 _QUOTE, _NULL, _MINUS = ord('"'), ord("n"), ord("-")
-_WORD, _SCALAR = (
-    str | int | None,
-    str | int | float | bool | None,
-)  # what a label or a cluster, a group may be
+_WORD = str | int | None  # what a label or a cluster may be
 
 
 class Categories(NamedTuple):
@@ -43,6 +40,12 @@ class Categories(NamedTuple):
         known: dict[str, int] = {}
         codes = [-1 if value is None else known.setdefault(value, len(known)) for value in values]
         return cls(np.array(codes, np.int32), list(known))
+
+    @classmethod
+    def some(cls, values: Sequence[str | None]) -> "Categories | None":
+        """Likewise; None where all values are."""
+        found = cls.of(values)
+        return found if found.names else None
 
     def at(self, index: int) -> str | None:
         """One of them."""
@@ -171,7 +174,7 @@ class RowColumns:
         try:
             return cls(
                 fields.ids(places),
-                fields.strings("text"),
+                fields.texts(),
                 fields.targets(),
                 fields.categories("label", _WORD),
                 fields.answer_starts(),
@@ -189,41 +192,23 @@ class RowColumns:
         """From records that :func:`problem_in` finds nothing in; with ``texts``, those instead of
         the texts of the records."""
         ids = [
-            place if no_id(record.id) else str(record.id)
+            place if record.id in (None, msgspec.UNSET) else str(record.id)
             for record, place in zip(records, places.ids().to_pylist(), strict=True)
         ]
-        targets = [
-            (row, name, *span)
-            for row, record in enumerate(records)
-            for name, spans in (record.targets or {}).items()
-            for span in spans
-        ]
-        owners, names, starts, ends = zip(*targets, strict=True) if targets else ((),) * 4
         answers = [record.answer_start for record in records]
         groups = [record.group or {} for record in records]
         found = dict.fromkeys(name for group in groups for name in group)
-        labels = Categories.of([as_text(record.label) for record in records])
-        splits = Categories.of([record.split for record in records])
-        clusters = Categories.of([as_text(record.cluster) for record in records])
         return cls(
             strings(ids),
             strings([record.text for record in records]) if texts is None else texts,
-            Targets(
-                np.array(owners, np.int32),
-                Categories.of(names),
-                np.array(starts, np.int64),
-                np.array(ends, np.int64),
-                _floors(records, len(targets)),
-            )
-            if targets
-            else None,
-            labels if labels.names else None,
+            _targets_of(records),
+            Categories.some([as_text(record.label) for record in records]),
             np.array([NO_ANSWER if one is None else one for one in answers], np.int64)
             if any(one is not None for one in answers)
             else None,
             {name: Categories.of([as_text(group.get(name)) for group in groups]) for name in found},
-            splits if splits.names else None,
-            clusters if clusters.names else None,
+            Categories.some([record.split for record in records]),
+            Categories.some([as_text(record.cluster) for record in records]),
         )
 
 
@@ -247,9 +232,9 @@ class _Fields:
         rows = rows[self._data[starts[rows]] != _NULL]
         return rows, Values(self._data, starts[rows], ends[rows])
 
-    def strings(self, name: str) -> "pa.Array[Any]":
-        """A field that is a string in every row."""
-        rows, values = self._given(name)
+    def texts(self) -> "pa.Array[Any]":
+        """A string in every row."""
+        rows, values = self._given("text")
         if len(rows) < self._rows:
             raise _NotPlain
         return _strings(values)
@@ -307,7 +292,7 @@ class _Fields:
             among = np.flatnonzero(keys == key)
             owners = rows[members.owners[among]]
             found[msgspec.json.decode(name)] = _categories(
-                members.values.take(among), _SCALAR, owners, self._rows
+                members.values.take(among), Scalar, owners, self._rows
             )
         return found
 
@@ -338,6 +323,25 @@ def _categories(values: Values, kind: Any, rows: NDArray[np.int64], count: int) 
     return Categories(everywhere, merged.names)
 
 
+def _targets_of(records: Sequence[Row]) -> Targets | None:
+    targets = [
+        (row, name, *span)
+        for row, record in enumerate(records)
+        for name, spans in (record.targets or {}).items()
+        for span in spans
+    ]
+    if not targets:
+        return None
+    owners, names, starts, ends = zip(*targets, strict=True)
+    return Targets(
+        np.array(owners, np.int32),
+        Categories.of(names),
+        np.array(starts, np.int64),
+        np.array(ends, np.int64),
+        _floors(records, len(targets)),
+    )
+
+
 def _floors(records: Sequence[Row], targets: int) -> dict[str, NDArray[np.float64]]:
     """What records say of their targets beside them, in the order of these."""
     found: dict[str, NDArray[np.float64]] = {}
@@ -353,8 +357,12 @@ def _floors(records: Sequence[Row], targets: int) -> dict[str, NDArray[np.float6
 
 def problem_in(record: Row) -> str | None:
     """What is wrong with a record, as far as its own fields tell; None for nothing."""
-    if what := far_out(record):
-        return outside(what, record.text)
+    if record.answer_start is not None and abs(record.answer_start) > _FAR:
+        return outside(f"answer_start {record.answer_start}", record.text)
+    for name, places in (record.targets or {}).items():
+        for span in places:
+            if max(map(abs, span)) > _FAR:
+                return outside(f"target {name!r} at {list(span)}", record.text)
     for target, floors in (record.floors or {}).items():
         spans = (record.targets or {}).get(target)
         if spans is None:
@@ -375,22 +383,6 @@ def problem_in(record: Row) -> str | None:
     return None
 
 
-def far_out(record: Row) -> str | None:
-    """The first place of a record that an int64 might not hold, in words for :func:`outside`."""
-    if record.answer_start is not None and abs(record.answer_start) > _FAR:
-        return f"answer_start {record.answer_start}"
-    for name, spans in (record.targets or {}).items():
-        for span in spans:
-            if max(map(abs, span)) > _FAR:
-                return f"target {name!r} at {list(span)}"
-    return None
-
-
 def outside(what: str, text: str) -> str:
     """The problem of a place that the text does not have."""
     return f"{what} is outside the text, which has {len(text)} characters (code points)"
-
-
-def no_id(value: Any) -> bool:
-    """True where a row has no id of its own."""
-    return value is None or value is msgspec.UNSET

@@ -120,8 +120,7 @@ def _ending_of(path: Path) -> str | None:
 
 
 def _format_of(path: Path) -> str | None:
-    ending = _ending_of(path)
-    return None if ending is None else FORMATS[ending]
+    return FORMATS.get(_ending_of(path) or "")
 
 
 def _is_artifact(folder: Path) -> bool:

@@ -11,7 +11,7 @@ from numtok.data.weather.axes import Area, Period, hours
 from numtok.data.weather.open_field import OpenField
 from numtok.data.weather.variables import public_name
 from numtok.declaration import setting
-from numtok.errors import UsageError
+from numtok.errors import UsageError, needing
 from numtok.store.quota import Quota
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Era5(FieldSource):
     """
 
     revision: ClassVar[int] = 2
+    licence: ClassVar[str] = "CC-BY-4.0 (Copernicus Climate Change Service)"
     checked_at: ClassVar[str] = "era5,from_=field.nc"
 
     from_: str = "arco"
@@ -109,10 +110,6 @@ class Era5(FieldSource):
     def drops(self) -> bool:
         return self.missing == "drop"
 
-    @property
-    def licence(self) -> str:
-        return "CC-BY-4.0 (Copernicus Climate Change Service)"
-
     def attribution(self, years: str) -> str:
         return (
             f"Contains modified Copernicus Climate Change Service information {years}. Neither the "
@@ -143,13 +140,9 @@ class Era5(FieldSource):
 
     @contextmanager
     def _gridded(self, quota: Quota) -> Iterator["Gridded"]:
-        try:
+        with needing("fetch era5", "xarray and zarr"):
             import xarray  # noqa: F401
             import zarr  # noqa: F401
-        except ImportError:
-            raise UsageError(
-                "fetch era5 needs the packages xarray and zarr; `pip install xarray zarr`"
-            ) from None
         from numtok.data.weather.gridded import Window, gridded
         from numtok.data.weather.places import opened
 

@@ -10,10 +10,11 @@ from typing import ClassVar
 import msgspec
 
 from numtok.data.sources._json_items import items
-from numtok.data.sources.base import Origin, RejectedSourceRow, TextRow, TextSource
+from numtok.data.sources._one_file import OneFileSource
+from numtok.data.sources.base import Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
 from numtok.errors import DataError, UsageError
-from numtok.records import SPECIALS, Row
+from numtok.records import SPECIALS, Row, Scalar
 
 _REPOSITORY = (
     "https://github.com/aistairc/Numeracy-600K/raw/ce2993ccb296c03ab4adc3c480b541eca4730750"
@@ -39,7 +40,7 @@ class _Comment(_Title):
 
 
 @dataclass(frozen=True)
-class Numeracy600k(TextSource):
+class Numeracy600k(OneFileSource):
     """Numeracy-600K (Chen et al. 2019): 600,000 headlines, in each of which one number is marked.
 
     from_
@@ -69,6 +70,14 @@ class Numeracy600k(TextSource):
     """
 
     revision: ClassVar[int] = 2
+    licence: ClassVar[str] = (
+        "CC BY-NC-SA 4.0, not for commercial use (the text of the titles alone is CC0)"
+    )
+    attribution: ClassVar[str] = (
+        "Numeracy-600K: Chen, Huang, Takamura and Chen, Numeracy-600K: Learning Numeracy for "
+        "Detecting Exaggerated Information in Market Comments, ACL 2019 "
+        "(github.com/aistairc/Numeracy-600K)"
+    )
 
     from_: str = ""
     set: str = setting("titles", choices=tuple(_SETS))
@@ -95,55 +104,17 @@ class Numeracy600k(TextSource):
     def shares(self) -> str:
         return self.split
 
-    @property
-    def skips(self) -> bool:
-        return self.on_error == "skip"
-
-    @property
-    def licence(self) -> str:
-        return "CC BY-NC-SA 4.0, not for commercial use (the text of the titles alone is CC0)"
-
-    @property
-    def attribution(self) -> str:
-        return (
-            "Numeracy-600K: Chen, Huang, Takamura and Chen, Numeracy-600K: Learning Numeracy for "
-            "Detecting Exaggerated Information in Market Comments, ACL 2019 "
-            "(github.com/aistairc/Numeracy-600K)"
-        )
-
     def origins(self) -> Iterator[Origin]:
-        place = self._place()
-        name = "numeracy600k" if self.set == "titles" else f"numeracy600k-{self.set}"
-        given = {key: getattr(self, key) for key in self.__dataclass_fields__}
-        options = {key: value for key, value in given.items() if value != getattr(type(self), key)}
-        key = {name: given[name] for name in ("set", "number", "placeholder", "on_error")}
-        file = place.partition("?")[0].rstrip("/").rpartition("/")[2]
-        yield Origin(name, options, key, {file: place})
-
-    def _place(self) -> str:
+        if self.set == "comments" and not self.from_:
+            raise UsageError(
+                "--set comments needs --from FILE: the text of the comments is not public; "
+                "its authors give the full release on request"
+            )
         stem = _SETS[self.set]
-        if "://" in self.from_:
-            return self.from_
-        if not self.from_:
-            if self.set == "comments":
-                raise UsageError(
-                    "--set comments needs --from FILE: the text of the comments is not public; "
-                    "its authors give the full release on request"
-                )
-            return f"{_REPOSITORY}/{stem}.zip"
-        path = Path(self.from_)
-        if path.is_dir():
-            found = [path / f"{stem}{end}" for end in (".json", ".zip")]
-            found = [one for one in found if one.is_file()]
-            if not found:
-                raise UsageError(
-                    f"--from {path}: neither {stem}.json nor {stem}.zip is in this folder; name "
-                    "the file"
-                )
-            return str(found[0])
-        if not path.is_file():
-            raise UsageError(f"--from {path}: there is no such file; check the path")
-        return str(path)
+        name = "numeracy600k" if self.set == "titles" else f"numeracy600k-{self.set}"
+        files = [f"{stem}.json", f"{stem}.zip"]
+        key = ["set", "number", "placeholder", "on_error"]
+        yield self.origin(name, f"{_REPOSITORY}/{stem}.zip", files, key)
 
     def rows(
         self, origin: Origin, files: Mapping[str, Path]
@@ -181,7 +152,7 @@ class Numeracy600k(TextSource):
             text = row.text[:begin] + self.placeholder + row.text[end:]
             return TextRow(Row(text, str(row.id), label=label), noted, alike=alike)
         targets = {"number": [(begin, end)]}
-        group: dict[str, str | int | float | bool | None] = {"magnitude": label}
+        group: dict[str, Scalar] = {"magnitude": label}
         made = Row(row.text, str(row.id), targets=targets, group=group)
         return TextRow(made, noted, alike=alike)
 

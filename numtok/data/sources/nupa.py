@@ -8,13 +8,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from numtok.data.nupa.keys import DIGITS, KEYS, Key, chosen, digit_keys, key_of
+from numtok.data.nupa.keys import (
+    DIGITS,
+    KEYS,
+    MOST_DIGITS_OF_VALUE_AWARE,
+    Key,
+    chosen,
+    digit_keys,
+    key_of,
+)
 from numtok.data.nupa.strata import allowed
 from numtok.data.nupa.wording import PROMPTS, Wording, read, row, wording
 from numtok.data.sources._json_items import items
-from numtok.data.sources.base import Note, Origin, RejectedSourceRow, TextRow, TextSource
+from numtok.data.sources._one_file import OneFileSource
+from numtok.data.sources.base import Note, Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
-from numtok.errors import UsageError
 from numtok.records import Row
 
 _PLACE = (
@@ -22,12 +30,11 @@ _PLACE = (
     "01e3831ec00dfd618a77d9f6fe7fc0d327ad16d7"
 )
 _FILES = {"test": "test", "validation": "valid", "train": "train"}
-_MOST_DIGITS_OF_VALUE_AWARE = 7
 _TOLD = 5  # strata that are named
 
 
 @dataclass(frozen=True)
-class NupaSource(TextSource):
+class NupaSource(OneFileSource):
     """NUPA (Yang et al. 2025) as it was published, ``{task key: {digit key: [string, ...]}}``.
 
     from_
@@ -51,6 +58,12 @@ class NupaSource(TextSource):
     """
 
     revision: ClassVar[int] = 1
+    shares: ClassVar[None] = None
+    licence: ClassVar[str] = "MIT"
+    attribution: ClassVar[str] = (
+        "NUPA: Yang, Hu, Kang, Lin and Zhang, Number Cookbook: Number Understanding of Language "
+        "Models and How to Improve It, ICLR 2025 (huggingface.co/datasets/HaotongYang/NUPA_text)"
+    )
 
     from_: str = ""
     set: str = setting("test", choices=tuple(_FILES))
@@ -64,48 +77,10 @@ class NupaSource(TextSource):
         chosen(self.preset, self.tasks)
         digit_keys(self.digits)
 
-    @property
-    def shares(self) -> None:
-        return None
-
-    @property
-    def skips(self) -> bool:
-        return self.on_error == "skip"
-
-    @property
-    def licence(self) -> str:
-        return "MIT"
-
-    @property
-    def attribution(self) -> str:
-        return (
-            "NUPA: Yang, Hu, Kang, Lin and Zhang, Number Cookbook: Number Understanding of "
-            "Language Models and How to Improve It, ICLR 2025 "
-            "(huggingface.co/datasets/HaotongYang/NUPA_text)"
-        )
-
     def origins(self) -> Iterator[Origin]:
-        place = self._place()
-        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        options = {name: got for name, got in given.items() if got != getattr(type(self), name)}
-        key = {name: got for name, got in given.items() if name != "from_"}
-        file = place.partition("?")[0].rstrip("/").rpartition("/")[2]
-        yield Origin(f"nupa-{self.set}", options, key, {file: place})
-
-    def _place(self) -> str:
         file = f"{_FILES[self.set]}.json"
-        if "://" in self.from_:
-            return self.from_
-        if not self.from_:
-            return f"{_PLACE}/{file}"
-        path = Path(self.from_)
-        if path.is_dir():
-            if not (path / file).is_file():
-                raise UsageError(f"--from {path}: {file} is not in this folder; name the file")
-            return str(path / file)
-        if not path.is_file():
-            raise UsageError(f"--from {path}: there is no such file; check the path")
-        return str(path)
+        key = [name for name in self.__dataclass_fields__ if name != "from_"]
+        yield self.origin(f"nupa-{self.set}", f"{_PLACE}/{file}", [file], key)
 
     def rows(
         self, origin: Origin, files: Mapping[str, Path]
@@ -139,7 +114,7 @@ class NupaSource(TextSource):
 
     def _has(self, digits: int) -> bool:
         """Whether a digit key was asked for."""
-        is_small = self.preset == "published" or digits <= _MOST_DIGITS_OF_VALUE_AWARE
+        is_small = self.preset == "published" or digits <= MOST_DIGITS_OF_VALUE_AWARE
         given = digit_keys(self.digits)
         return is_small and (given is None or digits in given)
 
@@ -218,12 +193,6 @@ class _Stratum(NamedTuple):
         key = self.key
         parts = read(key, text)
         made = row(self.asked, parts.operands, parts.answer)
-        group: dict[str, str | int | float | bool | None] = {
-            "task": key.name,
-            "operation": key.operation,
-            "representation": key.first,
-            "digits": self.digits,
-        }
         noted = () if _digits(key, parts.operands) == self.digits else ("digit_key_differs",)
         more = {
             "operands": parts.operands,
@@ -236,7 +205,7 @@ class _Stratum(NamedTuple):
                 f"{split}-{key.name}-{self.digits}-{number}",
                 targets={"answer": made.answer},
                 answer_start=made.answer[0][0],
-                group=group,
+                group=key.group(self.digits),
                 split=split,
             ),
             noted,

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.data.sources.base import Dataset, Origin, TableSource
-from numtok.errors import DataError, StoreError, UsageError
+from numtok.errors import DataError, StoreError, UsageError, needing
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,8 @@ class Openml(TableSource):
 
 
 def _package() -> Any:
-    try:
+    with needing("fetch openml", "openml"):
         import openml
-    except ImportError:
-        raise UsageError("fetch openml needs the package openml; `pip install openml`") from None
     logging.getLogger("openml").setLevel(logging.ERROR)  # it tells of files it has in other forms
     return openml
 

@@ -119,17 +119,6 @@ class Table:
         return rows.astype(np.int64)
 
 
-def number_column(values: NDArray[np.float64]) -> "pa.Array[Any]":
-    """Numbers [n] as they are stored: NaN becomes null.
-
-    >>> number_column(np.array([1.5, np.nan])).to_pylist()
-    [1.5, None]
-    """
-    buffer = pa.py_buffer(np.ascontiguousarray(values, np.float64))
-    column = pa.Array.from_buffers(pa.float64(), len(values), [None, buffer])
-    return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
-
-
 def rows_name(index: int) -> str:
     """The name of a file of rows.
 

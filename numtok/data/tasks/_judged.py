@@ -1,16 +1,30 @@
-"""Rows of texts that are right or wrong: how many of each kind, and the lines that they become."""
+"""Texts of templates that are right or wrong: what tasks that make such have in common.
 
-from collections.abc import Iterable, Sequence
+Rows come in pairs, one of them right and one wrong; no two rows of a kind have the same numbers.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import msgspec
 import numpy as np
 
-from numtok.data.tasks._unrepeated import Whole, in_random_order, shared_out
-from numtok.data.tasks.base import Made, TaskSplit, TextTask
+from numtok.data.tasks._templates import Pattern, Templates, fill_each
+from numtok.data.tasks._unrepeated import (
+    DrawnRows,
+    Whole,
+    in_random_order,
+    shared_out,
+    without_repeats,
+)
+from numtok.data.tasks.base import GivenFile, Made, TaskSplit, TextTask
 from numtok.errors import UsageError
-from numtok.registry import spec_of
+from numtok.registry import name_of, spec_of
 
-LABELS = np.array(["incorrect", "correct"])
+_LABELS = np.array(["incorrect", "correct"])
 
 
 class JudgedRow(msgspec.Struct, omit_defaults=True):
@@ -24,60 +38,114 @@ class JudgedRow(msgspec.Struct, omit_defaults=True):
     group: dict[str, str] | None = None
 
 
-def pairs_of_kinds(task: TextTask, possible: Sequence[int], split: TaskSplit) -> Whole:
-    """The kind of each pair of rows [rows / 2, rounded up], kinds as equally often as they can.
+@dataclass(frozen=True, eq=False)
+class TextKind:
+    """What texts there are of one kind: the groups of their rows, and their pattern."""
 
-    ``possible`` is how many pairs of each kind there are in all splits. Raises UsageError where a
-    split has too few.
+    group: dict[str, str]
+    pattern: Pattern
+
+
+class JudgedTask(TextTask):
+    """A maker of texts that are right or wrong, of a file of templates.
+
+    ``fields`` are those of the numbers of a text; ``templates`` is a setting, the path of a file in
+    place of numtok's own, which is called as the task.
     """
-    counts = shared_out(-(-split.rows // 2), possible, split)
+
+    unit_rows: ClassVar[int] = 1 << 16
+    split: ClassVar[str] = "train=0.8,test=0.2"
+    fields: ClassVar[tuple[str, ...]]
+
+    templates: str
+
+    @property
+    def generates(self) -> bool:
+        """Whether the number at the end of each text is to be written; else it is judged."""
+        return False
+
+    @property
+    @abstractmethod
+    def _kinds(self) -> Sequence[TextKind]:
+        """The kinds of texts; UsageError for a file of templates that is not right."""
+
+    @property
+    @abstractmethod
+    def _possible(self) -> list[int]:
+        """Of each kind, how many pairs of rows there are in all splits, or nearly so many."""
+
+    @abstractmethod
+    def _draw(self, seed: int, split: TaskSplit, which: Whole) -> Sequence[Whole]:
+        """The numbers of all rows of a split, a column for each field, and their labels: 1 for
+        right. ``which`` [rows] is the kind of each row, that of a pair twice in a row."""
+
+    @cached_property
+    def _file(self) -> Templates:
+        return Templates(self.templates, f"{name_of(self)}.toml")
+
+    @property
+    def files(self) -> Mapping[str, GivenFile]:
+        return {"templates": self._file.given} if self.templates else {}
+
+    @property
+    def possible(self) -> int:
+        return 2 * sum(self._possible)
+
+    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
+        drawn = _drawn(self, self._file.given.digest, seed, split)
+        first, kinds = index * self.unit_rows, self._kinds
+        which, *columns, label = drawn[:, first : first + self.rows_of(split, index)]
+        numbers = dict(zip(self.fields, columns, strict=True))
+        texts = fill_each([kind.pattern for kind in kinds], which, numbers)
+        lines = []
+        rows = zip(texts, _LABELS[label].tolist(), which.tolist(), strict=True)
+        for number, (text, name, kind) in enumerate(rows, first):
+            line = JudgedRow(f"{split.name}-{number}", text, group=kinds[kind].group)
+            if self.generates:
+                line.answer_start = text.rindex(" ") + 1
+                line.targets = {"answer": [(line.answer_start, len(text))]}
+            else:
+                line.label = name
+            lines.append(line)
+        return Made(msgspec.json.Encoder().encode_lines(lines), {})
+
+    def _of_kinds(self, which: Whole, *names: str) -> Whole:
+        """What the kinds of rows say, [names, rows]."""
+        every = [[getattr(kind, name) for name in names] for kind in self._kinds]
+        found: Whole = np.array(every, np.int64)[which].T
+        return found
+
+    def _without_repeats(
+        self, split: TaskSplit, rows: int, tries: int, draw: Callable[[Whole, int], DrawnRows]
+    ) -> Whole:
+        """Numbers [columns, rows] with different hashes; UsageError where too few are to be had.
+
+        ``tries`` is how many draws of a row a split of all places would need.
+        """
+        found = without_repeats(rows, len(self.fields), int(tries / split.share) + 1, draw)
+        if found is None:
+            raise self._too_few(split)
+        return found
+
+    def _too_few(self, split: TaskSplit) -> UsageError:
+        return UsageError(
+            f"{spec_of(self)} has {self.possible:,} different rows, of which some three quarters "
+            f"can be drawn: too few for {split.rows:,} in the split {split.name!r}, with "
+            f"{split.share:.3g} of them; give fewer --samples, or wider ranges"
+        )
+
+
+@lru_cache(maxsize=2)
+def _drawn(task: JudgedTask, digest: str, seed: int, split: TaskSplit) -> Whole:
+    """Kind, numbers and label of all rows of a split, [2 + numbers, rows], in random order; kinds
+    are as equally often as they can be. ``digest`` is that of the templates."""
+    counts = shared_out(-(-split.rows // 2), task._possible, split)
     if counts is None:
-        raise too_few(task, split)
-    return np.repeat(np.arange(len(counts)), counts)
-
-
-def too_few(task: TextTask, split: TaskSplit) -> UsageError:
-    """The error of a split that asks for more rows than can be drawn."""
-    return UsageError(
-        f"{spec_of(task)} has {task.possible or 0:,} different rows, of which some three quarters "
-        f"can be drawn: too few for {split.rows:,} in the split {split.name!r}, with "
-        f"{split.share:.3g} of them; give fewer --samples, or wider ranges"
-    )
-
-
-def shuffled(purpose: str, rows: int, columns: Sequence[Whole]) -> list[Whole]:
-    """Columns of pairs of rows, one after the other, in random order; of the last pair one row is
-    left out where that is one too many, either."""
-    order = in_random_order(purpose, len(columns[0]))
-    if len(order) > rows:
+        raise task._too_few(split)
+    which = np.repeat(np.arange(len(counts)), 2 * counts)
+    purpose = f"{name_of(task)} {split.name} {seed}"
+    order = in_random_order(purpose, len(which))
+    if len(order) > split.rows:  # of the last pair one, either, is too many
         last = len(order) - 1 - int(in_random_order(f"odd {purpose}", 2)[0])
         order = order[order != last]
-    return [column[order] for column in columns]
-
-
-def judged(
-    split: TaskSplit,
-    first: int,
-    texts: Iterable[str],
-    labels: Whole,
-    groups: Sequence[dict[str, str]],
-    which: Whole,
-) -> Made:
-    """A unit of rows, the first of which is number ``first`` of its split.
-
-    labels, which
-        int64[rows]: places in :data:`LABELS` and, of the kind of each row, in ``groups``.
-    """
-    rows = zip(texts, LABELS[labels].tolist(), which.tolist(), strict=True)
-    return Made(
-        json_lines(
-            JudgedRow(f"{split.name}-{number}", text, label=label, group=groups[kind])
-            for number, (text, label, kind) in enumerate(rows, first)
-        ),
-        {},
-    )
-
-
-def json_lines(lines: Iterable[JudgedRow]) -> bytes:
-    """Lines as JSONL."""
-    return msgspec.json.Encoder().encode_lines(list(lines))
+    return np.array([which, *task._draw(seed, split, which)])[:, order]

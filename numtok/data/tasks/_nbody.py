@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.errors import UsageError
+from numtok.errors import needing
 
 _INTERRUPTED = 6  # REB_STATUS_SIGINT
 # Planets so near to each other have collided: no Earth around no Sun is as small. IAS15 would take
@@ -46,10 +46,8 @@ def simulation(system: PlanetarySystem) -> Any:
     The elements of each planet are relative to the centre of mass of the star and of the planets
     before it, as REBOUND takes them. Raises UsageError where REBOUND is not installed.
     """
-    try:
+    with needing("orbits", "rebound"):
         import rebound
-    except ImportError:
-        raise UsageError("orbits needs the package rebound; `pip install rebound`") from None
     made = rebound.Simulation()
     made.integrator = "ias15"
     made.exit_min_distance = _COLLISION

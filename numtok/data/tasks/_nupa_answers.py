@@ -4,6 +4,7 @@ All by integers and strings: a number of a hundred digits fits into no float.
 """
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from math import gcd
 from operator import add, mul, sub
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from numtok.data.nupa.keys import FLOAT, FRACTION, INTEGER, SCIENTIFIC, Key
 
 _Two = Callable[[str, str], str]
+_Written = Callable[[int, int], str]  # digits and the power of ten of the last one, as a number
 
 
 def answers(key: Key, first: Sequence[str], second: Sequence[str], rounding: str) -> list[str]:
@@ -48,13 +50,14 @@ def fraction(numerator: int, denominator: int) -> str:
     return f"{numerator // common}/{denominator // common}"
 
 
-def decimal(digits: int, places: int) -> str:
-    """``digits / 10^places`` as a Float: no zeros at its end, but a decimal at least.
+def decimal(digits: int, exponent: int) -> str:
+    """``digits * 10^exponent`` as a Float: no zeros at its end, but a decimal at least.
 
-    >>> decimal(12340, 2), decimal(5, 3), decimal(0, 1)
-    ('123.4', '0.005', '0.0')
+    >>> decimal(12340, -2), decimal(5, -3), decimal(0, -1), decimal(12, 1)
+    ('123.4', '0.005', '0.0', '120.0')
     """
-    text = str(digits).zfill(places + 1)
+    places = max(0, -exponent)
+    text = str(digits * 10 ** max(0, exponent)).zfill(places + 1)
     point = len(text) - places
     return f"{text[:point]}.{text[point:].rstrip('0') or '0'}"
 
@@ -69,15 +72,17 @@ def scientific(digits: int, exponent: int) -> str:
     return f"{text[0]}.{text[1:].rstrip('0') or '0'}e{exponent + len(text) - 1}"
 
 
-def _ratio(text: str) -> tuple[int, int]:
+def ratio(text: str) -> tuple[int, int]:
+    """The numerator and the denominator of a fraction."""
     numerator, _, denominator = text.partition("/")
     return int(numerator), int(denominator)
 
 
-def _power(text: str) -> tuple[int, int, int]:
-    """The mantissa's digits, how many of them are decimals, and the exponent."""
+def _number(text: str) -> tuple[int, int]:
+    """The digits of a number that is no fraction, and the power of ten of the last one."""
     mantissa, _, exponent = text.partition("e")
-    return int(mantissa[0] + mantissa[2:]), len(mantissa) - 2, int(exponent)
+    whole, _, decimals = mantissa.partition(".")
+    return int(whole + decimals), int(exponent or 0) - len(decimals)
 
 
 # --- two operands -------------------------------------------------------------------------------
@@ -87,45 +92,27 @@ def _of_integers(operation: Callable[[int, int], int]) -> _Two:
     return lambda a, b: str(operation(int(a), int(b)))
 
 
-def _of_floats(operation: Callable[[int, int], int]) -> _Two:
-    """Of a sum or a difference: aligned at the point."""
-
-    def done(a: str, b: str) -> str:
-        whole, _, decimals = a.partition(".")
-        other, _, others = b.partition(".")
-        places = max(len(decimals), len(others))
-        first = int(whole + decimals.ljust(places, "0"))
-        return decimal(operation(first, int(other + others.ljust(places, "0"))), places)
-
-    return done
-
-
-def _float_product(a: str, b: str) -> str:
-    places = len(a) - a.index(".") + len(b) - b.index(".") - 2
-    return decimal(int(a.replace(".", "")) * int(b.replace(".", "")), places)
-
-
 def _of_fractions(operation: Callable[[int, int, int, int], tuple[int, int]]) -> _Two:
-    return lambda a, b: fraction(*operation(*_ratio(a), *_ratio(b)))
+    return lambda a, b: fraction(*operation(*ratio(a), *ratio(b)))
 
 
-def _of_scientific(operation: Callable[[int, int], int]) -> _Two:
-    """Of a sum or a difference: aligned at the last digit of either."""
+def _sum(operation: Callable[[int, int], int], written: _Written) -> _Two:
+    """A sum or a difference, aligned at the last digit of either."""
 
     def done(a: str, b: str) -> str:
-        first, places, exponent = _power(a)
-        second, others, power = _power(b)
-        last, end = exponent - places, power - others
-        low = min(last, end)
-        return scientific(operation(first * 10 ** (last - low), second * 10 ** (end - low)), low)
+        (first, end), (second, last) = _number(a), _number(b)
+        low = min(end, last)
+        return written(operation(first * 10 ** (end - low), second * 10 ** (last - low)), low)
 
     return done
 
 
-def _scientific_product(a: str, b: str) -> str:
-    first, places, exponent = _power(a)
-    second, others, power = _power(b)
-    return scientific(first * second, exponent - places + power - others)
+def _product(written: _Written) -> _Two:
+    def done(a: str, b: str) -> str:
+        (first, end), (second, last) = _number(a), _number(b)
+        return written(first * second, end + last)
+
+    return done
 
 
 def _integer_order(text: str) -> Any:
@@ -146,18 +133,13 @@ def _scientific_order(text: str) -> Any:
 ORDERS: dict[str, Callable[[str], Any]] = {
     INTEGER: _integer_order,
     FLOAT: _float_order,
+    FRACTION: lambda text: Fraction(*ratio(text)),
     SCIENTIFIC: _scientific_order,
 }
 
 
 def _by_order(order: Callable[[str], Any], chosen: Callable[..., str]) -> _Two:
     return lambda a, b: chosen(a, b, key=order)
-
-
-def is_less(a: str, b: str) -> bool:
-    """Whether a fraction is less than another one."""
-    (numerator, denominator), (other, under) = _ratio(a), _ratio(b)
-    return numerator * under < other * denominator
 
 
 _OF_TWO: dict[tuple[str, str], _Two] = {
@@ -167,22 +149,18 @@ _OF_TWO: dict[tuple[str, str], _Two] = {
     ("floordiv", INTEGER): _of_integers(lambda a, b: a // b),
     ("mod", INTEGER): _of_integers(lambda a, b: a % b),
     ("truediv", INTEGER): lambda a, b: fraction(int(a), int(b)),
-    ("add", FLOAT): _of_floats(add),
-    ("sub", FLOAT): _of_floats(sub),
-    ("multiply", FLOAT): _float_product,
     ("add", FRACTION): _of_fractions(lambda a, b, c, d: (a * d + c * b, b * d)),
     ("sub", FRACTION): _of_fractions(lambda a, b, c, d: (a * d - c * b, b * d)),
     ("multiply", FRACTION): _of_fractions(lambda a, b, c, d: (a * c, b * d)),
     ("truediv", FRACTION): _of_fractions(lambda a, b, c, d: (a * d, b * c)),
-    ("max", FRACTION): lambda a, b: b if is_less(a, b) else a,
-    ("min", FRACTION): lambda a, b: b if is_less(b, a) else a,
-    ("add", SCIENTIFIC): _of_scientific(add),
-    ("sub", SCIENTIFIC): _of_scientific(sub),
-    ("multiply", SCIENTIFIC): _scientific_product,
     ("count", INTEGER): lambda a, b: str(a.count(b)),
     ("get_digit", INTEGER): lambda a, b: a[int(b)],
     ("get_digit", FLOAT): lambda a, b: a.replace(".", "")[int(b)],
 }
+for _representation, _form in ((FLOAT, decimal), (SCIENTIFIC, scientific)):
+    _OF_TWO["add", _representation] = _sum(add, _form)
+    _OF_TWO["sub", _representation] = _sum(sub, _form)
+    _OF_TWO["multiply", _representation] = _product(_form)
 for _representation, _order in ORDERS.items():
     _OF_TWO["max", _representation] = _by_order(_order, max)
     _OF_TWO["min", _representation] = _by_order(_order, min)
@@ -192,28 +170,18 @@ for _representation, _order in ORDERS.items():
 
 
 def _fraction_to_float(text: str) -> str:
-    numerator, denominator = _ratio(text)
+    numerator, denominator = ratio(text)
     places = denominator.bit_length()  # enough for any 2^i 5^j
-    return decimal(numerator * 10**places // denominator, places)
-
-
-def _scientific_to_float(text: str) -> str:
-    digits, places, exponent = _power(text)
-    return decimal(digits * 10 ** max(0, exponent - places), max(0, places - exponent))
-
-
-def _float_to_scientific(text: str) -> str:
-    whole, _, decimals = text.partition(".")
-    return scientific(int(whole + decimals), -len(decimals))
+    return decimal(numerator * 10**places // denominator, -places)
 
 
 _OF_ONE: dict[tuple[str, str], Callable[[str], str]] = {
     ("length", INTEGER): lambda a: str(len(a)),
     ("length", FLOAT): lambda a: str(len(a) - 1),
     ("to_float", FRACTION): _fraction_to_float,
-    ("to_float", SCIENTIFIC): _scientific_to_float,
-    ("to_scient", INTEGER): lambda a: scientific(int(a), 0),
-    ("to_scient", FLOAT): _float_to_scientific,
+    ("to_float", SCIENTIFIC): lambda a: decimal(*_number(a)),
+    ("to_scient", INTEGER): lambda a: scientific(*_number(a)),
+    ("to_scient", FLOAT): lambda a: scientific(*_number(a)),
 }
 
 

@@ -8,13 +8,14 @@ Float and of a mantissa, the longer side of a Fraction. Then each task makes its
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.nupa.keys import DIGITS, FLOAT, FRACTION, INTEGER, SCIENTIFIC, Key
 from numtok.data.tasks._draws import raw_bits
-from numtok.data.tasks._nupa_answers import ORDERS, fraction, is_less
+from numtok.data.tasks._nupa_answers import ORDERS, fraction, ratio
 
 Whole = NDArray[np.int64]
 Texts = list[str]
@@ -194,21 +195,8 @@ def _like(number: str, other: str, same: int) -> str:
 # --- what each task makes of them ---------------------------------------------------------------
 
 
-def _ratio(text: str) -> tuple[int, int]:
-    numerator, _, denominator = text.partition("/")
-    return int(numerator), int(denominator)
-
-
-def _larger_first(representation: str, first: str, second: str) -> tuple[str, str]:
-    if representation == FRACTION:
-        return (second, first) if is_less(first, second) else (first, second)
-    order = ORDERS[representation]
+def _greater_first(order: Callable[[str], Any], first: str, second: str) -> tuple[str, str]:
     return (second, first) if order(second) > order(first) else (first, second)
-
-
-def _longer_first(representation: str, first: str, second: str) -> tuple[str, str]:
-    length = DIGITS[representation]
-    return (second, first) if length(second) > length(first) else (first, second)
 
 
 def _cut(representation: str, text: str) -> str:
@@ -216,7 +204,7 @@ def _cut(representation: str, text: str) -> str:
     if representation == INTEGER:
         return str(int(text[-_CUT:]))
     if representation == FRACTION:
-        numerator, denominator = _ratio(text)
+        numerator, denominator = ratio(text)
         return fraction(numerator % 10**_CUT, denominator % 10**_CUT or 1)
     number, e, exponent = text.partition("e")
     whole, _, decimals = number.partition(".")
@@ -224,11 +212,11 @@ def _cut(representation: str, text: str) -> str:
 
 
 def _subtracted(key: Key, first: str, second: str) -> tuple[str, str]:
-    return _larger_first(key.first, first, second)
+    return _greater_first(ORDERS[key.first], first, second)
 
 
 def _multiplied(key: Key, first: str, second: str) -> tuple[str, str]:
-    first, second = _longer_first(key.first, first, second)
+    first, second = _greater_first(DIGITS[key.first], first, second)
     return first, _cut(key.first, second)
 
 
@@ -241,7 +229,7 @@ def _added(key: Key, first: str, second: str) -> tuple[str, str]:
 
 def _at_most_one(key: Key, first: str, second: str) -> tuple[str, str]:
     """Fractions above 1 are turned over."""
-    one, two = (_ratio(text) for text in (first, second))
+    one, two = (ratio(text) for text in (first, second))
     return f"{min(one)}/{max(one)}", f"{min(two)}/{max(two)}"
 
 
@@ -252,11 +240,11 @@ def _divided(key: Key, first: str, second: str) -> tuple[str, str]:
 
 
 def _divided_whole(key: Key, first: str, second: str) -> tuple[str, str]:
-    return _divided(key, *_larger_first(key.first, first, second))
+    return _divided(key, *_greater_first(ORDERS[key.first], first, second))
 
 
 def _remainder(key: Key, first: str, second: str) -> tuple[str, str]:
-    first, second = _larger_first(key.first, first, second)
+    first, second = _greater_first(ORDERS[key.first], first, second)
     kept = _CUT if key.task == "mod_easy" else 7 * len(first) // 10 + 1
     return _divided(key, first, str(int(second[-kept:])))
 
@@ -309,7 +297,7 @@ def _to_float(draws: Draws, key: Key, lengths: Whole) -> Texts:
     twos, fives = draws.whole(0, drawn, count), draws.whole(0, drawn, count)
     made = []
     for text, i, j in zip(_fractions(draws, drawn), twos.tolist(), fives.tolist(), strict=True):
-        reduced = fraction(max(_ratio(text)), 2**i * 5**j)
+        reduced = fraction(max(ratio(text)), 2**i * 5**j)
         if max(map(len, reduced.split("/"))) == digits:
             made.append(reduced)
     return made

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.data.tasks.base import Floats
 from numtok.registry import Range
-
-Floats = NDArray[np.float64]
 
 _MARGIN = 1 / 20  # of a gap: how far from what is seen the values of a shifted split stay
 

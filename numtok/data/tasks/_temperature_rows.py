@@ -83,10 +83,6 @@ class TemperatureRows(TextTask):
     climate: Climate
     windows: Mapping[str, NDArray[np.int64]]
 
-    @property
-    def possible(self) -> None:
-        return None
-
     @cached_property
     def has_climatology(self) -> bool:
         """Whether the train split says for every row what is usual, for its own without their
@@ -121,8 +117,8 @@ class TemperatureRows(TextTask):
         begin, days = windows[window].tolist()
         times = np.searchsorted(self.field.hours, begin + step_offsets(days, self.every))
         purpose = f"stations {split.name} {window} {seed}"
-        draws = _Draws(self.field.cells, int(self.stations.low), int(self.stations.high))
-        return Drawn(days, times, _sets(draws, purpose).at(rank))
+        ends = int(self.stations.low), int(self.stations.high)
+        return Drawn(days, times, _StationSets(self.field.cells, *ends, purpose).at(rank))
 
     def _values(self, drawn: Sequence[Drawn]) -> list[NDArray[np.float64]]:
         """What the stations [m] of each row measure at its steps [n]: [m, n], standardised.
@@ -200,35 +196,17 @@ class TemperatureRows(TextTask):
         return words
 
 
-class _Draws(NamedTuple):
-    """How sets of stations are drawn: from ``low`` to ``high`` of so many cells."""
-
-    cells: int
-    low: int
-    high: int
-
-    def sets(self, purpose: str, attempts: range) -> Iterator[NDArray[np.int64]]:
-        """A set of cells for each attempt, in random order: a shuffle that ends when there are
-        enough."""
-        for drawn in uniforms_of_rows(purpose, attempts, 1 + self.high).T.tolist():
-            moved: dict[int, int] = {}
-            chosen = []
-            for k in range(self.low + int(drawn[0] * (self.high - self.low + 1))):
-                at = k + int(drawn[1 + k] * (self.cells - k))
-                chosen.append(moved.get(at, at))
-                moved[at] = moved.get(k, k)
-            yield np.array(chosen, np.int64)
-
-
-class _Sets:
-    """The sets of stations of one window, no two the same, in the order in which they are drawn.
+@lru_cache(maxsize=32)  # windows: a unit has rows of a few
+class _StationSets:
+    """The sets of stations of one window, from ``low`` to ``high`` of so many cells, no two the
+    same, in the order in which they are drawn.
 
     Rows are asked for one after the other, so what was tried before is remembered: of each set
     that was new, the attempt, from which it is drawn again.
     """
 
-    def __init__(self, draws: _Draws, purpose: str) -> None:
-        self._draws, self._purpose = draws, purpose
+    def __init__(self, cells: int, low: int, high: int, purpose: str) -> None:
+        self._cells, self._low, self._high, self._purpose = cells, low, high, purpose
         self._attempts: list[int] = []
         self._seen: set[bytes] = set()
         self._tried = 0
@@ -237,21 +215,27 @@ class _Sets:
         """The set of that rank, from 0 on."""
         while (left := rank + 1 - len(self._attempts)) > 0:
             attempts = range(self._tried, self._tried + left)
-            sets = self._draws.sets(self._purpose, attempts)
-            for attempt, cells in zip(attempts, sets, strict=True):
+            for attempt, cells in zip(attempts, self._drawn(attempts), strict=True):
                 key = np.sort(cells).astype(np.int32).tobytes()
                 if key not in self._seen:
                     self._seen.add(key)
                     self._attempts.append(attempt)
             self._tried = attempts.stop
         attempt = self._attempts[rank]
-        (cells,) = self._draws.sets(self._purpose, range(attempt, attempt + 1))
+        (cells,) = self._drawn(range(attempt, attempt + 1))
         return cells
 
-
-@lru_cache(maxsize=32)  # windows: a unit has rows of a few
-def _sets(draws: _Draws, purpose: str) -> _Sets:
-    return _Sets(draws, purpose)
+    def _drawn(self, attempts: range) -> Iterator[NDArray[np.int64]]:
+        """A set of cells for each attempt, in random order: a shuffle that ends when there are
+        enough."""
+        for drawn in uniforms_of_rows(self._purpose, attempts, 1 + self._high).T.tolist():
+            moved: dict[int, int] = {}
+            chosen = []
+            for k in range(self._low + int(drawn[0] * (self._high - self._low + 1))):
+                at = k + int(drawn[1 + k] * (self._cells - k))
+                chosen.append(moved.get(at, at))
+                moved[at] = moved.get(k, k)
+            yield np.array(chosen, np.int64)
 
 
 def _place(seed: int, split: TaskSplit, number: int) -> int:

@@ -158,25 +158,24 @@ class Templates:
         self._tables = documents.toml(content, self.where)
         self.given = GivenFile(path, hashlib.sha256(content).hexdigest(), len(content))
 
-    def entries(self, name: str, kind: type[T], others: Sequence[str] = ()) -> list[T]:
-        """The tables ``[[name]]``, at least one, their ``name`` members all different; the file has
-        none but these and the ``others``."""
+    def entries(self, name: str, kind: type[T], others: Sequence[str] = ()) -> dict[str, T]:
+        """The tables ``[[name]]``, at least one, their ``name`` members all different, by what
+        messages call each; the file has none but these and the ``others``."""
         for key in self._tables:
             if key not in (name, *others):
                 raise unknown(f"key in {self.where}:", key, (name, *others))
         found = self._tables.get(name)
         if not isinstance(found, list) or not found:
             raise UsageError(f"{self.where} has no [[{name}]]; at least one is needed")
-        made: list[T] = []
-        for number, entry in enumerate(found, 1):
-            said = entry.get("name") if isinstance(entry, dict) else None
-            entry_name = f"{name} {number}" + (f" ({said})" if said else "")
+        made: dict[str, T] = {}
+        for number, table in enumerate(found, 1):
+            said = table.get("name") if isinstance(table, dict) else None
+            entry = f"{name} {number}" + (f" ({said})" if said else "")
             try:
-                made.append(msgspec.convert(entry, kind))
+                made[entry] = msgspec.convert(table, kind)
             except msgspec.ValidationError as error:
-                what = str(error).replace("`", "'").replace("$.", "")
-                raise UsageError(f"{self.where}: {entry_name}: {what}") from None
-        names = [entry.name for entry in made]
+                raise self.wrong(entry, str(error).replace("`", "'").replace("$.", "")) from None
+        names = [one.name for one in made.values()]
         if twice := [one for one in names if names.count(one) > 1]:
             raise UsageError(
                 f"{self.where}: two of {name} have the name {twice[0]!r}; give each its own"

@@ -87,7 +87,8 @@ class Arithmetic(TextTask):
                 f"arithmetic: figures={self.figures} and places={self.places} exclude each other; "
                 "give one of them"
             )
-        if not self.operators or set(self.operators) - set("+-*") or self._repeats_operators:
+        distinct = set(self.operators)
+        if not distinct or distinct - set("+-*") or len(distinct) < len(self.operators):
             raise UsageError(
                 f"arithmetic: operators={self.operators} is not possible; allowed are some of "
                 "+-*, each once"
@@ -96,10 +97,6 @@ class Arithmetic(TextTask):
 
     def _is_changed(self, name: str) -> bool:
         return bool(getattr(self, name) != type(self).__dataclass_fields__[name].default)
-
-    @property
-    def _repeats_operators(self) -> bool:
-        return len(set(self.operators)) < len(self.operators)
 
     def _check_range(self) -> None:
         """The operands are there, and no value that can arise leaves int64."""

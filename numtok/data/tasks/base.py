@@ -17,7 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.declaration import setting as setting
-from numtok.registry import Registry
+from numtok.errors import UsageError
+from numtok.registry import Range, Registry, name_of
+
+Floats = NDArray[np.float64]
 
 #: Splits divide [0, SHARES) among them; a task hashes what splits must not share to a place in it.
 SHARES = 1 << 60
@@ -70,9 +73,9 @@ class Task(ABC):
     digest: ClassVar[str]
 
     @property
-    @abstractmethod
     def possible(self) -> int | None:
         """How many different rows there are; None if they never run out."""
+        return None
 
     @property
     def own_splits(self) -> "list[TaskSplit] | None":
@@ -94,6 +97,18 @@ class Task(ABC):
     def rows_of(self, split: TaskSplit, index: int) -> int:
         """How many rows a unit has."""
         return min(self.unit_rows, split.rows - index * self.unit_rows)
+
+
+def check_range(task: Task, name: str, least: float, most: float, *, is_whole: bool = True) -> None:
+    """Raise UsageError for a setting, a range, that goes beyond what is possible."""
+    value: Range = getattr(task, name)
+    is_broken = is_whole and (value.low % 1 or value.high % 1)
+    if is_broken or not least <= value.low <= value.high <= most:
+        kind = "whole numbers" if is_whole else "numbers"
+        raise UsageError(
+            f"{name_of(task)}: {name}={value} is not possible; allowed are {kind} from {least:,} "
+            f"to {most:,}, one or a range"
+        )
 
 
 class Made(NamedTuple):
@@ -125,19 +140,17 @@ class TableTask(Task):
     """
 
     @property
-    @abstractmethod
     def features(self) -> list[str]:
-        """The names of the features, in order."""
+        """The names of the features, in order: one, where a task says nothing else."""
+        return ["x"]
 
     @property
-    @abstractmethod
     def notes(self) -> list[str]:
         """Sentences that a user of the table must know."""
+        return []
 
     @abstractmethod
-    def unit(
-        self, seed: int, split: TaskSplit, index: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
         """Rows ``index * unit_rows`` and on of a split: features [n, d] and target [n], finite.
 
         Drawn independently, so no row is in two places but by a chance that nobody will meet.

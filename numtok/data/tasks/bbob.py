@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms
-from numtok.data.tasks.base import TableTask, TaskSplit, setting
-from numtok.errors import UsageError
+from numtok.data.tasks.base import Floats, TableTask, TaskSplit, setting
+from numtok.errors import UsageError, needing
 
 # Those that COCO's formulas have in one dimension; the others divide by dimension - 1, or are one
 # value everywhere (Rosenbrock's).
@@ -38,6 +37,10 @@ class Bbob(TableTask):
     source: ClassVar[str] = "Decoding-based Regression, section 4.1, Table 1 and Figure 11"
     unit_rows: ClassVar[int] = 1 << 15
     digest: ClassVar[str] = "4e708234827b3028"
+    notes: ClassVar[list[str]] = [
+        "values are those of COCO, where each instance has an optimum and an offset of its own; "
+        "the paper names no instance, so they need not be its values"
+    ]
 
     function: int = setting(1, "Which of the 24.", at_least=1, at_most=24)
     dimension: int = setting(5, "How many features.", at_least=1, at_most=100)
@@ -51,29 +54,12 @@ class Bbob(TableTask):
             )
 
     @property
-    def possible(self) -> None:
-        return None
-
-    @property
     def features(self) -> list[str]:
         return [f"x{k}" for k in range(1, self.dimension + 1)]
 
-    @property
-    def notes(self) -> list[str]:
-        return [
-            "values are those of COCO, where each instance has an optimum and an offset of its "
-            "own; the paper names no instance, so they need not be its values"
-        ]
-
-    def unit(
-        self, seed: int, split: TaskSplit, index: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        try:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
+        with needing("bbob", "coco-experiment"):
             from cocoex import BareProblem
-        except ImportError:
-            raise UsageError(
-                "bbob needs the package coco-experiment; `pip install coco-experiment`"
-            ) from None
         rows = self.rows_of(split, index)
         x = np.ascontiguousarray(uniforms(seed, split, index, rows, self.dimension).T) * 10 - 5
         function = BareProblem("bbob", self.function, self.dimension, self.instance)

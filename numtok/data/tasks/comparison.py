@@ -1,24 +1,17 @@
 """comparison: two numbers in a sentence. ``A parcel of 7 grams is lighter than ... 12 grams.``"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import ClassVar, Literal, NamedTuple
+from functools import cached_property
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from numtok.data.tasks._draws import uniforms_of_rows
-from numtok.data.tasks._judged import judged, pairs_of_kinds, shuffled, too_few
-from numtok.data.tasks._templates import Entry, Pattern, Templates, fill_each
-from numtok.data.tasks._unrepeated import (
-    DrawnRows,
-    Whole,
-    are_of,
-    identities,
-    log_draw,
-    without_repeats,
-)
-from numtok.data.tasks.base import GivenFile, Made, TaskSplit, TextTask, setting
+from numtok.data.tasks._judged import JudgedTask, TextKind
+from numtok.data.tasks._templates import Entry
+from numtok.data.tasks._unrepeated import DrawnRows, Whole, are_of, identities, log_draw
+from numtok.data.tasks.base import TaskSplit, setting
 from numtok.errors import UsageError
 
 _LARGEST = 1 << 53
@@ -33,16 +26,15 @@ class _Sentence(Entry):
     correct: Literal["NUMA < NUMB", "NUMA > NUMB"]
 
 
-class _ComparisonKind(NamedTuple):
-    template: str
+@dataclass(frozen=True, eq=False)
+class _ComparisonKind(TextKind):
     low: int
     high: int
     first_is_smaller: bool  # in a correct sentence
-    pattern: Pattern
 
 
 @dataclass(frozen=True)
-class ComparisonTask(TextTask):
+class ComparisonTask(JudgedTask):
     """Sentences that compare two numbers: is it correct? Ages, weights, prices, distances, ...
 
     As NumGPT's General Number Comparison (GNC): 20 templates, such as "A person of 23 years is
@@ -71,10 +63,9 @@ class ComparisonTask(TextTask):
 
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "NumGPT, synthetic tasks"
-    unit_rows: ClassVar[int] = 1 << 16
     digest: ClassVar[str] = "072f5861dffdc308"
     samples: ClassVar[int] = 40_000
-    split: ClassVar[str] = "train=0.8,test=0.2"
+    fields: ClassVar[tuple[str, ...]] = ("NUMA", "NUMB")
 
     near: float = setting(0.0, "The larger number is less than so many times the smaller; 0: any.")
     templates: str = setting("", "A TOML file of own sentences.")
@@ -88,28 +79,21 @@ class ComparisonTask(TextTask):
         for kind, possible in zip(self._kinds, self._possible, strict=True):
             if not possible:
                 told = f" with near={self.near:g}" if self.near else ""
-                raise UsageError(
-                    f"{self._file.where}: {kind.template}: no two different numbers from "
-                    f"{kind.low} to {kind.high} can be drawn{told}; give a wider range"
+                raise self._file.wrong(
+                    kind.group["template"],
+                    f"no two different numbers from {kind.low} to {kind.high} can be drawn{told}; "
+                    "give a wider range",
                 )
-
-    @cached_property
-    def _file(self) -> Templates:
-        return Templates(self.templates, "comparison.toml")
 
     @cached_property
     def _kinds(self) -> Sequence[_ComparisonKind]:
         kinds = []
-        for number, one in enumerate(self._file.entries("templates", _Sentence), 1):
-            entry = f"templates {number} ({one.name})"
+        for entry, one in self._file.entries("templates", _Sentence).items():
             self._file.checked_range(entry, one.numbers, 1, _LARGEST)
-            pattern = self._file.pattern(entry, one.text, ["NUMA", "NUMB"])
-            kinds.append(_ComparisonKind(one.name, *one.numbers, "<" in one.correct, pattern))
+            pattern = self._file.pattern(entry, one.text, self.fields)
+            group = {"template": one.name}
+            kinds.append(_ComparisonKind(group, pattern, *one.numbers, "<" in one.correct))
         return kinds
-
-    @property
-    def files(self) -> Mapping[str, GivenFile]:
-        return {"templates": self._file.given} if self.templates else {}
 
     @property
     def _possible(self) -> list[int]:
@@ -125,44 +109,23 @@ class ComparisonTask(TextTask):
                 found.append(count * (count - 1) // 2)
         return found
 
-    @property
-    def possible(self) -> int:
-        return 2 * sum(self._possible)
+    def _draw(self, seed: int, split: TaskSplit, which: Whole) -> Sequence[Whole]:
+        label = np.arange(len(which)) % 2
+        known = self._of_kinds(which, "low", "high", "first_is_smaller")
 
-    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
-        drawn = _drawn(self, self._file.given.digest, seed, split)
-        first = index * self.unit_rows
-        which, a, b, label = drawn[:, first : first + self.rows_of(split, index)]
-        texts = fill_each([kind.pattern for kind in self._kinds], which, {"NUMA": a, "NUMB": b})
-        groups = [{"template": kind.template} for kind in self._kinds]
-        return judged(split, first, texts, label, groups, which)
+        def tried(rows: Whole, attempt: int) -> DrawnRows:
+            low, high, first_is_smaller = known[:, rows]
+            purpose = f"comparison {split.name} {attempt} {seed}"
+            one, other = _two(uniforms_of_rows(purpose, range(len(rows)), 2), low, high, self.near)
+            smaller, larger = np.minimum(one, other), np.maximum(one, other)
+            ascending = first_is_smaller == label[rows]
+            hashes = identities(seed, which[rows], smaller, larger)
+            is_inside = (smaller < larger) & (smaller >= low) & (larger <= high)
+            numbers = np.where(ascending, [smaller, larger], [larger, smaller])
+            usable = are_of(split, hashes) & is_inside
+            return DrawnRows(numbers, hashes ^ ascending.astype(np.uint64), usable)
 
-
-@lru_cache(maxsize=2)
-def _drawn(task: ComparisonTask, digest: str, seed: int, split: TaskSplit) -> Whole:
-    """Template, both numbers and label of all rows of a split, [4, rows]; ``digest`` is that of
-    the templates."""
-    which = np.repeat(pairs_of_kinds(task, task._possible, split), 2)
-    label = np.arange(len(which)) % 2
-    columns = ("low", "high", "first_is_smaller")
-    known = np.array([[getattr(kind, name) for name in columns] for kind in task._kinds])[which].T
-
-    def tried(rows: Whole, attempt: int) -> DrawnRows:
-        low, high, first_is_smaller = known[:, rows]
-        purpose = f"comparison {split.name} {attempt} {seed}"
-        one, other = _two(uniforms_of_rows(purpose, range(len(rows)), 2), low, high, task.near)
-        smaller, larger = np.minimum(one, other), np.maximum(one, other)
-        ascending = first_is_smaller == label[rows]
-        hashes = identities(seed, which[rows], smaller, larger)
-        usable = are_of(split, hashes) & (smaller < larger) & (smaller >= low) & (larger <= high)
-        numbers = np.where(ascending, [smaller, larger], [larger, smaller])
-        return DrawnRows(numbers, hashes ^ ascending.astype(np.uint64), usable)
-
-    numbers = without_repeats(len(which), 2, int(1 / split.share) + 1, tried)
-    if numbers is None:
-        raise too_few(task, split)
-    columns_of = [which, *numbers, label]
-    return np.array(shuffled(f"comparison {split.name} {seed}", split.rows, columns_of))
+        return [*self._without_repeats(split, len(which), 1, tried), label]
 
 
 def _two(

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import normal_quantiles, uniforms
-from numtok.data.tasks.base import TableTask, TaskSplit, setting
+from numtok.data.tasks.base import Floats, TableTask, TaskSplit, setting
 from numtok.errors import unknown
-
-Floats = NDArray[np.float64]
 
 
 class _Curve(NamedTuple):
@@ -82,18 +79,6 @@ class Curves(TableTask):
     def __post_init__(self) -> None:
         if self.curve not in _CURVES:
             raise unknown("curve", self.curve, _CURVES)
-
-    @property
-    def possible(self) -> None:
-        return None
-
-    @property
-    def features(self) -> list[str]:
-        return ["x"]
-
-    @property
-    def notes(self) -> list[str]:
-        return []
 
     def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
         curve = _CURVES[self.curve]

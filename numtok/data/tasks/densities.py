@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import normal_quantiles, uniforms
-from numtok.data.tasks.base import TableTask, TaskSplit, setting
+from numtok.data.tasks.base import Floats, TableTask, TaskSplit, setting
 from numtok.errors import unknown
-
-Floats = NDArray[np.float64]
 
 
 class _Standard(NamedTuple):
@@ -105,18 +102,6 @@ class Densities(TableTask):
     def __post_init__(self) -> None:
         if self.density not in _DENSITIES:
             raise unknown("density", self.density, _DENSITIES)
-
-    @property
-    def possible(self) -> None:
-        return None
-
-    @property
-    def features(self) -> list[str]:
-        return ["x"]
-
-    @property
-    def notes(self) -> list[str]:
-        return []
 
     def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
         parts = _DENSITIES[self.density]

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
-from numtok.data.nupa.keys import FRACTION, Key, chosen, digit_keys
+from numtok.data.nupa.keys import MOST_DIGITS_OF_VALUE_AWARE, Key, chosen, digit_keys
 from numtok.data.nupa.strata import USUAL, published
-from numtok.data.nupa.wording import EQUALS, PROMPTS, wording
+from numtok.data.nupa.wording import PROMPTS, row, wording
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._nupa_answers import answers
 from numtok.data.tasks._nupa_questions import (
@@ -22,15 +23,28 @@ from numtok.data.tasks._nupa_questions import (
 )
 from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
 from numtok.errors import UsageError
+from numtok.records import Scalar
 
 _SPLITS = ("train", "validation", "test")
 _ROUNDINGS = ("published", "correct")
 _AS_PUBLISHED = -1
 _MOST_ROWS = 1_000_000  # of a stratum in one split: its questions are kept in memory
 _ROWS: dict[str, Any] = {"at_least": _AS_PUBLISHED, "at_most": _MOST_ROWS}
-_MOST_DIGITS_OF_VALUE_AWARE = 7
 _FEWEST_STRATA, _ROWS_OF_EACH = 16, 500  # of a sample of a split
 _LACKING = "missing_in_small_strata"  # what is counted
+
+
+class _NupaRow(msgspec.Struct):
+    """A row as ``records.Row`` has it, and what no stage reads."""
+
+    id: str
+    text: str
+    targets: dict[str, list[tuple[int, int]]]
+    answer_start: int
+    group: dict[str, Scalar]
+    operands: tuple[str, ...]
+    operand_spans: list[tuple[int, int]]
+    gold: str
 
 
 @dataclass(frozen=True)
@@ -99,10 +113,6 @@ class NupaTask(TextTask):
             )
 
     @property
-    def possible(self) -> None:
-        return None
-
-    @property
     def own_splits(self) -> list[TaskSplit]:
         counts = {name: sum(rows for _, rows in self._strata[name]) for name in _SPLITS}
         return [TaskSplit(name, rows) for name, rows in sorted(counts.items()) if rows]
@@ -124,7 +134,7 @@ class NupaTask(TextTask):
             return given
         first, last = key.trained if split == "train" else key.tested
         if self.preset == "value-aware":
-            last = min(last, _MOST_DIGITS_OF_VALUE_AWARE)
+            last = min(last, MOST_DIGITS_OF_VALUE_AWARE)
         return range(first, last + 1)
 
     def _wanted(self, key: Key, digits: int, split: str) -> int:
@@ -140,14 +150,14 @@ class NupaTask(TextTask):
     def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         first = index * self.unit_rows
         wanted = self.rows_of(split, index)
-        lines: list[str] = []
+        lines: list[bytes] = []
         for stratum, rows, begin, end in self._parts(seed, split, first, first + wanted):
             questions = self._questions(seed, split.name, stratum, rows)[begin:end]
             lines += self._lines(split.name, stratum, begin, questions)
         (order,) = uniforms_of_rows(f"nupa order {split.name} {index} {seed}", range(len(lines)), 1)
         mixed = [lines[place] for place in np.argsort(order, kind="stable").tolist()]
         lacking = {_LACKING: wanted - len(lines)} if len(lines) < wanted else {}
-        return Made("".join(mixed).encode(), lacking)
+        return Made(b"".join(mixed), lacking)
 
     def _parts(
         self, seed: int, split: TaskSplit, begin: int, end: int
@@ -182,35 +192,26 @@ class NupaTask(TextTask):
 
     def _lines(
         self, split: str, stratum: Stratum, begin: int, questions: list[Question]
-    ) -> list[str]:
+    ) -> list[bytes]:
         """Rows as JSONL, the first one with the number ``begin`` of its stratum."""
         key = stratum.key
+        asked, group = wording(key, self.prompt), key.group(stratum.digits)
         first, second = zip(*questions, strict=True) if questions else ((), ())
-        before, between, behind = wording(key, self.prompt)
-        at, gap, tail = len(before), len(between), len(behind) + len(EQUALS)
-        is_fraction = key.written == FRACTION
-        head = f'{{"id":"{split}-{key.name}-{stratum.digits}-'
-        group = (
-            f'"group":{{"task":"{key.name}","operation":"{key.operation}",'
-            f'"representation":"{key.first}","digits":{stratum.digits}}},"operands":["'
-        )
-        lines = []
         golds = answers(key, first, second, self.rounding)
-        for number, (a, b, gold) in enumerate(zip(first, second, golds, strict=True), begin):
-            start = to = at + len(a)
-            asked, operands, spans = a, f'{a}"', f"[{at},{to}]"
-            if gap:
-                start += gap + len(b)
-                asked = f"{a}{between}{b}"
-                operands, spans = f'{a}","{b}"', f"{spans},[{to + gap},{start}]"
-            start += tail
-            answer = f"[{start},{start + len(gold)}]"
-            if is_fraction:
-                bar = start + gold.index("/")
-                answer = f"[{start},{bar}],[{bar + 1},{start + len(gold)}]"
-            lines.append(
-                f'{head}{number}","text":"{before}{asked}{behind}{EQUALS}{gold}",'
-                f'"targets":{{"answer":[{answer}]}},"answer_start":{start},{group}'
-                f'{operands}],"operand_spans":[{spans}],"gold":"{gold}"}}\n'
+        encode = msgspec.json.Encoder().encode
+        lines = []
+        for number, (question, gold) in enumerate(zip(questions, golds, strict=True), begin):
+            operands = question if asked.between else question[:1]
+            made = row(asked, operands, gold)
+            line = _NupaRow(
+                id=f"{split}-{key.name}-{stratum.digits}-{number}",
+                text=made.text,
+                targets={"answer": made.answer},
+                answer_start=made.answer[0][0],
+                group=group,
+                operands=operands,
+                operand_spans=made.operands,
+                gold=gold,
             )
+            lines.append(encode(line) + b"\n")
         return lines

@@ -3,17 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import tau
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._nbody import PlanetarySystem, come_close, positions
-from numtok.data.tasks._orbit_text import line
-from numtok.data.tasks._seen import Floats, SeenRanges, draw_evenly, number_form
-from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
+from numtok.data.tasks._seen import SeenRanges, draw_evenly, number_form
+from numtok.data.tasks.base import Floats, Made, TaskSplit, TextTask, check_range, setting
 from numtok.errors import UsageError
 from numtok.registry import Range, spec_of
 
@@ -21,17 +20,8 @@ _INNER = 1.0  # the semi-major axis of the innermost planet
 _PUBLIC = "public"
 _ATTEMPTS = 100  # at one row, before its settings are taken to be impossible
 _LARGEST = 90  # of a written number, so that three figures never end before the point
+_MASS_UNIT, _ECCENTRICITY_UNIT = 1e5, 20  # so that all written numbers are of a similar size
 _SLACK = 1e-9  # of a number of steps, for what rounding makes of 15 / 0.3
-
-# What the settings that are ranges may be, and whether their ends are whole numbers.
-_LIMITS = {
-    "planets": (2, 20, True),
-    "mass": (1e-9, _LARGEST / 1e5, False),
-    "outer": (1.01, _LARGEST, False),
-    "eccentricity": (0, 0.99, False),
-    "span": (1, 100_000, True),
-    "points": (2, 100_000, True),
-}
 
 
 @dataclass(frozen=True)
@@ -96,17 +86,12 @@ class Orbits(TextTask):
     figures: int = setting(7, "Significant figures of every number, 3 to 17; 0 for all digits.")
 
     def __post_init__(self) -> None:
-        for name, (least, most, is_whole) in _LIMITS.items():
-            value: Range = getattr(self, name)
-            is_possible = least <= value.low and value.high <= most
-            if is_whole and (value.low % 1 or value.high % 1):
-                is_possible = False
-            if not is_possible:
-                kind = "whole numbers" if is_whole else "numbers"
-                raise UsageError(
-                    f"orbits: {name}={value} is not possible; allowed are {kind} from {least:g} to "
-                    f"{most:g}, one or a range"
-                )
+        check_range(self, "planets", 2, 20)
+        check_range(self, "mass", 1e-9, _LARGEST / 1e5, is_whole=False)
+        check_range(self, "outer", 1.01, _LARGEST, is_whole=False)
+        check_range(self, "eccentricity", 0, 0.99, is_whole=False)
+        check_range(self, "span", 1, 100_000)
+        check_range(self, "points", 2, 100_000)
         if self.mass.low == self.mass.high:  # masses are what makes all texts different
             raise UsageError(
                 f"orbits: mass={self.mass} is not possible; give a range, like 1e-5..5e-5"
@@ -165,10 +150,6 @@ class Orbits(TextTask):
         return SeenRanges((Range(_INNER, _INNER), Range(second, second))).gaps(self.figures)
 
     @property
-    def possible(self) -> None:
-        return None
-
-    @property
     def shifted(self) -> tuple[str, ...]:
         gaps = {"ood-a1": self._axis_gaps, "ood-stepsize": self._step_gaps}
         return tuple(name for name in gaps if gaps[name])
@@ -185,14 +166,14 @@ class Orbits(TextTask):
         ]
         counts["close_encounters"] = sum(come_close(*one) for one in made)
         lines = [
-            line(f"{split.name}-{number}", *one, form)
+            _line(f"{split.name}-{number}", *one, form)
             for number, one in zip(rows, made, strict=True)
         ]
         return Made("".join(lines).encode(), dict(counts))
 
     def _accepted(
         self, seed: int, split: str, number: int, system: PlanetarySystem, counts: Counter[str]
-    ) -> tuple[PlanetarySystem, NDArray[np.float64]]:
+    ) -> tuple[PlanetarySystem, Floats]:
         """A row's first draw that can be used, and its positions."""
         failed = 0
         for attempt in range(1, _ATTEMPTS + 1):
@@ -269,3 +250,44 @@ def _between(range: Range, share: Floats) -> Floats:
 def _whole(range: Range, share: Floats) -> Floats:
     """Whole numbers, all of a range equally likely."""
     return range.low + np.floor(share * (range.high - range.low + 1))
+
+
+def _line(id: str, system: PlanetarySystem, found: Floats, form: str) -> str:
+    """A row as a line of JSON, its text in the layout of the xVal paper (section 3.3): ``form``
+    writes a number, ``found`` are positions [points, planets, 2].
+
+    Targets are the step size, and semi-major axis, eccentricity and mass of the first planet.
+    """
+    planets = zip(system.masses, system.axes, system.eccentricities, strict=True)
+    numbers = [
+        (form % (mass * _MASS_UNIT), form % axis, form % (eccentricity * _ECCENTRICITY_UNIT))
+        for mass, axis, eccentricity in planets
+    ]
+    spans = {}
+    text = "{'description': {"
+    for k, written in enumerate(numbers):
+        text += f"'planet{k}': {{"
+        for name, number in zip("mae", written, strict=True):
+            text += f"'{name}': "
+            if k == 0:
+                spans[name] = (len(text), len(text) + len(number))
+            text += number + ("}, " if name == "e" else ", ")
+    text += "'stepsize': "
+    step = form % system.step
+    spans["stepsize"] = (len(text), len(text) + len(step))
+    rows = _data_form(*found.shape[:2], form) % tuple((found.ravel() + 0.0).tolist())
+    text += f"{step}}}, 'data': [{rows}]}}"
+    targets = ",".join(
+        f'"{name}":[[{spans[name][0]},{spans[name][1]}]]' for name in ("stepsize", "a", "e", "m")
+    )
+    return (
+        f'{{"id":"{id}","text":"{text}","targets":{{{targets}}},'
+        f'"group":{{"planets":{len(numbers)}}}}}\n'
+    )
+
+
+@cache
+def _data_form(points: int, planets: int, form: str) -> str:
+    """``[[x, y], [x, y]], [[x, y], [x, y]]``, with the form in place of each number."""
+    row = ", ".join([f"[{form}, {form}]"] * planets)
+    return ", ".join([f"[{row}]"] * points)

@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from numtok.data.tasks._temperature_rows import Climate, TemperatureRows, seasons, step_offsets
 from numtok.data.tasks._windows import TimeRange, parts, resolution, starts
-from numtok.data.tasks.base import Derived, DerivedTask, TaskSplit, setting
+from numtok.data.tasks.base import Derived, DerivedTask, TaskSplit, check_range, setting
 from numtok.data.weather.field import EVERY, Field, hour_text
 from numtok.errors import DataError, UsageError
 from numtok.records import FIELD, TRAIN
 from numtok.registry import Range, spec_of
 
-# What the settings that are ranges may be, whole numbers all.
-_LIMITS = {"stations": (1, 10_000), "days": (1, 30)}
 _YEAR = 366 * 24  # hours
 
 
@@ -73,30 +71,18 @@ class Temperature(DerivedTask):
     places: int = setting(4, "Decimal places of every number at most.", at_least=1, at_most=9)
 
     def __post_init__(self) -> None:
-        for name, (least, most) in _LIMITS.items():
-            value: Range = getattr(self, name)
-            if value.low % 1 or value.high % 1 or not least <= value.low <= value.high <= most:
-                raise UsageError(
-                    f"temperature: {name}={value} is not possible; allowed are whole numbers from "
-                    f"{least} to {most:,}, one or a range"
-                )
+        check_range(self, "stations", 1, 10_000)
+        check_range(self, "days", 1, 30)
         if self.every not in EVERY:
             raise UsageError(
                 f"temperature: every={self.every} is not possible; allowed are "
                 f"{', '.join(map(str, EVERY))}"
             )
-        if self._steps(int(self.days.low)) < 2:
+        if self.days.low * 24 // self.every < 2:
             raise UsageError(
                 f"temperature: days={self.days} in steps of every={self.every} hours are one step, "
                 "and the last is to be told from those before; give more days, or smaller steps"
             )
-
-    def _steps(self, days: int) -> int:
-        return days * 24 // self.every
-
-    @property
-    def possible(self) -> None:
-        return None
 
     @property
     def shifted(self) -> tuple[str, ...]:

@@ -5,10 +5,9 @@ from math import erf, exp, log, pi, sqrt
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import normal_quantiles, uniforms
-from numtok.data.tasks.base import TableTask, TaskSplit
+from numtok.data.tasks.base import Floats, TableTask, TaskSplit
 
 _MEAN, _DEVIATION = 0.5, 0.25
 _CUT = 0.5 / _DEVIATION  # where [0, 1] ends, in deviations from the mean
@@ -37,28 +36,17 @@ class TruncatedGaussian(TableTask):
     source: ClassVar[str] = "Decoding-based Regression, section 3.4, Figures 2 and 3"
     unit_rows: ClassVar[int] = 1 << 17
     digest: ClassVar[str] = "b81b4e4783ac4265"
+    notes: ClassVar[list[str]] = [
+        "the target does not depend on the feature, which is 0 in every row"
+    ]
 
-    @property
-    def possible(self) -> None:
-        return None
-
-    @property
-    def features(self) -> list[str]:
-        return ["x"]
-
-    @property
-    def notes(self) -> list[str]:
-        return ["the target does not depend on the feature, which is 0 in every row"]
-
-    def unit(
-        self, seed: int, split: TaskSplit, index: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
         rows = self.rows_of(split, index)
         (place,) = uniforms(seed, split, index, rows, 1)
         quantiles = normal_quantiles(0.5 + _INSIDE * (place - 0.5))
         return np.zeros((rows, 1)), _MEAN + _DEVIATION * quantiles
 
-    def log_density(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_density(self, x: Floats, y: Floats) -> Floats:
         """The natural logarithm of p(y | x) [n], x [n, 1]; -inf outside of [0, 1].
 
         >>> TruncatedGaussian().log_density(np.zeros((1, 1)), np.array([0.5])).round(4)

@@ -1,43 +1,66 @@
 """wordproblems: sums and differences in short stories. ``Q: A ship carries 6518 ... A: 10060``"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import inf
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms_of_rows
-from numtok.data.tasks._judged import (
-    LABELS,
-    JudgedRow,
-    json_lines,
-    pairs_of_kinds,
-    shuffled,
-    too_few,
-)
-from numtok.data.tasks._templates import Entry, Pattern, Templates, fill_each
-from numtok.data.tasks._unrepeated import (
-    DrawnRows,
-    Whole,
-    are_of,
-    identities,
-    log_draw,
-    without_repeats,
-)
-from numtok.data.tasks._wrong_answers import WAYS
-from numtok.data.tasks.base import GivenFile, Made, TaskSplit, TextTask, setting
+from numtok.data.tasks._judged import JudgedTask, TextKind
+from numtok.data.tasks._templates import Entry
+from numtok.data.tasks._unrepeated import DrawnRows, Whole, are_of, identities, log_draw
+from numtok.data.tasks.base import Floats, TaskSplit, setting
 from numtok.errors import UsageError
 from numtok.registry import Range, spec_of
 
 _LARGEST = 10**15
 _ROUNDS = 1000
+_OPERATIONS = {1: "addition", -1: "subtraction"}  # by the sign of the second number
 _FORMS = ("judge", "generate")
 _DRAWN = "drawn"
 _EVERY_ANSWER = Range(-inf, inf)
 _OFF = Range(0.01, 1)
+
+# Given both numbers, the sign of the operation, the right answer (all [n]), chances [2, n], and
+# how far off near ones are: wrong answers [n], some maybe right after all.
+_Way = Callable[[Whole, Whole, Whole, Whole, Floats, Range], Whole]
+
+
+def _near(a: Whole, b: Whole, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
+    """Off by a share of the right answer, drawn by its logarithm, by 1 at least, either way."""
+    share = off.low * np.exp(chance[0] * np.log(off.high / off.low))
+    amount = np.maximum(1, np.rint(share * np.abs(right))).astype(np.int64)
+    made: Whole = right + np.where(chance[1] < 0.5, -amount, amount)
+    return made
+
+
+def _operation(a: Whole, b: Whole, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
+    """The other operation, of a difference without its sign."""
+    return np.where(sign > 0, np.abs(a - b), a + b)
+
+
+def _digit(a: Whole, b: Whole, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
+    """One digit of the right answer is another, none is lost at the beginning."""
+    size = np.abs(right)
+    digits = np.floor(np.log10(np.maximum(size, 1) + 0.5)).astype(np.int64) + 1
+    power = 10 ** np.floor(chance[0] * digits).astype(np.int64)
+    digit = size // power % 10
+    # The first digit becomes no 0, unless it is the only one, without a sign.
+    is_first = (size // power < 10) & ((size > 9) | (right < 0))
+    more = 1 + np.floor(chance[1] * 9).astype(np.int64)
+    other = (digit + more) % 10
+    other = np.where(is_first & (other == 0), digit, other)  # no change, so it is drawn again
+    made = size + (other - digit) * power
+    signed: Whole = np.where(right < 0, -made, made)
+    return signed
+
+
+# How a wrong answer is drawn, which decides how hard it is to tell; the task makes ``drawn``, too.
+_WAYS: dict[str, _Way] = {"near": _near, "operation": _operation, "digit": _digit}
 
 
 class _Story(Entry):
@@ -48,19 +71,14 @@ class _Story(Entry):
     signed: bool = False
 
 
-class _ProblemKind(NamedTuple):
-    template: str
+@dataclass(frozen=True, eq=False)
+class _ProblemKind(TextKind):
     sign: int  # of the second number in the answer
     least: int  # of the answer
-    pattern: Pattern
-
-    @property
-    def operation(self) -> str:
-        return "addition" if self.sign > 0 else "subtraction"
 
 
 @dataclass(frozen=True)
-class Wordproblems(TextTask):
+class Wordproblems(JudgedTask):
     """Short stories with two numbers and a question for their sum or difference, and an answer.
 
     As NumGPT's Math Word Problem Addition and Subtraction (MWPAS): 20 templates, ten of each
@@ -103,23 +121,21 @@ class Wordproblems(TextTask):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, synthetic tasks and generation evaluation"
-    unit_rows: ClassVar[int] = 1 << 16
     digest: ClassVar[str] = "b485f6d153806d86"
     samples: ClassVar[int] = 40_000
-    split: ClassVar[str] = "train=0.8,test=0.2"
+    fields: ClassVar[tuple[str, ...]] = ("NUMA", "NUMB", "ANSWER")
 
     form: str = setting("judge", "judge (correct or incorrect), or generate.", choices=_FORMS)
     numbers: Range = setting(Range(1, 100_000), "The numbers of the stories, whole.")
     answers: Range = setting(_EVERY_ANSWER, "Only such answers; 10001..inf in the paper's subset.")
-    wrong: str = setting("near", "How answers are wrong.", choices=(*WAYS, _DRAWN))
+    wrong: str = setting("near", "How answers are wrong.", choices=(*_WAYS, _DRAWN))
     off: Range = setting(_OFF, "Of near: how far off, as a share of the right answer.")
     templates: str = setting("", "A TOML file of own stories.")
 
     def __post_init__(self) -> None:
-        generates = self.form == "generate"
         for name, default, is_unused, where in (
-            ("wrong", "near", generates, "form=generate"),
-            ("off", _OFF, generates, "form=generate"),
+            ("wrong", "near", self.generates, "form=generate"),
+            ("off", _OFF, self.generates, "form=generate"),
             ("off", _OFF, self.wrong != "near", f"wrong={self.wrong}"),
         ):
             if is_unused and getattr(self, name) != default:
@@ -140,30 +156,26 @@ class Wordproblems(TextTask):
             )
         for kind, possible in zip(self._kinds, self._possible, strict=True):
             if not possible:
-                raise UsageError(
-                    f"{self._file.where}: {kind.template}: no numbers={self.numbers} have an "
-                    f"answer of answers={self.answers}; give wider ranges"
+                raise self._file.wrong(
+                    kind.group["template"],
+                    f"no numbers={self.numbers} have an answer of answers={self.answers}; give "
+                    "wider ranges",
                 )
 
-    @cached_property
-    def _file(self) -> Templates:
-        return Templates(self.templates, "wordproblems.toml")
+    @property
+    def generates(self) -> bool:
+        return self.form == "generate"
 
     @cached_property
     def _kinds(self) -> Sequence[_ProblemKind]:
         kinds = []
-        for number, one in enumerate(self._file.entries("templates", _Story), 1):
-            entry = f"templates {number} ({one.name})"
-            self._file.pattern(entry, one.text, ["NUMA", "NUMB"])
-            text = f"Q: {one.text} A: [ANSWER]"
-            pattern = self._file.pattern(entry, text, ["NUMA", "NUMB", "ANSWER"])
+        for entry, one in self._file.entries("templates", _Story).items():
+            self._file.pattern(entry, one.text, self.fields[:2])
+            pattern = self._file.pattern(entry, f"Q: {one.text} A: [ANSWER]", self.fields)
             sign, least = 1 if "+" in one.answer else -1, -2 * _LARGEST if one.signed else 1
-            kinds.append(_ProblemKind(one.name, sign, least, pattern))
+            group = {"template": one.name, "operation": _OPERATIONS[sign]}
+            kinds.append(_ProblemKind(group, pattern, sign, least))
         return kinds
-
-    @property
-    def files(self) -> Mapping[str, GivenFile]:
-        return {"templates": self._file.given} if self.templates else {}
 
     def _answers_of(self, least: Whole | int) -> tuple[Whole, Whole]:
         """The smallest and the largest answer that is allowed where ``least`` is the story's."""
@@ -174,7 +186,7 @@ class Wordproblems(TextTask):
     @property
     def _possible(self) -> list[int]:
         """Of each template, how many pairs of rows there are."""
-        rows_each = 1 if self.form == "generate" else 2
+        rows_each = 1 if self.generates else 2
         low, high = int(self.numbers.low), int(self.numbers.high)
         size = high - low + 1
         found = []
@@ -186,29 +198,15 @@ class Wordproblems(TextTask):
             found.append(rows // rows_each // (2 // rows_each))
         return found
 
-    @property
-    def possible(self) -> int:
-        return 2 * sum(self._possible)
-
-    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
-        drawn = _drawn(self, self._file.given.digest, seed, split)
-        first = index * self.unit_rows
-        which, a, b, answer, label = drawn[:, first : first + self.rows_of(split, index)]
-        kinds = self._kinds
-        numbers = {"NUMA": a, "NUMB": b, "ANSWER": answer}
-        texts = fill_each([kind.pattern for kind in kinds], which, numbers)
-        groups = [{"template": kind.template, "operation": kind.operation} for kind in kinds]
-        lines = []
-        rows = zip(texts, LABELS[label].tolist(), which.tolist(), answer.tolist(), strict=True)
-        for number, (text, name, kind, value) in enumerate(rows, first):
-            line = JudgedRow(f"{split.name}-{number}", text, group=groups[kind])
-            if self.form == "judge":
-                line.label = name
-            else:
-                line.answer_start = len(text) - len(str(value))
-                line.targets = {"answer": [(line.answer_start, len(text))]}
-            lines.append(line)
-        return Made(json_lines(lines), {})
+    def _draw(self, seed: int, split: TaskSplit, which: Whole) -> Sequence[Whole]:
+        drawing = _Drawing(self, seed, split, which)
+        a, b, answer = self._without_repeats(split, len(which), 1, drawing.story)
+        label = np.ones_like(which)
+        if not self.generates:
+            label = np.arange(len(which)) % 2
+            wrong = np.flatnonzero(label == 0)
+            answer[wrong] = drawing.wrong_answers(wrong, a[wrong], b[wrong], answer[wrong])
+        return [a, b, answer, label]
 
 
 def _sums(size: int, most: int) -> int:
@@ -223,40 +221,20 @@ def _sums(size: int, most: int) -> int:
     return size * size - rest * (rest + 1) // 2
 
 
-@lru_cache(maxsize=2)
-def _drawn(task: Wordproblems, digest: str, seed: int, split: TaskSplit) -> Whole:
-    """Template, both numbers, answer and label of all rows of a split, [5, rows]; ``digest`` is
-    that of the templates."""
-    which = np.repeat(pairs_of_kinds(task, task._possible, split), 2)
-    drawing = _Drawing(task, seed, split, which)
-    numbers = without_repeats(len(which), 3, int(1 / split.share) + 1, drawing.story)
-    if numbers is None:
-        raise too_few(task, split)
-    a, b, answer = numbers
-    label = np.ones(len(which), np.int64)
-    if task.form == "judge":
-        label = np.arange(len(which)) % 2
-        wrong = np.flatnonzero(label == 0)
-        answer[wrong] = drawing.wrong_answers(wrong, a[wrong], b[wrong], answer[wrong])
-    columns = [which, a, b, answer, label]
-    return np.array(shuffled(f"wordproblems {split.name} {seed}", split.rows, columns))
-
-
 class _Drawing:
     """The draws of one split, whose rows [n] have these templates."""
 
     def __init__(self, task: Wordproblems, seed: int, split: TaskSplit, which: Whole) -> None:
         self._task, self._seed, self._split, self._which = task, seed, split, which
-        self._sign = np.array([kind.sign for kind in task._kinds], np.int64)[which]
-        least = np.array([kind.least for kind in task._kinds], np.int64)[which]
+        self._sign, least = task._of_kinds(which, "sign", "least")
         self._low, self._high = task._answers_of(least)
 
-    def _chances(self, purpose: str, rows: int, columns: int) -> NDArray[np.float64]:
+    def _chances(self, purpose: str, rows: int, columns: int) -> Floats:
         whole = f"wordproblems {purpose} {self._split.name} {self._seed}"
         return uniforms_of_rows(whole, range(rows), columns)
 
     def _numbers(
-        self, rows: Whole, chance: NDArray[np.float64]
+        self, rows: Whole, chance: Floats
     ) -> tuple[Whole, Whole, Whole, NDArray[np.bool_]]:
         """Both numbers, the right answer, and whether it may be one."""
         ends = int(self._task.numbers.low), int(self._task.numbers.high)
@@ -272,9 +250,9 @@ class _Drawing:
         a, b, answer, usable = self._numbers(rows, self._chances(f"{attempt}", len(rows), 2))
         hashes = identities(self._seed, self._which[rows], np.minimum(a, b), np.maximum(a, b))
         usable = usable & are_of(self._split, hashes)
-        if self._task.form == "judge" and self._task.wrong == "operation":
+        if not self._task.generates and self._task.wrong == "operation":
             # No other way has one wrong answer alone; whether it is possible must not show.
-            other = WAYS["operation"](a, b, self._sign[rows], answer, np.empty(0), self._task.off)
+            other = _WAYS["operation"](a, b, self._sign[rows], answer, np.empty(0), self._task.off)
             usable &= self._is_possible(rows, other) & (other != answer)
         return DrawnRows(np.array([a, b, answer]), hashes ^ (a > b).astype(np.uint64), usable)
 
@@ -290,15 +268,15 @@ class _Drawing:
             if self._task.wrong == _DRAWN:
                 _, _, made, usable = self._numbers(these, chance)
             else:
-                way = WAYS[self._task.wrong]
+                way = _WAYS[self._task.wrong]
                 sign, off = self._sign[these], self._task.off
                 made = way(a[left], b[left], sign, right[left], chance, off)
                 usable = self._is_possible(these, made)
             usable = usable & (made != right[left])
             found[left[usable]] = made[usable]
             left = left[~usable]
-        kind = self._task._kinds[self._which[rows[left[0]]]]
+        template = self._task._kinds[self._which[rows[left[0]]]].group["template"]
         raise UsageError(
-            f"{spec_of(self._task)}: {kind.template}: of {_ROUNDS:,} wrong answers to "
+            f"{spec_of(self._task)}: {template}: of {_ROUNDS:,} wrong answers to "
             f"{a[left[0]]} and {b[left[0]]} none is possible; give a wider range of answers"
         )

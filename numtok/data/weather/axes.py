@@ -75,12 +75,10 @@ class Period:
     def parse(cls, text: str) -> Self:
         """Raises UsageError for what is no period."""
         first, dots, last = text.partition("..")
+        ends = [first, last if dots else first]
         try:
-            days = [np.datetime64(part, "D") for part in (first, last if dots else first)]
-            if any(np.isnat(days)) or [str(day) for day in days] != [
-                first,
-                last if dots else first,
-            ]:
+            days = [np.datetime64(end, "D") for end in ends]
+            if any(np.isnat(days)) or [str(day) for day in days] != ends:
                 raise ValueError(text)
         except ValueError:
             raise UsageError(

@@ -22,7 +22,7 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from numtok import files
-from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.errors import DataError, NumtokError, StoreError, needing
 
 ATTEMPTS = 4
 PAUSE = 1.0  # seconds before the second attempt, doubled before each other
@@ -172,30 +172,21 @@ async def _stop(system: Any, others: "set[asyncio.Task[Any]]") -> None:
 
 
 def _web(place: str) -> Any:
-    try:
+    with needing(f"reading {place}", "fsspec and aiohttp"):
         import aiohttp
         from fsspec.implementations.http import HTTPFileSystem
-    except ImportError:
-        raise UsageError(
-            f"reading {place} needs the packages fsspec and aiohttp; `pip install fsspec aiohttp`"
-        ) from None
     patience = aiohttp.ClientTimeout(total=None, sock_connect=PATIENCE, sock_read=PATIENCE)
     settings = {"timeout": patience, "trust_env": True}
     return HTTPFileSystem(asynchronous=True, skip_instance_cache=True, client_kwargs=settings)
 
 
 def _google(place: str) -> Any:
-    try:
+    address = place.replace("gs://", "https://storage.googleapis.com/", 1)
+    with needing("reading gs://", "gcsfs", f", or read the same objects by --from {address}"):
         import aiohttp
 
         # Not that of gcsfs itself, which asks for the kind of a bucket first, by another protocol.
         from gcsfs.core import GCSFileSystem
-    except ImportError:
-        address = place.replace("gs://", "https://storage.googleapis.com/", 1)
-        raise UsageError(
-            "reading gs:// needs the package gcsfs: `pip install gcsfs`, or read the same objects "
-            f"by --from {address}"
-        ) from None
     logging.getLogger("gcsfs").setLevel(logging.CRITICAL)  # it prints what it raises
     return GCSFileSystem(
         token="anon",

@@ -19,7 +19,7 @@ import zarr
 
 from numtok.data.weather.objects import Objects, objects, quietly, unreadable
 from numtok.data.weather.variables import public_name
-from numtok.errors import DataError, NumtokError, StoreError, UsageError
+from numtok.errors import DataError, NumtokError, StoreError, UsageError, needing
 from numtok.store.quota import Quota
 
 
@@ -162,10 +162,11 @@ def _dataset(path: Path, place: str) -> xr.Dataset:
 
 
 def _grib(path: Path) -> xr.Dataset:
-    try:
-        import cfgrib  # noqa: F401
-    except (ImportError, RuntimeError):  # the latter without the library below it
-        raise _lacking("GRIB", "cfgrib") from None
+    with needing("reading GRIB", "cfgrib"):
+        try:
+            import cfgrib  # noqa: F401
+        except RuntimeError as error:  # without the library below it
+            raise ImportError from error
     # No index beside the file: the folder may not be ours.
     options: dict[str, Any] = {"indexpath": "", "errors": "ignore"}
     return xr.open_dataset(
@@ -174,16 +175,7 @@ def _grib(path: Path) -> xr.Dataset:
 
 
 def _netcdf4(path: Path) -> xr.Dataset:
-    try:
+    with needing("reading NetCDF 4", "h5netcdf and h5py"):
         import h5netcdf  # noqa: F401
         import h5py  # noqa: F401
-    except ImportError:
-        raise _lacking("NetCDF 4", "h5netcdf and h5py") from None
     return xr.open_dataset(path, engine="h5netcdf", chunks=None, decode_timedelta=False)
-
-
-def _lacking(format: str, packages: str) -> UsageError:
-    return UsageError(
-        f"reading {format} needs the package{'s' * (' ' in packages)} {packages}; "
-        f"`pip install {packages.replace(' and', '')}`"
-    )

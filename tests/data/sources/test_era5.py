@@ -1171,7 +1171,7 @@ def test_real_data_on_levels_are_refused(tmp_path: Path) -> None:
          "`pip install h5netcdf h5py`"),
         ("cfgrib", "c.grib", "reading GRIB needs the package cfgrib; "
          "`pip install cfgrib`"),
-        ("gcsfs", "gs://bucket/a.zarr", "reading gs:// needs the package gcsfs: "
+        ("gcsfs", "gs://bucket/a.zarr", "reading gs:// needs the package gcsfs; "
          "`pip install gcsfs`, or read the same objects by --from "
          "https://storage.googleapis.com/bucket/a.zarr"),
         ("aiohttp", "https://a.b/c.zarr", "reading https://a.b/c.zarr needs the packages fsspec "

@@ -347,7 +347,8 @@ WRONG = [
     ("--set comments", "--set comments needs --from FILE: the text of the comments is not public; "
      "its authors give the full release on request"),
     ("--from nowhere.json", "--from nowhere.json: there is no such file; check the path"),
-    ("--from .", f"--from .: neither {STEM}.json nor {STEM}.zip is in this folder; name the file"),
+    ("--from .", f"--from .: there is no {STEM}.json and no {STEM}.zip in this folder; name the "
+     "file"),
     ("--split test=2", "--split 'test=2': 'test=2' is not a new split's name and a share between 0 "
      "and 1; write for example test=0.1,seed=3 (names: lower-case letters, digits, - and _, and "
      "neither clipped nor rejected)"),

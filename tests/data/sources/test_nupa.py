@@ -261,7 +261,7 @@ def test_options_that_cannot_be_are_one_line(option: str, value: str, told: str)
 
 def test_places_without_the_file_are_one_line(tmp_path: Path) -> None:
     for place, told in (
-        (tmp_path, f"--from {tmp_path}: test.json is not in this folder; name the file"),
+        (tmp_path, f"--from {tmp_path}: there is no test.json in this folder; name the file"),
         (tmp_path / "a", f"--from {tmp_path / 'a'}: there is no such file; check the path"),
     ):
         with pytest.raises(UsageError) as error:

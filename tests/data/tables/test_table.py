@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from numtok.data.reading.arrow import nullable
 from numtok.data.tables.table import (
     Feature,
     TableFile,
-    number_column,
     read_table,
     rows_name,
     write_rows,
@@ -33,10 +33,10 @@ def rows(a: list[float], colour: list[str | None], y: list[float]) -> pa.Table:
     nan = [float("nan")] * len(a)
     return pa.table(
         [
-            number_column(np.array(a)),
+            nullable(np.array(a)),
             pa.array(colour, pa.string()),
-            number_column(np.array(nan)),
-            number_column(np.array(y)),
+            nullable(np.array(nan)),
+            nullable(np.array(y)),
             pa.array((["train", "test"] * len(a))[: len(a)], pa.string()),
             pa.array((["test", None] * len(a))[: len(a)], pa.string()),
         ],

@@ -483,8 +483,8 @@ WRONG = [
     ("--eccentricity 0..1", "orbits: eccentricity=0..1 is not possible; allowed are numbers from "
      "0 to 0.99, one or a range"),
     ("--span 0..5", "orbits: span=0..5 is not possible; allowed are whole numbers from 1 to "
-     "100000, one or a range"),
-    ("--points 1", "orbits: points=1 is not possible; allowed are whole numbers from 2 to 100000, "
+     "100,000, one or a range"),
+    ("--points 1", "orbits: points=1 is not possible; allowed are whole numbers from 2 to 100,000, "
      "one or a range"),
     ("--aligned 2", "--aligned 2.0 is not possible; it is from 0 to 1"),
     ("--bound 0.5", "--bound 0.5 is not possible; it is from 1 to 90"),
