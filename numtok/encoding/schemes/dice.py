@@ -20,7 +20,6 @@ class DiceScheme(MantissaScheme):
     source: ClassVar[str] = "NumGPT, Table 1"
     embedder: ClassVar[str] = "dice"
     head: ClassVar[str] = "numgpt"
-    channel: ClassVar[bool] = True
     same_tokens_as: ClassVar[str] = "numgpt"
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = GOLDEN
     digest: ClassVar[str] = "10d1ab04342d9172"

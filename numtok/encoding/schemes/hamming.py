@@ -78,14 +78,6 @@ class Hamming(UnitScheme):
             rank = rank + bit * choose[place, ones]
         return rank + _words_before(self.length)[ones]
 
-    def cells_from(self, tokens: tuple[int, ...]) -> range:
-        ones, cell = 0, 0
-        for place, bit in enumerate(reversed(tokens)):
-            ones += bit
-            cell += bit * comb(place, ones)
-        cell += sum(comb(self.length, fewer) for fewer in range(ones))
-        return range(cell, cell + 1)
-
 
 @lru_cache
 def _choose(length: int) -> NDArray[np.int64]:

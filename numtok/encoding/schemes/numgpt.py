@@ -23,7 +23,6 @@ class NumGPTScheme(MantissaScheme):
     source: ClassVar[str] = "NumGPT, Equation 1"
     embedder: ClassVar[str] = "numgpt"
     head: ClassVar[str] = "numgpt"
-    channel: ClassVar[bool] = True
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = GOLDEN
     digest: ClassVar[str] = "10d1ab04342d9172"
 
