@@ -5,6 +5,7 @@ head and its reader answer is compared with ``base`` on the way.
 """
 
 from collections.abc import Callable
+from functools import wraps
 from typing import NamedTuple
 
 import numpy as np
@@ -66,11 +67,11 @@ def _predictive(head: ValueHead, seed: int) -> tuple[Predictive, _Made]:
 def of_values(check: Callable[[ValueHead, int], None]) -> Callable[[Head, int], None]:
     """A check of heads that say a number as a whole; any other has nothing to check."""
 
+    @wraps(check)
     def checked(head: Head, seed: int) -> None:
         if isinstance(head, ValueHead):
             check(head, seed)
 
-    checked.__doc__ = check.__doc__
     return checked
 
 

@@ -5,6 +5,7 @@ rows of different lengths among them; or, where it takes columns, drawn features
 """
 
 from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import cast
 
 import torch
@@ -38,11 +39,11 @@ _INPUTS = 5  # columns
 def of_tokens(check: Callable[[TokenTrunk, int], None]) -> Callable[[Trunk, int], None]:
     """A check of trunks of tokens; any other has nothing to check."""
 
+    @wraps(check)
     def checked(trunk: Trunk, seed: int) -> None:
         if trunk.takes == "tokens":
             check(cast(TokenTrunk, trunk), seed)
 
-    checked.__doc__ = check.__doc__
     return checked
 
 
