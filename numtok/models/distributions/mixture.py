@@ -12,13 +12,10 @@ from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.models.distributions import normal, piecewise
-from numtok.models.distributions.predictive import Predictive, checked
-
-Floats = NDArray[np.float64]
+from numtok.models.distributions.predictive import Floats, Predictive, checked
 
 _AT_ONCE = 1 << 15  # components whose terms are held at a time: more leave a core's cache
 _CANDIDATES = 64  # peaks that a mode is looked for at
@@ -168,7 +165,7 @@ class Mixture(Predictive):
         if self.normalizer.linear:
             return self.normalizer.inverse(_dot(self._weights, self.centers))
         with np.errstate(over="ignore", invalid="ignore"):
-            means = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in self._corners()]
+            means = [piecewise.mean(x, f) for x, f in self._corners()]
         return np.array(means, np.float64)
 
     def mode(self) -> Floats:

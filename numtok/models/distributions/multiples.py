@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions import piecewise
-from numtok.models.distributions.predictive import Predictive, checked
-
-Floats = NDArray[np.float64]
+from numtok.models.distributions.predictive import Floats, Predictive, checked
 
 _NEGLIGIBLE = 1e-15  # of the probability of a row: an exponent whose corners are left out
 # Levels at which a mantissa is looked at where there is no closed form, finer in the tails.
@@ -241,7 +239,7 @@ class Multiples(Predictive):
         """
         if not self.normalizer.linear:
             undo = self.normalizer.inverse
-            return np.array([_mean(undo(x), f) for x, f in self._corners], np.float64)
+            return np.array([piecewise.mean(undo(x), f) for x, f in self._corners], np.float64)
         weights = self._given[:, self._regular]
         factor: Floats = (weights * self.factors[self._regular]).sum(axis=1)
         total = factor * self.mantissa.mean()
@@ -287,8 +285,3 @@ class Multiples(Predictive):
             total /= total[-1]
             found.append((points, total))
         return found
-
-
-def _mean(x: Floats, f: Floats) -> float:
-    """Of a distribution function of straight lines."""
-    return float(np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)))

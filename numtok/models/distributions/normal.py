@@ -7,10 +7,9 @@ All of it rests on ``exp(y^2) erfc(y)``, which has no tails: ``erfcx`` of scipy.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx
 
-Floats = NDArray[np.float64]
+from numtok.models.distributions.predictive import Floats
 
 _ROOT_2 = math.sqrt(2)
 _LOG_ROOT_2_PI = math.log(2 * math.pi) / 2

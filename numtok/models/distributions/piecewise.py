@@ -1,10 +1,16 @@
-"""The CRPS of a cumulative distribution made of straight lines and jumps."""
+"""Mean and CRPS of a cumulative distribution made of straight lines and jumps."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from numtok.models.distributions.predictive import Floats
 
 
-def crps(x: NDArray[np.float64], f: NDArray[np.float64], value: float) -> float:
+def mean(x: Floats, f: Floats) -> float:
+    """The mean, of corners as :func:`crps` takes them; NaN or infinite where a corner is."""
+    return float(np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)))
+
+
+def crps(x: Floats, f: Floats, value: float) -> float:
     """The integral of (F(t) - 1{t >= value})^2 over the line, exactly.
 
     x, f
@@ -30,7 +36,7 @@ def crps(x: NDArray[np.float64], f: NDArray[np.float64], value: float) -> float:
     return float(abs(value - inside) + left + right)
 
 
-def _squared(x: NDArray[np.float64], f: NDArray[np.float64]) -> float:
+def _squared(x: Floats, f: Floats) -> float:
     """The integral of the square of the line through the corners."""
     a, b = f[:-1], f[1:]
     return float(np.sum(np.diff(x) * (a * a + a * b + b * b))) / 3

@@ -1,5 +1,4 @@
-"""One number by the mean squared error, and how far it is off: what ``scalar`` and ``pointwise``
-share.
+"""One number by the mean squared error, and how far it is off: what heads of one value share.
 
 The head itself says nothing of its doubts. Its distribution is a Gaussian around the prediction
 whose variance is the mean squared error on data that were not learnt, the same for every number;
@@ -13,9 +12,19 @@ from torch import Tensor, nn
 from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueReader, linear_flops
+from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
 
 DESCRIPTION = "Gaussian around the head's prediction, its deviation the validation error"
+
+
+class RealHead(ValueHead):
+    """A head that learns the normalised value itself."""
+
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        """float32[N, 1]: the values; one that float32 cannot hold becomes 0."""
+        with np.errstate(over="ignore"):
+            single = values.astype(np.float32)
+        return np.where(np.isfinite(single), single, np.float32(0))[:, None]
 
 
 class PointReader(ValueReader):
@@ -51,10 +60,3 @@ class PointReader(ValueReader):
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
         return Gaussian(self.point(parameters_NP), calibration["deviation"], scaling)
-
-
-def normalized_targets(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """float32[N, 1]: the values themselves; one that float32 cannot hold becomes 0."""
-    with np.errstate(over="ignore"):
-        single = values.astype(np.float32)
-    return np.where(np.isfinite(single), single, np.float32(0))[:, None]

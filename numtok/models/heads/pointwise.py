@@ -3,16 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
-from numtok.models.heads._point import DESCRIPTION, PointReader, normalized_targets
-from numtok.models.heads.base import ValueHead, ValueReader
+from numtok.models.heads._point import DESCRIPTION, PointReader, RealHead
+from numtok.models.heads.base import ValueReader
 
 
 @dataclass(frozen=True)
-class Pointwise(ValueHead):
+class Pointwise(RealHead):
     """A linear map to the number, MSE. It learns the range of the train split as [-0.5, 0.5].
 
     sigmoid
@@ -37,9 +35,6 @@ class Pointwise(ValueHead):
     @property
     def scaled(self) -> bool:
         return self.sigmoid
-
-    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        return normalized_targets(values)
 
     def build(self, width: int) -> ValueReader:
         linear = nn.Linear(width, 1)
