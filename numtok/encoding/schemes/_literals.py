@@ -21,13 +21,13 @@ from numtok.encoding.schemes.base import (
     Next,
     Outcome,
     Scheme,
+    outcomes_of,
 )
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import value_of
 
 CHARACTERS = "0123456789+-.eE,%\u2212"
 EXTRAS = {"NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
-_OUTCOMES = (Outcome.NAN, Outcome.POSITIVE_INFINITY, Outcome.NEGATIVE_INFINITY)
 
 _DIGITS, _SIGNS, _E = "0123456789", "+-\u2212", "eE"
 _BEHIND_WHOLE = {".": "point", _E: "e", "%": "percent"}
@@ -213,13 +213,8 @@ def spell(numerals: Numerals) -> Spelt:
     bounds = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
     flat = np.repeat(starts - bounds[:-1], widths) + np.arange(bounds[-1])
     characters = _ID_OF_BYTE[data[flat]]
-    outcomes = np.zeros(len(numerals), np.uint8)
-    above, _ = numerals.out_of_float64()
-    for index in np.flatnonzero(~np.isfinite(numerals.values) & ~above):  # nan, inf, -inf
-        value = numerals.values[index]
-        outcomes[index] = _OUTCOMES[0 if np.isnan(value) else 1 if value > 0 else 2]
-        characters[bounds[index] : bounds[index + 1]] = _DROPPED
-    kept = characters != _DROPPED
+    outcomes = outcomes_of(numerals)  # nan, inf and -inf are no ordinary numbers
+    kept = (characters != _DROPPED) & ~np.repeat(outcomes > 0, widths)
     before = np.concatenate([[0], np.cumsum(kept)])
     lengths = np.diff(before[bounds]).astype(np.int32)
     return Spelt(characters[kept], lengths, outcomes)

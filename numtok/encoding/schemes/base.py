@@ -270,7 +270,7 @@ SCHEMES: Registry[Scheme] = Registry("numtok.encoding.schemes", "scheme")
 
 def outcomes_of(
     numerals: Numerals,
-    over: NDArray[np.bool_],
+    over: NDArray[np.bool_] | None = None,
     under: NDArray[np.bool_] | None = None,
     zero: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.uint8]:
@@ -278,11 +278,13 @@ def outcomes_of(
     written, or zeros that are not written as they are. Infinities and NaN are told by the values.
     """
     outcomes = np.zeros(len(numerals), np.uint8)
-    outcomes[over] = Outcome.POSITIVE_OVERFLOW
-    if under is not None:
-        outcomes[under] = Outcome.POSITIVE_UNDERFLOW
-    if zero is not None:
-        outcomes[zero] = Outcome.ZERO
+    for chosen, outcome in (
+        (over, Outcome.POSITIVE_OVERFLOW),
+        (under, Outcome.POSITIVE_UNDERFLOW),
+        (zero, Outcome.ZERO),
+    ):
+        if chosen is not None:
+            outcomes[chosen] = outcome
     infinite = np.isinf(numerals.values)
     if infinite.any():
         above, _ = numerals.out_of_float64()  # 1e400 is no infinity

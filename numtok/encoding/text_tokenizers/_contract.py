@@ -9,13 +9,11 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     expect,
     fail,
     member_call,
-    results,
 )
 from numtok.encoding.text_tokenizers.base import (
     NO_PIECES,
@@ -149,11 +147,6 @@ def check_huggingface(tokenizer: TextTokenizer, seed: int) -> None:
         # Read as a part of a text, never as one of Hugging Face's own special tokens.
         got = there.encode(text, add_special_tokens=False).ids
         expect(tokenizer, "hugging face", repr(text), got, ids)
-
-
-def check(tokenizer: TextTokenizer, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, tokenizer, seed)
 
 
 #: The checks by name, in the order in which they are run and shown.

@@ -16,14 +16,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     expect,
     held,
     member_call,
     require,
-    results,
 )
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.errors import UsageError
@@ -225,11 +223,6 @@ def check_flops(head: ValueHead, seed: int) -> None:
         one.reader.losses(one.reader(one.hidden_ND.detach()), one.targets_NW)
     got = one.reader.flops(len(_VALUES))
     expect(head, "flops", f"of {len(_VALUES)} numbers", got, counter.get_total_flops())
-
-
-def check(head: Head, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, head, seed)
 
 
 #: The checks by name, in the order in which they are run and shown.

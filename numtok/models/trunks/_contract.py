@@ -12,14 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     expect,
     held,
     member_call,
     require,
-    results,
 )
 from numtok.models.trunks.base import (
     TRUNKS,
@@ -237,11 +235,6 @@ def check_facts(trunk: TokenTrunk, seed: int) -> None:
             call = member_call(module, "first_norm", D=trunk.width)
             call.array(first.positions, "Tensor float[P, D]", finite=True)
         module.token_vectors()
-
-
-def check(trunk: Trunk, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, trunk, seed)
 
 
 #: The checks by name, in the order in which they are run and shown.
