@@ -4,6 +4,8 @@ Both are taken from the decimal digits of the literal, so 1000 is 1 with E3 and 
 the exponent 0; no logarithm and no float64 is asked. They differ in the embedder that they name.
 """
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +14,7 @@ from numtok.encoding.schemes._single import SingleTokenScheme
 from numtok.encoding.schemes.base import Bounds, Encoded, Failure, Outcome, outcomes_of
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
-from numtok.registry import Interval
+from numtok.registry import Interval, name_of
 
 _EXTRAS, _VALUES = ("NAN", "+INF", "-INF"), np.array([np.nan, np.inf, -np.inf])
 _WIDEST = Interval(-290, 290)  # so that float64 holds all products
@@ -20,18 +22,6 @@ _POWERS_OF_TEN = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 _MOST = np.nextafter(np.float32(10), np.float32(0))  # a mantissa is below 10
 _DIGITS = (6, 7, 8, 9)  # float32 keeps any 6 digits, and 9 tell all of its values apart
 _PLACES = 8  # powers of ten beside [1, 10) in which a channel is read by its decimal digits
-
-GOLDEN = (
-    ("-123", "E2", "-123.0"),  # Equation 1
-    ("2300", "E3", "2300.0"),
-    ("0.23", "E-1", "0.23"),
-    ("1000", "E3", "1000.0"),
-    ("9.99999999999", "E0", "9.999999"),
-    ("0", "E0", "0.0"),
-    ("1e-8", "E-8", "1e-08"),
-    ("9e-9", "UNDERFLOW", "underflow"),
-    ("-1e13", "OVERFLOW", "overflow"),
-)
 
 
 class MantissaScheme(SingleTokenScheme):
@@ -47,7 +37,28 @@ class MantissaScheme(SingleTokenScheme):
     read as it stands: 0.5 with E3 is 500, and 12 with E0 is 12.
     """
 
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("-123", "E2", "-123.0"),  # Equation 1
+        ("2300", "E3", "2300.0"),
+        ("0.23", "E-1", "0.23"),
+        ("1000", "E3", "1000.0"),
+        ("9.99999999999", "E0", "9.999999"),
+        ("0", "E0", "0.0"),
+        ("1e-8", "E-8", "1e-08"),
+        ("9e-9", "UNDERFLOW", "underflow"),
+        ("-1e13", "OVERFLOW", "overflow"),
+    )
+
     exponents: Interval
+
+    def __post_init__(self) -> None:
+        """Refuse exponents without that of zero, and numbers that float64 cannot hold."""
+        ends = self.exponents.first, self.exponents.last
+        if 0 not in self.exponents or not all(end in _WIDEST for end in ends):
+            raise UsageError(
+                f"{name_of(self)}: exponents={self.exponents} is not possible; they are from "
+                f"{_WIDEST.first} to {_WIDEST.last}, and 0, the exponent of zero, is among them"
+            )
 
     @property
     def paper_vocabulary_size(self) -> int:
@@ -118,15 +129,6 @@ class MantissaScheme(SingleTokenScheme):
         power = self.exponents.first - 1 if token == len(self.exponents) else self._powers[token]
         edge = float(f"1e{power + 1}")
         return Bounds(-edge, edge)  # which side, the channel says
-
-
-def check_exponents(name: str, exponents: Interval) -> None:
-    """Refuse exponents without that of zero, and numbers that float64 cannot hold."""
-    if 0 not in exponents or exponents.first not in _WIDEST or exponents.last not in _WIDEST:
-        raise UsageError(
-            f"{name}: exponents={exponents} is not possible; they are from {_WIDEST.first} to "
-            f"{_WIDEST.last}, and 0, the exponent of zero, is among them"
-        )
 
 
 def _product(channel: NDArray[np.float32], power: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -22,9 +22,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._slots import DIGITS, SlotScheme
+from numtok.encoding.schemes._slots import DIGITS, SlotScheme, check_digits, check_shared_settings
 from numtok.encoding.schemes.base import Bounds, outcomes_of
 from numtok.numerals.column import Numerals
+from numtok.registry import name_of
 
 
 class UnitScheme(SlotScheme):
@@ -36,6 +37,10 @@ class UnitScheme(SlotScheme):
 
     length: int
     point: str
+
+    def __post_init__(self) -> None:
+        check_shared_settings(name_of(self), self.digits, self.point, self.repeat)
+        check_digits(name_of(self), "length", self.length, self.digits)
 
     @property
     @abstractmethod

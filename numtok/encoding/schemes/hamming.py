@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._slots import check_digits, check_shared_settings
 from numtok.encoding.schemes._unit import UnitScheme
 
 
@@ -48,10 +47,6 @@ class Hamming(UnitScheme):
     length: int = 8
     point: str = "centre"
     repeat: int = 1
-
-    def __post_init__(self) -> None:
-        check_shared_settings("hamming", 2, self.point, self.repeat)
-        check_digits("hamming", "length", self.length, 2)
 
     @property
     def digits(self) -> int:

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.schemes._radix import digits_of, number_of
-from numtok.encoding.schemes._slots import check_digits, check_shared_settings
 from numtok.encoding.schemes._unit import UnitScheme
 from numtok.encoding.schemes.base import Bounds
 
@@ -50,10 +49,6 @@ class ND(UnitScheme):
     length: int = 4
     point: str = "centre"
     repeat: int = 1
-
-    def __post_init__(self) -> None:
-        check_shared_settings("nd", self.base, self.point, self.repeat)
-        check_digits("nd", "length", self.length, self.base)
 
     @property
     def digits(self) -> int:

@@ -22,6 +22,7 @@ from numtok.encoding.text_tokenizers.base import (
     Pieces,
     TextTokenizer,
 )
+from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 
 #: Letters of one to four bytes, words, keys with quotes, white space, what numbers are replaced by.
@@ -38,9 +39,7 @@ _LETTERS = "ab_ 09[]'\":-\\.,\n\t\x00\x7fßé日🙂\u00a0\u2212\u200d"
 
 def pieces(texts: list[str]) -> Pieces:
     """Texts as a column."""
-    encoded = [text.encode() for text in texts]
-    bounds = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
-    return Pieces(np.frombuffer(b"".join(encoded), np.uint8), bounds)
+    return Pieces(*Texts.of(texts))
 
 
 def _fitted(tokenizer: TextTokenizer) -> FittedTokenizer:

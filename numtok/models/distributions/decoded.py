@@ -20,7 +20,7 @@ from numtok.encoding.automaton import Automaton
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.encoding.schemes.base import Scheme
 from numtok.models.distributions.decoder_cells import cells, nearest_tokens
-from numtok.models.distributions.predictive import Floats, Predictive, checked
+from numtok.models.distributions.predictive import Floats, Predictive, checked, unscaled
 from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.sampling import Sampling
 
@@ -168,7 +168,7 @@ class DecoderDistribution(Predictive):
         for part in self._parts(max(1, _AT_ONCE // count)):
             shares = rng.random((part.stop - part.start, count, self.reader.tokens_per_number))
             made[part] = self._drawn_part(part, shares, sampling)
-        return self.scaling.inverse(made.ravel()).reshape(made.shape)
+        return unscaled(self.scaling, made)
 
     @torch.no_grad()
     def _drawn_part(self, part: slice, shares: Floats, sampling: Sampling) -> Floats:
@@ -232,7 +232,7 @@ class DecoderDistribution(Predictive):
             tokens, left = self._descended(part, shares[part])
             low, high = cells(self.reader.scheme, tokens)
             made[part] = (low + left * (high - low)).reshape(made[part].shape)
-        return self.scaling.inverse(made.ravel()).reshape(made.shape)
+        return unscaled(self.scaling, made)
 
     @torch.no_grad()
     def _descended(self, part: slice, shares: Floats) -> tuple[NDArray[np.int64], Floats]:

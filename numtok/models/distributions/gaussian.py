@@ -14,7 +14,7 @@ import numpy as np
 
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.models.distributions import normal, piecewise
-from numtok.models.distributions.predictive import Floats, Predictive, checked
+from numtok.models.distributions.predictive import Floats, Predictive, checked, unscaled
 
 # Corners for what has no closed form, in deviations. Its error falls with the square of the step.
 _GRID = np.linspace(-12, 12, 4801)
@@ -71,8 +71,7 @@ class Gaussian(Predictive):
         """
         if self.normalizer.linear:
             return self.mode()
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.array([piecewise.mean(x, _HEIGHTS) for x in self._grids()], np.float64)
+        return piecewise.means(self._corners())
 
     def mode(self) -> Floats:
         """The center in raw units; see the base."""
@@ -84,10 +83,7 @@ class Gaussian(Predictive):
         Else numerical, as :meth:`mean`.
         """
         if not self.normalizer.linear:
-            pairs = zip(self._grids(), values.tolist(), strict=True)
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores = [piecewise.crps(x, _HEIGHTS, value) for x, value in pairs]
-            return np.array(scores, np.float64)
+            return piecewise.scores(self._corners(), values)
         unit = np.exp(-self.normalizer.log_slope(np.zeros(len(values))))  # raw, of 1 normalised
         t = self._standardised(values)
         score = normal.mean_distance(t) - 1 / math.sqrt(math.pi)
@@ -102,10 +98,11 @@ class Gaussian(Predictive):
         """float64[n, q]: what lies so many deviations (float64[q] or [n, q]) from each center."""
         spread = np.reshape(self.deviation, (-1, 1)) * deviations
         points = self.center[:, None] + spread
-        return self.normalizer.inverse(points.ravel()).reshape(points.shape)
+        return unscaled(self.normalizer, points)
 
-    def _grids(self) -> Iterator[Floats]:
-        """float64[4801] for each of the ``n``: the raw values at :data:`_GRID`."""
+    def _corners(self) -> Iterator[tuple[Floats, Floats]]:
+        """float64[4801] each, for each of the ``n``: raw values and the distribution function, at
+        :data:`_GRID`."""
         deviations = np.broadcast_to(self.deviation, self.center.shape)
         for center, deviation in zip(self.center, deviations, strict=True):
-            yield self.normalizer.inverse(center + deviation * _GRID)
+            yield self.normalizer.inverse(center + deviation * _GRID), _HEIGHTS

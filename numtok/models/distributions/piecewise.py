@@ -1,13 +1,27 @@
 """Mean and CRPS of a cumulative distribution made of straight lines and jumps."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from numtok.models.distributions.predictive import Floats
 
+#: The corners of some distribution functions: points and heights, as :func:`crps` takes them.
+Corners = Iterable[tuple[Floats, Floats]]
 
-def mean(x: Floats, f: Floats) -> float:
-    """The mean, of corners as :func:`crps` takes them; NaN or infinite where a corner is."""
-    return float(np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)))
+
+def means(functions: Corners) -> Floats:
+    """float64[n]: the mean of each; not finite where corners leave the range of float64."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in functions]
+    return np.array(found, np.float64)
+
+
+def scores(functions: Corners, values: Floats) -> Floats:
+    """float64[n]: the CRPS of each at its value."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        pairs = zip(functions, values.tolist(), strict=True)
+        return np.array([crps(x, f, value) for (x, f), value in pairs], np.float64)
 
 
 def crps(x: Floats, f: Floats, value: float) -> float:

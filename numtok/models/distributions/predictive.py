@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.encoding.normalizers.base import Scaling
 from numtok.plugins import Check, MemberCall
 
 Floats = NDArray[np.float64]
@@ -121,3 +122,16 @@ def checked(levels: Sequence[float]) -> Floats:
     if not ((array > 0) & (array < 1)).all():
         raise ValueError(f"levels of quantiles lie between 0 and 1, both excluded; got {levels}")
     return array
+
+
+def unscaled(scaling: Scaling, points: Floats) -> Floats:
+    """Normalised values of any shape in raw units."""
+    return scaling.inverse(points.ravel()).reshape(points.shape)
+
+
+def drawn_places(weights: Floats, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """int64[n, count]: places among weights [n, k], drawn by them."""
+    sums = np.cumsum(weights, axis=1)
+    pairs = zip(sums, rng.random((len(sums), count)), strict=True)
+    chosen = [np.searchsorted(row / row[-1], shares, "right") for row, shares in pairs]
+    return np.array(chosen, np.int64).reshape(len(sums), count)

@@ -5,6 +5,8 @@ whose variance is the mean squared error on data that were not learnt, the same 
 a report labels it so.
 """
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -14,17 +16,27 @@ from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
 
-DESCRIPTION = "Gaussian around the head's prediction, its deviation the validation error"
-
 
 class RealHead(ValueHead):
     """A head that learns the normalised value itself."""
+
+    bounded: ClassVar[bool] = False
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """float32[N, 1]: the values; one that float32 cannot hold becomes 0."""
         with np.errstate(over="ignore"):
             single = values.astype(np.float32)
         return np.where(np.isfinite(single), single, np.float32(0))[:, None]
+
+
+class PointHead(RealHead):
+    """A head of one value; its distribution's deviation is the error on the validation split."""
+
+    by_density: ClassVar[bool] = False
+    calibrated: ClassVar[bool] = True
+
+    def describe(self) -> str:
+        return "Gaussian around the head's prediction, its deviation the validation error"
 
 
 class PointReader(ValueReader):

@@ -33,7 +33,6 @@ class Mdn(RealHead):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Section 2, Appendix D; Bishop (1994)"
     normalizer: ClassVar[str] = "unit,start=-0.5"
-    bounded: ClassVar[bool] = False
     scaled: ClassVar[bool] = False
     positional: ClassVar[str] = "components"
     checked_at: ClassVar[str] = "mdn:3"

@@ -48,7 +48,6 @@ class NumGPTHead(RealHead):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, Equations 7-12"
     normalizer: ClassVar[str] = "none"
-    bounded: ClassVar[bool] = False
     scaled: ClassVar[bool] = False
     of_tables: ClassVar[bool] = False
     per: str = setting("token", choices=_PER)

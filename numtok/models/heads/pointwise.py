@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from torch import nn
 
-from numtok.models.heads._point import DESCRIPTION, PointReader, RealHead
+from numtok.models.heads._point import PointHead, PointReader
 from numtok.models.heads.base import ValueReader
 
 
 @dataclass(frozen=True)
-class Pointwise(RealHead):
+class Pointwise(PointHead):
     """A linear map to the number, MSE. It learns the range of the train split as [-0.5, 0.5].
 
     sigmoid
@@ -23,9 +23,6 @@ class Pointwise(RealHead):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Sections 2 and 4.2, Appendix D"
-    bounded: ClassVar[bool] = False  # the Gaussian around it is not
-    by_density: ClassVar[bool] = False
-    calibrated: ClassVar[bool] = True
     sigmoid: bool = False
 
     @property
@@ -39,6 +36,3 @@ class Pointwise(RealHead):
     def build(self, width: int) -> ValueReader:
         linear = nn.Linear(width, 1)
         return PointReader(nn.Sequential(linear, nn.Sigmoid()) if self.sigmoid else linear)
-
-    def describe(self) -> str:
-        return DESCRIPTION

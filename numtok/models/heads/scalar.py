@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from numtok.declaration import setting
-from numtok.models.heads._point import DESCRIPTION, PointReader, RealHead
+from numtok.models.heads._point import PointHead, PointReader
 from numtok.models.heads.base import ValueReader, projection
 
 
 @dataclass(frozen=True)
-class Scalar(RealHead):
+class Scalar(PointHead):
     """xVal's number head: an MLP of ``layers`` layers (D -> 4 D -> 1 with two), MSE (Section 2.2).
 
     Its distribution is a Gaussian whose deviation is the error on the validation split
@@ -19,14 +19,8 @@ class Scalar(RealHead):
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "xVal, Section 2.2; layers as in its public code"
     normalizer: ClassVar[str] = "unit,start=-0.5"
-    bounded: ClassVar[bool] = False
     scaled: ClassVar[bool] = False
-    by_density: ClassVar[bool] = False
-    calibrated: ClassVar[bool] = True
     layers: int = setting(2, "Of the MLP; 1 is a linear map.", at_least=1, at_most=2)
 
     def build(self, width: int) -> ValueReader:
         return PointReader(projection(width, 1, self.layers, bias=True))
-
-    def describe(self) -> str:
-        return DESCRIPTION
