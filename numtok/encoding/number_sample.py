@@ -97,17 +97,17 @@ def _smallest_of_many(sample: Sample) -> Sample:
 
 def joined(samples: Sequence[Sample]) -> Sample:
     """All numbers of several samples, without a choice."""
-    data, starts, ends = zip(*(sample.literals for sample in samples), strict=True)
+    data, *ends = zip(*(sample.literals for sample in samples), strict=True)
     shifts = np.cumsum([0, *map(len, data[:-1])], dtype=np.int32)
-    starts, ends = (
+    starts, stops = (
         np.concatenate([one + shift for one, shift in zip(each, shifts, strict=True)])
-        for each in (starts, ends)
+        for each in ends
     )
     return Sample(
         np.concatenate([sample.nodes for sample in samples]),
         np.concatenate([sample.hashes for sample in samples]),
         np.concatenate([sample.weights for sample in samples]),
-        Literals(np.concatenate(data), starts, ends),
+        Literals(np.concatenate(data), starts, stops),
     )
 
 

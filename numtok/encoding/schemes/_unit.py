@@ -110,5 +110,4 @@ class UnitScheme(SlotScheme):
 
     def ends(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
         """float64[n]: where cells begin; exact operands, so each is the nearest float64."""
-        ends: NDArray[np.float64] = (2 * cells - self._shift) / (2 * self._steps)
-        return ends
+        return (2 * cells - self._shift) / (2 * self._steps)

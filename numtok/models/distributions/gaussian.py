@@ -91,8 +91,7 @@ class Gaussian(Predictive):
 
     def _standardised(self, values: Floats) -> Floats:
         """float64[n]: raw values in deviations from the center."""
-        t: Floats = (self.normalizer.forward(values) - self.center) / self.deviation
-        return t
+        return (self.normalizer.forward(values) - self.center) / self.deviation
 
     def _raw(self, deviations: Floats) -> Floats:
         """float64[n, q]: what lies so many deviations (float64[q] or [n, q]) from each center."""

@@ -106,8 +106,7 @@ class Intervals(Predictive):
         total = np.full(len(values), -np.inf)
         np.logaddexp.at(total, rows, self.log_mass[rows, held] - np.log(width))
         share = np.where(kind == _BOUNDED, np.bincount(rows, minlength=len(values)), 1)
-        logs: Floats = total - np.log(share)
-        return logs
+        return total - np.log(share)
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         last = np.searchsorted(self._start[self._numbers], high, "right")
@@ -153,8 +152,7 @@ class Intervals(Predictive):
         place = place.reshape(shares.shape)
         before = np.take_along_axis(below, place, axis=1)
         within = (shares - before) / (np.take_along_axis(below, place + 1, axis=1) - before)
-        points: Floats = self._start[place] + within * self._width[place]
-        return points
+        return self._start[place] + within * self._width[place]
 
     # --- point estimates and scores --------------------------------------------------------------
 

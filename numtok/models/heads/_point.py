@@ -60,8 +60,7 @@ class PointReader(ValueReader):
         return linear_flops(self, numbers)
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        points: NDArray[np.float64] = parameters_NP[:, 0].double().cpu().numpy()
-        return points
+        return parameters_NP[:, 0].double().cpu().numpy()
 
     def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
         errors = self.point(parameters_NP) - values

@@ -74,8 +74,7 @@ class _MdnReader(ValueReader):
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the mean."""
         log_weights, centers, _ = _parts(parameters_NP.double())
-        points: NDArray[np.float64] = (log_weights.exp() * centers).sum(dim=1).cpu().numpy()
-        return points
+        return (log_weights.exp() * centers).sum(dim=1).cpu().numpy()
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
