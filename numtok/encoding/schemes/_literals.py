@@ -214,7 +214,9 @@ def spell(numerals: Numerals) -> Spelt:
     flat = np.repeat(starts - bounds[:-1], widths) + np.arange(bounds[-1])
     characters = _ID_OF_BYTE[data[flat]]
     outcomes = outcomes_of(numerals)  # nan, inf and -inf are no ordinary numbers
-    kept = (characters != _DROPPED) & ~np.repeat(outcomes > 0, widths)
+    kept = characters != _DROPPED
+    if outcomes.any():
+        kept &= ~np.repeat(outcomes > 0, widths)
     before = np.concatenate([[0], np.cumsum(kept)])
     lengths = np.diff(before[bounds]).astype(np.int32)
     return Spelt(characters[kept], lengths, outcomes)
