@@ -13,9 +13,9 @@ codec.py            a column of texts to tokens and back, numbers and text toget
 dataset.py          one split of encoded data, in memory or mapped from disk
 fit_codec.py        fits text tokenizer, normaliser and scheme on the train split
 grammar.py          which token sequences are numbers, and all of them with their values
+huggingface.py      Hugging Face's tokenizers: each distinct text once, panics as exceptions
 in_memory.py        texts as rows of encoded data, in memory
 number_sample.py    samples of numbers and rows, the same in any division
-panics.py           panics of Hugging Face's library as exceptions
 row_keys.py         keys of numbers, by which samples are the same in any division
 sample_literals.py  literals that schemes are tried out on
 scheme_digest.py    the digest of a scheme's output

@@ -322,10 +322,6 @@ class Codec:
 
     def to_json(self) -> bytes:
         """The content of ``scheme.json``; the same codec gives the same bytes."""
-        return self._json
-
-    @cached_property
-    def _json(self) -> bytes:
         content = {
             "format": FORMAT,
             "scheme": settings_of(self.scheme),

@@ -97,36 +97,25 @@ def _smallest_of_many(sample: Sample) -> Sample:
 
 def joined(samples: Sequence[Sample]) -> Sample:
     """All numbers of several samples, without a choice."""
-    sizes = np.cumsum([0, *(len(sample.literals.data) for sample in samples)])
-    literals = Literals(
-        np.concatenate([sample.literals.data for sample in samples]),
-        *(
-            np.concatenate(
-                [
-                    sample.literals[k] + int(size)
-                    for sample, size in zip(samples, sizes, strict=False)
-                ]
-            ).astype(np.int32)
-            for k in (1, 2)
-        ),
+    data, *ends = zip(*(sample.literals for sample in samples), strict=True)
+    shifts = np.cumsum([0, *map(len, data[:-1])], dtype=np.int32)
+    starts, stops = (
+        np.concatenate([one + shift for one, shift in zip(each, shifts, strict=True)])
+        for each in ends
     )
     return Sample(
         np.concatenate([sample.nodes for sample in samples]),
         np.concatenate([sample.hashes for sample in samples]),
         np.concatenate([sample.weights for sample in samples]),
-        literals,
+        Literals(np.concatenate(data), starts, stops),
     )
 
 
 def no_sample() -> Sample:
     """No number at all."""
     empty = np.empty(0, np.int32)
-    return Sample(
-        empty,
-        np.empty(0, np.uint64),
-        np.empty(0, np.int64),
-        Literals(np.empty(0, np.uint8), empty, empty),
-    )
+    literals = Literals(np.empty(0, np.uint8), empty, empty)
+    return Sample(empty, np.empty(0, np.uint64), np.empty(0, np.int64), literals)
 
 
 class NodeSamples:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Paths
+from numtok.models.inputs import moved
 from numtok.models.model import Model
 from numtok.models.objectives.base import MASK
 from numtok.models.steps import DecodingStates
@@ -87,11 +88,11 @@ class Reader:
         for place in range(limit):
             if steps.lengths is not None:
                 going &= place < steps.lengths[numbers]
-            scores = self._scores(state)
+            scores, others = self._scores(state)
             if keep_logits:
-                kept.append(scores.numbers)
+                kept.append(scores)
             drawn = None if draw is None else draw(place)[numbers]
-            chosen, usual = self._choose(scores, paths, drawn)
+            chosen, usual = self._choose(scores, others, paths, drawn)
             chosen[~going] = -1
             on_grammar[numbers] &= usual | ~going
             tokens[numbers, place] = chosen
@@ -137,10 +138,10 @@ class Reader:
                 state = steps.next(ids, inputs)
                 inputs = np.ones(len(tokens), np.float32)
             token = np.where(np.isinf(total), -1, column)
-            scores = self._scores(state).numbers.double()
+            scores, _ = self._scores(state)
             allowed, _ = self._rules.of(paths, scores.device)
-            log_p = scores.masked_fill(~allowed, -torch.inf).log_softmax(dim=1)
-            at = torch.from_numpy(np.maximum(token, 0)).to(log_p.device)[:, None]
+            log_p = scores.double().masked_fill(~allowed, -torch.inf).log_softmax(dim=1)
+            at = moved(np.maximum(token, 0), log_p.device)[:, None]
             total += np.where(token >= 0, log_p.gather(1, at)[:, 0].cpu().numpy(), 0.0)
         return total
 
@@ -154,40 +155,34 @@ class Reader:
             return parameters, ones
         return parameters, self.model.value_point(parameters).astype(np.float32)
 
-    def _scores(self, state: Tensor) -> "_Scores":
+    def _scores(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of n next tokens: [n, number tokens], and [n, vocabulary], -inf for the tokens of
+        numbers."""
         scores = self.model.token_head(state).float()
         first, end = self.codec.number_first, self.codec.text_first
         numbers = scores[:, first:end].clone()  # not a view that would keep all others
         scores[:, first:end] = -torch.inf
-        return _Scores(numbers, scores)
+        return numbers, scores
 
     def _choose(
-        self, scores: "_Scores", paths: Paths, drawn: NDArray[np.float64] | None
+        self, numbers: Tensor, others: Tensor, paths: Paths, drawn: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The next local token of each number, -1 for its end; and whether that is what the model
         would have said without a grammar."""
-        numbers, end = scores.numbers, scores.others.amax(dim=1)
+        end = others.amax(dim=1)
         free = chosen = _largest(numbers, end)
         if drawn is not None:
-            end = scores.others.logsumexp(dim=1)
+            end = others.logsumexp(dim=1)
         if self.constrained:
             allowed, may_end = self._rules.of(paths, numbers.device)
             numbers = numbers.masked_fill(~allowed, -torch.inf)
             end = end.masked_fill(~may_end, -torch.inf)
         if drawn is not None:
-            chosen = _drawn(numbers, end, torch.from_numpy(drawn).to(numbers.device))
+            chosen = _drawn(numbers, end, moved(drawn, numbers.device))
         elif self.constrained:
             chosen = _largest(numbers, end)
         both = torch.stack([chosen, (chosen == free).long()]).cpu().numpy()  # one copy
         return both[0], both[1].astype(np.bool_)
-
-
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """Logits of ``n`` next tokens."""
-
-    numbers: Tensor  # [n, number tokens]
-    others: Tensor  # [n, vocabulary], -inf for the tokens of numbers
 
 
 class GrammarMasks:
@@ -203,9 +198,9 @@ class GrammarMasks:
         if self._tables is None or len(self._tables[1]) < len(self._grammar):
             every = np.arange(len(self._grammar))
             masks, may_end = self._grammar.masks(every), self._grammar.may_end(every)
-            self._tables = torch.from_numpy(masks).to(device), torch.from_numpy(may_end).to(device)
+            self._tables = moved(masks, device), moved(may_end, device)
         masks_SV, may_end_S = self._tables
-        which = torch.from_numpy(states).to(device)
+        which = moved(states, device)
         return masks_SV[which], may_end_S[which]
 
     def at_first(self, device: torch.device) -> Tensor:

@@ -17,6 +17,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Paths
 from numtok.models.batches import PAD, Batch
 from numtok.models.decoding import GrammarMasks
+from numtok.models.inputs import moved
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK, shift_right
 from numtok.models.trunks.base import TrunkCache
@@ -91,7 +92,7 @@ class Writer:
                 break
             if 2 * np.count_nonzero(going) <= len(going):
                 still = np.flatnonzero(going)
-                at = torch.from_numpy(still).to(state.device)
+                at = moved(still, state.device)
                 cache, state = cache.take(at, cache.tokens), state[at]
                 rows, going = rows[still], going[still]
                 numbers.keep(still)
@@ -106,7 +107,7 @@ class Writer:
             values[rows[going], place] = beside[going]
             if place + 1 < self.longest and going.any():
                 state = self.model.extend_written(
-                    _moved(chosen, state.device), _moved(beside, state.device), cache, state
+                    moved(chosen, state.device), moved(beside, state.device), cache, state
                 )
         return WrittenAnswers(tokens, begins, self._ends(tokens, begins), values, ended), whole
 
@@ -120,19 +121,19 @@ class Writer:
         cache = self.model.trunk.cache(len(tokens), longest + self.longest, memory)
         device = cache.length.device
         hidden = self.model.extend(
-            _moved(tokens, device),
-            _moved(values[:, :longest], device),
+            moved(tokens, device),
+            moved(values[:, :longest], device),
             cache,
-            _moved(length - 1, device)[:, None],
+            moved(length - 1, device)[:, None],
         )
-        cache.rewind(_moved(length, device), longest)
+        cache.rewind(moved(length, device), longest)
         return hidden[:, 0], cache
 
     def _values(self, state: Tensor, valued: NDArray[np.bool_]) -> NDArray[np.float32]:
         """float32[n]: what goes in beside the tokens chosen, 1 where they have no value."""
         values = np.ones(len(valued), np.float32)
         if self.model.value_head is not None and valued.any():
-            at = torch.from_numpy(np.flatnonzero(valued)).to(state.device)
+            at = moved(np.flatnonzero(valued), state.device)
             parameters = self.model.value_head(state[at].float())
             values[valued] = self.model.value_point(parameters).astype(np.float32)
         return values
@@ -145,7 +146,7 @@ class Writer:
             first, end = self.codec.number_first, self.codec.text_first
             allowed, may_end = self._rules.of(numbers.paths, scores.device)
             beginning = self._rules.at_first(scores.device)
-            inside = torch.from_numpy(numbers.inside).to(scores.device)
+            inside = moved(numbers.inside, scores.device)
             outside = ~inside | may_end  # a number may begin right behind another
             allowed = allowed | (outside[:, None] & beginning)
             scores[:, first:end].masked_fill_(~allowed, -torch.inf)
@@ -191,7 +192,3 @@ class _AnswerNumbers:
         """Go on with these alone."""
         self.paths.keep(answers)
         self.inside, self._broken = self.inside[answers], self._broken[answers]
-
-
-def _moved(array: NDArray[np.int64] | NDArray[np.float32], device: torch.device) -> Tensor:
-    return torch.from_numpy(array).to(device)

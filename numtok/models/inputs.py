@@ -11,6 +11,11 @@ from torch import Tensor
 from numtok.models.objectives.base import TrainingBatch
 
 
+def moved(array: NDArray[Any], device: torch.device) -> Tensor:
+    """An array on a device."""
+    return torch.from_numpy(array).to(device)
+
+
 class ModelInputs(NamedTuple):
     """An :class:`TrainingBatch` as tensors; ``real`` is None where no token is padding.
 

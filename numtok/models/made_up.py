@@ -1,6 +1,7 @@
 """Texts encoded in memory as small batches: what parts of models are checked on."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,6 +9,7 @@ import pyarrow as pa
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.in_memory import rows_of
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import learnt_values
@@ -54,25 +56,8 @@ def samples(
     marks = np.where(marks < 0, -1, marks + column.rows[:-1])
     one = codec(scheme)
     encoded = one.encode(column, one.find(column), marks)
-    number_rows = encoded.number_rows.astype(np.int64)
-    wanted = np.array(targets, np.int64)
-    return EncodedSplit(
-        ids=pa.array(list(map(str, range(len(texts))))),
-        tokens=encoded.tokens,
-        token_rows=encoded.token_rows.astype(np.int64),
-        number_rows=number_rows,
-        numbers=encoded.numbers,
-        number_start=encoded.number_start,
-        number_length=encoded.number_length,
-        channel=encoded.channel,
-        targets=wanted,
-        target_row=np.searchsorted(number_rows, wanted, side="right") - 1,
-        target_name=pa.array(["number"] * len(wanted), pa.string()),
-        target_literal=pa.array([str(encoded.numbers[index]) for index in wanted], pa.string()),
-        answer_start=encoded.marks,
-        labels=pa.array(labels or [None] * len(texts), pa.string()),
-        groups={},
-    )
+    made = rows_of(encoded, np.array(targets, np.int64))
+    return made if labels is None else replace(made, labels=pa.array(labels, pa.string()))
 
 
 def batch(

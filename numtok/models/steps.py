@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.models.batches import Batch, ranges
+from numtok.models.inputs import moved
 from numtok.models.model import Model
 from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right
 from numtok.models.trunks.base import TrunkCache
@@ -60,9 +61,9 @@ class DecodingStates(ABC):
     def keep(self, numbers: NDArray[np.int64]) -> None:
         """Go on with these alone (indices into those gone on with so far)."""
 
-    @abstractmethod
     def true(self) -> "DecodingStates":
         """The steps to take if all tokens are the true ones: here these may be known already."""
+        return self
 
 
 class ParallelFill(DecodingStates):
@@ -99,12 +100,9 @@ class ParallelFill(DecodingStates):
     def keep(self, numbers: NDArray[np.int64]) -> None:
         self._open = self._open[numbers]
 
-    def true(self) -> DecodingStates:
-        return self
-
     def _read(self) -> Tensor:
         places = self._begin + np.minimum(self._place, self.lengths - 1)
-        return self._states_TD[_moved(places[self._open], self._states_TD.device)]
+        return self._states_TD[moved(places[self._open], self._states_TD.device)]
 
 
 class SequentialFill(DecodingStates):
@@ -137,9 +135,6 @@ class SequentialFill(DecodingStates):
 
     def keep(self, numbers: NDArray[np.int64]) -> None:
         self._open = self._open[numbers]
-
-    def true(self) -> DecodingStates:
-        return self
 
     def _read(self) -> Tensor:
         """One state a number; rows in which all numbers have ended are left out."""
@@ -199,8 +194,8 @@ class Prefill:
         if len(rows) < len(self.rows) or not np.array_equal(rows, np.arange(base.rows)):
             # Numbers share rows; else each can be written behind its own, over the true text.
             tokens = min(int(starts.max()) + 1 + self.room, base.tokens)
-            base = base.take(_moved(rows, base.length.device), tokens)
-        return Autoregressive(self.model, true, base, _moved(starts + 1, base.length.device))
+            base = base.take(moved(rows, base.length.device), tokens)
+        return Autoregressive(self.model, true, base, moved(starts + 1, base.length.device))
 
 
 class Autoregressive(DecodingStates):
@@ -229,12 +224,12 @@ class Autoregressive(DecodingStates):
         assert self._said is not None
         device = self._cache.length.device
         self._said = self._model.extend_written(
-            _moved(tokens, device), _moved(values, device), self._cache, self._said
+            moved(tokens, device), moved(values, device), self._cache, self._said
         )
         return self._said
 
     def keep(self, numbers: NDArray[np.int64]) -> None:
-        cache, at = self._cache, _moved(numbers, self._cache.length.device)
+        cache, at = self._cache, moved(numbers, self._cache.length.device)
         self._cache = cache.take(at, cache.tokens)
         if self._said is not None:
             self._said = self._said[at]
@@ -265,7 +260,3 @@ def _states(model: Model, example: TrainingBatch, cache: TrunkCache | None = Non
     else:
         hidden = model.extend(given.tokens, given.values, cache, given.asked)
     return given.predicting(hidden)
-
-
-def _moved(array: NDArray[np.int64] | NDArray[np.float32], device: torch.device) -> Tensor:
-    return torch.from_numpy(array).to(device)

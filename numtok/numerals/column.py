@@ -1,7 +1,7 @@
 """A column of numbers: literals as written, with their values; what schemes encode."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ class Rounded(NamedTuple):
 
     negative: NDArray[np.bool_]
     mantissa: NDArray[np.int64]  # exactly the digits asked for, or 0 for a zero
-    exponent: NDArray[np.int32]
+    exponent: NDArray[np.signedinteger[Any]]
 
 
 class Literals(NamedTuple):

@@ -6,13 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     expect,
     held,
     require,
-    results,
 )
 from numtok.encoding.normalizers.base import (
     NORMALIZERS,
@@ -113,11 +111,6 @@ def check_facts(normalizer: Normalizer, seed: int) -> None:
         values = np.array([0.0, 1e-3, -3.0, 4.0])
         zeros = (one.forward(values) == 0).tolist()
         expect(normalizer, name, "keeps_zero: what becomes 0", zeros, (values == 0).tolist())
-
-
-def check(normalizer: Normalizer, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, normalizer, seed)
 
 
 #: The checks by name, in the order in which they are run and shown.

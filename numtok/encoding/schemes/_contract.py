@@ -33,6 +33,7 @@ from numtok.encoding.schemes._contract_of_tokens import (
 from numtok.encoding.schemes._tokens import (
     by_number,
     decoded_numbers,
+    form,
     same_bytes,
     shortened,
     token_names,
@@ -68,12 +69,11 @@ def check_vocabulary(scheme: Scheme, seed: int) -> None:
         twice = next(token for index, token in enumerate(tokens) if token in tokens[:index])
         fail(scheme, name, f"got the token {twice!r} twice, expected distinct ones")
     if not 1 <= scheme.paper_vocabulary_size <= len(tokens):
-        allowed = f"1 to {len(tokens)}, the size of the vocabulary"
-        fail(
-            scheme,
-            name,
-            f"paper_vocabulary_size: got {scheme.paper_vocabulary_size}, expected {allowed}",
+        got, allowed = (
+            scheme.paper_vocabulary_size,
+            f"1 to {len(tokens)}, the size of the vocabulary",
         )
+        fail(scheme, name, f"paper_vocabulary_size: got {got}, expected {allowed}")
 
 
 def check_declarations(scheme: Scheme, seed: int) -> None:
@@ -105,13 +105,8 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
         before = numerals.values.copy()
         encoded = scheme.encode(numerals)
         what = f"{len(literals)} numbers"
-        expect(
-            scheme,
-            name,
-            f"{what}: values left as they were",
-            same_bytes(numerals.values, before),
-            True,
-        )
+        same = same_bytes(numerals.values, before)
+        expect(scheme, name, f"{what}: values left as they were", same, True)
         types: list[tuple[str, Any, type]] = [
             ("tokens", encoded.tokens, np.uint32),
             ("lengths", encoded.lengths, np.int32),
@@ -122,8 +117,8 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
             types.append(("channel", encoded.channel, np.float32))
         for field, column, dtype in types:
             size = int(encoded.lengths.sum()) if field == "tokens" else len(literals)
-            got = f"{column.dtype}{list(column.shape)}"
-            expect(scheme, name, f"{what}: {field}", got, f"{np.dtype(dtype)}[{size}]")
+            expected = f"{np.dtype(dtype)}[{size}]"
+            expect(scheme, name, f"{what}: {field}", form(column), expected)
         size = len(scheme.vocabulary())
         width = scheme.tokens_per_number
         for literal, tokens in zip(literals, by_number(encoded), strict=True):
@@ -138,10 +133,9 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
             told = f"got {encoded.channel[at]} in the channel, expected a finite value"
             fail(scheme, name, f"{shortened(literals[at])}: {told}")
         decoded = decoded_numbers(scheme, encoded)
-        got = f"{decoded.values.dtype}{list(decoded.values.shape)}"
-        expect(scheme, name, f"{what}: decoded values", got, f"float64[{len(literals)}]")
-        got = f"{decoded.failures.dtype}{list(decoded.failures.shape)}"
-        expect(scheme, name, f"{what}: failures", got, f"uint8[{len(literals)}]")
+        there, n = f"{what}: decoded values", len(literals)
+        expect(scheme, name, there, form(decoded.values), f"float64[{n}]")
+        expect(scheme, name, f"{what}: failures", form(decoded.failures), f"uint8[{n}]")
         if decoded.written is not None:
             expect(scheme, name, f"{what}: written", len(decoded.written), len(literals))
 
@@ -234,8 +228,7 @@ def check_factors(scheme: Scheme, seed: int) -> None:
     """A number is its channel times the factor of its token, where that has one."""
     name, factors = "factors", scheme.factors
     size = len(scheme.vocabulary())
-    got = f"{factors.dtype}{list(factors.shape)}"
-    expect(scheme, name, "factors", got, f"float64[{size}]")
+    expect(scheme, name, "factors", form(factors), f"float64[{size}]")
     if np.isnan(factors).all():
         return
     width = 1 if scheme.channel else None

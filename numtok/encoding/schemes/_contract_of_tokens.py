@@ -9,7 +9,7 @@ import numpy as np
 from numtok.contracts import expect, fail
 from numtok.encoding.sample_literals import decade_of, sample
 from numtok.encoding.scheme_digest import at_defaults
-from numtok.encoding.schemes._tokens import by_number, shortened, token_ids, token_names
+from numtok.encoding.schemes._tokens import by_number, form, shortened, token_ids, token_names
 from numtok.encoding.schemes.base import (
     Bounds,
     Failure,
@@ -111,8 +111,7 @@ def check_next(scheme: Scheme, seed: int) -> None:
             prefix = tokens[:length]
             if prefix not in known:
                 allowed, may_end, _ = scheme.next(prefix)
-                got = f"{allowed.dtype}{list(allowed.shape)}"
-                expect(scheme, name, f"{shortened(literal)}: allowed", got, shape)
+                expect(scheme, name, f"{shortened(literal)}: allowed", form(allowed), shape)
                 known[prefix] = Next(allowed, may_end)
             if wrong := _forbidden(scheme, tokens, known[prefix], length):
                 after = token_names(scheme, prefix)

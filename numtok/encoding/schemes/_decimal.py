@@ -16,8 +16,8 @@ from numtok.encoding.schemes._radix import compose, nearest_spans
 from numtok.encoding.schemes._slots import SlotScheme, parts_of
 from numtok.encoding.schemes.base import Bounds
 from numtok.errors import UsageError
-from numtok.numerals.column import Numerals
-from numtok.registry import Interval
+from numtok.numerals.column import Numerals, Rounded
+from numtok.registry import Interval, name_of
 
 
 class DecimalScheme(SlotScheme):
@@ -25,22 +25,27 @@ class DecimalScheme(SlotScheme):
 
     exponents: Interval
 
+    def __post_init__(self) -> None:
+        """Refuse exponents whose numbers float64 cannot hold."""
+        digits, exponents = self.mantissa_digits, self.exponents
+        if exponents.first + digits - 1 < -307 or exponents.last + digits > 308:
+            raise UsageError(
+                f"{name_of(self)}: exponents={exponents} reaches beyond float64; with {digits} "
+                f"digits {-306 - digits}..{308 - digits} is the widest range"
+            )
+
     @property
-    @abstractmethod
     def mantissa_digits(self) -> int:
         """Significant digits that are kept."""
+        return 3
 
     @abstractmethod
-    def write(
-        self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
-    ) -> tuple[NDArray[Any], ...]:
-        """The local ids at each position, integers or bools [n] each; ``exponent`` counts from
+    def write(self, number: Rounded) -> tuple[NDArray[Any], ...]:
+        """The local ids at each position, integers or bools [n] each; exponents count from
         ``exponents.first``."""
 
     @abstractmethod
-    def read(
-        self, tokens: NDArray[np.int64]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+    def read(self, tokens: NDArray[np.int64]) -> Rounded:
         """The inverse of :meth:`write` for tokens within :meth:`slots`."""
 
     @property
@@ -66,29 +71,18 @@ class DecimalScheme(SlotScheme):
 
     def write_numbers(self, numerals: Numerals) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
         rounded = numerals.rounded(self.mantissa_digits)
-        parts = parts_of(numerals, rounded, self.exponents, 10 ** (self.mantissa_digits - 1))
-        exponent = parts.exponent.astype(np.int64) - self.exponents.first
+        outcomes, number = parts_of(
+            numerals, rounded, self.exponents, 10 ** (self.mantissa_digits - 1)
+        )
+        exponent = number.exponent.astype(np.int64) - self.exponents.first
         tokens = np.empty((len(numerals), len(self.slots())), np.uint32)
-        for position, ids in enumerate(self.write(parts.negative, parts.mantissa, exponent)):
+        for position, ids in enumerate(self.write(number._replace(exponent=exponent))):
             tokens[:, position] = ids
-        return parts.outcomes, tokens
-
-    def are_written(self, table: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return np.ones(len(table), np.bool_)
+        return outcomes, tokens
 
     def read_numbers(self, table: NDArray[np.int64]) -> NDArray[np.float64]:
         negative, mantissa, exponent = self.read(table)
         return compose(negative, mantissa, exponent + self.exponents.first)
-
-    def follow(self, prefix: tuple[int, ...]) -> range:
-        return self.slots()[len(prefix)]
-
-    def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
-        return ()
-
-    def span(self, tokens: tuple[int, ...]) -> Bounds:
-        (low,), (high,) = (ends.tolist() for ends in self.spans(np.array([tokens])))
-        return Bounds(low, high)
 
     def spans(self, table: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         negative, mantissa, exponent = self.read(table)
@@ -100,12 +94,3 @@ class DecimalScheme(SlotScheme):
 def exponent_tokens(exponents: Interval) -> tuple[str, ...]:
     """``E-8`` ... ``E+7``, as Table 1 of the xVal paper writes them."""
     return tuple(f"E{exponent:+d}" for exponent in range(exponents.first, exponents.last + 1))
-
-
-def check_exponents(name: str, exponents: Interval, digits: int) -> None:
-    """Refuse exponents whose numbers float64 cannot hold."""
-    if exponents.first + digits - 1 < -307 or exponents.last + digits > 308:
-        raise UsageError(
-            f"{name}: exponents={exponents} reaches beyond float64; with {digits} digits "
-            f"{-306 - digits}..{308 - digits} is the widest range"
-        )

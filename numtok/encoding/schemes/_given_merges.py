@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from numtok.encoding.panics import panics
+from numtok.encoding.huggingface import panics
 from numtok.encoding.schemes._literals import occurs
 
 # Signs, points, exponents, and runs of many digits, which some tokenizers cut before they merge.

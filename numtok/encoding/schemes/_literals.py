@@ -6,7 +6,7 @@ docs/NUMERALS.md has them.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -21,13 +21,13 @@ from numtok.encoding.schemes.base import (
     Next,
     Outcome,
     Scheme,
+    outcomes_of,
 )
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import value_of
 
 CHARACTERS = "0123456789+-.eE,%\u2212"
 EXTRAS = {"NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
-_OUTCOMES = (Outcome.NAN, Outcome.POSITIVE_INFINITY, Outcome.NEGATIVE_INFINITY)
 
 _DIGITS, _SIGNS, _E = "0123456789", "+-\u2212", "eE"
 _BEHIND_WHOLE = {".": "point", _E: "e", "%": "percent"}
@@ -52,15 +52,10 @@ FOLLOWS: dict[str, dict[str, str]] = {
     "percent": {},
     "extra": {},  # NAN and the infinities, a token each
 }
-_STATES = {name: state for state, name in enumerate(FOLLOWS)}
 _BEGUN = ("", "sign", "comma", "one of three", "two of three", "point", "leading point", "e")
 WHOLE = frozenset(FOLLOWS) - {*_BEGUN, "signed exponent"}  # where a numeral may end
-_WHOLE = frozenset(_STATES[name] for name in WHOLE)
-_AFTER = [
-    {character: _STATES[name] for some, name in follows.items() for character in some}
-    for follows in FOLLOWS.values()
-]
-_EXTRA, _NONE = _STATES["extra"], -1
+BEGIN, EXTRA = "begin", "extra"  # states: nothing read yet; NAN or an infinity
+BROKEN = "broken"  # what no number begins with; nothing may follow
 
 _DROPPED = 255
 _ID_OF_BYTE = np.full(256, _DROPPED, np.uint8)
@@ -76,8 +71,55 @@ class Spelt(NamedTuple):
     outcomes: NDArray[np.uint8]  # [n]
 
 
+class Follows(NamedTuple):
+    """A table of states.
+
+    after
+        By state, by token, the state after it: by a mark, or by each of some characters.
+    whole
+        The states in which a number may end.
+    silent
+        Those into which a character leads that is no part of the literal.
+    """
+
+    after: Mapping[str, Mapping[str, str]]
+    whole: frozenset[str]
+    silent: frozenset[str] = frozenset()
+
+
 class WrittenScheme(Scheme):
-    """Numbers as they are written, in whatever tokens: nothing is lost, and lengths vary."""
+    """Numbers as they are written, in whatever tokens: nothing is lost, and lengths vary.
+
+    The vocabulary is first the pieces, which are characters, one or more, or marks between them,
+    and then the extras.
+    """
+
+    @property
+    @abstractmethod
+    def pieces(self) -> tuple[str, ...]:
+        """The tokens of which numbers consist, by id."""
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Those of them that are no part of a literal."""
+        return ()
+
+    @property
+    def follows(self) -> Follows:
+        """What may follow what, from the state :data:`BEGIN` on; an extra is a number by itself."""
+        return Follows(FOLLOWS | {BEGIN: FOLLOWS[""]}, WHOLE)
+
+    @abstractmethod
+    def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
+        """The state after some tokens, and the literal in them, or of what is no number the
+        characters that there are."""
+
+    @property
+    def paper_vocabulary_size(self) -> int:
+        return len(self.pieces)
+
+    def vocabulary(self) -> tuple[str, ...]:
+        return (*self.pieces, *EXTRAS)
 
     @property
     def tokens_per_number(self) -> None:
@@ -97,81 +139,71 @@ class WrittenScheme(Scheme):
         )
         return Bounds(value, value)
 
-
-class LiteralScheme(WrittenScheme):
-    """Numbers in pieces of their literals.
-
-    The vocabulary is first the characters, then longer pieces, then the extras.
-    """
-
-    @property
-    @abstractmethod
-    def pieces(self) -> tuple[str, ...]:
-        """The tokens that are parts of literals, by id."""
-
-    def literal(self, pieces: Sequence[str]) -> str:
-        """The literal that some tokens write."""
-        return "".join(pieces)
-
-    @property
-    def paper_vocabulary_size(self) -> int:
-        return len(self.pieces)
-
-    def vocabulary(self) -> tuple[str, ...]:
-        return (*self.pieces, *EXTRAS)
-
     def decode(
         self,
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
     ) -> DecodedNumbers:
-        names = (*self.vocabulary(), "?")
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
-        written = []
-        known = np.minimum(tokens, len(names) - 1).tolist()
-        end = 0
+        written, whole = [], self.follows.whole
+        ids, end = tokens.tolist(), 0
         for index, length in enumerate(lengths.tolist()):
-            own = known[end : end + length]
+            own = ids[end : end + length]
             end += length
-            literal = self.literal([names[token] for token in own])
-            state = self._state(own)
-            if state in _WHOLE:
-                values[index] = EXTRAS[literal] if state == _EXTRA else value_of(literal)
+            state, literal = self.read_tokens(own)
+            if state == EXTRA:
+                values[index] = list(EXTRAS.values())[own[0] - len(self.pieces)]
+                literal = repr(float(values[index]))
+            elif state in whole:
+                values[index] = value_of(literal)
+            if state in whole:
                 failures[index] = Failure.NONE
-            written.append(repr(EXTRAS[literal]) if state == _EXTRA else literal)
+            written.append(literal)
         return DecodedNumbers(values, failures, tuple(written))
 
     def next(self, prefix: tuple[int, ...]) -> Next:
-        state = self._state(prefix)
-        return Next(self._allowed[state], may_end=state in _WHOLE)
-
-    def _state(self, tokens: Sequence[int]) -> int:
-        """What has been read after some tokens; -1 for what no numeral begins with."""
-        state = 0
-        for token in tokens:
-            if token >= len(self._steps[state]):
-                return _NONE
-            state = self._steps[state][token]
-            if state == _NONE:
-                break
-        return state
+        state, _ = self.read_tokens(prefix)
+        return Next(self._allowed[state], may_end=state in self.follows.whole)
 
     @cached_property
-    def _steps(self) -> list[list[int]]:
+    def _after(self) -> dict[str, dict[int, str]]:
         """By state and token, the state after it."""
-        steps = []
-        for state in range(len(FOLLOWS)):
-            extras = [_NONE if state else _EXTRA] * len(EXTRAS)
-            steps.append([_reached(state, piece) for piece in self.pieces] + extras)
-        return steps
+        steps = _steps(self.follows.after, self.marks)
+        found: dict[str, dict[int, str]] = {EXTRA: {}, BROKEN: {}}
+        for state in steps:
+            reached = ((piece,) if piece in self.marks else piece for piece in self.pieces)
+            states = (_reached(steps, state, symbols) for symbols in reached)
+            found[state] = {token: to for token, to in enumerate(states) if to != BROKEN}
+        extras = range(len(self.pieces), len(self.pieces) + len(EXTRAS))
+        found[BEGIN] |= dict.fromkeys(extras, EXTRA)
+        return found
 
     @cached_property
-    def _allowed(self) -> NDArray[np.bool_]:
-        """bool[states, vocabulary]"""
-        allowed: NDArray[np.bool_] = np.array(self._steps) != _NONE
-        return allowed
+    def _allowed(self) -> dict[str, NDArray[np.bool_]]:
+        """By state, bool[vocabulary]: what may follow."""
+        tokens = np.arange(len(self.vocabulary()))
+        return {state: np.isin(tokens, list(after)) for state, after in self._after.items()}
+
+
+class LiteralScheme(WrittenScheme):
+    """Numbers in pieces of their literals: first the characters, then longer ones."""
+
+    def literal(self, pieces: Sequence[str]) -> str:
+        """The literal that some tokens write."""
+        return "".join(pieces)
+
+    def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
+        state, names = BEGIN, self._names
+        for token in tokens:
+            state = self._after[state].get(token, BROKEN)
+        return state, self.literal([names[min(token, len(names) - 1)] for token in tokens])
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        """The tokens, and what stands for one that is none."""
+        return (*self.vocabulary(), "?")
 
 
 def spell(numerals: Numerals) -> Spelt:
@@ -181,13 +213,10 @@ def spell(numerals: Numerals) -> Spelt:
     bounds = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
     flat = np.repeat(starts - bounds[:-1], widths) + np.arange(bounds[-1])
     characters = _ID_OF_BYTE[data[flat]]
-    outcomes = np.zeros(len(numerals), np.uint8)
-    above, _ = numerals.out_of_float64()
-    for index in np.flatnonzero(~np.isfinite(numerals.values) & ~above):  # nan, inf, -inf
-        value = numerals.values[index]
-        outcomes[index] = _OUTCOMES[0 if np.isnan(value) else 1 if value > 0 else 2]
-        characters[bounds[index] : bounds[index + 1]] = _DROPPED
+    outcomes = outcomes_of(numerals)  # nan, inf and -inf are no ordinary numbers
     kept = characters != _DROPPED
+    if outcomes.any():
+        kept &= ~np.repeat(outcomes > 0, widths)
     before = np.concatenate([[0], np.cumsum(kept)])
     lengths = np.diff(before[bounds]).astype(np.int32)
     return Spelt(characters[kept], lengths, outcomes)
@@ -214,13 +243,23 @@ def occurs(piece: str) -> bool:
     >>> occurs("0."), occurs("--")
     (True, False)
     """
-    return any(_reached(state, piece) != _NONE for state in _STATES.values())
+    steps = _steps(FOLLOWS, ())
+    return any(_reached(steps, state, piece) != BROKEN for state in steps)
 
 
-def _reached(state: int, piece: str) -> int:
-    """The state after the characters of a piece."""
-    for character in piece:
-        state = _AFTER[state].get(character, _NONE)
-        if state == _NONE:
-            break
+def _steps(
+    after: Mapping[str, Mapping[str, str]], marks: Collection[str]
+) -> dict[str, dict[str, str]]:
+    """By state, and by mark or character, the state after it."""
+    found: dict[str, dict[str, str]] = {state: {} for state in after}
+    for state, follows in after.items():
+        for some, to in follows.items():
+            found[state] |= dict.fromkeys([some] if some in marks else some, to)
+    return found
+
+
+def _reached(steps: Mapping[str, Mapping[str, str]], state: str, symbols: Sequence[str]) -> str:
+    """The state after some marks and characters."""
+    for symbol in symbols:
+        state = steps.get(state, {}).get(symbol, BROKEN)
     return state

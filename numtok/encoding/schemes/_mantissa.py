@@ -4,44 +4,27 @@ Both are taken from the decimal digits of the literal, so 1000 is 1 with E3 and 
 the exponent 0; no logarithm and no float64 is asked. They differ in the embedder that they name.
 """
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.schemes._radix import compose
-from numtok.encoding.schemes.base import (
-    Bounds,
-    DecodedNumbers,
-    Encoded,
-    Failure,
-    Next,
-    Outcome,
-    Scheme,
-)
+from numtok.encoding.schemes._single import SingleTokenScheme
+from numtok.encoding.schemes.base import Bounds, Encoded, Failure, Outcome, outcomes_of
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
-from numtok.registry import Interval
+from numtok.registry import Interval, name_of
 
-_EXTRAS = ("NAN", "+INF", "-INF")
+_EXTRAS, _VALUES = ("NAN", "+INF", "-INF"), np.array([np.nan, np.inf, -np.inf])
 _WIDEST = Interval(-290, 290)  # so that float64 holds all products
 _POWERS_OF_TEN = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 _MOST = np.nextafter(np.float32(10), np.float32(0))  # a mantissa is below 10
 _DIGITS = (6, 7, 8, 9)  # float32 keeps any 6 digits, and 9 tell all of its values apart
 _PLACES = 8  # powers of ten beside [1, 10) in which a channel is read by its decimal digits
 
-GOLDEN = (
-    ("-123", "E2", "-123.0"),  # Equation 1
-    ("2300", "E3", "2300.0"),
-    ("0.23", "E-1", "0.23"),
-    ("1000", "E3", "1000.0"),
-    ("9.99999999999", "E0", "9.999999"),
-    ("0", "E0", "0.0"),
-    ("1e-8", "E-8", "1e-08"),
-    ("9e-9", "UNDERFLOW", "underflow"),
-    ("-1e13", "OVERFLOW", "overflow"),
-)
 
-
-class MantissaScheme(Scheme):
+class MantissaScheme(SingleTokenScheme):
     """One token a number; leaves name the embedder and have the field ``exponents``.
 
     Beside ``exponents`` there are a token below them and one above, the -INF and +INF of the paper,
@@ -54,15 +37,32 @@ class MantissaScheme(Scheme):
     read as it stands: 0.5 with E3 is 500, and 12 with E0 is 12.
     """
 
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("-123", "E2", "-123.0"),  # Equation 1
+        ("2300", "E3", "2300.0"),
+        ("0.23", "E-1", "0.23"),
+        ("1000", "E3", "1000.0"),
+        ("9.99999999999", "E0", "9.999999"),
+        ("0", "E0", "0.0"),
+        ("1e-8", "E-8", "1e-08"),
+        ("9e-9", "UNDERFLOW", "underflow"),
+        ("-1e13", "OVERFLOW", "overflow"),
+    )
+
     exponents: Interval
+
+    def __post_init__(self) -> None:
+        """Refuse exponents without that of zero, and numbers that float64 cannot hold."""
+        ends = self.exponents.first, self.exponents.last
+        if 0 not in self.exponents or not all(end in _WIDEST for end in ends):
+            raise UsageError(
+                f"{name_of(self)}: exponents={self.exponents} is not possible; they are from "
+                f"{_WIDEST.first} to {_WIDEST.last}, and 0, the exponent of zero, is among them"
+            )
 
     @property
     def paper_vocabulary_size(self) -> int:
         return len(self.exponents) + 2
-
-    @property
-    def tokens_per_number(self) -> int:
-        return 1
 
     @property
     def bounds(self) -> Bounds:
@@ -88,22 +88,15 @@ class MantissaScheme(Scheme):
 
     def encode(self, numerals: Numerals) -> Encoded:
         digits, powers, negative, _ = numerals.significands
-        above, _ = numerals.out_of_float64()
         places = np.searchsorted(_POWERS_OF_TEN, digits, "right") - 1  # behind the first digit
         exponent = np.where(digits == 0, 0, powers.astype(np.int64) + places)
         size = digits.astype(np.float64) / 10.0 ** np.maximum(places, 0)
         channel = np.minimum(size.astype(np.float32), _MOST)
         channel[negative] *= np.float32(-1)
 
-        outcomes = np.zeros(len(numerals), np.uint8)
-        outcomes[exponent < self.exponents.first] = Outcome.POSITIVE_UNDERFLOW
-        outcomes[exponent > self.exponents.last] = Outcome.POSITIVE_OVERFLOW
-        infinite = np.isinf(numerals.values) & ~above
-        outcomes[infinite] = Outcome.POSITIVE_INFINITY
-        outcomes[(outcomes > 0) & np.signbit(numerals.values)] += 1  # negative twins come next
-        outcomes[np.isnan(numerals.values)] = Outcome.NAN
-        channel[infinite | np.isnan(numerals.values)] = 1.0
-
+        first, last = self.exponents.first, self.exponents.last
+        outcomes = outcomes_of(numerals, over=exponent > last, under=exponent < first)
+        channel[(outcomes >= Outcome.NAN) & (outcomes <= Outcome.NEGATIVE_INFINITY)] = 1.0
         tokens = np.where(outcomes == 0, exponent - self.exponents.first, self._other[outcomes])
         lengths = np.ones(len(numerals), np.int32)
         return Encoded(tokens.astype(np.uint32), lengths, outcomes, channel)
@@ -116,58 +109,26 @@ class MantissaScheme(Scheme):
         )
         return np.array([0, 0, 0, nan, plus, minus, under, under, over, over])
 
-    def decode(
-        self,
-        tokens: NDArray[np.uint32],
-        lengths: NDArray[np.int32],
-        channel: NDArray[np.float32] | None = None,
-    ) -> DecodedNumbers:
-        if channel is None:
-            raise ValueError("decoding needs the value channel")
-        values = np.full(len(lengths), np.nan)
-        failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
-        single = np.flatnonzero(lengths == 1)
-        token = tokens.astype(np.int64)[np.cumsum(lengths, dtype=np.int64)[single] - 1]
-        known = token < self.paper_vocabulary_size + len(_EXTRAS)
-        single, token = single[known], token[known]
-        failures[single] = Failure.NONE
-
-        ordinary = token < len(self.exponents)
-        power = token[ordinary] + self.exponents.first
-        values[single[ordinary]] = _product(channel[single[ordinary]], power)
-        failures[single[token == len(self.exponents)]] = Failure.UNDERFLOW
-        failures[single[token == len(self.exponents) + 1]] = Failure.OVERFLOW
-        for value, extra in (
-            (np.inf, self.paper_vocabulary_size + 1),
-            (-np.inf, self.paper_vocabulary_size + 2),
-        ):
-            values[single[token == extra]] = value
-        return DecodedNumbers(values, failures)
-
-    def next(self, prefix: tuple[int, ...]) -> Next:
-        return Next(
-            np.full(self.paper_vocabulary_size + len(_EXTRAS), not prefix), may_end=bool(prefix)
-        )
+    def read(
+        self, tokens: NDArray[np.int64], channel: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        ordinary, extra = tokens < len(self.exponents), tokens - self.paper_vocabulary_size
+        values = np.where(extra >= 0, _VALUES[np.maximum(extra, 0)], np.nan)
+        values[ordinary] = _product(channel[ordinary], tokens[ordinary] + self.exponents.first)
+        failures = np.zeros(len(tokens), np.uint8)
+        failures[extra == -2], failures[extra == -1] = Failure.UNDERFLOW, Failure.OVERFLOW
+        return values, failures
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         (token,) = tokens
         if token >= self.paper_vocabulary_size:
-            value = (np.nan, np.inf, -np.inf)[token - self.paper_vocabulary_size]
+            value = float(_VALUES[token - self.paper_vocabulary_size])
             return Bounds(value, value)
         if token == len(self.exponents) + 1:
             return Bounds(-np.inf, np.inf)
         power = self.exponents.first - 1 if token == len(self.exponents) else self._powers[token]
         edge = float(f"1e{power + 1}")
         return Bounds(-edge, edge)  # which side, the channel says
-
-
-def check_exponents(name: str, exponents: Interval) -> None:
-    """Refuse exponents without that of zero, and numbers that float64 cannot hold."""
-    if 0 not in exponents or exponents.first not in _WIDEST or exponents.last not in _WIDEST:
-        raise UsageError(
-            f"{name}: exponents={exponents} is not possible; they are from {_WIDEST.first} to "
-            f"{_WIDEST.last}, and 0, the exponent of zero, is among them"
-        )
 
 
 def _product(channel: NDArray[np.float32], power: NDArray[np.int64]) -> NDArray[np.float64]:

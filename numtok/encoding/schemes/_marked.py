@@ -1,49 +1,26 @@
-"""What schemes share that write a literal character by character, with marks between.
-
-What may follow what is a table of states, as ``_literals.FOLLOWS`` is for bare literals; tokens of
-states that are ``silent`` are no part of the literal.
-"""
+"""What schemes share that write a literal character by character, with marks between."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.schemes._literals import (
+    BEGIN,
+    BROKEN,
     CHARACTERS,
-    EXTRAS,
     Spelt,
     WrittenScheme,
     spell,
     with_extras,
 )
-from numtok.encoding.schemes.base import DecodedNumbers, Encoded, Failure, Next
+from numtok.encoding.schemes.base import Encoded
 from numtok.numerals.column import Numerals
-from numtok.numerals.literals import value_of
 
-BEGIN, EXTRA = "begin", "extra"  # states: nothing read yet; NAN or an infinity
-_BROKEN = "broken"  # what no number begins with; nothing may follow
 _DIGITS, _POINT, _PERCENT = 10, CHARACTERS.index("."), CHARACTERS.index("%")  # the first ten: 0-9
 _EXPONENT, _SIGNS = (tuple(map(CHARACTERS.index, some)) for some in ("eE", "+-\u2212"))
-
-
-class Follows(NamedTuple):
-    """A table of states.
-
-    after
-        By state, by token, the state after it: by a mark, or by each of some characters.
-    whole
-        The states in which a number may end.
-    silent
-        Those into which a character leads that is no part of the literal.
-    """
-
-    after: Mapping[str, Mapping[str, str]]
-    whole: frozenset[str]
-    silent: frozenset[str] = frozenset()
 
 
 class MarkedParts(NamedTuple):
@@ -102,31 +79,15 @@ class Marks(NamedTuple):
 
 
 class MarkedScheme(WrittenScheme):
-    """Numbers as they are written, with marks between their characters.
-
-    The vocabulary is first the characters, then the marks, then the extras.
-    """
-
-    @property
-    @abstractmethod
-    def marks(self) -> tuple[str, ...]:
-        """The tokens that are no part of a literal."""
-
-    @property
-    @abstractmethod
-    def follows(self) -> Follows:
-        """What may follow what, from the state :data:`BEGIN` on; an extra is a number by itself."""
+    """Numbers as they are written, with marks between their characters."""
 
     @abstractmethod
     def marked(self, spelt: Spelt) -> Marks:
         """What is put between the characters."""
 
     @property
-    def paper_vocabulary_size(self) -> int:
-        return len(CHARACTERS) + len(self.marks)
-
-    def vocabulary(self) -> tuple[str, ...]:
-        return (*CHARACTERS, *self.marks, *EXTRAS)
+    def pieces(self) -> tuple[str, ...]:
+        return (*CHARACTERS, *self.marks)
 
     def encode(self, numerals: Numerals) -> Encoded:
         spelt = spell(numerals)
@@ -139,62 +100,14 @@ class MarkedScheme(WrittenScheme):
         lengths = (spelt.lengths + more).astype(np.int32)
         return with_extras(tokens, lengths, spelt.outcomes, self.paper_vocabulary_size)
 
-    def decode(
-        self,
-        tokens: NDArray[np.uint32],
-        lengths: NDArray[np.int32],
-        channel: NDArray[np.float32] | None = None,
-    ) -> DecodedNumbers:
-        values = np.full(len(lengths), np.nan)
-        failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
-        written = []
-        ids, end = tokens.tolist(), 0
-        for index, length in enumerate(lengths.tolist()):
-            own = ids[end : end + length]
-            end += length
-            name, literal = self._read(own)
-            if name == EXTRA:
-                values[index] = list(EXTRAS.values())[own[0] - self.paper_vocabulary_size]
-                literal = repr(float(values[index]))
-            elif name in self.follows.whole:
-                values[index] = value_of(literal)
-            if name in self.follows.whole:
-                failures[index] = Failure.NONE
-            written.append(literal)
-        return DecodedNumbers(values, failures, tuple(written))
-
-    def next(self, prefix: tuple[int, ...]) -> Next:
-        name, _ = self._read(prefix)
-        following = self._after.get(name, {})
-        allowed = np.zeros(len(self.vocabulary()), np.bool_)
-        allowed[list(following)] = True
-        return Next(allowed, may_end=name in self.follows.whole)
-
-    def _read(self, tokens: Sequence[int]) -> tuple[str, str]:
-        """The state after some tokens, and the literal in them; of what no number begins with all
-        characters but those of counts."""
-        name, literal, broken = BEGIN, "", False
+    def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
+        """Of what no number begins with all characters but those of counts."""
+        state, literal, broken = BEGIN, "", False
         for token in tokens:
-            after = self._after.get(name, {})
+            after = self._after[state]
             if token not in after:
                 broken, after = True, self._after[BEGIN]  # with a mark another part may begin
-            name = after.get(token, _BROKEN)
-            if token < len(CHARACTERS) and name not in self.follows.silent:
+            state = after.get(token, BROKEN)
+            if token < len(CHARACTERS) and state not in self.follows.silent:
                 literal += CHARACTERS[token]
-        return _BROKEN if broken else name, literal
-
-    @cached_property
-    def _after(self) -> dict[str, dict[int, str]]:
-        """By state and token, the state after it."""
-        ids = {mark: len(CHARACTERS) + index for index, mark in enumerate(self.marks)}
-        found: dict[str, dict[int, str]] = {}
-        for state, follows in self.follows.after.items():
-            own = found.setdefault(state, {})
-            for some, name in follows.items():
-                if some in ids:
-                    own[ids[some]] = name
-                else:
-                    own |= {CHARACTERS.index(character): name for character in some}
-        extras = range(self.paper_vocabulary_size, self.paper_vocabulary_size + len(EXTRAS))
-        found.setdefault(BEGIN, {}).update(dict.fromkeys(extras, EXTRA))
-        return found
+        return BROKEN if broken else state, literal

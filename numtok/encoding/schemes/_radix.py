@@ -135,6 +135,21 @@ def _below(size: float, guess: int, base: int, unit: int) -> int:
     return guess
 
 
+def digits_of(numbers: NDArray[np.int64], base: int, count: int) -> list[NDArray[np.int64]]:
+    """The last ``count`` digits of each number [n], the first ones first."""
+    return [numbers // base**place % base for place in range(count - 1, -1, -1)]
+
+
+def number_of(digits: NDArray[np.int64], base: int) -> NDArray[np.int64]:
+    """int64[n]: the inverse of :func:`digits_of`, for a table [n, count].
+
+    >>> number_of(np.array([[6, 0, 2]]), 10)
+    array([602])
+    """
+    numbers: NDArray[np.int64] = digits @ base ** np.arange(digits.shape[1] - 1, -1, -1)
+    return numbers
+
+
 def compose(
     negative: NDArray[np.bool_],
     mantissa: NDArray[np.int64],

@@ -12,7 +12,7 @@ that was written first.
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from numtok.encoding.schemes.base import (
     Next,
     Outcome,
     Scheme,
+    outcomes_of,
 )
 from numtok.errors import UsageError, unknown
 from numtok.numerals.column import Numerals, Rounded
@@ -42,32 +43,20 @@ _VALUE_OF_EXTRA = {"ZERO": 0.0, "NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
 _MOST_COPIES = 15
 
 
-class Parts(NamedTuple):
-    """Numbers in the form (-1)^negative * mantissa * base^exponent, with their outcomes."""
+def parts_of(
+    numerals: Numerals, rounded: Rounded, exponents: Interval, least: int
+) -> tuple[NDArray[np.uint8], Rounded]:
+    """The outcomes of numbers that do not fit into ``exponents``, or have no digits; and the
+    numbers, of which these have an arbitrary mantissa and exponent within range.
 
-    outcomes: NDArray[np.uint8]
-    negative: NDArray[np.bool_]
-    mantissa: NDArray[np.int64]
-    exponent: NDArray[np.int32]
-
-
-def parts_of(numerals: Numerals, rounded: Rounded, exponents: Interval, least: int) -> Parts:
-    """Name the numbers that do not fit into ``exponents``, and those that have no digits.
-
-    Rows whose outcome is not NUMBER have an arbitrary mantissa and exponent within range;
     ``least`` is the smallest mantissa.
     """
     negative, mantissa, exponent = rounded
-    outcomes = np.zeros(len(numerals), np.uint8)
-    outcomes[exponent < exponents.first] = Outcome.POSITIVE_UNDERFLOW
-    outcomes[exponent > exponents.last] = Outcome.POSITIVE_OVERFLOW
-    without_digits = mantissa == 0
-    outcomes[without_digits] = Outcome.ZERO
-    outcomes[without_digits & np.isinf(numerals.values)] = Outcome.POSITIVE_INFINITY
-    outcomes[(outcomes != Outcome.NUMBER) & negative] += 1  # the negative twin comes next
-    outcomes[without_digits & np.isnan(numerals.values)] = Outcome.NAN
-    mantissa[without_digits] = least
-    return Parts(outcomes, negative, mantissa, np.clip(exponent, exponents.first, exponents.last))
+    over, under, zero = exponent > exponents.last, exponent < exponents.first, mantissa == 0
+    outcomes = outcomes_of(numerals, over, under, zero)
+    mantissa[zero] = least
+    exponent = np.clip(exponent, exponents.first, exponents.last)
+    return outcomes, Rounded(negative, mantissa, exponent)
 
 
 class SlotScheme(Scheme):
@@ -93,9 +82,9 @@ class SlotScheme(Scheme):
     def write_numbers(self, numerals: Numerals) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
         """Outcomes [n], and tokens [n, slots] of one copy, any where it is no ordinary number."""
 
-    @abstractmethod
     def are_written(self, table: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows of [n, slots] within :meth:`slots` are numbers that :meth:`follow` allows."""
+        return np.ones(len(table), np.bool_)
 
     @abstractmethod
     def read_numbers(self, table: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -105,17 +94,18 @@ class SlotScheme(Scheme):
         then, NaN an underflow.
         """
 
-    @abstractmethod
     def follow(self, prefix: tuple[int, ...]) -> NDArray[np.int64] | range:
         """The ids that may follow a prefix of an ordinary number, shorter than one copy."""
+        return self.slots()[len(prefix)]
 
-    @abstractmethod
     def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
         """All of a prefix of an ordinary number that what follows depends on, but its length."""
+        return ()
 
-    @abstractmethod
     def span(self, tokens: tuple[int, ...]) -> Bounds:
         """The interval of an ordinary number, or where the scheme is contiguous of a prefix."""
+        (low,), (high,) = (ends.tolist() for ends in self.spans(np.array([tokens])))
+        return Bounds(low, high)
 
     @abstractmethod
     def spans(self, table: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -39,3 +39,8 @@ def same_bytes(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.tobytes() == other.tobytes()
+
+
+def form(array: NDArray[Any]) -> str:
+    """``uint8[3]``"""
+    return f"{array.dtype}{list(array.shape)}"

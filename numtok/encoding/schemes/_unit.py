@@ -22,9 +22,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._slots import DIGITS, SlotScheme
-from numtok.encoding.schemes.base import Bounds, Outcome
+from numtok.encoding.schemes._slots import DIGITS, SlotScheme, check_digits, check_shared_settings
+from numtok.encoding.schemes.base import Bounds, outcomes_of
 from numtok.numerals.column import Numerals
+from numtok.registry import name_of
 
 
 class UnitScheme(SlotScheme):
@@ -36,6 +37,10 @@ class UnitScheme(SlotScheme):
 
     length: int
     point: str
+
+    def __post_init__(self) -> None:
+        check_shared_settings(name_of(self), self.digits, self.point, self.repeat)
+        check_digits(name_of(self), "length", self.length, self.digits)
 
     @property
     @abstractmethod
@@ -49,10 +54,6 @@ class UnitScheme(SlotScheme):
     @abstractmethod
     def cells_of(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
         """The inverse of :meth:`digits_of`, for a table [n, length]."""
-
-    @abstractmethod
-    def cells_from(self, tokens: tuple[int, ...]) -> range:
-        """The cells of a number, or where the scheme is contiguous of a prefix."""
 
     @cached_property
     def count(self) -> int:
@@ -81,44 +82,21 @@ class UnitScheme(SlotScheme):
 
     def write_numbers(self, numerals: Numerals) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
         values = numerals.values
-        beyond, _ = numerals.out_of_float64()  # 1e400 is no infinity
-        outcomes = np.zeros(len(values), np.uint8)
-        outcomes[values > 1] = Outcome.POSITIVE_OVERFLOW
-        outcomes[values < 0] = Outcome.NEGATIVE_OVERFLOW
-        infinite = np.isinf(values) & ~beyond
-        outcomes[infinite & (values > 0)] = Outcome.POSITIVE_INFINITY
-        outcomes[infinite & (values < 0)] = Outcome.NEGATIVE_INFINITY
-        outcomes[np.isnan(values)] = Outcome.NAN
-
+        outcomes = outcomes_of(numerals, over=(values > 1) | (values < 0))
         inside = np.where(outcomes, 0.0, values)
         cells = np.floor(inside * self._steps + self._shift / 2).astype(np.int64)
-        cells -= inside < self._ends(cells)  # where the product was rounded to the next cell
-        cells += inside >= self._ends(cells + 1)
+        cells -= inside < self.ends(cells)  # where the product was rounded to the next cell
+        cells += inside >= self.ends(cells + 1)
         cells = np.minimum(cells, self.count - 1)
         return outcomes, np.column_stack(self.digits_of(cells)).astype(np.uint32)
-
-    def are_written(self, table: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return np.ones(len(table), np.bool_)
 
     def read_numbers(self, table: NDArray[np.int64]) -> NDArray[np.float64]:
         halves = 2 * self.cells_of(table) + (self.point == "centre")
         return halves / (2 * self._steps)
 
-    def follow(self, prefix: tuple[int, ...]) -> range:
-        return range(self.digits)
-
-    def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
-        return ()
-
-    def span(self, tokens: tuple[int, ...]) -> Bounds:
-        cells = self.cells_from(tokens)
-        twice = 2 * self._steps
-        low, high = (2 * end - self._shift for end in (cells.start, cells.stop))
-        return Bounds(max(0.0, low / twice), min(1.0, high / twice))
-
     def spans(self, table: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         cells = self.cells_of(table)
-        return np.maximum(self._ends(cells), 0.0), np.minimum(self._ends(cells + 1), 1.0)
+        return np.maximum(self.ends(cells), 0.0), np.minimum(self.ends(cells + 1), 1.0)
 
     @cached_property
     def _steps(self) -> int:
@@ -130,7 +108,6 @@ class UnitScheme(SlotScheme):
         """By how many halves of a step the cells lie lower than those that begin at 0."""
         return int(self.point == "nearest")
 
-    def _ends(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    def ends(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
         """float64[n]: where cells begin; exact operands, so each is the nearest float64."""
-        ends: NDArray[np.float64] = (2 * cells - self._shift) / (2 * self._steps)
-        return ends
+        return (2 * cells - self._shift) / (2 * self._steps)

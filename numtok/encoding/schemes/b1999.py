@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._decimal import DecimalScheme, check_exponents, exponent_tokens
+from numtok.encoding.schemes._decimal import DecimalScheme, exponent_tokens
 from numtok.encoding.schemes._slots import SIGNS
+from numtok.numerals.column import Rounded
 from numtok.registry import Interval
 
 
@@ -31,13 +32,6 @@ class B1999(DecimalScheme):
 
     exponents: Interval = Interval(-8, 7)
 
-    def __post_init__(self) -> None:
-        check_exponents("b1999", self.exponents, self.mantissa_digits)
-
-    @property
-    def mantissa_digits(self) -> int:
-        return 3
-
     def counted_vocabulary(self) -> tuple[str, ...]:
         mantissas = tuple(f"{sign}{mantissa}" for sign in SIGNS for mantissa in range(100, 1000))
         return mantissas + exponent_tokens(self.exponents)
@@ -45,12 +39,8 @@ class B1999(DecimalScheme):
     def slots(self) -> tuple[range, ...]:
         return range(1800), range(1800, 1800 + len(self.exponents))
 
-    def write(
-        self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
-    ) -> tuple[NDArray[Any], ...]:
-        return negative * 900 + mantissa - 100, exponent + 1800
+    def write(self, number: Rounded) -> tuple[NDArray[Any], ...]:
+        return number.negative * 900 + number.mantissa - 100, number.exponent + 1800
 
-    def read(
-        self, tokens: NDArray[np.int64]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-        return tokens[:, 0] >= 900, tokens[:, 0] % 900 + 100, tokens[:, 1] - 1800
+    def read(self, tokens: NDArray[np.int64]) -> Rounded:
+        return Rounded(tokens[:, 0] >= 900, tokens[:, 0] % 900 + 100, tokens[:, 1] - 1800)

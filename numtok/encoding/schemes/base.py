@@ -268,6 +268,32 @@ class Scheme(ABC):
 SCHEMES: Registry[Scheme] = Registry("numtok.encoding.schemes", "scheme")
 
 
+def outcomes_of(
+    numerals: Numerals,
+    over: NDArray[np.bool_] | None = None,
+    under: NDArray[np.bool_] | None = None,
+    zero: NDArray[np.bool_] | None = None,
+) -> NDArray[np.uint8]:
+    """uint8[n]: what becomes of numbers of which some (bool[n]) are above or below all that can be
+    written, or zeros that are not written as they are. Infinities and NaN are told by the values.
+    """
+    outcomes = np.zeros(len(numerals), np.uint8)
+    for chosen, outcome in (
+        (over, Outcome.POSITIVE_OVERFLOW),
+        (under, Outcome.POSITIVE_UNDERFLOW),
+        (zero, Outcome.ZERO),
+    ):
+        if chosen is not None:
+            outcomes[chosen] = outcome
+    infinite = np.isinf(numerals.values)
+    if infinite.any():
+        above, _ = numerals.out_of_float64()  # 1e400 is no infinity
+        outcomes[infinite & ~above] = Outcome.POSITIVE_INFINITY
+    outcomes[(outcomes > 0) & np.signbit(numerals.values)] += 1  # the negative twin comes next
+    outcomes[np.isnan(numerals.values)] = Outcome.NAN
+    return outcomes
+
+
 def names_of(outcomes: NDArray[np.uint8]) -> dict[str, int]:
     """How often each outcome other than an ordinary number occurs.
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
 from numtok import documents
 from numtok.declaration import setting
+from numtok.encoding.huggingface import encode_texts
 from numtok.encoding.schemes._given_merges import cuts_of, merges_of
 from numtok.encoding.schemes._literals import CHARACTERS, LiteralScheme, spell, with_extras
 from numtok.encoding.schemes.base import Encoded
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _BYTES = np.frombuffer(CHARACTERS[:-1].encode() + b"~", np.uint8)
 _LARGEST = 256 << 20  # bytes of a tokenizer.json
 _LEARNT_FROM = 1_000_000  # numbers, about: the trainer reads each as often as it counts
-_TOGETHER = 1 << 12  # literals cut at a time: what comes back of one is large
 _LEAST_PAIRS = 2  # what comes once is not merged
 
 
@@ -155,26 +154,8 @@ class BpeScheme(LiteralScheme):
                 characters.astype(np.uint32), lengths, outcomes, self.paper_vocabulary_size
             )
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        column = pa.StringArray.from_buffers(
-            len(lengths), pa.py_buffer(bounds), pa.py_buffer(_BYTES[characters])
-        )
-        distinct = column.dictionary_encode()
-        tokenizer = _tokenizer(self.merges)
-        ids = [
-            np.array(one.ids, np.uint32)
-            for first in range(0, len(distinct.dictionary), _TOGETHER)
-            for one in tokenizer.encode_batch_fast(
-                distinct.dictionary[first : first + _TOGETHER].to_pylist()
-            )
-        ]
-        table = np.concatenate([np.empty(0, np.uint32), *ids])
-        sizes = np.array([len(one) for one in ids], np.int32)
-        firsts = np.cumsum(sizes) - sizes
-        which = distinct.indices.to_numpy()
-        lengths = sizes[which]
-        ends = np.cumsum(lengths)
-        flat = np.repeat(firsts[which] - ends + lengths, lengths) + np.arange(lengths.sum())
-        return with_extras(table[flat], lengths, outcomes, self.paper_vocabulary_size)
+        ids, lengths = encode_texts(_tokenizer(self.merges), _BYTES[characters], bounds)
+        return with_extras(ids, lengths, outcomes, self.paper_vocabulary_size)
 
 
 def _pieces(merges: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.encoding.schemes._mantissa import GOLDEN, MantissaScheme, check_exponents
+from numtok.encoding.schemes._mantissa import MantissaScheme
 from numtok.registry import Interval
 
 
@@ -20,12 +20,7 @@ class DiceScheme(MantissaScheme):
     source: ClassVar[str] = "NumGPT, Table 1"
     embedder: ClassVar[str] = "dice"
     head: ClassVar[str] = "numgpt"
-    channel: ClassVar[bool] = True
     same_tokens_as: ClassVar[str] = "numgpt"
-    golden: ClassVar[tuple[tuple[str, str, str], ...]] = GOLDEN
     digest: ClassVar[str] = "10d1ab04342d9172"
 
     exponents: Interval = Interval(-8, 12)
-
-    def __post_init__(self) -> None:
-        check_exponents("dice", self.exponents)

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._decimal import DecimalScheme, check_exponents, exponent_tokens
+from numtok.encoding.schemes._decimal import DecimalScheme, exponent_tokens
 from numtok.encoding.schemes._slots import SIGNS
+from numtok.numerals.column import Rounded
 from numtok.registry import Interval
 
 
@@ -31,13 +32,6 @@ class FP15(DecimalScheme):
 
     exponents: Interval = Interval(-8, 7)
 
-    def __post_init__(self) -> None:
-        check_exponents("fp15", self.exponents, self.mantissa_digits)
-
-    @property
-    def mantissa_digits(self) -> int:
-        return 3
-
     def counted_vocabulary(self) -> tuple[str, ...]:
         return tuple(
             f"{sign}{mantissa}{exponent}"
@@ -49,13 +43,10 @@ class FP15(DecimalScheme):
     def slots(self) -> tuple[range, ...]:
         return (range(1800 * len(self.exponents)),)
 
-    def write(
-        self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
-    ) -> tuple[NDArray[Any], ...]:
-        return ((negative * 900 + mantissa - 100) * len(self.exponents) + exponent,)
+    def write(self, number: Rounded) -> tuple[NDArray[Any], ...]:
+        signed = number.negative * 900 + number.mantissa - 100
+        return (signed * len(self.exponents) + number.exponent,)
 
-    def read(
-        self, tokens: NDArray[np.int64]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+    def read(self, tokens: NDArray[np.int64]) -> Rounded:
         signed, exponent = np.divmod(tokens[:, 0], len(self.exponents))
-        return signed >= 900, signed % 900 + 100, exponent
+        return Rounded(signed >= 900, signed % 900 + 100, exponent)

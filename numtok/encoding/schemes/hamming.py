@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._slots import check_digits, check_shared_settings
 from numtok.encoding.schemes._unit import UnitScheme
 
 
@@ -49,10 +48,6 @@ class Hamming(UnitScheme):
     point: str = "centre"
     repeat: int = 1
 
-    def __post_init__(self) -> None:
-        check_shared_settings("hamming", 2, self.point, self.repeat)
-        check_digits("hamming", "length", self.length, 2)
-
     @property
     def digits(self) -> int:
         return 2
@@ -77,14 +72,6 @@ class Hamming(UnitScheme):
             ones = ones + bit
             rank = rank + bit * choose[place, ones]
         return rank + _words_before(self.length)[ones]
-
-    def cells_from(self, tokens: tuple[int, ...]) -> range:
-        ones, cell = 0, 0
-        for place, bit in enumerate(reversed(tokens)):
-            ones += bit
-            cell += bit * comb(place, ones)
-        cell += sum(comb(self.length, fewer) for fewer in range(ones))
-        return range(cell, cell + 1)
 
 
 @lru_cache

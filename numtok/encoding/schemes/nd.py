@@ -6,8 +6,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._slots import check_digits, check_shared_settings
+from numtok.encoding.schemes._radix import digits_of, number_of
 from numtok.encoding.schemes._unit import UnitScheme
+from numtok.encoding.schemes.base import Bounds
 
 
 @dataclass(frozen=True)
@@ -49,24 +50,18 @@ class ND(UnitScheme):
     point: str = "centre"
     repeat: int = 1
 
-    def __post_init__(self) -> None:
-        check_shared_settings("nd", self.base, self.point, self.repeat)
-        check_digits("nd", "length", self.length, self.base)
-
     @property
     def digits(self) -> int:
         return self.base
 
     def digits_of(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-        places = range(self.length - 1, -1, -1)
-        return tuple(cells // self.base**place % self.base for place in places)
+        return tuple(digits_of(cells, self.base, self.length))
 
     def cells_of(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        return table @ self.base ** np.arange(self.length - 1, -1, -1)
+        return number_of(table, self.base)
 
-    def cells_from(self, tokens: tuple[int, ...]) -> range:
-        first = 0
-        for token in tokens:
-            first = first * self.base + token
+    def span(self, tokens: tuple[int, ...]) -> Bounds:
+        first = number_of(np.array([tokens]), self.base)[0]
         wide = self.base ** (self.length - len(tokens))
-        return range(first * wide, (first + 1) * wide)
+        low, high = np.clip(self.ends(np.array([first, first + 1]) * wide), 0.0, 1.0).tolist()
+        return Bounds(low, high)

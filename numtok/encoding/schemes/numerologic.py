@@ -8,8 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.declaration import setting
-from numtok.encoding.schemes._literals import CHARACTERS, FOLLOWS, WHOLE, Spelt, spell
-from numtok.encoding.schemes._marked import BEGIN, EXTRA, Follows, MarkedScheme, Marks, parts_of
+from numtok.encoding.schemes._literals import (
+    BEGIN,
+    CHARACTERS,
+    EXTRA,
+    FOLLOWS,
+    WHOLE,
+    Follows,
+    Spelt,
+    spell,
+)
+from numtok.encoding.schemes._marked import MarkedScheme, Marks, parts_of
 from numtok.encoding.schemes.base import Encoded
 from numtok.numerals.column import Numerals
 
@@ -79,6 +88,7 @@ class NumeroLogic(MarkedScheme):
             "exponent begun": {_DIGITS: "exponent"},
             "exponent": {_DIGITS: "exponent", _CLOSE: "closed exponent"},
             "closed exponent": {"%": "percent"},
+            "percent": {},
         }
         for state in _MANTISSA:
             own = {some: to for some, to in FOLLOWS[state].items() if some not in _DROPPED}

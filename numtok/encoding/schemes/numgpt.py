@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.encoding.schemes._mantissa import GOLDEN, MantissaScheme, check_exponents
+from numtok.encoding.schemes._mantissa import MantissaScheme
 from numtok.registry import Interval
 
 
@@ -23,11 +23,6 @@ class NumGPTScheme(MantissaScheme):
     source: ClassVar[str] = "NumGPT, Equation 1"
     embedder: ClassVar[str] = "numgpt"
     head: ClassVar[str] = "numgpt"
-    channel: ClassVar[bool] = True
-    golden: ClassVar[tuple[tuple[str, str, str], ...]] = GOLDEN
     digest: ClassVar[str] = "10d1ab04342d9172"
 
     exponents: Interval = Interval(-8, 12)
-
-    def __post_init__(self) -> None:
-        check_exponents("numgpt", self.exponents)

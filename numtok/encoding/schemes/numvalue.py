@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._literals import CHARACTERS, FOLLOWS, WHOLE, Spelt
-from numtok.encoding.schemes._marked import BEGIN, Follows, MarkedScheme, Marks, parts_of
+from numtok.encoding.schemes._literals import BEGIN, CHARACTERS, FOLLOWS, WHOLE, Follows, Spelt
+from numtok.encoding.schemes._marked import MarkedScheme, Marks, parts_of
 
 PREFIX = "<num>"
 DIGITS, DECIMALS = 18, 22  # digits that embedders of a fixed width see (Value-Aware, Table 5)

@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.declaration import setting
-from numtok.encoding.schemes._decimal import DecimalScheme, check_exponents, exponent_tokens
+from numtok.encoding.schemes._decimal import DecimalScheme, exponent_tokens
+from numtok.encoding.schemes._radix import digits_of, number_of
 from numtok.encoding.schemes._slots import SIGNS
+from numtok.numerals.column import Rounded
 from numtok.registry import Interval
 
 
@@ -35,9 +37,6 @@ class P10(DecimalScheme):
     digits: int = setting(3, at_least=1, at_most=15)
     exponents: Interval = Interval(-8, 7)
 
-    def __post_init__(self) -> None:
-        check_exponents("p10", self.exponents, self.digits)
-
     @property
     def mantissa_digits(self) -> int:
         return self.digits
@@ -54,14 +53,10 @@ class P10(DecimalScheme):
             range(12, 12 + len(self.exponents)),
         )
 
-    def write(
-        self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
-    ) -> tuple[NDArray[Any], ...]:
-        digits = [mantissa // 10**place % 10 + 2 for place in range(self.digits - 1, -1, -1)]
-        return negative, *digits, exponent + 12
+    def write(self, number: Rounded) -> tuple[NDArray[Any], ...]:
+        digits = (digit + 2 for digit in digits_of(number.mantissa, 10, self.digits))
+        return number.negative, *digits, number.exponent + 12
 
-    def read(
-        self, tokens: NDArray[np.int64]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-        places = 10 ** np.arange(self.digits - 1, -1, -1)
-        return tokens[:, 0] == 1, (tokens[:, 1:-1] - 2) @ places, tokens[:, -1] - 12
+    def read(self, tokens: NDArray[np.int64]) -> Rounded:
+        mantissa = number_of(tokens[:, 1:-1] - 2, 10)
+        return Rounded(tokens[:, 0] == 1, mantissa, tokens[:, -1] - 12)

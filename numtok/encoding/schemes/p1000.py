@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._decimal import DecimalScheme, check_exponents, exponent_tokens
+from numtok.encoding.schemes._decimal import DecimalScheme, exponent_tokens
 from numtok.encoding.schemes._slots import SIGNS
+from numtok.numerals.column import Rounded
 from numtok.registry import Interval
 
 
@@ -31,25 +32,14 @@ class P1000(DecimalScheme):
 
     exponents: Interval = Interval(-8, 7)
 
-    def __post_init__(self) -> None:
-        check_exponents("p1000", self.exponents, self.mantissa_digits)
-
-    @property
-    def mantissa_digits(self) -> int:
-        return 3
-
     def counted_vocabulary(self) -> tuple[str, ...]:
         return SIGNS + tuple(map(str, range(100, 1000))) + exponent_tokens(self.exponents)
 
     def slots(self) -> tuple[range, ...]:
         return range(2), range(2, 902), range(902, 902 + len(self.exponents))
 
-    def write(
-        self, negative: NDArray[np.bool_], mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
-    ) -> tuple[NDArray[Any], ...]:
-        return negative, mantissa - 98, exponent + 902
+    def write(self, number: Rounded) -> tuple[NDArray[Any], ...]:
+        return number.negative, number.mantissa - 98, number.exponent + 902
 
-    def read(
-        self, tokens: NDArray[np.int64]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-        return tokens[:, 0] == 1, tokens[:, 1] + 98, tokens[:, 2] - 902
+    def read(self, tokens: NDArray[np.int64]) -> Rounded:
+        return Rounded(tokens[:, 0] == 1, tokens[:, 1] + 98, tokens[:, 2] - 902)

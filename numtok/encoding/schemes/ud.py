@@ -7,7 +7,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._radix import compose, exponents_of, nearest_spans, rounded, scaled
+from numtok.encoding.schemes._radix import (
+    compose,
+    digits_of,
+    exponents_of,
+    nearest_spans,
+    number_of,
+    rounded,
+    scaled,
+)
 from numtok.encoding.schemes._slots import (
     DIGITS,
     SIGNS,
@@ -108,15 +116,15 @@ class UD(SlotScheme):
         number = rounded(numerals, self.base, self.mantissa, self.point == "nearest")
         shift, known = self.mantissa - 1, self.exponents  # of the last digit, of the first one
         units = Interval(known.first - shift, known.last - shift)
-        parts = parts_of(numerals, number, units, self.base**shift)
-        exponent = parts.exponent.astype(np.int64) + shift
+        outcomes, number = parts_of(numerals, number, units, self.base**shift)
+        exponent = number.exponent.astype(np.int64) + shift
         columns = [
-            parts.negative,
+            number.negative,
             exponent < 0,
             *self._digits(np.abs(exponent), self.exponent),
-            *self._digits(parts.mantissa, self.mantissa),
+            *self._digits(number.mantissa, self.mantissa),
         ]
-        return parts.outcomes, np.column_stack(columns).astype(np.uint32)
+        return outcomes, np.column_stack(columns).astype(np.uint32)
 
     def are_written(self, table: NDArray[np.int64]) -> NDArray[np.bool_]:
         size, known = self._number(table[:, 2 : 2 + self.exponent]), self.exponents
@@ -211,14 +219,11 @@ class UD(SlotScheme):
 
     def _digits(self, numbers: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
         """The ids of the digits of each number [n], the first ones first."""
-        places = range(count - 1, -1, -1)
-        return [numbers // self.base**place % self.base + _FIRST_DIGIT for place in places]
+        return [digit + _FIRST_DIGIT for digit in digits_of(numbers, self.base, count)]
 
     def _number(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
         """The inverse of :meth:`_digits`."""
-        places = self.base ** np.arange(table.shape[1] - 1, -1, -1)
-        numbers: NDArray[np.int64] = (table - _FIRST_DIGIT) @ places
-        return numbers
+        return number_of(table - _FIRST_DIGIT, self.base)
 
     def _whole(self, tokens: tuple[int, ...]) -> int:
         number = 0

@@ -6,29 +6,23 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes.base import (
-    Bounds,
-    DecodedNumbers,
-    Encoded,
-    Failure,
-    Next,
-    Outcome,
-    Scheme,
-)
+from numtok.encoding.schemes._single import SingleTokenScheme
+from numtok.encoding.schemes.base import Bounds, Encoded, Failure, outcomes_of
 from numtok.numerals.column import Numerals
 
+# In the order of their outcomes, from that of NaN on.
 _EXTRAS = ("NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW", "-OVERFLOW")
 _LEAST = float(np.finfo(np.float32).tiny)  # below it float32 loses digits, and devices flush to 0
 _MOST = float(np.finfo(np.float32).max)
-_OUTCOME_OF_EXTRA = np.array([0, *range(Outcome.NAN, len(Outcome))], np.uint8)
-_VALUE_OF_EXTRA = np.array([np.nan, np.inf, -np.inf, np.nan, np.nan, np.nan, np.nan])
-_FAILURE_OF_EXTRA = np.array(
-    [Failure.NONE] * 3 + [Failure.UNDERFLOW] * 2 + [Failure.OVERFLOW] * 2, np.uint8
+# By token, that of an ordinary number first.
+_VALUES = np.array([0, np.nan, np.inf, -np.inf, np.nan, np.nan, np.nan, np.nan])
+_FAILURES = np.array(
+    [Failure.NONE] * 4 + [Failure.UNDERFLOW] * 2 + [Failure.OVERFLOW] * 2, np.uint8
 )
 
 
 @dataclass(frozen=True)
-class XVal(Scheme):
+class XVal(SingleTokenScheme):
     """Golkar et al., Section 2.1: the embedding of ``[NUM]`` is multiplied by the number.
 
     The channel is float32 and normalised into [-5, 5] by default, as in the paper's experiments.
@@ -40,7 +34,6 @@ class XVal(Scheme):
     embedder: ClassVar[str] = "scaled"
     head: ClassVar[str] = "scalar"
     normalizer: ClassVar[str] = "scale:5"
-    channel: ClassVar[bool] = True
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("-6.02e1", "[NUM]", "-60.20000076293945"),
         ("0", "[NUM]", "0.0"),
@@ -51,10 +44,6 @@ class XVal(Scheme):
 
     @property
     def paper_vocabulary_size(self) -> int:
-        return 1
-
-    @property
-    def tokens_per_number(self) -> int:
         return 1
 
     @property
@@ -75,43 +64,17 @@ class XVal(Scheme):
     def encode(self, numerals: Numerals) -> Encoded:
         with np.errstate(over="ignore", under="ignore"):
             channel = numerals.values.astype(np.float32)
-        tokens = np.zeros(len(numerals), np.uint32)
-        negative = np.signbit(numerals.values)
-        above, below = numerals.out_of_float64()
-        infinite = np.isinf(numerals.values) & ~above
-        overflow = np.isinf(channel) & ~infinite
-        underflow = (np.abs(channel) < _LEAST) & ((numerals.values != 0) | below)
-        for extra, chosen in ((2, infinite), (4, underflow), (6, overflow)):
-            tokens[chosen] = extra + negative[chosen]
-        tokens[np.isnan(numerals.values)] = 1
-        channel[tokens != 0] = 1.0
-        lengths = np.ones(len(numerals), np.int32)
-        return Encoded(tokens, lengths, _OUTCOME_OF_EXTRA[tokens], channel)
+        _, below = numerals.out_of_float64()
+        under = (np.abs(channel) < _LEAST) & ((numerals.values != 0) | below)
+        outcomes = outcomes_of(numerals, over=np.isinf(channel), under=under)
+        channel[outcomes > 0] = 1.0
+        tokens = np.maximum(outcomes, 2).astype(np.uint32) - np.uint32(2)
+        return Encoded(tokens, np.ones(len(numerals), np.int32), outcomes, channel)
 
-    def decode(
-        self,
-        tokens: NDArray[np.uint32],
-        lengths: NDArray[np.int32],
-        channel: NDArray[np.float32] | None = None,
-    ) -> DecodedNumbers:
-        if channel is None:
-            raise ValueError("xval: decoding needs the value channel")
-        values = np.full(len(lengths), np.nan)
-        failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
-        single = np.flatnonzero(lengths == 1)
-        first = tokens.astype(np.int64)[np.cumsum(lengths, dtype=np.int64)[single] - 1]
-
-        number = single[first == 0]
-        values[number] = channel[number].astype(np.float64)
-        failures[number] = Failure.NONE
-
-        special = (first >= 1) & (first <= len(_EXTRAS))
-        values[single[special]] = _VALUE_OF_EXTRA[first[special] - 1]
-        failures[single[special]] = _FAILURE_OF_EXTRA[first[special] - 1]
-        return DecodedNumbers(values, failures)
-
-    def next(self, prefix: tuple[int, ...]) -> Next:
-        return Next(np.full(1 + len(_EXTRAS), not prefix), may_end=bool(prefix))
+    def read(
+        self, tokens: NDArray[np.int64], channel: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        return np.where(tokens == 0, channel.astype(np.float64), _VALUES[tokens]), _FAILURES[tokens]
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         return (

@@ -9,13 +9,11 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     expect,
     fail,
     member_call,
-    results,
 )
 from numtok.encoding.text_tokenizers.base import (
     NO_PIECES,
@@ -24,6 +22,7 @@ from numtok.encoding.text_tokenizers.base import (
     Pieces,
     TextTokenizer,
 )
+from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 
 #: Letters of one to four bytes, words, keys with quotes, white space, what numbers are replaced by.
@@ -40,9 +39,7 @@ _LETTERS = "ab_ 09[]'\":-\\.,\n\t\x00\x7fßé日🙂\u00a0\u2212\u200d"
 
 def pieces(texts: list[str]) -> Pieces:
     """Texts as a column."""
-    encoded = [text.encode() for text in texts]
-    bounds = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
-    return Pieces(np.frombuffer(b"".join(encoded), np.uint8), bounds)
+    return Pieces(*Texts.of(texts))
 
 
 def _fitted(tokenizer: TextTokenizer) -> FittedTokenizer:
@@ -149,11 +146,6 @@ def check_huggingface(tokenizer: TextTokenizer, seed: int) -> None:
         # Read as a part of a text, never as one of Hugging Face's own special tokens.
         got = there.encode(text, add_special_tokens=False).ids
         expect(tokenizer, "hugging face", repr(text), got, ids)
-
-
-def check(tokenizer: TextTokenizer, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, tokenizer, seed)
 
 
 #: The checks by name, in the order in which they are run and shown.

@@ -7,11 +7,10 @@ from string import printable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from numtok.encoding.panics import Panicked, panics
+from numtok.encoding.huggingface import Panicked, encode_texts, panics
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
 from numtok.encoding.text_tokenizers.base import FittedTokenizer, Pieces, TokenRuns
 from numtok.errors import UsageError
@@ -124,31 +123,16 @@ class HuggingFace(FittedTokenizer):
         return [_readable(token) for token in self._bytes]
 
     def encode(self, pieces: Pieces) -> TokenRuns:
-        count = len(pieces.bounds) - 1
-        column = pa.StringArray.from_buffers(
-            count, pa.py_buffer(pieces.bounds), pa.py_buffer(pieces.data)
-        )
-        distinct = column.dictionary_encode()
         try:
-            with panics():
-                encodings = self._tokenizer.encode_batch_fast(
-                    distinct.dictionary.to_pylist(), add_special_tokens=False
-                )
+            ids, lengths = encode_texts(self._tokenizer, *pieces)
         except Panicked as error:
             raise UsageError(
                 f"the text tokenizer's pattern gives up on a text ({error}); give another "
                 "tokenizer.json, or use words, bpe:N or bytes"
             ) from None
-        lists = [np.array(encoding.ids, np.uint32) for encoding in encodings]
-        lengths = np.array([len(ids) for ids in lists], np.int64)
-        firsts = np.cumsum(lengths) - lengths
-        table = np.concatenate(lists) if lists else np.empty(0, np.uint32)
-
-        which = distinct.indices.to_numpy()
-        bounds = np.zeros(count + 1, np.int32)
-        np.cumsum(lengths[which], out=bounds[1:])
-        flat = np.repeat(firsts[which] - bounds[:-1], lengths[which]) + np.arange(bounds[-1])
-        return TokenRuns(table[flat], bounds)
+        bounds = np.zeros(len(pieces.bounds), np.int32)
+        np.cumsum(lengths, out=bounds[1:])
+        return TokenRuns(ids, bounds)
 
     def decode(self, ids: NDArray[np.uint32]) -> bytes:
         return b"".join([self._bytes[token] for token in ids.tolist()])

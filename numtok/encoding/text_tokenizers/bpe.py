@@ -19,14 +19,11 @@ class BpeTokenizer(TextTokenizer):
     """
 
     revision: ClassVar[int] = 1
+    needs_sample: ClassVar[bool] = True
     digest: ClassVar[str] = "ed8fa652f9f5819d"
     positional: ClassVar[str] = "size"
     checked_at: ClassVar[str] = "bpe:300"
     size: int = setting(at_least=256, at_most=1_000_000)
-
-    @property
-    def needs_sample(self) -> bool:
-        return True
 
     def fit(self, sample: Pieces) -> HuggingFace:
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers

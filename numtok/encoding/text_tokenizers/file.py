@@ -22,6 +22,7 @@ class File(TextTokenizer):
     """
 
     revision: ClassVar[int] = 1
+    needs_sample: ClassVar[bool] = False
     checked_at: ClassVar[str] = "file,sha256=0"
     sha256: str
 
@@ -32,10 +33,6 @@ class File(TextTokenizer):
         content = documents.read(path, shown, _LARGEST)
         settings = documents.json(content, shown)
         return cls(hashlib.sha256(content).hexdigest()), HuggingFace(settings, str(path))
-
-    @property
-    def needs_sample(self) -> bool:
-        return False
 
     def fit(self, sample: Pieces) -> HuggingFace:
         raise UsageError(

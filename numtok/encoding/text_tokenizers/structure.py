@@ -24,13 +24,10 @@ class Structure(TextTokenizer):
     """
 
     revision: ClassVar[int] = 1
+    needs_sample: ClassVar[bool] = True
     digest: ClassVar[str] = "6594d3b02cd96a22"
     positional: ClassVar[str] = "size"
     size: int = setting(8192, at_least=0, at_most=1_000_000)
-
-    @property
-    def needs_sample(self) -> bool:
-        return True
 
     def fit(self, sample: Pieces) -> WordTable:
         return WordTable(frequent_words(sample, self.size, keys=True), keys=True)

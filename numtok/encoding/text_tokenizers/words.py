@@ -17,13 +17,10 @@ class FrequentWords(TextTokenizer):
     """
 
     revision: ClassVar[int] = 1
+    needs_sample: ClassVar[bool] = True
     digest: ClassVar[str] = "e7fa716241990c56"
     positional: ClassVar[str] = "size"
     size: int = setting(8192, at_least=0, at_most=1_000_000)
-
-    @property
-    def needs_sample(self) -> bool:
-        return True
 
     def fit(self, sample: Pieces) -> WordTable:
         return WordTable(frequent_words(sample, self.size, keys=False))

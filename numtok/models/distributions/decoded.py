@@ -20,7 +20,7 @@ from numtok.encoding.automaton import Automaton
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.encoding.schemes.base import Scheme
 from numtok.models.distributions.decoder_cells import cells, nearest_tokens
-from numtok.models.distributions.predictive import Predictive, checked
+from numtok.models.distributions.predictive import Floats, Predictive, checked, unscaled
 from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.sampling import Sampling
 
@@ -64,7 +64,7 @@ class Decoder(Protocol):
     def beams(self, parameters_NP: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """The most probable numbers: tokens [N, count, K] and log p [N, count]."""
 
-    def values(self, tokens_NK: Tensor) -> NDArray[np.float64]:
+    def values(self, tokens_NK: Tensor) -> Floats:
         """float64[N], normalised: what whole numbers are read as."""
 
     def log_probabilities(
@@ -83,7 +83,7 @@ class DecoderDistribution(Predictive):
 
     # --- exact ------------------------------------------------------------------------------------
 
-    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_density(self, values: Floats) -> Floats:
         """See the base: the probability of the number's own tokens over the width of their cell.
 
         With repeated tokens that is the exact repetition alone, so it is a lower bound.
@@ -95,9 +95,7 @@ class DecoderDistribution(Predictive):
         slope = self.scaling.log_slope(np.where(np.isfinite(values), values, 0.0))
         return np.where(beyond, -np.inf, log_p - np.log(high - low) + slope)
 
-    def log_interval(
-        self, low: NDArray[np.float64], high: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
         """See the base; a sum of what lies between, never a difference.
 
         NaN where the codec's tokens have no order: draws are too few for what is improbable.
@@ -118,7 +116,7 @@ class DecoderDistribution(Predictive):
         found = np.where(low < high, np.concatenate(logs), -np.inf)
         return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
 
-    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cdf(self, values: Floats) -> Floats:
         if not self.reader.automaton.ordered:
             return self._drawn.cdf(values)
         placed = self._placed(values)
@@ -126,20 +124,20 @@ class DecoderDistribution(Predictive):
         total = np.concatenate([one.up_to(placed.below[part]) for part, one in parts])
         return np.where(np.isnan(values), np.nan, np.clip(total, 0.0, 1.0))
 
-    def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
+    def quantiles(self, levels: Sequence[float]) -> Floats:
         array = checked(levels)
         if not self.reader.automaton.ordered:
             return self._drawn.quantiles(levels)
         return self._inverted(np.tile(array, (len(self.parameters), 1)))
 
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """The mean of 128 quantiles, evenly spaced: the rarest 0.4% on each side count as much as
         their middle, so one number that is said once in a thousand does not sway it."""
         points = self._stand_ins
-        means: NDArray[np.float64] = (points / points.shape[1]).sum(axis=1)
+        means: Floats = (points / points.shape[1]).sum(axis=1)
         return means
 
-    def mode(self) -> NDArray[np.float64]:
+    def mode(self) -> Floats:
         """What the most probable token sequence is read as, found with 16 beams; see the base."""
         parts = []
         for part in self._parts(_AT_ONCE // _BEAMS):
@@ -147,7 +145,7 @@ class DecoderDistribution(Predictive):
             parts.append(self.reader.values(tokens[:, 0]))
         return self.scaling.inverse(np.concatenate(parts))
 
-    def crps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def crps(self, values: Floats) -> Floats:
         """See the base, of 128 quantiles in place of the distribution."""
         points = self._stand_ins
         count = points.shape[1]  # by which is divided first: the sum of large ones would overflow
@@ -158,12 +156,10 @@ class DecoderDistribution(Predictive):
 
     # --- drawn ------------------------------------------------------------------------------------
 
-    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def sample(self, count: int, rng: np.random.Generator) -> Floats:
         return self.drawn(count, rng, Sampling())
 
-    def drawn(
-        self, count: int, rng: np.random.Generator, sampling: Sampling
-    ) -> NDArray[np.float64]:
+    def drawn(self, count: int, rng: np.random.Generator, sampling: Sampling) -> Floats:
         """float64[n, count]: what draws are read as, one value a cell, as a decoder says them.
 
         :meth:`sample` is this with plain sampling.
@@ -172,12 +168,10 @@ class DecoderDistribution(Predictive):
         for part in self._parts(max(1, _AT_ONCE // count)):
             shares = rng.random((part.stop - part.start, count, self.reader.tokens_per_number))
             made[part] = self._drawn_part(part, shares, sampling)
-        return self.scaling.inverse(made.ravel()).reshape(made.shape)
+        return unscaled(self.scaling, made)
 
     @torch.no_grad()
-    def _drawn_part(
-        self, part: slice, shares: NDArray[np.float64], sampling: Sampling
-    ) -> NDArray[np.float64]:
+    def _drawn_part(self, part: slice, shares: Floats, sampling: Sampling) -> Floats:
         begun = self.reader.begun(self.parameters[part])
         rows, count, width = shares.shape
         which = torch.arange(rows, device=begun.state.device).repeat_interleave(count)
@@ -195,7 +189,7 @@ class DecoderDistribution(Predictive):
     # --- how it is found --------------------------------------------------------------------------
 
     @cached_property
-    def _stand_ins(self) -> NDArray[np.float64]:
+    def _stand_ins(self) -> Floats:
         """float64[n, 128]: quantiles at the middles of 128 equal shares, or as many draws."""
         return self.quantiles(_LEVELS.tolist())
 
@@ -207,7 +201,7 @@ class DecoderDistribution(Predictive):
         n = len(self.parameters)
         return [slice(first, min(first + size, n)) for first in range(0, max(n, 1), size)]
 
-    def _placed(self, values: NDArray[np.float64]) -> "_Placed":
+    def _placed(self, values: Floats) -> "_Placed":
         """Where raw values lie."""
         scaled = self.scaling.forward(values)
         tokens, beyond = nearest_tokens(self.reader.scheme, scaled)
@@ -231,19 +225,17 @@ class DecoderDistribution(Predictive):
                 tokens[part],
             )
 
-    def _inverted(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _inverted(self, shares: Floats) -> Floats:
         """float64[n, q]: where the distribution function reaches shares in (0, 1)."""
         made = np.empty(shares.shape)
         for part in self._parts(max(1, _AT_ONCE // shares.shape[1])):
             tokens, left = self._descended(part, shares[part])
             low, high = cells(self.reader.scheme, tokens)
             made[part] = (low + left * (high - low)).reshape(made[part].shape)
-        return self.scaling.inverse(made.ravel()).reshape(made.shape)
+        return unscaled(self.scaling, made)
 
     @torch.no_grad()
-    def _descended(
-        self, part: slice, shares: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _descended(self, part: slice, shares: Floats) -> tuple[NDArray[np.int64], Floats]:
         """The tokens [m, K] of the cell that holds each share, and the share within the cell."""
         reader = self.reader
         begun = reader.begun(self.parameters[part])
@@ -273,9 +265,9 @@ class _Placed(NamedTuple):
     """``n`` values in their cells: what share of each lies below the value, and above it."""
 
     tokens: NDArray[np.int64]  # [n, K]
-    below: NDArray[np.float64]
-    above: NDArray[np.float64]
-    size: NDArray[np.float64]  # of the cell, normalised; infinite for what is beyond all cells
+    below: Floats
+    above: Floats
+    size: Floats  # of the cell, normalised; infinite for what is beyond all cells
 
     def take(self, part: slice) -> "_Placed":
         """Some of them."""
@@ -286,28 +278,28 @@ class _Placed(NamedTuple):
 class _Followed:
     """``n`` whole numbers, and what the decoder says at each of their tokens."""
 
-    log_p_NKV: NDArray[np.float64]
+    log_p_NKV: Floats
     rank_NKV: NDArray[np.int64]  # of each token, by the values it leads to
     tokens_NK: NDArray[np.int64]
 
     @cached_property
-    def _chosen(self) -> NDArray[np.float64]:
+    def _chosen(self) -> Floats:
         return self._at(self.log_p_NKV)
 
     def _at(self, of_NKV: NDArray[Any]) -> NDArray[Any]:
         return np.take_along_axis(of_NKV, self.tokens_NK[:, :, None], axis=2)[:, :, 0]
 
     @property
-    def log_p(self) -> NDArray[np.float64]:
+    def log_p(self) -> Floats:
         """float64[n]: of the whole number."""
-        total: NDArray[np.float64] = self._chosen.sum(axis=1)
+        total: Floats = self._chosen.sum(axis=1)
         return total
 
     @cached_property
     def _rank(self) -> NDArray[np.int64]:
         return self._at(self.rank_NKV)
 
-    def _beside(self, larger: bool, within: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _beside(self, larger: bool, within: Floats) -> Floats:
         """float64[n, K + 1]: given the tokens before a place, the log-probability of what is
         smaller (or larger) than the number; at last of the share ``within`` of its own cell."""
         own_NK1 = self._rank[:, :, None]
@@ -322,13 +314,13 @@ class _Followed:
             )
         return logs
 
-    def up_to(self, within: NDArray[np.float64]) -> NDArray[np.float64]:
+    def up_to(self, within: Floats) -> Floats:
         """float64[n]: P(X <= what lies so far up in its cell)."""
         return np.exp(self._beside(False, within)[:, 0])
 
     def log_between(
-        self, other: "_Followed", start: "_Placed", end: "_Placed", apart: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+        self, other: "_Followed", start: "_Placed", end: "_Placed", apart: Floats
+    ) -> Floats:
         """float64[n]: log P of all from ``start`` in this number's cell to ``end`` in the other's,
         which are so far ``apart`` (normalised).
 
@@ -357,7 +349,7 @@ class _Followed:
         return np.asarray(before + np.where(place < width, parted, together))
 
 
-def _log_sum(logs: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _log_sum(logs: Floats, chosen: NDArray[np.bool_]) -> Floats:
     """float64[...]: the logarithm of the sum of the chosen exp(logs) over the last axis."""
-    sums: NDArray[np.float64] = np.logaddexp.reduce(np.where(chosen, logs, -np.inf), axis=-1)
+    sums: Floats = np.logaddexp.reduce(np.where(chosen, logs, -np.inf), axis=-1)
     return sums

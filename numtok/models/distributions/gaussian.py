@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.models.distributions import normal, piecewise
-from numtok.models.distributions.predictive import Predictive, checked
+from numtok.models.distributions.predictive import Floats, Predictive, checked, unscaled
 
 # Corners for what has no closed form, in deviations. Its error falls with the square of the step.
 _GRID = np.linspace(-12, 12, 4801)
@@ -34,39 +33,37 @@ class Gaussian(Predictive):
     Raises ValueError unless every deviation is positive.
     """
 
-    center: NDArray[np.float64]  # [n], normalised
-    deviation: NDArray[np.float64] | float  # [n], or one for all; normalised
+    center: Floats  # [n], normalised
+    deviation: Floats | float  # [n], or one for all; normalised
     normalizer: Scaling
 
     def __post_init__(self) -> None:
         if not (np.asarray(self.deviation) > 0).all():
             raise ValueError("a deviation must be positive")
 
-    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_density(self, values: Floats) -> Floats:
         finite = np.isfinite(values)
         inside = np.where(finite, values, 0.0)
         logs = normal.log_density(self._standardised(inside)) - np.log(self.deviation)
         return np.where(finite, logs + self.normalizer.log_slope(inside), -np.inf)
 
-    def log_interval(
-        self, low: NDArray[np.float64], high: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
         ends = self._standardised(low), self._standardised(high)
         return normal.log_interval(
             *ends, width_between(self.normalizer, low, high) / self.deviation
         )
 
-    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cdf(self, values: Floats) -> Floats:
         return normal.cumulative(self._standardised(values))
 
-    def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
+    def quantiles(self, levels: Sequence[float]) -> Floats:
         standard = NormalDist()
         return self._raw(np.array([standard.inv_cdf(level) for level in checked(levels).tolist()]))
 
-    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def sample(self, count: int, rng: np.random.Generator) -> Floats:
         return self._raw(rng.standard_normal((len(self.center), count)))
 
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """See the base. Exact under a linear normalisation.
 
         Else numerical, to some 1e-5 of the spread, from the 12 deviations around the center; not
@@ -74,44 +71,37 @@ class Gaussian(Predictive):
         """
         if self.normalizer.linear:
             return self.mode()
-        mass = np.diff(_HEIGHTS)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.array(
-                [np.sum(mass * (x[1:] / 2 + x[:-1] / 2)) for x in self._grids()], np.float64
-            )
+        return piecewise.means(self._corners())
 
-    def mode(self) -> NDArray[np.float64]:
+    def mode(self) -> Floats:
         """The center in raw units; see the base."""
         return self.normalizer.inverse(self.center)
 
-    def crps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def crps(self, values: Floats) -> Floats:
         """See the base. Closed form (Gneiting and Raftery 2007, equation 21) where linear.
 
         Else numerical, as :meth:`mean`.
         """
         if not self.normalizer.linear:
-            pairs = zip(self._grids(), values.tolist(), strict=True)
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores = [piecewise.crps(x, _HEIGHTS, value) for x, value in pairs]
-            return np.array(scores, np.float64)
+            return piecewise.scores(self._corners(), values)
         unit = np.exp(-self.normalizer.log_slope(np.zeros(len(values))))  # raw, of 1 normalised
         t = self._standardised(values)
         score = normal.mean_distance(t) - 1 / math.sqrt(math.pi)
         return np.asarray(unit * self.deviation * score, np.float64)
 
-    def _standardised(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _standardised(self, values: Floats) -> Floats:
         """float64[n]: raw values in deviations from the center."""
-        t: NDArray[np.float64] = (self.normalizer.forward(values) - self.center) / self.deviation
-        return t
+        return (self.normalizer.forward(values) - self.center) / self.deviation
 
-    def _raw(self, deviations: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _raw(self, deviations: Floats) -> Floats:
         """float64[n, q]: what lies so many deviations (float64[q] or [n, q]) from each center."""
         spread = np.reshape(self.deviation, (-1, 1)) * deviations
         points = self.center[:, None] + spread
-        return self.normalizer.inverse(points.ravel()).reshape(points.shape)
+        return unscaled(self.normalizer, points)
 
-    def _grids(self) -> Iterator[NDArray[np.float64]]:
-        """float64[4801] for each of the ``n``: the raw values at :data:`_GRID`."""
+    def _corners(self) -> Iterator[tuple[Floats, Floats]]:
+        """float64[4801] each, for each of the ``n``: raw values and the distribution function, at
+        :data:`_GRID`."""
         deviations = np.broadcast_to(self.deviation, self.center.shape)
         for center, deviation in zip(self.center, deviations, strict=True):
-            yield self.normalizer.inverse(center + deviation * _GRID)
+            yield self.normalizer.inverse(center + deviation * _GRID), _HEIGHTS

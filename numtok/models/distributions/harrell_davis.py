@@ -8,15 +8,14 @@ Regression (Section 3.3) reads a median off sampled decodings with it.
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc
 
-from numtok.models.distributions.predictive import checked
+from numtok.models.distributions.predictive import Floats, checked
 
 _NEGLIGIBLE = 2.0**-53  # a weight below it is none: what float64 rounds away of the sum of all
 
 
-def harrell_davis(values: NDArray[np.float64], level: float = 0.5) -> NDArray[np.float64]:
+def harrell_davis(values: Floats, level: float = 0.5) -> Floats:
     """float64[n]: the quantile of each row of draws, float64[n, s].
 
     Of ``s`` draws in order the i-th has the weight I(i / s) - I((i - 1) / s), where I is the
@@ -43,10 +42,10 @@ def harrell_davis(values: NDArray[np.float64], level: float = 0.5) -> NDArray[np
 
 
 @lru_cache(maxsize=64)
-def _weights(count: int, level: float) -> NDArray[np.float64]:
+def _weights(count: int, level: float) -> Floats:
     """float64[count], their sum 1."""
     a, b = (count + 1) * level, (count + 1) * (1 - level)
-    weights: NDArray[np.float64] = np.diff(betainc(a, b, np.linspace(0, 1, count + 1)))
+    weights: Floats = np.diff(betainc(a, b, np.linspace(0, 1, count + 1)))
     weights[weights < _NEGLIGIBLE] = 0.0
     weights /= weights.sum()
     weights.flags.writeable = False  # it is kept for the next call

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.models.distributions import piecewise
-from numtok.models.distributions.predictive import Predictive, checked
+from numtok.models.distributions.predictive import Floats, Predictive, checked
 
 _POINT, _BOUNDED, _UNBOUNDED, _NONE = range(4)  # what counts first at a value that several hold
 
@@ -31,13 +31,13 @@ class Intervals(Predictive):
     narrow that rounding makes its ends equal is an atom there. Takes some 3 * n * m * 8 bytes.
     """
 
-    low: NDArray[np.float64]  # [m]
-    high: NDArray[np.float64]  # [m]
-    values: NDArray[np.float64]  # [m], what each is read as; NaN where that fails
-    log_mass: NDArray[np.float64]  # [n, m], each row sums to 1
+    low: Floats  # [m]
+    high: Floats  # [m]
+    values: Floats  # [m], what each is read as; NaN where that fails
+    log_mass: Floats  # [n, m], each row sums to 1
     #: The interval of each raw value, -1 where it is in none, where a value that lies on an end,
     #: but for rounding, is known to belong to one side.
-    places: Callable[[NDArray[np.float64]], NDArray[np.int64]] | None = None
+    places: Callable[[Floats], NDArray[np.int64]] | None = None
 
     def __post_init__(self) -> None:
         for ends in (self.low, self.high):
@@ -53,18 +53,18 @@ class Intervals(Predictive):
         return np.where(point, _POINT, np.where(endless, _UNBOUNDED, _BOUNDED))
 
     @cached_property
-    def _start(self) -> NDArray[np.float64]:
+    def _start(self) -> Floats:
         """float64[m]: where each begins on the line; an overflow lies at its infinity."""
         return np.where(np.isinf(self.high), self.high, self.low)
 
     @cached_property
-    def _width(self) -> NDArray[np.float64]:
+    def _width(self) -> Floats:
         """float64[m], 0 for an atom."""
         bounded = self._kind == _BOUNDED
         return np.subtract(self.high, self.low, where=bounded, out=np.zeros(len(self.low)))
 
     @cached_property
-    def _end(self) -> NDArray[np.float64]:
+    def _end(self) -> Floats:
         return np.where(np.isinf(self.low), self.low, self.high)
 
     @cached_property
@@ -77,13 +77,13 @@ class Intervals(Predictive):
         return slice(int(ends[0]), int(ends[1]))
 
     @cached_property
-    def _below(self) -> NDArray[np.float64]:
+    def _below(self) -> Floats:
         """float64[n, numbers + 1]: P(in an interval before this one), given a number."""
         return _cumulated(self.log_mass[:, self._numbers])
 
     # --- probabilities ---------------------------------------------------------------------------
 
-    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_density(self, values: Floats) -> Floats:
         """See the base. Where two intervals meet, the mean of their densities, without ``places``.
 
         A rounding tie lies there, and which side the scheme writes depends on its rounding rule.
@@ -106,12 +106,9 @@ class Intervals(Predictive):
         total = np.full(len(values), -np.inf)
         np.logaddexp.at(total, rows, self.log_mass[rows, held] - np.log(width))
         share = np.where(kind == _BOUNDED, np.bincount(rows, minlength=len(values)), 1)
-        logs: NDArray[np.float64] = total - np.log(share)
-        return logs
+        return total - np.log(share)
 
-    def log_interval(
-        self, low: NDArray[np.float64], high: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
         last = np.searchsorted(self._start[self._numbers], high, "right")
         first = np.searchsorted(self._end[self._numbers], low, "right")
         logs = np.where(np.isnan(low) | np.isnan(high), np.nan, -np.inf)
@@ -129,7 +126,7 @@ class Intervals(Predictive):
                 logs[row] = np.log(np.sum(share * np.exp(mass - shift))) + shift
         return logs
 
-    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cdf(self, values: Floats) -> Floats:
         rows, count = np.arange(len(values)), self._numbers.stop
         place = np.searchsorted(self._end[self._numbers], values, "right")  # all before are below
         around = np.minimum(place, count - 1)
@@ -140,44 +137,41 @@ class Intervals(Predictive):
         below, through = self._below[rows, place], self._below[rows, np.minimum(place + 1, count)]
         return np.where(np.isnan(values), np.nan, below + share * (through - below))
 
-    def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
+    def quantiles(self, levels: Sequence[float]) -> Floats:
         array = checked(levels)
         return self._inverted(self._below, np.tile(array, (len(self.log_mass), 1)))
 
-    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def sample(self, count: int, rng: np.random.Generator) -> Floats:
         shares = 1.0 - rng.random((len(self.log_mass), count))  # above 0, where nothing lies
         return self._inverted(_cumulated(self.log_mass), shares)
 
-    def _inverted(
-        self, below: NDArray[np.float64], shares: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _inverted(self, below: Floats, shares: Floats) -> Floats:
         """float64[n, q]: where the cumulated probability reaches shares of (0, 1]."""
         pairs = zip(below, shares, strict=True)
         place = np.array([np.searchsorted(sums[1:], wanted) for sums, wanted in pairs], np.int64)
         place = place.reshape(shares.shape)
         before = np.take_along_axis(below, place, axis=1)
         within = (shares - before) / (np.take_along_axis(below, place + 1, axis=1) - before)
-        points: NDArray[np.float64] = self._start[place] + within * self._width[place]
-        return points
+        return self._start[place] + within * self._width[place]
 
     # --- point estimates and scores --------------------------------------------------------------
 
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         centres = self.low[self._finite] / 2 + self.high[self._finite] / 2
         mass = _given(self.log_mass[:, self._finite])
         # Not BLAS: the same bits, however many threads it would take.
-        means: NDArray[np.float64] = np.einsum("nk,k->n", mass, centres)
+        means: Floats = np.einsum("nk,k->n", mass, centres)
         return means
 
-    def mode(self) -> NDArray[np.float64]:
+    def mode(self) -> Floats:
         """The decoded value of the most probable token sequence; see the base.
 
         Choosing token by token may miss it: the likeliest first token can lead to many numbers.
         """
-        modes: NDArray[np.float64] = self.values[self.log_mass.argmax(axis=1)]
+        modes: Floats = self.values[self.log_mass.argmax(axis=1)]
         return modes
 
-    def crps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def crps(self, values: Floats) -> Floats:
         corners = np.column_stack([self._start[self._finite], self._end[self._finite]]).ravel()
         heights = np.empty_like(corners)
         scores = np.empty(len(values))
@@ -188,14 +182,14 @@ class Intervals(Predictive):
         return scores
 
 
-def _given(log_mass: NDArray[np.float64]) -> NDArray[np.float64]:
+def _given(log_mass: Floats) -> Floats:
     """float64[n, k]: the probabilities given that it is one of these ``k`` intervals."""
-    mass: NDArray[np.float64] = np.exp(log_mass - log_mass.max(axis=1, keepdims=True))
+    mass: Floats = np.exp(log_mass - log_mass.max(axis=1, keepdims=True))
     mass /= mass.sum(axis=1, keepdims=True)
     return mass
 
 
-def _cumulated(log_mass: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cumulated(log_mass: Floats) -> Floats:
     """float64[n, k + 1]: the sums of :func:`_given` before each interval, and then 1."""
     sums = np.zeros((len(log_mass), log_mass.shape[1] + 1))
     np.cumsum(np.exp(log_mass - log_mass.max(axis=1, keepdims=True)), axis=1, out=sums[:, 1:])

@@ -12,13 +12,16 @@ from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.models.distributions import normal, piecewise
-from numtok.models.distributions.predictive import Predictive, checked
-
-Floats = NDArray[np.float64]
+from numtok.models.distributions.predictive import (
+    Floats,
+    Predictive,
+    checked,
+    drawn_places,
+    unscaled,
+)
 
 _AT_ONCE = 1 << 15  # components whose terms are held at a time: more leave a core's cache
 _CANDIDATES = 64  # peaks that a mode is looked for at
@@ -103,18 +106,15 @@ class Mixture(Predictive):
         points = np.empty((len(self.centers), len(array)))
         for part in self._parts(len(array)):
             points[part] = self._inverted(part, array)
-        return self._raw(points)
+        return unscaled(self.normalizer, points)
 
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
-        below = np.cumsum(self._weights, axis=1)
-        pairs = zip(below, rng.random((len(below), count)), strict=True)
-        chosen = [np.searchsorted(sums / sums[-1], shares, "right") for sums, shares in pairs]
-        component = np.array(chosen, np.int64).reshape(len(below), count)
+        component = drawn_places(self._weights, count, rng)
         center, deviation = (
             np.take_along_axis(array, component, axis=1)
             for array in (self.centers, self.deviations)
         )
-        return self._raw(center + deviation * rng.standard_normal(component.shape))
+        return unscaled(self.normalizer, center + deviation * rng.standard_normal(component.shape))
 
     def _inverted(self, part: slice, levels: Floats) -> Floats:
         """float64[r, q], normalised: where the distribution function reaches the levels.
@@ -167,9 +167,7 @@ class Mixture(Predictive):
         """
         if self.normalizer.linear:
             return self.normalizer.inverse(_dot(self._weights, self.centers))
-        with np.errstate(over="ignore", invalid="ignore"):
-            means = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in self._corners()]
-        return np.array(means, np.float64)
+        return piecewise.means(self._corners())
 
     def mode(self) -> Floats:
         """See the base. The densest of the centers of the highest components, and from there
@@ -213,12 +211,7 @@ class Mixture(Predictive):
         n k^2 / 2 terms. Else numerical, as :meth:`mean`.
         """
         if not self.normalizer.linear:
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores = [
-                    piecewise.crps(x, f, value)
-                    for (x, f), value in zip(self._corners(), values.tolist(), strict=True)
-                ]
-            return np.array(scores, np.float64)
+            return piecewise.scores(self._corners(), values)
         finite = np.isfinite(values)
         points = self.normalizer.forward(np.where(finite, values, 0.0))
 
@@ -267,9 +260,6 @@ class Mixture(Predictive):
         with np.errstate(over="ignore"):
             t: Floats = (points[part, None] - self.centers[part]) / self.deviations[part]
         return t
-
-    def _raw(self, points: Floats) -> Floats:
-        return self.normalizer.inverse(points.ravel()).reshape(points.shape)
 
     def _corners(self) -> Iterator[tuple[Floats, Floats]]:
         """Raw values and the distribution function there, for each of the ``n``: corners on every

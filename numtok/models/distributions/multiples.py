@@ -8,7 +8,7 @@ number the density, as NumGPT's heads do (Jin et al. 2023, Equations 10 and 11),
 where p_f is what the value head says of the mantissa, whatever head that is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,9 +17,13 @@ from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions import piecewise
-from numtok.models.distributions.predictive import Predictive, checked
-
-Floats = NDArray[np.float64]
+from numtok.models.distributions.predictive import (
+    Floats,
+    Predictive,
+    checked,
+    drawn_places,
+    unscaled,
+)
 
 _NEGLIGIBLE = 1e-15  # of the probability of a row: an exponent whose corners are left out
 # Levels at which a mantissa is looked at where there is no closed form, finer in the tails.
@@ -217,11 +221,7 @@ class Multiples(Predictive):
         return self.normalizer.inverse(high)
 
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
-        sums = np.cumsum(np.exp(self.log_weights), axis=1)
-        shares = rng.random((len(sums), count))
-        pairs = zip(sums, shares, strict=True)
-        chosen = [np.searchsorted(row / row[-1], share, "right") for row, share in pairs]
-        place = np.array(chosen, np.int64).reshape(shares.shape)
+        place = drawn_places(np.exp(self.log_weights), count, rng)
         mantissas = self.mantissa.sample(count, rng)
         factor = self.factors[place]
         with np.errstate(invalid="ignore"):
@@ -229,8 +229,7 @@ class Multiples(Predictive):
         tiny = np.copysign(self._smallest * rng.random(made.shape), mantissas)
         made = np.where(factor == 0, tiny, made)
         made = np.where(np.isinf(factor), np.copysign(np.inf, mantissas), made)
-        made = self.normalizer.inverse(made.ravel()).reshape(made.shape)
-        return np.where(np.isnan(factor), self.atoms[place], made)
+        return np.where(np.isnan(factor), self.atoms[place], unscaled(self.normalizer, made))
 
     # --- point estimates and scores --------------------------------------------------------------
 
@@ -240,8 +239,7 @@ class Multiples(Predictive):
         A large power of ten sways it however improbable it is: 1e-6 of 10^12 is a million.
         """
         if not self.normalizer.linear:
-            undo = self.normalizer.inverse
-            return np.array([_mean(undo(x), f) for x, f in self._corners], np.float64)
+            return piecewise.means(self._raw_corners())
         weights = self._given[:, self._regular]
         factor: Floats = (weights * self.factors[self._regular]).sum(axis=1)
         total = factor * self.mantissa.mean()
@@ -260,8 +258,10 @@ class Multiples(Predictive):
     def crps(self, values: Floats) -> Floats:
         """See the base; numerical, to some 3e-4 of the spread, from 255 quantiles of the mantissa
         at each exponent."""
-        undo, pairs = self.normalizer.inverse, zip(self._corners, values.tolist(), strict=True)
-        return np.array([piecewise.crps(undo(x), f, value) for (x, f), value in pairs], np.float64)
+        return piecewise.scores(self._raw_corners(), values)
+
+    def _raw_corners(self) -> Iterator[tuple[Floats, Floats]]:
+        return ((self.normalizer.inverse(x), f) for x, f in self._corners)
 
     @cached_property
     def _corners(self) -> list[tuple[Floats, Floats]]:
@@ -287,8 +287,3 @@ class Multiples(Predictive):
             total /= total[-1]
             found.append((points, total))
         return found
-
-
-def _mean(x: Floats, f: Floats) -> float:
-    """Of a distribution function of straight lines."""
-    return float(np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)))

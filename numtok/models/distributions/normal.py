@@ -7,10 +7,9 @@ All of it rests on ``exp(y^2) erfc(y)``, which has no tails: ``erfcx`` of scipy.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx
 
-Floats = NDArray[np.float64]
+from numtok.models.distributions.predictive import Floats
 
 _ROOT_2 = math.sqrt(2)
 _LOG_ROOT_2_PI = math.log(2 * math.pi) / 2
@@ -27,8 +26,7 @@ def cumulative(t: Floats) -> Floats:
     """
     y = np.minimum(np.abs(t), _UNDERFLOW)
     tail: Floats = erfcx(y / _ROOT_2) * _exp_minus_half_square(y) / 2
-    found: Floats = np.where(t < 0, tail, 1 - tail)
-    return found
+    return np.where(t < 0, tail, 1 - tail)
 
 
 def log_density(t: Floats) -> Floats:
@@ -98,5 +96,4 @@ def _exp_minus_half_square(y: Floats) -> Floats:
     """``exp(-y^2 / 2)`` without what rounding y^2 would do to it: its upper half has a square
     that float64 holds."""
     upper = y.astype(np.float32).astype(np.float64)
-    result: Floats = np.exp(-upper * upper / 2) * np.exp((upper - y) * (upper + y) / 2)
-    return result
+    return np.exp(-upper * upper / 2) * np.exp((upper - y) * (upper + y) / 2)

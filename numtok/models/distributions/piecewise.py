@@ -1,10 +1,30 @@
-"""The CRPS of a cumulative distribution made of straight lines and jumps."""
+"""Mean and CRPS of a cumulative distribution made of straight lines and jumps."""
+
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
+
+from numtok.models.distributions.predictive import Floats
+
+#: The corners of some distribution functions: points and heights, as :func:`crps` takes them.
+Corners = Iterable[tuple[Floats, Floats]]
 
 
-def crps(x: NDArray[np.float64], f: NDArray[np.float64], value: float) -> float:
+def means(functions: Corners) -> Floats:
+    """float64[n]: the mean of each; not finite where corners leave the range of float64."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in functions]
+    return np.array(found, np.float64)
+
+
+def scores(functions: Corners, values: Floats) -> Floats:
+    """float64[n]: the CRPS of each at its value."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        pairs = zip(functions, values.tolist(), strict=True)
+        return np.array([crps(x, f, value) for (x, f), value in pairs], np.float64)
+
+
+def crps(x: Floats, f: Floats, value: float) -> float:
     """The integral of (F(t) - 1{t >= value})^2 over the line, exactly.
 
     x, f
@@ -30,7 +50,7 @@ def crps(x: NDArray[np.float64], f: NDArray[np.float64], value: float) -> float:
     return float(abs(value - inside) + left + right)
 
 
-def _squared(x: NDArray[np.float64], f: NDArray[np.float64]) -> float:
+def _squared(x: Floats, f: Floats) -> float:
     """The integral of the square of the line through the corners."""
     a, b = f[:-1], f[1:]
     return float(np.sum(np.diff(x) * (a * a + a * b + b * b))) / 3

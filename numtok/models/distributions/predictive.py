@@ -22,14 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.encoding.normalizers.base import Scaling
 from numtok.plugins import Check, MemberCall
+
+Floats = NDArray[np.float64]
 
 
 class Predictive(ABC):
     """The distribution of each of ``n`` numbers. Subclasses are final frozen dataclasses."""
 
     @abstractmethod
-    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_density(self, values: Floats) -> Floats:
         """float64[n], nats: of the density at each value of float64[n], or of an atom's mass.
 
         The density is per raw unit, so in other units it shifts by a constant; a mass does not.
@@ -37,9 +40,7 @@ class Predictive(ABC):
         """
 
     @abstractmethod
-    def log_interval(
-        self, low: NDArray[np.float64], high: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
         """float64[n], nats: log P(low < X <= high), for ends of float64[n].
 
         The likelihood of a number that was recorded at a resolution, or is an atom, which
@@ -48,26 +49,26 @@ class Predictive(ABC):
         """
 
     @abstractmethod
-    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cdf(self, values: Floats) -> Floats:
         """float64[n]: P(X <= value) for each value of float64[n]; NaN for NaN."""
 
     @abstractmethod
-    def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
+    def quantiles(self, levels: Sequence[float]) -> Floats:
         """float64[n, q]: for each level the smallest x with P(X <= x) >= level.
 
         Raises ValueError unless the levels lie between 0 and 1, both excluded.
         """
 
     @abstractmethod
-    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def sample(self, count: int, rng: np.random.Generator) -> Floats:
         """float64[n, count]: independent draws."""
 
     @abstractmethod
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """float64[n]: the expected value."""
 
     @abstractmethod
-    def mode(self) -> NDArray[np.float64]:
+    def mode(self) -> Floats:
         """float64[n]: what the most probable output of the model is read as; NaN if no number.
 
         The peak is that of the model's own space (token sequences, the value channel), because
@@ -75,16 +76,14 @@ class Predictive(ABC):
         """
 
     @abstractmethod
-    def crps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def crps(self, values: Floats) -> Floats:
         """float64[n], raw units: the continuous ranked probability score, lower is better.
 
         The integral of (F(x) - 1{x >= value})^2 over the line, Gneiting and Raftery (2007),
         equation 20, with the opposite sign. NaN for NaN, infinite for an infinity.
         """
 
-    def log_recorded(
-        self, values: NDArray[np.float64], half: NDArray[np.float64] | float
-    ) -> NDArray[np.float64]:
+    def log_recorded(self, values: Floats, half: Floats | float) -> Floats:
         """float64[n], nats: ``log_interval`` of values that were recorded to ``half`` on each side.
 
         To each side it is one spacing of float64 at least: values that are nearer to each other
@@ -93,7 +92,7 @@ class Predictive(ABC):
         half = np.maximum(half, np.spacing(np.abs(values)))
         return self.log_interval(values - half, values + half)
 
-    def median(self) -> NDArray[np.float64]:
+    def median(self) -> Floats:
         """float64[n]: the quantile of level 0.5."""
         return self.quantiles([0.5])[:, 0]
 
@@ -117,9 +116,22 @@ PREDICTIVE: dict[str, Check] = dict.fromkeys(
 ) | {"quantiles": _quantiles, "sample": _draws}
 
 
-def checked(levels: Sequence[float]) -> NDArray[np.float64]:
+def checked(levels: Sequence[float]) -> Floats:
     """float64[q]; ValueError unless all are levels of quantiles."""
     array = np.array(levels, np.float64)
     if not ((array > 0) & (array < 1)).all():
         raise ValueError(f"levels of quantiles lie between 0 and 1, both excluded; got {levels}")
     return array
+
+
+def unscaled(scaling: Scaling, points: Floats) -> Floats:
+    """Normalised values of any shape in raw units."""
+    return scaling.inverse(points.ravel()).reshape(points.shape)
+
+
+def drawn_places(weights: Floats, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """int64[n, count]: places among weights [n, k], drawn by them."""
+    sums = np.cumsum(weights, axis=1)
+    pairs = zip(sums, rng.random((len(sums), count)), strict=True)
+    chosen = [np.searchsorted(row / row[-1], shares, "right") for row, shares in pairs]
+    return np.array(chosen, np.int64).reshape(len(sums), count)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.models.distributions.predictive import Predictive, checked
+from numtok.models.distributions.predictive import Floats, Predictive, checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +21,10 @@ class Empirical(Predictive):
     array([[2., 3.]])
     """
 
-    values: NDArray[np.float64]  # [n, s]
+    values: Floats  # [n, s]
 
     @cached_property
-    def _sorted(self) -> NDArray[np.float64]:
+    def _sorted(self) -> Floats:
         return np.sort(self.values, axis=1)  # NaN last
 
     @cached_property
@@ -37,36 +37,34 @@ class Empirical(Predictive):
         numbers: NDArray[np.int64] = np.count_nonzero(~np.isnan(self.values), axis=1)
         return numbers
 
-    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_density(self, values: Floats) -> Floats:
         return np.full(len(values), np.nan)
 
-    def log_interval(
-        self, low: NDArray[np.float64], high: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
         return np.full(len(low), np.nan)
 
-    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cdf(self, values: Floats) -> Floats:
         below = np.count_nonzero(self.values <= values[:, None], axis=1)
         known = (self._numbers > 0) & ~np.isnan(values)
         return np.where(known, below / np.maximum(self._numbers, 1), np.nan)
 
-    def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
+    def quantiles(self, levels: Sequence[float]) -> Floats:
         """See the base: always one of the draws; NaN where none is a number."""
         places = np.ceil(checked(levels) * self._numbers[:, None]).astype(np.int64) - 1
         # Without numbers the first of the sorted draws is NaN.
         return np.take_along_axis(self._sorted, np.maximum(places, 0), axis=1)
 
-    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def sample(self, count: int, rng: np.random.Generator) -> Floats:
         chosen = rng.integers(0, self.values.shape[1], (len(self.values), count))
         return np.take_along_axis(self.values, chosen, axis=1)
 
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """See the base; NaN where no draw is finite."""
         count = self._finite.sum(axis=1)
         total = np.where(self._finite, self._sorted, 0.0).sum(axis=1)
         return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
-    def mode(self) -> NDArray[np.float64]:
+    def mode(self) -> Floats:
         """The most frequent draw, of several the smallest; NaN where NaN is the most frequent."""
         modes = np.empty(len(self.values))
         for row, draws in enumerate(self.values):
@@ -74,7 +72,7 @@ class Empirical(Predictive):
             modes[row] = distinct[counts.argmax()]
         return modes
 
-    def crps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def crps(self, values: Floats) -> Floats:
         """See the base. The fair estimator (Ferro 2014), from the finite draws.
 
         mean |x_i - y| - sum over pairs |x_i - x_j| / (s (s - 1)): on average it is the score of

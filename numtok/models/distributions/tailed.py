@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from numtok.models.distributions.predictive import Predictive, checked
-
-Floats = NDArray[np.float64]
+from numtok.models.distributions.predictive import Floats, Predictive, checked
 
 _ROUNDING = 1e-9  # of the range, that the ends of the distribution inside may be off by
 

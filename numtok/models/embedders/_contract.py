@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     expect,
@@ -19,7 +18,6 @@ from numtok.contracts import (
     held,
     member_call,
     require,
-    results,
 )
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS, Embedder
@@ -123,11 +121,6 @@ def check_flops(embedder: Embedder, seed: int) -> None:
         ahead = watched.tells_ahead(one.vocabulary)
         told = f"{one.scheme}: got the token {ahead} of {one.vocabulary.size}"
         require(embedder, "flops", ahead is None or 0 <= ahead < one.vocabulary.size, told)
-
-
-def check(embedder: Embedder, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, embedder, seed)
 
 
 #: The checks by name, in the order in which they are run and shown.

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.declaration import setting
-from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS
+from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS, PREFIX
+from numtok.errors import UsageError
 from numtok.models.embedders._decimal_parts import DecimalDigits, DecimalParts
-from numtok.models.embedders._prefixed import Encoder, Prefixed, prefix
-from numtok.models.embedders.base import Embedder
+from numtok.models.embedders.base import Embedder, token_table
 from numtok.models.heads.base import linear_flops
 from numtok.models.vocabulary import Vocabulary
 
@@ -56,19 +56,59 @@ class NumValueEmbedder(Embedder):
         return self.encoder == "rnn"
 
     def tells_ahead(self, vocabulary: Vocabulary) -> int:
-        return prefix(vocabulary)
+        return _prefix(vocabulary)
 
     def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
-        return cast(Prefixed, module).flops(tokens)
+        return cast(_Prefixed, module).flops(tokens)
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         kinds = {"rnn": _Recurrent, "mlp": _Fixed, "scalar": _Scalar, "binary": _Binary}
         features = kinds[self.encoder](width)
         encoder = _Encoder(vocabulary, features, self.sees_all, self.auxiliary, width)
-        return Prefixed(vocabulary, width, encoder)
+        return _Prefixed(vocabulary, width, encoder)
 
 
-class _Encoder(Encoder):
+def _prefix(vocabulary: Vocabulary) -> int:
+    """The token that stands before each number; UsageError where there is none."""
+    if PREFIX not in vocabulary.names:
+        raise UsageError(
+            f"--embedder numvalue makes the vector of {PREFIX} of the number behind it, and "
+            "these data have none; give --embedder lookup, or data encoded with --scheme "
+            "numvalue"
+        )
+    return vocabulary.first + vocabulary.names.index(PREFIX)
+
+
+class _Prefixed(nn.Module):
+    """The vector of each token, but for prefixes, which stand before numbers: there stands f(x), of
+    the number x that follows.
+
+    The row of ``table`` that belongs to the prefix is not looked at here; a token head that is tied
+    to it speaks by it. Behind a prefix the digits are read from the tokens, so what is masked or
+    not yet written is no part of the number; f is not asked to guess.
+
+    ``encoder`` gives f.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, width: int, encoder: "_Encoder") -> None:
+        super().__init__()
+        self.prefix = _prefix(vocabulary)
+        self.table = token_table(vocabulary.size, width)
+        self.encoder = encoder
+
+    def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        made_BLD = cast(Tensor, self.table(tokens_BL))
+        at_P = (tokens_BL.flatten() == self.prefix).nonzero()[:, 0]
+        with torch.autocast(tokens_BL.device.type, enabled=False):
+            value_PD = self.encoder(tokens_BL, at_P)
+        return made_BLD.flatten(0, 1).index_copy(0, at_P, value_PD).view_as(made_BLD)
+
+    def flops(self, tokens: NDArray[np.integer[Any]]) -> int:
+        """Of a forward pass over some tokens."""
+        return self.encoder.flops(tokens, int((tokens == self.prefix).sum()))
+
+
+class _Encoder(nn.Module):
     """f: features of the digits [P, F] and the auxiliary ones, mapped to [P, D]."""
 
     def __init__(

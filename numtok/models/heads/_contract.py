@@ -5,6 +5,7 @@ head and its reader answer is compared with ``base`` on the way.
 """
 
 from collections.abc import Callable
+from functools import wraps
 from typing import NamedTuple
 
 import numpy as np
@@ -15,14 +16,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     expect,
     held,
     member_call,
     require,
-    results,
 )
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.errors import UsageError
@@ -66,11 +65,11 @@ def _predictive(head: ValueHead, seed: int) -> tuple[Predictive, _Made]:
 def of_values(check: Callable[[ValueHead, int], None]) -> Callable[[Head, int], None]:
     """A check of heads that say a number as a whole; any other has nothing to check."""
 
+    @wraps(check)
     def checked(head: Head, seed: int) -> None:
         if isinstance(head, ValueHead):
             check(head, seed)
 
-    checked.__doc__ = check.__doc__
     return checked
 
 
@@ -224,11 +223,6 @@ def check_flops(head: ValueHead, seed: int) -> None:
         one.reader.losses(one.reader(one.hidden_ND.detach()), one.targets_NW)
     got = one.reader.flops(len(_VALUES))
     expect(head, "flops", f"of {len(_VALUES)} numbers", got, counter.get_total_flops())
-
-
-def check(head: Head, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, head, seed)
 
 
 #: The checks by name, in the order in which they are run and shown.

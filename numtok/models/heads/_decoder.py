@@ -175,8 +175,7 @@ class DecoderBeginnings:
 
     def first(self, which: Tensor) -> Tensor:
         """int64 like ``which``: the first token that may follow each."""
-        tokens: Tensor = self._reader.get_buffer("order")[self.state[which], 0]
-        return tokens
+        return self._reader.get_buffer("order")[self.state[which], 0]
 
     def _read(self, hidden_UD: Tensor) -> Tensor:
         scores_UV = self._reader.out(hidden_UD).double()

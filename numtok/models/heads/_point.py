@@ -1,10 +1,11 @@
-"""One number by the mean squared error, and how far it is off: what ``scalar`` and ``pointwise``
-share.
+"""One number by the mean squared error, and how far it is off: what heads of one value share.
 
 The head itself says nothing of its doubts. Its distribution is a Gaussian around the prediction
 whose variance is the mean squared error on data that were not learnt, the same for every number;
 a report labels it so.
 """
+
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,29 @@ from torch import Tensor, nn
 from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueReader, linear_flops
+from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
 
-DESCRIPTION = "Gaussian around the head's prediction, its deviation the validation error"
+
+class RealHead(ValueHead):
+    """A head that learns the normalised value itself."""
+
+    bounded: ClassVar[bool] = False
+
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        """float32[N, 1]: the values; one that float32 cannot hold becomes 0."""
+        with np.errstate(over="ignore"):
+            single = values.astype(np.float32)
+        return np.where(np.isfinite(single), single, np.float32(0))[:, None]
+
+
+class PointHead(RealHead):
+    """A head of one value; its distribution's deviation is the error on the validation split."""
+
+    by_density: ClassVar[bool] = False
+    calibrated: ClassVar[bool] = True
+
+    def describe(self) -> str:
+        return "Gaussian around the head's prediction, its deviation the validation error"
 
 
 class PointReader(ValueReader):
@@ -39,8 +60,7 @@ class PointReader(ValueReader):
         return linear_flops(self, numbers)
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        points: NDArray[np.float64] = parameters_NP[:, 0].double().cpu().numpy()
-        return points
+        return parameters_NP[:, 0].double().cpu().numpy()
 
     def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
         errors = self.point(parameters_NP) - values
@@ -51,10 +71,3 @@ class PointReader(ValueReader):
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
         return Gaussian(self.point(parameters_NP), calibration["deviation"], scaling)
-
-
-def normalized_targets(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """float32[N, 1]: the values themselves; one that float32 cannot hold becomes 0."""
-    with np.errstate(over="ignore"):
-        single = values.astype(np.float32)
-    return np.where(np.isfinite(single), single, np.float32(0))[:, None]

@@ -14,15 +14,15 @@ from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads._point import normalized_targets
-from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
+from numtok.models.heads._point import RealHead
+from numtok.models.heads.base import Calibration, ValueReader, linear_flops
 
 _MOST = 10_000
 _LEAST_DEVIATION = 1e-6  # of ELU + 1, which rounding makes 0
 
 
 @dataclass(frozen=True)
-class Mdn(ValueHead):
+class Mdn(RealHead):
     """``components`` Gaussians: weights by softmax, deviations by ELU(x) + 1, at least 1e-6.
 
     The loss is the negative log-density of the normalised number, in nats. On tables the range of
@@ -33,14 +33,10 @@ class Mdn(ValueHead):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Section 2, Appendix D; Bishop (1994)"
     normalizer: ClassVar[str] = "unit,start=-0.5"
-    bounded: ClassVar[bool] = False
     scaled: ClassVar[bool] = False
     positional: ClassVar[str] = "components"
     checked_at: ClassVar[str] = "mdn:3"
     components: int = setting(help="How many Gaussians.", at_least=1, at_most=_MOST)
-
-    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        return normalized_targets(values)
 
     def build(self, width: int) -> ValueReader:
         return _MdnReader(width, self.components)
@@ -78,8 +74,7 @@ class _MdnReader(ValueReader):
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the mean."""
         log_weights, centers, _ = _parts(parameters_NP.double())
-        points: NDArray[np.float64] = (log_weights.exp() * centers).sum(dim=1).cpu().numpy()
-        return points
+        return (log_weights.exp() * centers).sum(dim=1).cpu().numpy()
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling

@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -13,9 +14,8 @@ from numtok.encoding.normalizers.base import Scaling
 from numtok.errors import UsageError
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads._point import PointReader, normalized_targets
-from numtok.models.heads._selector import Selector
-from numtok.models.heads.base import Calibration, ValueHead, ValueReader, projection
+from numtok.models.heads._point import PointReader, RealHead
+from numtok.models.heads.base import Calibration, ValueReader, projection
 from numtok.models.vocabulary import Vocabulary
 
 _PER = ("token", "number")
@@ -24,7 +24,7 @@ _LOG_ROOT_PI = math.log(math.pi) / 2
 
 
 @dataclass(frozen=True)
-class NumGPTHead(ValueHead):
+class NumGPTHead(RealHead):
     """A selector W_z, a head of texts W, one of exponents W_e and one of mantissas W_f, all without
     bias (Equations 7 to 11). Exponent and mantissa are said independently of each other.
 
@@ -48,7 +48,6 @@ class NumGPTHead(ValueHead):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, Equations 7-12"
     normalizer: ClassVar[str] = "none"
-    bounded: ClassVar[bool] = False
     scaled: ClassVar[bool] = False
     of_tables: ClassVar[bool] = False
     per: str = setting("token", choices=_PER)
@@ -69,10 +68,7 @@ class NumGPTHead(ValueHead):
                 "data encoded with such a scheme have; encode with --scheme numgpt, or give "
                 "another --head"
             )
-        return Selector(words, vocabulary, width)
-
-    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        return normalized_targets(values)
+        return _Selector(words, vocabulary, width)
 
     def build(self, width: int) -> ValueReader:
         return _Mantissa(width, self.measured)
@@ -81,6 +77,33 @@ class NumGPTHead(ValueHead):
         if self.measured:
             return "Gaussian around the mantissa, its deviation the validation error"
         return "Gaussian of variance 1/2 around the mantissa"
+
+
+class _Selector(nn.Module):
+    """What comes next is chosen in two steps, text or numeral, then which:
+    log p(z) + log p(token | z) of every token (NumGPT, Equations 7 to 10), without bias.
+
+    z = 0 is text, z = 1 a numeral: one of the tokens with a value beside it. ``select`` is W_z,
+    ``words`` W, and ``exponents`` W_e. ``words`` has a row for numerals, too, that says nothing, so
+    that it can be the table by which tokens go in.
+    """
+
+    def __init__(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> None:
+        super().__init__()
+        self.words = words
+        self.select = projection(width, 2, 1, bias=False)
+        self.exponents = projection(width, len(vocabulary.numbers), 1, bias=False)
+        self.register_buffer("numerals", torch.from_numpy(vocabulary.numbers), persistent=False)
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        """[N, vocabulary], float32: log-probabilities, which sum to 1."""
+        numerals = cast(Tensor, self.numerals)
+        kind_N2 = self.select(hidden_ND).float().log_softmax(dim=1)
+        words_NV = self.words(hidden_ND).float().index_fill(1, numerals, -torch.inf)
+        exponents_NE = self.exponents(hidden_ND).float().log_softmax(dim=1)
+        of_words_NV = words_NV.log_softmax(dim=1) + kind_N2[:, :1]
+        joint_NV: Tensor = of_words_NV.index_copy(1, numerals, exponents_NE + kind_N2[:, 1:])
+        return joint_NV
 
 
 class _Mantissa(ValueReader):

@@ -3,16 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
-from numtok.models.heads._point import DESCRIPTION, PointReader, normalized_targets
-from numtok.models.heads.base import ValueHead, ValueReader
+from numtok.models.heads._point import PointHead, PointReader
+from numtok.models.heads.base import ValueReader
 
 
 @dataclass(frozen=True)
-class Pointwise(ValueHead):
+class Pointwise(PointHead):
     """A linear map to the number, MSE. It learns the range of the train split as [-0.5, 0.5].
 
     sigmoid
@@ -25,9 +23,6 @@ class Pointwise(ValueHead):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Sections 2 and 4.2, Appendix D"
-    bounded: ClassVar[bool] = False  # the Gaussian around it is not
-    by_density: ClassVar[bool] = False
-    calibrated: ClassVar[bool] = True
     sigmoid: bool = False
 
     @property
@@ -38,12 +33,6 @@ class Pointwise(ValueHead):
     def scaled(self) -> bool:
         return self.sigmoid
 
-    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        return normalized_targets(values)
-
     def build(self, width: int) -> ValueReader:
         linear = nn.Linear(width, 1)
         return PointReader(nn.Sequential(linear, nn.Sigmoid()) if self.sigmoid else linear)
-
-    def describe(self) -> str:
-        return DESCRIPTION

@@ -73,10 +73,7 @@ class _RiemannReader(ValueReader):
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the mean."""
         centres = (torch.arange(self.bins, device=parameters_NP.device).double() + 0.5) / self.bins
-        points: NDArray[np.float64] = (
-            (parameters_NP.double().softmax(dim=1) @ centres).cpu().numpy()
-        )
-        return points
+        return (parameters_NP.double().softmax(dim=1) @ centres).cpu().numpy()
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling

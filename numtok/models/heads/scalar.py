@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from numtok.declaration import setting
-from numtok.models.heads._point import DESCRIPTION, PointReader, normalized_targets
-from numtok.models.heads.base import ValueHead, ValueReader, projection
+from numtok.models.heads._point import PointHead, PointReader
+from numtok.models.heads.base import ValueReader, projection
 
 
 @dataclass(frozen=True)
-class Scalar(ValueHead):
+class Scalar(PointHead):
     """xVal's number head: an MLP of ``layers`` layers (D -> 4 D -> 1 with two), MSE (Section 2.2).
 
     Its distribution is a Gaussian whose deviation is the error on the validation split
@@ -22,17 +19,8 @@ class Scalar(ValueHead):
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "xVal, Section 2.2; layers as in its public code"
     normalizer: ClassVar[str] = "unit,start=-0.5"
-    bounded: ClassVar[bool] = False
     scaled: ClassVar[bool] = False
-    by_density: ClassVar[bool] = False
-    calibrated: ClassVar[bool] = True
     layers: int = setting(2, "Of the MLP; 1 is a linear map.", at_least=1, at_most=2)
-
-    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        return normalized_targets(values)
 
     def build(self, width: int) -> ValueReader:
         return PointReader(projection(width, 1, self.layers, bias=True))
-
-    def describe(self) -> str:
-        return DESCRIPTION

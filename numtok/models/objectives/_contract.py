@@ -12,13 +12,11 @@ import torch
 from torch import nn
 
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     expect,
     held,
     require,
-    results,
 )
 from numtok.models.batches import Batch
 from numtok.models.made_up import made_up, vocabularies
@@ -162,11 +160,6 @@ def check_own(objective: Objective, seed: int) -> None:
     require(objective, "own", flops >= 0, f"flops: got {flops}, expected 0 or more")
     if watched.stands_in:
         watched.stand_in(parts, torch.randn(3, _WIDTH))
-
-
-def check(objective: Objective, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, objective, seed)
 
 
 #: The checks by name, in the order in which they are run and shown.

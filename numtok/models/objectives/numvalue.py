@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -14,7 +14,6 @@ from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
 from numtok.models.heads.base import linear_flops
-from numtok.models.objectives._gated import Gated
 from numtok.models.objectives._leftward import LOSSES, leftward
 from numtok.models.objectives.base import FirstPass, LoggedFigure, Objective, TrainingBatch
 from numtok.registry import spec_of
@@ -97,7 +96,7 @@ class NumValueObjective(Objective):
         )
 
     def parts(self, width: int) -> dict[str, nn.Module]:
-        return {_PROJECTION: Gated(width)}
+        return {_PROJECTION: _Gated(width)}
 
     def losses(self, seen: FirstPass) -> tuple[Tensor, ...]:
         at_P, flat = seen.places, seen.embedded.flatten(0, 1)
@@ -133,3 +132,24 @@ class NumValueObjective(Objective):
             never = seen.tokens.shape[1]
             first = np.where(batch.answer_start < 0, never, batch.answer_start + 1)
         return replace(seen, own_from=first)
+
+
+class _Gated(nn.Module):
+    """A gated MLP with tanh, as LlamaMLP but for the activation: down(tanh(gate h) * up h).
+
+    [N, D] to [N, D] through 4 D, without biases (Value-Aware, Table 5, which says no size).
+
+    Weights begin as normal numbers of deviation 1 / sqrt(inputs), of which the paper says nothing,
+    so what comes out is about as long as what goes in.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, 4 * width, bias=False)
+        self.up = nn.Linear(width, 4 * width, bias=False)
+        self.down = nn.Linear(4 * width, width, bias=False)
+        for linear in (self.gate, self.up, self.down):
+            nn.init.normal_(linear.weight, std=linear.in_features**-0.5)
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        return cast(Tensor, self.down(self.gate(x_ND).tanh() * self.up(x_ND)))

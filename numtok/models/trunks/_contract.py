@@ -5,20 +5,19 @@ rows of different lengths among them; or, where it takes columns, drawn features
 """
 
 from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     expect,
     held,
     member_call,
     require,
-    results,
 )
 from numtok.models.trunks.base import (
     TRUNKS,
@@ -38,11 +37,11 @@ _INPUTS = 5  # columns
 def of_tokens(check: Callable[[TokenTrunk, int], None]) -> Callable[[Trunk, int], None]:
     """A check of trunks of tokens; any other has nothing to check."""
 
+    @wraps(check)
     def checked(trunk: Trunk, seed: int) -> None:
         if trunk.takes == "tokens":
             check(cast(TokenTrunk, trunk), seed)
 
-    checked.__doc__ = check.__doc__
     return checked
 
 
@@ -236,11 +235,6 @@ def check_facts(trunk: TokenTrunk, seed: int) -> None:
             call = member_call(module, "first_norm", D=trunk.width)
             call.array(first.positions, "Tensor float[P, D]", finite=True)
         module.token_vectors()
-
-
-def check(trunk: Trunk, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, trunk, seed)
 
 
 #: The checks by name, in the order in which they are run and shown.

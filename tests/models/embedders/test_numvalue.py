@@ -14,7 +14,6 @@ from numtok.errors import UsageError
 from numtok.models.batches import Batch
 from numtok.models.decoding import Reader
 from numtok.models.embedders import _decimal_parts
-from numtok.models.embedders._prefixed import Prefixed
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.generation import Writer
 from numtok.models.likelihood import log_likelihoods
@@ -34,16 +33,16 @@ ANSWERS = [6, 19, 1]
 SCHEME = "numvalue"
 
 
-def embedder(spec: str, width: int = 8) -> Prefixed:
+def embedder(spec: str, width: int = 8) -> Any:
     torch.manual_seed(0)
-    return cast(Prefixed, EMBEDDERS.build(spec).build(Vocabulary.of(codec(SCHEME)), width))
+    return EMBEDDERS.build(spec).build(Vocabulary.of(codec(SCHEME)), width)
 
 
 def tokens_of(*texts: str) -> Tensor:
     return torch.from_numpy(batch(SCHEME, texts).tokens)
 
 
-def values_of(of: Prefixed, *texts: str) -> Tensor:
+def values_of(of: Any, *texts: str) -> Tensor:
     """[P, D]: f of every number, in order."""
     tokens = tokens_of(*texts)
     made = of(tokens, torch.ones_like(tokens, dtype=torch.float32))
@@ -312,7 +311,7 @@ def test_the_lengths_that_are_logged_are_those_of_the_vectors() -> None:
     of = model(SCHEME, "numvalue", embedder="numvalue:mlp")
     _, example = example_of()
     losses = of.losses(of.given(example))
-    lengths = values_of(cast(Prefixed, of.embedder), *TEXTS).norm(dim=1)
+    lengths = values_of(of.embedder, *TEXTS).norm(dim=1)
     torch.testing.assert_close(figures(of, losses)["embedding_norm"], lengths.mean())
 
 
