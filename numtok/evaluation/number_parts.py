@@ -58,12 +58,9 @@ def decimal_parts(
     answers: Predictions, digits: int
 ) -> tuple[list[NumberParts], list[NumberParts | None]]:
     """Truths and predictions in parts; None for what is no number."""
-    assert answers.truth_literal is not None and answers.prediction_literal is not None
-    found = [
-        None if literal is None or not valid else NumberParts.of(literal, digits)
-        for literal, valid in zip(answers.prediction_literal, answers.valid.tolist(), strict=True)
-    ]
-    return [NumberParts.of(one, digits) for one in answers.truth_literal], found
+    literals = list(answers.literals())
+    found = [said if said is None else NumberParts.of(said, digits) for _, said in literals]
+    return [NumberParts.of(truth, digits) for truth, _ in literals], found
 
 
 def kind(truth: NumberParts, found: NumberParts | None) -> str:

@@ -8,7 +8,8 @@ replicate, so one definition serves both. What does not depend on the weights
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import msgspec
@@ -16,7 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from numtok.errors import UsageError
-from numtok.metrics._bootstrap import Statistic, interval, replicates
+from numtok.metrics._bootstrap import Statistic as Statistic
+from numtok.metrics._bootstrap import interval, replicates
+from numtok.metrics._weighted import Floats as Floats
 from numtok.metrics._weighted import mean
 from numtok.metrics._wilson import Z as Z
 from numtok.metrics._wilson import ends as ends
@@ -25,6 +28,8 @@ from numtok.plugins import MemberCall, describe
 from numtok.registry import Registry, spec_of
 from numtok.reports import Figure, Measures
 
+NOT_NEGATIVE, UP_TO_ONE = (0.0, math.inf), (-math.inf, 1.0)  # bounds of many metrics
+Values = Floats | NDArray[np.bool_]
 _RESAMPLES, _LEVEL = 1000, 0.95  # of every interval, unless said
 
 # Where a metric overflows or divides by zero it is undefined, which is said in another way.
@@ -129,6 +134,13 @@ class Predictions(NamedTuple):
         )
         return made._replace(valid=valid, measures="answers")
 
+    def literals(self) -> Iterator[tuple[str, str | None]]:
+        """Truth and prediction of each as they are written; None for one that is not valid."""
+        assert self.truth_literal is not None and self.prediction_literal is not None
+        columns = self.truth_literal, self.prediction_literal, self.valid.tolist()
+        for truth, prediction, valid in zip(*columns, strict=True):
+            yield truth, prediction if valid else None
+
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Predictions":
         """A part of the numbers, by a mask or by indices."""
         indices = np.arange(len(self.truth))[rows]
@@ -150,8 +162,8 @@ class Metric(ABC):
     ``neither`` where a figure is good near a value between (coverage). No figure lies outside
     ``bounds``. ``share`` says that it is the mean of one 0 or 1 for each that is counted: then one
     of 0 or 1, which is the same in every resample, has an interval nevertheless, Wilson's.
-    ``undefined`` says why a figure can be no finite number. ``known`` names a column of
-    Answers: what is NaN there has no part in the figure.
+    ``undefined`` says why a figure can be no finite number. ``needs`` are columns of Predictions
+    that may be None: what is NaN in one of them has no part in the figure.
     """
 
     revision: ClassVar[int]
@@ -161,8 +173,7 @@ class Metric(ABC):
     share: ClassVar[bool] = False
     undefined: ClassVar[str]
     measures: ClassVar[Measures] = "numbers"
-    needs: ClassVar[tuple[str, ...]] = ()  # columns of Answers that may be None
-    known: ClassVar[str] = ""
+    needs: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def statistic(self, answers: Predictions) -> Statistic:
@@ -182,17 +193,17 @@ class Metric(ABC):
             return f"it measures {self.measures}, and these are {answers.measures}"
         lacks = [name for name in self.needs if getattr(answers, name) is None]
         if not lacks and not self.is_known(answers).any():
-            lacks = [self.known]
+            lacks = [self.needs[0]]
         return f"there is no {lacks[0].replace('_', ' ')}" if lacks else None
 
     @final
     def is_known(self, answers: Predictions) -> NDArray[np.bool_]:
-        """bool[n]: of which numbers, or labels, the column ``known`` says something."""
-        column = getattr(answers, self.known) if self.known else None
-        if column is None:
-            return np.ones(len(answers.truth), np.bool_)
-        unknown: NDArray[np.bool_] = np.isnan(column).reshape(len(column), -1).any(axis=1)
-        return ~unknown
+        """bool[n]: of which numbers, or labels, the columns in ``needs`` say something."""
+        known = np.ones(len(answers.truth), np.bool_)
+        for column in (getattr(answers, name) for name in self.needs):
+            if isinstance(column, np.ndarray):
+                known &= ~np.isnan(column).any(axis=tuple(range(1, column.ndim)))
+        return known
 
     def counted(self, answers: Predictions) -> NDArray[np.bool_]:
         """bool[n]: which of them have a part in the figure, those that are known."""
@@ -228,9 +239,29 @@ class Metric(ABC):
         return None if np.isfinite(self.plain(answers)) else self.undefined
 
 
-def _counted_by(asked: MemberCall, answer: Any) -> Any:
+class MeanMetric(Metric):
+    """A metric that is the mean of a value of each number; undefined where one is not finite."""
+
+    @abstractmethod
+    def values(self, answers: Predictions) -> Values:
+        """[n]: the value of each, of such predictions as :meth:`statistic` is of."""
+
+    @final
+    def statistic(self, answers: Predictions) -> Statistic:
+        return mean(np.asarray(self.values(answers), np.float64))
+
+
+class ShareMetric(MeanMetric):
+    """A metric that is the share of the numbers of which something is true."""
+
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
+    undefined: ClassVar[str] = "nothing is counted"
+
+
+def _of_each(form: str, asked: MemberCall, answer: Any) -> Any:
     [answers] = asked.given
-    return asked.array(answer, "ndarray bool[n]", n=len(answers.truth))
+    return asked.array(answer, f"ndarray {form}[n]", n=len(answers.truth))
 
 
 def _statistic(asked: MemberCall, found: Any) -> Any:
@@ -246,7 +277,13 @@ def _statistic(asked: MemberCall, found: Any) -> Any:
 
 
 METRICS: Registry[Metric] = Registry(
-    "numtok.metrics", "metric", {"counted": _counted_by, "statistic": _statistic}
+    "numtok.metrics",
+    "metric",
+    {
+        "counted": partial(_of_each, "bool"),
+        "values": partial(_of_each, "float64|bool"),
+        "statistic": _statistic,
+    },
 )
 
 

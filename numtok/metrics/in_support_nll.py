@@ -6,13 +6,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
 @dataclass(frozen=True)
-class InSupportNll(Metric):
+class InSupportNll(MeanMetric):
     """The mean of -log density, in nats, as ``nll``, of those truths alone that lie in the range
     of the train split. What it leaves out is the ``outside`` share: read the two together.
 
@@ -28,12 +26,11 @@ class InSupportNll(Metric):
         "all truths lie outside, or the density of one within is zero or not known"
     )
     needs: ClassVar[tuple[str, ...]] = ("log_density", "outside")
-    known: ClassVar[str] = "log_density"
 
     def counted(self, answers: Predictions) -> NDArray[np.bool_]:
         known = self.is_known(answers)
         return known if answers.outside is None else known & ~answers.outside
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         assert answers.log_density is not None
-        return mean(-answers.log_density)
+        return -answers.log_density

@@ -1,16 +1,13 @@
 """interval-nll: negative log-probability of the interval that the truth stands for."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 
 @dataclass(frozen=True)
-class IntervalNll(Metric):
+class IntervalNll(MeanMetric):
     """The mean of -log P(y - r/2 < X <= y + r/2), in nats, where r is the resolution that the truth
     was recorded at. A probability has no unit, and is never below 0: so it is fair also where
     truths are few values again and again, whose density can be made as high as one likes.
@@ -24,11 +21,10 @@ class IntervalNll(Metric):
         "Lindsey (1999), Some Statistical Heresies: the likelihood of what is recorded"
     )
     better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "the probability of a truth is zero, or not known"
     needs: ClassVar[tuple[str, ...]] = ("log_interval",)
-    known: ClassVar[str] = "log_interval"
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         assert answers.log_interval is not None
-        return mean(-answers.log_interval)
+        return -answers.log_interval

@@ -6,9 +6,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import Floats, dot
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics._weighted import dot
+from numtok.metrics.base import Floats, Metric, Predictions, Statistic
 
 _ALL_PAIRS = 500  # up to here all pairs are kept, as three matrices
 _FEW, _BY_CLUSTERS = 64, 1 << 20  # clusters, and numbers times them, up to which pairs are kept

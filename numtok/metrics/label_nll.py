@@ -1,16 +1,13 @@
 """label-nll: negative log-likelihood of the true label."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 
 @dataclass(frozen=True)
-class LabelNll(Metric):
+class LabelNll(MeanMetric):
     """The mean of -log probability of the true label, in nats: the cross-entropy that is learnt.
     To give all of k labels the same probability costs log k. A row whose label the model does not
     know (its log-probability is NaN) has none and is left out; ``n`` says how many are not.
@@ -26,11 +23,10 @@ class LabelNll(Metric):
     source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
     measures: ClassVar[Literal["labels"]] = "labels"
     better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "a true label has probability 0"
     needs: ClassVar[tuple[str, ...]] = ("log_probability",)
-    known: ClassVar[str] = "log_probability"
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         assert answers.log_probability is not None
-        return mean(-answers.log_probability)
+        return -answers.log_probability

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
 @dataclass(frozen=True)
-class Nll(Metric):
+class Nll(MeanMetric):
     """The mean of -log density of the truth, in nats, for numbers in the units of the text: a
     density per unit, so it may be negative, and in other units it differs by a constant.
 
@@ -22,8 +20,7 @@ class Nll(Metric):
     better: ClassVar[Literal["lower"]] = "lower"
     undefined: ClassVar[str] = "the density of a truth is zero, or not known"
     needs: ClassVar[tuple[str, ...]] = ("log_density",)
-    known: ClassVar[str] = "log_density"
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         assert answers.log_density is not None
-        return mean(-answers.log_density)
+        return -answers.log_density

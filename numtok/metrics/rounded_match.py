@@ -9,10 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._literals import numerals
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import Predictions, ShareMetric, Values
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +22,7 @@ _PLAIN = (
 
 
 @dataclass(frozen=True)
-class RoundedMatch(Metric):
+class RoundedMatch(ShareMetric):
     """The share of predictions that are the truth when they are rounded, half to even, to the last
     place that the truth's literal has: units of 1302 and 1,302, tens of 1.30e3, hundredths of 0.10
     and of 23%. A head that says values is hardly ever exactly the truth; this says how often a
@@ -41,19 +39,16 @@ class RoundedMatch(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "rounding, as any table of values is read"
     better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    share: ClassVar[bool] = True
-    undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         matches, open_ = _by_floats(answers)
         left = answers.take(np.flatnonzero(open_))
         matches[open_] = [
             prediction is not None and prediction.rounded(truth.place) == truth.exact()
             for truth, prediction in numerals(left)
         ]
-        return mean(matches.astype(np.float64))
+        return matches
 
 
 def _by_floats(answers: Predictions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

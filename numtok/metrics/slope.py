@@ -6,9 +6,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import dot
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
 @dataclass(frozen=True)
-class TailedNll(Metric):
+class TailedNll(MeanMetric):
     """The mean of -log density of the truth, in nats, as ``nll``, but with a stated probability of
     lying outside the range of the train split (``distributions.tailed``): so it is defined, and
     compares, where a histogram or a normalised decoder gives a truth no probability at all.
@@ -23,8 +21,7 @@ class TailedNll(Metric):
     better: ClassVar[Literal["lower"]] = "lower"
     undefined: ClassVar[str] = "the density of a truth is zero, or not known"
     needs: ClassVar[tuple[str, ...]] = ("log_density_tailed",)
-    known: ClassVar[str] = "log_density_tailed"
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         assert answers.log_density_tailed is not None
-        return mean(-answers.log_density_tailed)
+        return -answers.log_density_tailed
