@@ -412,8 +412,8 @@ def clusters_note(count: int) -> str:
 
 
 def answers_of(predictions: ReportPredictions, target: str | None) -> Predictions:
-    """Those of one target, or all; UsageError if it is unknown."""
-    if target is None:
+    """Those of one target, or all where none is named; UsageError if it is unknown."""
+    if not target:
         return predictions.answers
     names = np.array(predictions.table.column(TARGET).to_pylist(), object)
     if target not in (known := sorted(set(names.tolist()))):

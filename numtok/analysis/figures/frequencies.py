@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.analysis.figures._labels import labels_of, settings_of
+from numtok.analysis.figures._labels import report_labels
 from numtok.analysis.figures._picture import Axis, BarMarks, Panel, Picture
 from numtok.analysis.figures.base import FigureKind
 from numtok.errors import unknown
@@ -47,13 +47,10 @@ class Frequencies(FigureKind):
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         evaluations = [read(one) for one in artifacts]
-        titles = labels_of(
-            [one.report.scheme for one in evaluations],
-            [settings_of(one, "data") for one in evaluations],
-        )
+        titles = report_labels(evaluations, "data")
         panels = []
         for title, evaluation in zip(titles, evaluations, strict=True):
-            answers = answers_of(ReportPredictions.of_numbers(evaluation), self.target or None)
+            answers = answers_of(ReportPredictions.of_numbers(evaluation), self.target)
             truths, found = decimal_parts(answers, self.digits)
             valid = [one for one in found if one is not None]
             true, predicted = (getattr(PartShares.of(one), self.part) for one in (truths, valid))
