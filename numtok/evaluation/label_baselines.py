@@ -79,7 +79,7 @@ def label_baselines(
     with np.errstate(divide="ignore"):
         shares = np.log(np.bincount(codes, minlength=len(classes)) / len(codes))
     most = np.full(len(true), shares.argmax())
-    guesses = Guesses(most, _at(shares, true))
+    guesses = Guesses(most, np.where(true < 0, np.nan, shares[true]))
     yield BaselineAnswers("majority", _answers(answers, classes, guesses))
     if find_spec("sklearn") is None:
         return
@@ -102,10 +102,6 @@ def _codes(labels: "pa.Array[Any] | pa.ChunkedArray", classes: Sequence[str]) ->
     """int64[n]: which of the classes each label is; -1 for none of them."""
     found = pc.index_in(labels, value_set=pa.array(classes, pa.string()))
     return np.asarray(found.fill_null(-1), np.int64)
-
-
-def _at(shares: NDArray[np.float64], true: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.where(true < 0, np.nan, shares[true])
 
 
 def _answers(answers: Predictions, classes: Sequence[str], guesses: Guesses) -> Predictions:

@@ -9,19 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import exp, lgamma
 from typing import NamedTuple
 
-from numtok.errors import UsageError
 from numtok.metrics.base import Predictions
 from numtok.numerals.literals import round_literal
 
-_MOST = {"digits": 17, "top": 200}
 KINDS = ("right", "mantissa", "exponent", "sign", "several", "no number")
-
-
-def check_shown(digits: int, top: int) -> None:
-    """UsageError for a number of significant digits, or of numbers listed, that cannot be."""
-    for name, value in (("digits", digits), ("top", top)):
-        if not 1 <= value <= _MOST[name]:
-            raise UsageError(f"--{name} {value} is not possible; allowed are 1 to {_MOST[name]}")
 
 
 class NumberParts(NamedTuple):

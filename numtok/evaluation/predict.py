@@ -173,13 +173,14 @@ class Predictor:
 
     def _answers(self, queries: NDArray[np.int64]) -> tuple[NDArray[np.int64], Predicted]:
         """What is asked for in some queries, and the predictions of it."""
-        asked, counts = self._asked_in(queries)
-        return asked, self._predict(self.asked.rows[queries], asked, counts)
-
-    def _asked_in(self, queries: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which of :attr:`asked` some queries ask for, and how many each."""
-        first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
-        return ranges(first, end - first), end - first
+        asked, batch, chosen, place = self._batch(queries)
+        tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
+        parts = [
+            self._predicted(steps, numbers[part], tokens[part])
+            for part, steps in self._steps(batch, chosen)
+        ]
+        columns = zip(*parts, strict=True)
+        return asked, Predicted(*(np.concatenate(column)[place] for column in columns))
 
     def _forget(self) -> None:
         self._cache = None
@@ -192,33 +193,20 @@ class Predictor:
         last = np.searchsorted(self.asked.queries, np.arange(len(self.asked.rows)), "right") - 1
         return ends[self.asked.numbers[last]]
 
-    def _predict(
-        self,
-        rows: NDArray[np.int64],
-        asked: NDArray[np.int64],
-        counts: NDArray[np.int64],
-    ) -> Predicted:
-        """Of some rows, one a query, the numbers ``asked``, ``counts`` of them in each."""
-        batch, chosen, place = self._batch(rows, asked, counts)
-        tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
-        parts = [
-            self._predicted(steps, numbers[part], tokens[part])
-            for part, steps in self._steps(batch, chosen)
-        ]
-        return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
-
     def _batch(
-        self, rows: NDArray[np.int64], asked: NDArray[np.int64], counts: NDArray[np.int64]
-    ) -> tuple[Batch, NDArray[np.bool_], NDArray[np.int64]]:
-        """The rows, which of their numbers are asked for, and where among those each of ``asked``
-        is: one number can be two targets."""
-        batch = self.batches.of(rows)
+        self, queries: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Batch, NDArray[np.bool_], NDArray[np.int64]]:
+        """What is asked for in some queries, their rows, which of the numbers of these are asked
+        for, and where among those each of the first is: one number can be two targets."""
+        first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
+        asked, batch = ranges(first, end - first), self.batches.of(self.asked.rows[queries])
         # A row can be there several times, once for each of its numbers.
         many = len(self.samples.numbers)
-        wanted = np.repeat(np.arange(len(rows)), counts) * many + self.asked.numbers[asked]
+        row = np.repeat(np.arange(len(queries)), end - first)
+        wanted = row * many + self.asked.numbers[asked]
         every = batch.number_row * many + batch.number
         chosen = np.isin(every, wanted)
-        return batch, chosen, np.searchsorted(every[chosen], wanted)
+        return asked, batch, chosen, np.searchsorted(every[chosen], wanted)
 
     def passes(self) -> Iterator[tuple[NDArray[np.int64], DecodingStates]]:
         """All numbers that are asked for, by their indices in the split, some at a time, with the
@@ -226,8 +214,7 @@ class Predictor:
         size = self.room.rows(self.samples.longest)
         for begin in range(0, len(self.asked.rows), size):
             queries = np.arange(begin, min(begin + size, len(self.asked.rows)))
-            asked, counts = self._asked_in(queries)
-            batch, chosen, _ = self._batch(self.asked.rows[queries], asked, counts)
+            _, batch, chosen, _ = self._batch(queries)
             for part, steps in self._steps(batch, chosen):
                 yield batch.number[chosen][part], steps
 

@@ -25,7 +25,6 @@ from numtok.evaluation.evaluation import ReportMetrics, predictions_table, quant
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.stated_tails import with_tails
-from numtok.evaluation.table_notes import often_repeated, ruled_by_tails
 from numtok.evaluation.table_options import TableOptions
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, Head
@@ -48,6 +47,8 @@ _IN_GROUPS = (
 )  # fmt: skip
 _BASELINES = ("r2", "mse", "mae", "kendall-tau", "relative-mse")
 AT_ONCE = 512  # rows whose distributions are held at a time
+_OFTEN = 0.1  # of the targets
+_RULED = 10  # times the error of the predictions: a CRPS that says nothing of them
 
 
 class _TablePart(NamedTuple):
@@ -263,7 +264,7 @@ class TableEvaluation:
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
         yield from self.table.file.notes
-        yield from often_repeated(self.table.file.target, table.column("truth").to_numpy())
+        yield from _often_repeated(self.table.file.target, table.column("truth").to_numpy())
         if any(map(self._is_held_back, self.loaded.fitted)):
             yield (
                 "These rows were held back from the train split, to know when to stop: good to "
@@ -278,16 +279,16 @@ class TableEvaluation:
                 f"{beyond:,} of {table.num_rows:,} targets are beyond what this head says, "
                 "so that likelihoods are infinite; give one that reaches further."
             )
-        yield from ruled_by_tails(table)
+        yield from _ruled_by_tails(table)
         outside = int(pc.sum(table.column("outside")).as_py() or 0)
         if outside:
-            told = f"{outside:,} of {table.num_rows:,} targets lie outside the range of the "
-            told += "train split"
-            yield told + (
+            remedy = (
                 ": this head gives them no probability, so `nll` is infinite; in-support-nll "
-                "leaves them out, tailed-nll has stated tails."
-                if bounded
-                else "."
+                "leaves them out, tailed-nll has stated tails"
+            )
+            yield (
+                f"{outside:,} of {table.num_rows:,} targets lie outside the range of the train "
+                f"split{remedy if bounded else ''}."
             )
 
 
@@ -295,3 +296,28 @@ def _literals(values: NDArray[np.float64]) -> NDArray[np.object_]:
     """Python's ``repr`` of each; None for NaN."""
     told = [None if np.isnan(value) else repr(value) for value in values.tolist()]
     return np.array(told, object)
+
+
+def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
+    """A note where CRPS is of little probability far out, not of what is predicted: that of a
+    distribution around its point is at most about the error of the point."""
+    known = predictions.filter(pc.is_finite(predictions.column("crps")))
+    known = known.filter(known.column("valid"))
+    truth, said, crps = (known.column(name).to_numpy() for name in ("truth", "prediction", "crps"))
+    if len(crps) and crps.mean() > _RULED * (error := np.abs(said - truth).mean()):
+        yield (
+            f"crps is {crps.mean():.3g} where predictions are off by {error:.3g}: little "
+            "probability, but far beyond the targets, rules it; --draws N, of a decoder with "
+            "--top-p 0.9, leaves such out."
+        )
+
+
+def _often_repeated(target: str, truth: NDArray[np.float64]) -> Iterator[str]:
+    """A note where a density says little, because one number comes again and again."""
+    values, counts = np.unique(truth, return_counts=True)
+    most = int(counts.argmax())
+    if counts[most] >= max(_OFTEN * len(truth), 2):
+        yield (
+            f"{counts[most] / len(truth):.0%} of {target!r} are {values[most]:g}: densities (nll, "
+            "tailed-nll) of such targets may be as high as a peak is narrow; interval-nll may not."
+        )

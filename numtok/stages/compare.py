@@ -144,7 +144,7 @@ def run(config: Config, store: Store) -> Comparison:
     levels = [Level.parse(text) for text in config.until]
     _check_alike(evaluations)
     metrics = _metrics(config.metrics, evaluations)
-    _check_measures([*metrics, *(METRICS.build(one.metric) for one in requirements)], evaluations)
+    _check_measures([*metrics, *(METRICS.build(one.key) for one in requirements)], evaluations)
     groups = group_by_experiment(evaluations)
     experiments = experiments_of(groups)
     measured = [
@@ -363,7 +363,7 @@ def _baselines(
 def _requirement_results(
     requirements: Sequence[Requirement], measured: Sequence[_Measured]
 ) -> list[RequirementResult]:
-    metrics = [METRICS.build(name) for name in dict.fromkeys(one.metric for one in requirements)]
+    metrics = [METRICS.build(name) for name in dict.fromkeys(one.key for one in requirements)]
     if not metrics:
         return []
     found: dict[str, dict[str, Figure]] = {
