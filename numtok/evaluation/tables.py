@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from numtok.arrays import Floats, Ints
 from numtok.data.tables.rows import VALIDATION, learnt_rows
 from numtok.data.tables.table import Table
 from numtok.errors import DataError
@@ -55,7 +56,7 @@ class _TablePart(NamedTuple):
     """The rows of the split in one fold."""
 
     fold: int
-    rows: NDArray[np.int64]
+    rows: Ints
     fitted: FittedTable
 
 
@@ -82,7 +83,7 @@ class TableEvaluation:
             if len(rows):
                 yield _TablePart(fold, rows, fitted)
 
-    def _rows(self, fold: int) -> NDArray[np.int64]:
+    def _rows(self, fold: int) -> Ints:
         if not self._is_held_back(fold):
             return self.table.split(self.split, fold)
         rows = self._learnt_rows(fold)
@@ -101,7 +102,7 @@ class TableEvaluation:
         parents = self.loaded.artifact.manifest.parents
         return any(one.digest == self.source.manifest.content for one in parents)
 
-    def _learnt_rows(self, fold: int) -> NDArray[np.int64]:
+    def _learnt_rows(self, fold: int) -> Ints:
         """The rows of the table that a model of the same settings learns from in a fold."""
         trained = self.loaded.file.trained
         return learnt_rows(self.table, fold, trained.options.rows, trained.seed)
@@ -139,7 +140,7 @@ class TableEvaluation:
         columns = {name: np.concatenate([one[name] for one in made]) for name in made[0]}
         return predictions_table(columns, predictions_schema([FOLD] if len(parts) > 1 else []))
 
-    def _predicted(self, part: _TablePart, rows: NDArray[np.int64], first: int) -> dict[str, Any]:
+    def _predicted(self, part: _TablePart, rows: Ints, first: int) -> dict[str, Any]:
         fitted, truth = part.fitted, self.table.target[rows]
         inputs = fitted.inputs.of(Features(self.table.numbers, self.table.categories).take(rows))
         parameters = fitted.parameters(inputs)
@@ -167,8 +168,8 @@ class TableEvaluation:
         }
 
     def _likelihoods(
-        self, fitted: FittedTable, exact: Predictive, parameters: Tensor, truth: NDArray[np.float64]
-    ) -> dict[str, NDArray[np.float64]]:
+        self, fitted: FittedTable, exact: Predictive, parameters: Tensor, truth: Floats
+    ) -> dict[str, Floats]:
         """Always those of the exact distribution, whatever is drawn; NaN where there is none."""
         learnt_from, model = fitted.learnt_from, fitted.model
         tailed = exact
@@ -231,7 +232,7 @@ class TableEvaluation:
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
         return number_baselines(scores, self._baselines())
 
-    def _baselines(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    def _baselines(self) -> Iterator[tuple[str, Floats]]:
         """Mean, least squares and boosted trees, fitted to what each fold learnt from.
 
         None for rows that were held back from it: they would have learnt them. For another table
@@ -292,7 +293,7 @@ class TableEvaluation:
             )
 
 
-def _literals(values: NDArray[np.float64]) -> NDArray[np.object_]:
+def _literals(values: Floats) -> NDArray[np.object_]:
     """Python's ``repr`` of each; None for NaN."""
     told = [None if np.isnan(value) else repr(value) for value in values.tolist()]
     return np.array(told, object)
@@ -312,7 +313,7 @@ def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
         )
 
 
-def _often_repeated(target: str, truth: NDArray[np.float64]) -> Iterator[str]:
+def _often_repeated(target: str, truth: Floats) -> Iterator[str]:
     """A note where a density says little, because one number comes again and again."""
     values, counts = np.unique(truth, return_counts=True)
     most = int(counts.argmax())

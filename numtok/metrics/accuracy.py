@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from numtok.metrics.base import Predictions, ShareMetric, Values
 
 
@@ -20,4 +22,4 @@ class Accuracy(ShareMetric):
     better: ClassVar[Literal["higher"]] = "higher"
 
     def values(self, answers: Predictions) -> Values:
-        return answers.truth == answers.prediction
+        return np.asarray(answers.truth == answers.prediction)

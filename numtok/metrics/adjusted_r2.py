@@ -5,9 +5,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from numtok.arrays import Floats
 from numtok.declaration import setting
 from numtok.metrics._squares import relative_mse
-from numtok.metrics.base import UP_TO_ONE, Floats, Metric, Predictions, Statistic
+from numtok.metrics.base import UP_TO_ONE, Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)

@@ -45,4 +45,4 @@ class Coverage(ShareMetric):
     def values(self, answers: Predictions) -> Values:
         assert answers.quantiles is not None
         low, high = answers.quantiles[:, _LEVELS[self.level]].T
-        return (low <= answers.truth) & (answers.truth <= high)
+        return np.asarray((low <= answers.truth) & (answers.truth <= high))

@@ -5,14 +5,15 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.metrics.base import Floats, Predictions, ShareMetric, Values
+from numtok.arrays import Floats, Ints
+from numtok.metrics.base import Predictions, ShareMetric, Values
 
 _POWERS = np.array([float(f"1e{power}") for power in range(-323, 309)])
 
 
-def _exponents(values: Floats) -> Floats:
+def _exponents(values: Floats) -> Ints:
     """floor(log10 |x|) of float64[n], exactly, less a constant; 0 for 0."""
-    return np.searchsorted(_POWERS, np.abs(values), side="right")
+    return np.searchsorted(_POWERS, np.abs(values), side="right").astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -32,4 +33,4 @@ class ExponentAccuracy(ShareMetric):
     def values(self, answers: Predictions) -> Values:
         truth, prediction = answers.truth, answers.prediction
         right = _exponents(truth) == _exponents(prediction)
-        return right & (np.sign(truth) == np.sign(prediction))
+        return np.asarray(right & (np.sign(truth) == np.sign(prediction)))

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from numtok.metrics.base import Floats, Metric, Predictions, Statistic
+from numtok.arrays import Floats, Ints
+from numtok.metrics.base import Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class MacroF1(Metric):
         return macro
 
 
-def _counts(weights: Floats, codes: NDArray[np.int64], labels: int) -> Floats:
+def _counts(weights: Floats, codes: Ints, labels: int) -> Floats:
     """float64[r, labels]: for each of float64[r, n] weights how often each label is there.
 
     ``codes`` int64[n] are from 0 to ``labels`` - 1. Sums of whole numbers, so they are exact.

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from numtok.metrics.base import Predictions, ShareMetric, Values
 
 
@@ -22,4 +24,4 @@ class MicroF1(ShareMetric):
     better: ClassVar[Literal["higher"]] = "higher"
 
     def values(self, answers: Predictions) -> Values:
-        return answers.truth == answers.prediction
+        return np.asarray(answers.truth == answers.prediction)

@@ -5,7 +5,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.metrics.base import NOT_NEGATIVE, Floats, Metric, Predictions, Statistic
+from numtok.arrays import Floats
+from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from numtok.arrays import Bools
 from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
@@ -27,7 +25,7 @@ class RangeNll(MeanMetric):
     )
     needs: ClassVar[tuple[str, ...]] = ("log_density", "log_range", "outside")
 
-    def counted(self, answers: Predictions) -> NDArray[np.bool_]:
+    def counted(self, answers: Predictions) -> Bools:
         known = self.is_known(answers)
         return known if answers.outside is None else known & ~answers.outside
 

@@ -7,12 +7,10 @@ from typing import ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats
 from numtok.metrics._literals import numerals
 from numtok.metrics.base import Predictions, ShareMetric, Values
-
-Floats = NDArray[np.float64]
 
 # What Arrow reads to the nearest float64, its group commas away; exact decimals read all else.
 _PLAIN = (
@@ -51,7 +49,7 @@ class RoundedMatch(ShareMetric):
         return matches
 
 
-def _by_floats(answers: Predictions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _by_floats(answers: Predictions) -> tuple[Bools, Bools]:
     """Which match, bool[n], and which floats cannot tell, bool[n]: those at the edge of rounding,
     with more digits than a float has, or not written plainly."""
     assert answers.truth_literal is not None and answers.prediction_literal is not None

@@ -5,8 +5,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from numtok.arrays import Floats
 from numtok.metrics._squares import relative_mse
-from numtok.metrics.base import UP_TO_ONE, Floats, Metric, Predictions, Statistic
+from numtok.metrics.base import UP_TO_ONE, Metric, Predictions, Statistic
 
 
 def _signed_log(values: Floats) -> Floats:

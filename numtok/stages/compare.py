@@ -41,7 +41,7 @@ from numtok.evaluation.report_files import (
     clusters_note,
     read,
 )
-from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired_over_seeds
+from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired
 from numtok.records import FOLD
 from numtok.registry import spec_of
 from numtok.reports import REPORT, Figure, Figures
@@ -317,7 +317,7 @@ def _best(metric: Metric, spreads: Sequence[Mapping[str, SeedStatistics]]) -> in
 def _apart(
     metric: Metric, first: Sequence[Predictions], second: Sequence[Predictions], p: float | None
 ) -> Difference:
-    figure, better = paired_over_seeds(metric, first, second, level=LEVEL)
+    figure, better = paired(metric, first, second, level=LEVEL)
     low, high = figure.low, figure.high
     significant = low is not None and high is not None and (low > 0 or high < 0)
     return Difference(figure.value, low, high, better, significant, p)

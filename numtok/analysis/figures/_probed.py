@@ -6,7 +6,6 @@ from typing import TypeVar, cast
 import numpy as np
 
 from numtok.analysis.figures._labels import labels_of
-from numtok.analysis.figures._picture import Floats
 from numtok.analysis.probing.probe_files import LoadedProbe, read
 from numtok.analysis.probing.probe_records import (
     Along,
@@ -15,6 +14,7 @@ from numtok.analysis.probing.probe_records import (
     Summary,
     TokenComponents,
 )
+from numtok.arrays import Floats
 from numtok.errors import UsageError
 from numtok.store.artifact import Artifact
 

@@ -11,7 +11,6 @@ from numtok.analysis.figures._picture import (
     SCALES,
     Axis,
     Band,
-    Floats,
     LineMark,
     Mark,
     Panel,
@@ -23,6 +22,7 @@ from numtok.analysis.figures._picture import (
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures._tables import one_feature
 from numtok.analysis.figures.base import FigureKind
+from numtok.arrays import Floats
 from numtok.data.tables.rows import read_table_of
 from numtok.declaration import setting
 from numtok.errors import UsageError

@@ -7,9 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.analysis.figures._labels import colours_of, report_labels
-from numtok.analysis.figures._picture import Axis, Floats, LineMark, Mark, Panel, Picture, axis_of
+from numtok.analysis.figures._picture import Axis, LineMark, Mark, Panel, Picture, axis_of
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures.base import FigureKind
+from numtok.arrays import Floats
 from numtok.errors import DataError
 from numtok.evaluation.report_files import ReportPredictions, answers_of, read
 from numtok.metrics.base import Predictions

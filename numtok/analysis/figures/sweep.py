@@ -10,7 +10,6 @@ from numtok.analysis.figures._labels import colours_of
 from numtok.analysis.figures._picture import (
     Axis,
     Band,
-    Floats,
     Levels,
     LineMark,
     Mark,
@@ -23,6 +22,7 @@ from numtok.analysis.figures._probed import column, read_probes
 from numtok.analysis.figures.base import FigureKind
 from numtok.analysis.probing.probe_files import LoadedProbe
 from numtok.analysis.probing.probe_records import PROBE, Along
+from numtok.arrays import Floats
 from numtok.store.artifact import Artifact, Resolve
 
 _MOST = 5000  # dots of a model

@@ -9,7 +9,6 @@ import numpy as np
 from numtok.analysis.figures._labels import report_labels
 from numtok.analysis.figures._picture import (
     SCALES,
-    Floats,
     Mark,
     Panel,
     Picture,
@@ -20,6 +19,7 @@ from numtok.analysis.figures._picture import (
 )
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures.base import FigureKind
+from numtok.arrays import Floats
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, answers_of, read
