@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from numtok.errors import UsageError
 from numtok.metrics.base import Predictions, ShareMetric, Values
 from numtok.reports import QUANTILES
