@@ -6,11 +6,11 @@ are not valid are among them.
 
 import math
 from collections.abc import Iterator
-from inspect import isabstract
 
 import numpy as np
 
 from numtok.arrays import Floats
+from numtok.class_settings import missing_in
 from numtok.contracts import (
     CheckResult,
     check_declared,
@@ -96,7 +96,7 @@ def check_declarations(metric: Metric, seed: int) -> None:
         metric, name, "columns of no Predictions", {*metric.needs} - {*Predictions._fields}, set()
     )
     above = [kind for kind in type(metric).__mro__[1:] if issubclass(kind, Metric)]
-    finished = [kind.__name__ for kind in above if not isabstract(kind)]
+    finished = [kind.__name__ for kind in above if not missing_in(kind)]
     expect(metric, name, "finished classes that it derives from", finished, [])
     check_settings(METRICS, metric, name)
 

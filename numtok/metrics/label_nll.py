@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
+from numtok.metrics._log_score import LogScore
+from numtok.metrics.base import NOT_NEGATIVE
 
 
 @dataclass(frozen=True)
-class LabelNll(MeanMetric):
+class LabelNll(LogScore):
     """The mean of -log probability of the true label, in nats: the cross-entropy that is learnt.
     To give all of k labels the same probability costs log k. A row whose label the model does not
     know (its log-probability is NaN) has none and is left out; ``n`` says how many are not.
 
+    >>> from numtok.metrics.base import Predictions
     >>> LabelNll().plain(Predictions.of_labels(["a", "b"], ["a", "b"], log_probability=[-1, -2]))
     1.5
     >>> some = Predictions.of_labels(["a", "c"], ["a", "b"], log_probability=[-1, float("nan")])
@@ -20,13 +22,7 @@ class LabelNll(MeanMetric):
     """
 
     revision: ClassVar[int] = 2
-    source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
     measures: ClassVar[Literal["labels"]] = "labels"
-    better: ClassVar[Literal["lower"]] = "lower"
     bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "a true label has probability 0"
     needs: ClassVar[tuple[str, ...]] = ("log_probability",)
-
-    def values(self, answers: Predictions) -> Values:
-        assert answers.log_probability is not None
-        return -answers.log_probability
