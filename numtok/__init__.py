@@ -17,6 +17,7 @@ store/             artifacts, complete or absent, and where independent work run
 sweeps/            sweeps: grids of experiments. A sweep drives the stages, so it stands above
                    them
 training/          from rows to a model: steps, checkpoints, curricula, and the files of a model
+arrays.py          names of array types
 class_settings.py  the settings of a class of a registry, read and written
 config.py          numtok.toml, the environment, and which of them wins
 contracts.py       contract suites: checks of a thing of a registry, run to their first break

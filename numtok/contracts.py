@@ -10,6 +10,7 @@ compared on the way.
 """
 
 import doctest
+import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from numtok import plugins
+from numtok.class_settings import settings_fields
+from numtok.declaration import help_of
 from numtok.errors import PluginError, unknown
 from numtok.plugins import MemberCall
 from numtok.registry import Registry, name_of, registry_in, settings_of, spec_of
@@ -37,6 +40,16 @@ class CheckResult(NamedTuple):
     name: str
     passed: bool
     message: str
+
+
+def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
+    """The checks of a suite, a module, by name, in the order in which they stand and are run:
+    ``check_equal_truths`` is "equal truths"."""
+    return {
+        key.removeprefix("check_").replace("_", " "): value
+        for key, value in vars(sys.modules[suite]).items()
+        if key.startswith("check_") and value.__module__ == suite
+    }
 
 
 def results(
@@ -106,6 +119,17 @@ def check_settings(registry: Registry[Any], thing: object, name: str) -> None:
     built = registry.build(spec_of(thing))
     if not getattr(built, "needs_sample", False) or built == thing:
         expect(thing, name, "built again from its spec", built, thing)
+
+
+def check_described(thing: object, name: str) -> None:
+    """A class says what it is, and of each of its settings what that is: the help of its option."""
+    text = inspect.getdoc(type(thing)) or ""
+    generated = text.startswith(f"{type(thing).__name__}(")  # by dataclass, where there is none
+    require(thing, name, text and not generated, "got no docstring, expected one")
+    helps = help_of(type(thing))
+    for key in settings_fields(type(thing)):
+        what = f"got no word on {key}, expected it in the docstring"
+        require(thing, name, helps.get(key), what)
 
 
 def check_examples(thing: object, name: str) -> None:

@@ -23,7 +23,7 @@ from numtok.data.tasks.temperature import Temperature
 from numtok.encoding.normalizers.affine import Affine
 from numtok.encoding.text_tokenizers._words import WordTable
 from numtok.encoding.text_tokenizers.bytes import Bytes
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import MeanMetric, Metric, Predictions
 from numtok.models.embedders.numvalue import NumValueEmbedder
 from numtok.models.embedders.scaled import Scaled
 from numtok.models.heads.scalar import Scalar
@@ -159,6 +159,14 @@ def metric(**members: Any) -> Any:
     return dataclass(frozen=True)(kind)()
 
 
+def mean_of(values: Callable[[Any, Predictions], Any]) -> Any:
+    """A metric that is the mean of these values."""
+    own: Mapping[str, Any] = vars(Mine)
+    kept = {key: own[key] for key in ("revision", "source", "better", "bounds", "undefined")}
+    kind: Any = type("Broken", (MeanMetric,), kept | {"values": values, "__module__": __name__})
+    return dataclass(frozen=True)(kind)()
+
+
 def figure(of: Callable[[Any, Any], Any]) -> Any:
     """A metric whose figure is this function of errors [n] and weights [R, n]."""
 
@@ -220,6 +228,7 @@ BREAKS: list[Row] = [
     ("metric", "declarations", lambda: metric(better="less"), "better: got 'less'"),
     ("metric", "worked example", lambda: metric(__module__="tests.fakemodels"), "no example"),
     ("metric", "shapes", lambda: figure(lambda e, w: e.mean()), "Broken.statistic gives"),
+    ("metric", "shapes", lambda: mean_of(lambda _, of: of.truth[:1]), "Broken.values gives"),
     ("metric", "missing", lambda: metric(missing=lambda self, of: None), "of no rows: got"),
     ("metric", "weights", lambda: figure(lambda e, w: np.sqrt(w) @ e), "of rows so often"),
     ("metric", "resamples", lambda: figure(lambda e, w: mean(e, w) + w.mean()), "alone"),

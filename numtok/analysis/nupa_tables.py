@@ -11,8 +11,8 @@ from math import fsum, sqrt
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats, Ints
 from numtok.data.nupa.keys import KEYS, Key
 from numtok.metrics.base import Z, ends
 from numtok.reports import Figure
@@ -45,8 +45,8 @@ class Scored:
     """``n`` answers: their task keys, digit keys, and scores [n, len(MEASURES)]."""
 
     tasks: Sequence[str]
-    digits: NDArray[np.int64]
-    scores: NDArray[np.float64]
+    digits: Ints
+    scores: Floats
 
 
 class Means(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ class Tables(msgspec.Struct, frozen=True):
 def tables(scored: Scored) -> Tables:
     """Work out all tables of at least one answer."""
     names = np.array(scored.tasks, object)
-    strata: dict[tuple[str, int], NDArray[np.int64]] = {}
+    strata: dict[tuple[str, int], Ints] = {}
     for name in sorted(set(scored.tasks)):
         rows = np.flatnonzero(names == name)
         digits = scored.digits[rows]
@@ -115,14 +115,14 @@ def tables(scored: Scored) -> Tables:
     )
 
 
-def _part(name: str, scored: Scored, rows: "NDArray[np.bool_] | NDArray[np.int64]") -> AnswerGroup:
+def _part(name: str, scored: Scored, rows: "Bools | Ints") -> AnswerGroup:
     scores = scored.scores[rows]
     return AnswerGroup(
         name, len(scores), dict(zip(MEASURES, scores.mean(axis=0).tolist(), strict=True))
     )
 
 
-def _means(scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]) -> Iterator[Means]:
+def _means(scored: Scored, strata: Mapping[tuple[str, int], Ints]) -> Iterator[Means]:
     """Each mean is one of the means of strata, with weights of their own."""
     sizes = np.array([len(rows) for rows in strata.values()], np.float64)
     tasks = np.unique([name for name, _ in strata], return_inverse=True)[1]
@@ -148,7 +148,7 @@ def _means(scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]) 
         yield Means(measure, *figures)
 
 
-def _variances(groups: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _variances(groups: Sequence[Floats]) -> Floats:
     """The variance of each measure within each stratum, [strata, measures]. One answer has none of
     its own: such strata have that of all of them together, if it is one stratum that of all."""
     alone = [group for group in groups if len(group) == 1]
@@ -157,9 +157,7 @@ def _variances(groups: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.array([group.var(axis=0, ddof=1) if len(group) > 1 else together for group in groups])
 
 
-def _task(
-    key: Key, scored: Scored, strata: Mapping[tuple[str, int], NDArray[np.int64]]
-) -> TaskScores:
+def _task(key: Key, scored: Scored, strata: Mapping[tuple[str, int], Ints]) -> TaskScores:
     own = {digit: rows for (name, digit), rows in strata.items() if name == key.name}
     is_far = key.tested[1] >= _FAR
 
@@ -186,11 +184,7 @@ def _task(
 
 
 def _largest(
-    scored: Scored,
-    own: Mapping[int, NDArray[np.int64]],
-    exact: float,
-    matched: float,
-    length: float,
+    scored: Scored, own: Mapping[int, Ints], exact: float, matched: float, length: float
 ) -> int | None:
     """The largest digit key whose means reach three bounds; smaller ones need not."""
     reached = [

@@ -20,7 +20,6 @@ report_files.py     report artifacts and their predictions, written and read
 scoring.py          from predictions to the figures of a report
 seen_values.py      values of a target in the train split
 stated_tails.py     tails where a head's numbers end
-table_notes.py      what a reader of a report on a table must know of its densities
 table_options.py    how numbers are read off a model of tables
 table_rows.py       rows of a table without the target, and what a model says of them
 tables.py           a model of tables and a split to predictions and a report

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.data.nupa.notation import DIGITS_OF_FLOAT32, in_notation
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
@@ -46,12 +47,12 @@ _TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18}  # prompts and answers of a batch, a
 def written_answers(
     loaded: LoadedModel,
     samples: EncodedSplit,
-    asked: NDArray[np.int64],
+    asked: Ints,
     constrained: bool,
     longest: int,
     batch: int,
     note: Callable[[str], None],
-) -> Iterator[tuple[NDArray[np.int64], WrittenAnswers]]:
+) -> Iterator[tuple[Ints, WrittenAnswers]]:
     """What a model writes behind the ``answer_start`` of some rows, with their places in ``asked``;
     ``longest`` as in :class:`Writer`. Where memory is out, fewer are read at a time."""
     codec = loaded.codec
@@ -59,7 +60,7 @@ def written_answers(
     batches = Batches(samples, learnt_values(samples, codec), batch)
     memory: TrunkCache | None = None  # serves all batches
 
-    def write(places: NDArray[np.int64]) -> WrittenAnswers:
+    def write(places: Ints) -> WrittenAnswers:
         nonlocal memory
         written, memory = writer.write(batches.of(asked[places]), memory)
         return written
@@ -101,7 +102,7 @@ class AnswerEvaluation:
         return self.evaluated.loaded.codec
 
     @cached_property
-    def asked(self) -> NDArray[np.int64]:
+    def asked(self) -> Ints:
         """The rows that have an answer."""
         return np.flatnonzero(self.samples.answer_start >= 0)
 
@@ -164,8 +165,9 @@ class AnswerEvaluation:
     @cached_property
     def truths(self) -> Mapping[int, tuple[str, list[str]]]:
         """Of each row that is asked the true answer, and the numbers in it, as written."""
-        samples, known = self.samples, self._known_literals()
-        truths = {}
+        samples, truths = self.samples, {}
+        literals_of_targets = samples.target_literal.to_pylist()
+        known = dict(zip(samples.targets.tolist(), literals_of_targets, strict=True))
         for row in self.asked.tolist():
             tokens, starts, lengths, numbers = samples.answer(row)
             literals = [known.get(number, "") for number in numbers.tolist()]
@@ -180,10 +182,6 @@ class AnswerEvaluation:
             text = self.codec.joined(tokens, starts, lengths, literals)
             truths[row] = text, literals
         return truths
-
-    def _known_literals(self) -> dict[int, str]:
-        samples = self.samples
-        return dict(zip(samples.targets.tolist(), samples.target_literal.to_pylist(), strict=True))
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
         answered = scores.metrics["answered"].value

@@ -32,6 +32,7 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.config import threads
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
@@ -43,13 +44,13 @@ from numtok.models.batches import ranges
 from numtok.seeds import generator
 
 #: Features [m, k] and values [m] to learn from, features [n, k] to predict from: values [n].
-Fit = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+Fit = Callable[[Floats, Floats, Floats], Floats]
 _FITTED_ON = 200_000  # rows or targets of one name in the train split, at most
 _MOST_FEATURES = 256
 _MOST_BEFORE = 16  # numbers before a target
 _MOST_BOOSTED = 16
-_Targets = tuple[EncodedSplit, NDArray[np.int64]]  # some of its targets, by their indices
-_boosted: dict[bytes, NDArray[np.float64]] = {}  # predictions, by what they were made of
+_Targets = tuple[EncodedSplit, Ints]  # some of its targets, by their indices
+_boosted: dict[bytes, Floats] = {}  # predictions, by what they were made of
 
 
 def baselines(
@@ -59,7 +60,7 @@ def baselines(
     train: EncodedSplit | None,
     train_mean: float | None,
     fill: str,
-) -> Iterator[tuple[str, NDArray[np.float64]]]:
+) -> Iterator[tuple[str, Floats]]:
     """Each baseline that can be had, by name, with its float64[a] predictions; NaN if invalid.
 
     ``fill`` as in ``predict.Options``.
@@ -89,7 +90,7 @@ def baselines(
             yield baseline, values
 
 
-def _by_place(train: EncodedSplit, samples: EncodedSplit, asked: Queries) -> NDArray[np.float64]:
+def _by_place(train: EncodedSplit, samples: EncodedSplit, asked: Queries) -> Floats:
     """The mean at each number's place of its row; NaN where no row to learn from has as many."""
     finite = np.isfinite(train.numbers)
     values, places = train.numbers[finite], _places(train)[finite]
@@ -100,18 +101,13 @@ def _by_place(train: EncodedSplit, samples: EncodedSplit, asked: Queries) -> NDA
     return np.append(means, np.nan)[np.minimum(wanted, len(means))]
 
 
-def _places(samples: EncodedSplit) -> NDArray[np.int64]:
+def _places(samples: EncodedSplit) -> Ints:
     """int64[n]: which number of its row each one is."""
     counts = np.diff(samples.number_rows)
     return np.arange(len(samples.numbers)) - np.repeat(samples.number_rows[:-1], counts)
 
 
-def _fitted(
-    train: EncodedSplit,
-    samples: EncodedSplit,
-    name: str,
-    asked: NDArray[np.int64],
-) -> NDArray[np.float64]:
+def _fitted(train: EncodedSplit, samples: EncodedSplit, name: str, asked: Ints) -> Floats:
     """float64[fits, n]: what each fit to the targets of one name predicts for those ``asked``."""
     values = np.full((len(fits()), len(asked)), np.nan)
     targets = np.flatnonzero(train.target_name.to_numpy(zero_copy_only=False) == name)
@@ -126,7 +122,7 @@ def _fitted(
     return values
 
 
-def _beside(*sides: _Targets) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _beside(*sides: _Targets) -> tuple[Floats, Floats]:
     """float64[m, k] and [n, k]: what stands beside targets of one name, in rows to learn from and
     in others that are asked about."""
     before = 0
@@ -150,7 +146,7 @@ def _beside(*sides: _Targets) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     return first, second
 
 
-def _gaps(samples: EncodedSplit, targets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _gaps(samples: EncodedSplit, targets: Ints) -> Ints:
     """How many numbers of its row stand between each of some targets and the one before it."""
     numbers, every = samples.targets[targets], np.unique(samples.targets)
     place = np.searchsorted(every, numbers)
@@ -159,13 +155,13 @@ def _gaps(samples: EncodedSplit, targets: NDArray[np.int64]) -> NDArray[np.int64
     return np.asarray(numbers - np.maximum(before + 1, first))
 
 
-def _before(samples: EncodedSplit, targets: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+def _before(samples: EncodedSplit, targets: Ints, count: int) -> Floats:
     """float64[n, count]: the numbers before each of some targets."""
     places = samples.targets[targets][:, None] - np.arange(count, 0, -1)
     return np.asarray(samples.numbers[places])
 
 
-def _quantised(codec: Codec, samples: EncodedSplit, asked: Queries) -> NDArray[np.float64]:
+def _quantised(codec: Codec, samples: EncodedSplit, asked: Queries) -> Floats:
     rows = asked.rows[asked.queries]
     starts = samples.token_rows[rows] + samples.number_start[asked.numbers]
     lengths = samples.number_length[asked.numbers]
@@ -189,7 +185,7 @@ def target_means(train: EncodedSplit) -> dict[str, float]:
 
 def _by_length(
     train: EncodedSplit, names: NDArray[np.object_], lengths: NDArray[np.int32]
-) -> NDArray[np.float64]:
+) -> Floats:
     """The mean of the same target in the train split by its number of tokens, of all where it has
     none of that length; of any number where it has no such target."""
     found = np.full(len(names), np.nan)
@@ -208,7 +204,7 @@ def _by_length(
     return found
 
 
-def _others(samples: EncodedSplit, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _others(samples: EncodedSplit, rows: Ints) -> Floats:
     """float64[n, k]: the numbers of some rows that are no target; k is 0 unless all of these have
     the same, small number of them."""
     begin = samples.number_rows[rows]
@@ -230,7 +226,7 @@ def fits() -> Mapping[str, Fit]:
     return {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
 
 
-def fitted_on(rows: NDArray[np.int64], of: str | int) -> NDArray[np.int64]:
+def fitted_on(rows: Ints, of: str | int) -> Ints:
     """The rows, or targets, that it is fitted to, of many so many from everywhere: they may be in
     order of what they say. ``of``: the target or the fold."""
     if len(rows) <= _FITTED_ON:
@@ -238,25 +234,21 @@ def fitted_on(rows: NDArray[np.int64], of: str | int) -> NDArray[np.int64]:
     return np.sort(generator(0, "floors", of).permutation(rows)[:_FITTED_ON])
 
 
-def linear(
-    x: NDArray[np.float64], y: NDArray[np.float64], asked: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def linear(x: Floats, y: Floats, asked: Floats) -> Floats:
     """Least squares from features [m, k] and values [m]; of features [n, k], float64[n]."""
     size = np.abs(x).max(axis=0)  # first of all, so that no sum or square leaves float64
     size[size == 0] = 1.0
     mean, spread = (x / size).mean(axis=0), (x / size).std(axis=0)
     spread[spread == 0] = 1.0
 
-    def columns(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    def columns(features: Floats) -> Floats:
         return np.column_stack([np.ones(len(features)), (features / size - mean) / spread])
 
     weights, *_ = np.linalg.lstsq(columns(x), y, rcond=None)
     return np.asarray(columns(asked) @ weights)
 
 
-def boosted(
-    x: NDArray[np.float64], y: NDArray[np.float64], asked: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def boosted(x: Floats, y: Floats, asked: Floats) -> Floats:
     """As :func:`linear`, by gradient-boosted trees; needs scikit-learn.
 
     The last few fits are kept: the models of a sweep are all asked about the same rows.

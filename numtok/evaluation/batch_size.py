@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.errors import TrainingFailed
 from numtok.models.model import Model
 from numtok.training.trainer import oom_advice
@@ -39,11 +39,11 @@ class BatchSizer:
 
     def batches(
         self,
-        lengths: NDArray[np.int64],
-        work: Callable[[NDArray[np.int64]], Result],
+        lengths: Ints,
+        work: Callable[[Ints], Result],
         note: Callable[[str], None],
         forget: Callable[[], None] = lambda: None,
-    ) -> Iterator[tuple[NDArray[np.int64], Result]]:
+    ) -> Iterator[tuple[Ints, Result]]:
         """Indices of ``lengths`` (int64[n], tokens), with what ``work`` makes of them, each once.
 
         Where memory is out, ``work`` is to ``forget`` what it kept, and batches of half as many

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.evaluation.report_files import TrainMeans, repeated_ids
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, baseline_figures, score
 from numtok.metrics.base import METRICS, Metric
@@ -81,11 +81,7 @@ class Evaluator(Protocol):
 
 
 def report_of(
-    of: Subject,
-    evaluator: Evaluator,
-    table: "pa.Table",
-    more: Sequence[Metric],
-    progress: Progress,
+    of: Subject, evaluator: Evaluator, table: "pa.Table", more: Sequence[Metric], progress: Progress
 ) -> Report:
     """Every figure of the report, from the rows of predictions.parquet; ``more`` are metrics that
     were asked for. Raises DataError where there is nothing to score."""
@@ -118,7 +114,7 @@ def report_of(
     )
 
 
-def quantile_columns(quantiles: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def quantile_columns(quantiles: Floats) -> dict[str, Floats]:
     """The columns of quantiles [n, ``QUANTILES``]."""
     return {quantile_column(level): quantiles[:, k] for k, level in enumerate(QUANTILES)}
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.config import threads
 from numtok.encoding.splits import read_labels, read_words
 from numtok.evaluation.scoring import BaselineAnswers, Progress
@@ -38,11 +39,11 @@ class Guesses(NamedTuple):
     """What is predicted of n rows: int64[n] indices of classes, and float64[n] the log-probability
     of the true one, NaN where it is none of the classes."""
 
-    best: NDArray[np.int64]
-    log_true: NDArray[np.float64]
+    best: Ints
+    log_true: Floats
 
     @classmethod
-    def of(cls, log_NC: NDArray[np.floating], true: NDArray[np.int64]) -> "Guesses":
+    def of(cls, log_NC: NDArray[np.floating], true: Ints) -> "Guesses":
         """From log-probabilities [n, classes]; ``true`` is -1 where it is none of these."""
         log_true = log_NC[np.arange(len(true)), true].astype(np.float64)
         return cls(log_NC.argmax(axis=1), np.where(true < 0, np.nan, log_true))
@@ -58,7 +59,7 @@ class RowWords(NamedTuple):
 
     encoded: Artifact
     split: str
-    rows: NDArray[np.int64]
+    rows: Ints
 
     def read(self) -> Iterator[tuple[str, ...]]:
         """The words and numbers of each."""
@@ -79,7 +80,7 @@ def label_baselines(
     with np.errstate(divide="ignore"):
         shares = np.log(np.bincount(codes, minlength=len(classes)) / len(codes))
     most = np.full(len(true), shares.argmax())
-    guesses = Guesses(most, _at(shares, true))
+    guesses = Guesses(most, np.where(true < 0, np.nan, shares[true]))
     yield BaselineAnswers("majority", _answers(answers, classes, guesses))
     if find_spec("sklearn") is None:
         return
@@ -91,21 +92,17 @@ def label_baselines(
         yield BaselineAnswers("tfidf", _answers(answers, classes, told))
 
 
-def fitted_on(rows: int) -> NDArray[np.int64]:
+def fitted_on(rows: int) -> Ints:
     """Which of so many rows of the train split the regression sees."""
     if rows <= FITTED_ON:
         return np.arange(rows)
     return np.sort(generator(0, "floor").permutation(rows)[:FITTED_ON])
 
 
-def _codes(labels: "pa.Array[Any] | pa.ChunkedArray", classes: Sequence[str]) -> NDArray[np.int64]:
+def _codes(labels: "pa.Array[Any] | pa.ChunkedArray", classes: Sequence[str]) -> Ints:
     """int64[n]: which of the classes each label is; -1 for none of them."""
     found = pc.index_in(labels, value_set=pa.array(classes, pa.string()))
     return np.asarray(found.fill_null(-1), np.int64)
-
-
-def _at(shares: NDArray[np.float64], true: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.where(true < 0, np.nan, shares[true])
 
 
 def _answers(answers: Predictions, classes: Sequence[str], guesses: Guesses) -> Predictions:
@@ -119,12 +116,7 @@ def _answers(answers: Predictions, classes: Sequence[str], guesses: Guesses) -> 
 
 
 def _tfidf(
-    learnt: RowWords,
-    codes: NDArray[np.int64],
-    asked: RowWords,
-    true: NDArray[np.int64],
-    shares: NDArray[np.float64],
-    progress: Progress,
+    learnt: RowWords, codes: Ints, asked: RowWords, true: Ints, shares: Floats, progress: Progress
 ) -> Guesses | None:
     """What the regression on the rows ``learnt`` of these classes says of those ``asked``; None
     where no row has a word. ``shares`` are the logarithms of those of the train split."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_data, learnt_values
 from numtok.errors import DataError
@@ -41,13 +42,13 @@ _IN_GROUPS = ("accuracy", "macro-f1")
 
 def log_probabilities(
     loaded: LoadedModel, samples: EncodedSplit, batch: int, note: Callable[[str], None]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+) -> Iterator[tuple[Ints, NDArray[np.float32]]]:
     """Some rows at a time, and the log-probabilities [rows, classes] of their labels. Where memory
     is out, fewer are read at a time."""
     model = loaded.model
     batches = Batches(samples, learnt_values(samples, loaded.codec), batch)
 
-    def labels(rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def labels(rows: Ints) -> NDArray[np.float32]:
         with torch.no_grad():
             example = row_end_batch(batches.of(rows), model.objective.causal)
             log_BC: NDArray[np.float32] = model.class_log_probabilities(example).cpu().numpy()

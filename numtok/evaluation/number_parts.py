@@ -9,19 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import exp, lgamma
 from typing import NamedTuple
 
-from numtok.errors import UsageError
 from numtok.metrics.base import Predictions
 from numtok.numerals.literals import round_literal
 
-_MOST = {"digits": 17, "top": 200}
 KINDS = ("right", "mantissa", "exponent", "sign", "several", "no number")
-
-
-def check_shown(digits: int, top: int) -> None:
-    """UsageError for a number of significant digits, or of numbers listed, that cannot be."""
-    for name, value in (("digits", digits), ("top", top)):
-        if not 1 <= value <= _MOST[name]:
-            raise UsageError(f"--{name} {value} is not possible; allowed are 1 to {_MOST[name]}")
 
 
 class NumberParts(NamedTuple):
@@ -58,12 +49,9 @@ def decimal_parts(
     answers: Predictions, digits: int
 ) -> tuple[list[NumberParts], list[NumberParts | None]]:
     """Truths and predictions in parts; None for what is no number."""
-    assert answers.truth_literal is not None and answers.prediction_literal is not None
-    found = [
-        None if literal is None or not valid else NumberParts.of(literal, digits)
-        for literal, valid in zip(answers.prediction_literal, answers.valid.tolist(), strict=True)
-    ]
-    return [NumberParts.of(one, digits) for one in answers.truth_literal], found
+    literals = list(answers.literals())
+    found = [said if said is None else NumberParts.of(said, digits) for _, said in literals]
+    return [NumberParts.of(truth, digits) for truth, _ in literals], found
 
 
 def kind(truth: NumberParts, found: NumberParts | None) -> str:

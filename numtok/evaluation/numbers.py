@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure
 from numtok.encoding.splits import read_learnt
@@ -123,7 +123,7 @@ class NumberEvaluation:
             for target, other in zip(self.asked.targets.tolist(), others, strict=True)
         ]
 
-    def _outside(self) -> NDArray[np.bool_] | None:
+    def _outside(self) -> Bools | None:
         """Which truths are outside the range of their target in the train split."""
         if self.train is None:
             return None

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats, Ints
 from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
 from numtok.encoding.automaton import automaton
 from numtok.encoding.dataset import EncodedSplit
@@ -78,17 +79,17 @@ class Options:
 class Predicted(NamedTuple):
     """Columns of ``a`` predictions; NaN where there is no figure."""
 
-    values: NDArray[np.float64]  # raw, NaN if invalid
+    values: Floats  # raw, NaN if invalid
     literals: NDArray[np.object_]  # str, None if invalid
-    valid: NDArray[np.bool_]
-    on_grammar: NDArray[np.bool_]
-    log_density: NDArray[np.float64]
-    crps: NDArray[np.float64]
-    quantiles: NDArray[np.float64]  # [a, len(QUANTILES)]
-    pit: NDArray[np.float64]
-    log_density_tailed: NDArray[np.float64]
-    log_interval: NDArray[np.float64]
-    token_nll: NDArray[np.float64]
+    valid: Bools
+    on_grammar: Bools
+    log_density: Floats
+    crps: Floats
+    quantiles: Floats  # [a, len(QUANTILES)]
+    pit: Floats
+    log_density_tailed: Floats
+    log_interval: Floats
+    token_nll: Floats
 
 
 class Predictor:
@@ -171,20 +172,21 @@ class Predictor:
         place = np.argsort(np.concatenate(order))
         return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
 
-    def _answers(self, queries: NDArray[np.int64]) -> tuple[NDArray[np.int64], Predicted]:
+    def _answers(self, queries: Ints) -> tuple[Ints, Predicted]:
         """What is asked for in some queries, and the predictions of it."""
-        asked, counts = self._asked_in(queries)
-        return asked, self._predict(self.asked.rows[queries], asked, counts)
-
-    def _asked_in(self, queries: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which of :attr:`asked` some queries ask for, and how many each."""
-        first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
-        return ranges(first, end - first), end - first
+        asked, batch, chosen, place = self._batch(queries)
+        tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
+        parts = [
+            self._predicted(steps, numbers[part], tokens[part])
+            for part, steps in self._steps(batch, chosen)
+        ]
+        columns = zip(*parts, strict=True)
+        return asked, Predicted(*(np.concatenate(column)[place] for column in columns))
 
     def _forget(self) -> None:
         self._cache = None
 
-    def _lengths(self) -> NDArray[np.int64]:
+    def _lengths(self) -> Ints:
         """How many tokens of each query's row are read."""
         if self.options.fill != AUTOREGRESSIVE:
             return self.samples.lengths[self.asked.rows]
@@ -192,48 +194,30 @@ class Predictor:
         last = np.searchsorted(self.asked.queries, np.arange(len(self.asked.rows)), "right") - 1
         return ends[self.asked.numbers[last]]
 
-    def _predict(
-        self,
-        rows: NDArray[np.int64],
-        asked: NDArray[np.int64],
-        counts: NDArray[np.int64],
-    ) -> Predicted:
-        """Of some rows, one a query, the numbers ``asked``, ``counts`` of them in each."""
-        batch, chosen, place = self._batch(rows, asked, counts)
-        tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
-        parts = [
-            self._predicted(steps, numbers[part], tokens[part])
-            for part, steps in self._steps(batch, chosen)
-        ]
-        return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
-
-    def _batch(
-        self, rows: NDArray[np.int64], asked: NDArray[np.int64], counts: NDArray[np.int64]
-    ) -> tuple[Batch, NDArray[np.bool_], NDArray[np.int64]]:
-        """The rows, which of their numbers are asked for, and where among those each of ``asked``
-        is: one number can be two targets."""
-        batch = self.batches.of(rows)
+    def _batch(self, queries: Ints) -> tuple[Ints, Batch, Bools, Ints]:
+        """What is asked for in some queries, their rows, which of the numbers of these are asked
+        for, and where among those each of the first is: one number can be two targets."""
+        first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
+        asked, batch = ranges(first, end - first), self.batches.of(self.asked.rows[queries])
         # A row can be there several times, once for each of its numbers.
         many = len(self.samples.numbers)
-        wanted = np.repeat(np.arange(len(rows)), counts) * many + self.asked.numbers[asked]
+        row = np.repeat(np.arange(len(queries)), end - first)
+        wanted = row * many + self.asked.numbers[asked]
         every = batch.number_row * many + batch.number
         chosen = np.isin(every, wanted)
-        return batch, chosen, np.searchsorted(every[chosen], wanted)
+        return asked, batch, chosen, np.searchsorted(every[chosen], wanted)
 
-    def passes(self) -> Iterator[tuple[NDArray[np.int64], DecodingStates]]:
+    def passes(self) -> Iterator[tuple[Ints, DecodingStates]]:
         """All numbers that are asked for, by their indices in the split, some at a time, with the
         steps that read them: for who asks more of the model than a prediction."""
         size = self.room.rows(self.samples.longest)
         for begin in range(0, len(self.asked.rows), size):
             queries = np.arange(begin, min(begin + size, len(self.asked.rows)))
-            asked, counts = self._asked_in(queries)
-            batch, chosen, _ = self._batch(self.asked.rows[queries], asked, counts)
+            _, batch, chosen, _ = self._batch(queries)
             for part, steps in self._steps(batch, chosen):
                 yield batch.number[chosen][part], steps
 
-    def _steps(
-        self, batch: Batch, chosen: NDArray[np.bool_]
-    ) -> Iterator[tuple[slice, DecodingStates]]:
+    def _steps(self, batch: Batch, chosen: Bools) -> Iterator[tuple[slice, DecodingStates]]:
         """The chosen numbers; where they do not depend on each other, some at a time."""
         model, width = self.loaded.model, self.loaded.codec.scheme.tokens_per_number
         size = max(len(batch.tokens), self.room.rows(batch.tokens.shape[1]))
@@ -248,9 +232,7 @@ class Predictor:
             masked = ParallelFill.masked(model, batch, chosen)
             yield from ((part, masked.part(part)) for part in parts)
 
-    def _predicted(
-        self, steps: DecodingStates, numbers: NDArray[np.int64], tokens: NDArray[np.int64]
-    ) -> Predicted:
+    def _predicted(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
         """Of numbers of the split, by their indices; ``tokens`` are the true ones."""
         splits = self.loaded.codec.scheme.splits
         reading = self.reader.read(steps, keep_logits=splits or self.support is not None)
@@ -301,9 +283,7 @@ class Predictor:
         scaling = Chained(self.loaded.codec.normalizer, model.scaling)
         return with_tails(exact, scaling, self._learnt_from)
 
-    def _read_off(
-        self, reading: NumberReadings
-    ) -> tuple[NDArray[np.float64], NDArray[np.object_], NDArray[np.bool_]]:
+    def _read_off(self, reading: NumberReadings) -> tuple[Floats, NDArray[np.object_], Bools]:
         """Values, literals and validity of what was read."""
         codec, model = self.loaded.codec, self.loaded.model
         tokens = reading.tokens[reading.tokens >= 0].astype(np.uint32)
@@ -332,7 +312,7 @@ class Predictor:
         head = self.loaded.model.head
         return isinstance(head, ValueHead) and head.raw
 
-    def _said(self, values: NDArray[np.float64]) -> NDArray[np.object_]:
+    def _said(self, values: Floats) -> NDArray[np.object_]:
         """Literals of values. Those that come from float32, or from a mean of many numbers, have no
         digits of their own: as many as float32 has."""
         form = "{!r}" if self._raw else f"{{:.{DIGITS_OF_FLOAT32}g}}"
@@ -344,8 +324,8 @@ class Predictor:
         return self.loaded.model.value_head is None and self.support is None
 
     def _distributions(
-        self, steps: DecodingStates, numbers: NDArray[np.int64], reading: NumberReadings
-    ) -> Iterator[tuple[slice | NDArray[np.int64], Predictive]]:
+        self, steps: DecodingStates, numbers: Ints, reading: NumberReadings
+    ) -> Iterator[tuple[slice | Ints, Predictive]]:
         """The distributions of a part of the numbers at a time."""
         model = self.loaded.model
         if model.value_head is not None:
@@ -375,9 +355,7 @@ class Predictor:
         elif self.draws:
             yield slice(None), self._drawn(steps, numbers)
 
-    def _calibrated(
-        self, numbers: NDArray[np.int64]
-    ) -> Iterator[tuple[NDArray[np.int64], Calibration]]:
+    def _calibrated(self, numbers: Ints) -> Iterator[tuple[Ints, Calibration]]:
         """Numbers that share a calibration, by their places among those given."""
         usual = self.loaded.trained.calibration
         if not self.spreads:
@@ -391,9 +369,7 @@ class Predictor:
     def _names(self) -> NDArray[np.object_]:
         return number_names(self.samples)
 
-    def _path_density(
-        self, log_mass: NDArray[np.float64], tokens: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _path_density(self, log_mass: Floats, tokens: Ints) -> Floats:
         """The probability of the truth's own tokens, spread over the interval they stand for.
 
         NaN where the tokens stand for one value alone (``digits``): there it is no density.
@@ -408,7 +384,7 @@ class Predictor:
             densities[index] = log_mass[index] - (0.0 if atom else np.log(high - low))
         return densities
 
-    def _drawn(self, steps: DecodingStates, numbers: NDArray[np.int64]) -> Predictive:
+    def _drawn(self, steps: DecodingStates, numbers: Ints) -> Predictive:
         """Numbers drawn from the model, again and again."""
         draws = []
         for draw in range(self.draws):
@@ -417,7 +393,7 @@ class Predictor:
             draws.append(np.where(valid, values, np.nan))
         return Drawn(np.column_stack(draws))
 
-    def _true_tokens(self, batch: Batch, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def _true_tokens(self, batch: Batch, chosen: Bools) -> Ints:
         """int64[a, W]: the local ids of the chosen numbers as encoded, -1 behind the end."""
         lengths = batch.number_length[chosen]
         columns = np.arange(int(lengths.max(initial=1)))

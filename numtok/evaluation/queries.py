@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.encoding.dataset import EncodedSplit
 from numtok.numerals.literals import resolution
 
@@ -12,10 +13,10 @@ from numtok.numerals.literals import resolution
 class Queries(NamedTuple):
     """``q`` queries, each a row and the numbers that are asked for in it together."""
 
-    rows: NDArray[np.int64]  # [q]
-    numbers: NDArray[np.int64]  # [a] index in the split
-    queries: NDArray[np.int64]  # [a] which query each belongs to, ascending
-    targets: NDArray[np.int64]  # [a] index among the split's targets, -1 if it is none
+    rows: Ints  # [q]
+    numbers: Ints  # [a] index in the split
+    queries: Ints  # [a] which query each belongs to, ascending
+    targets: Ints  # [a] index among the split's targets, -1 if it is none
 
 
 def queries_of(samples: EncodedSplit, causal: bool) -> Queries:
@@ -52,7 +53,7 @@ def number_names(samples: EncodedSplit) -> NDArray[np.object_]:
     return names
 
 
-def resolutions(samples: EncodedSplit) -> NDArray[np.float64]:
+def resolutions(samples: EncodedSplit) -> Floats:
     """Of each number of a split that is a target, what a unit of its last written digit is worth;
     NaN for the others, whose digits are not kept, and where float64 holds no value."""
     found = np.full(len(samples.numbers), np.nan)

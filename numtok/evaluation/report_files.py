@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
+from numtok.arrays import Floats, Ints
 from numtok.encoding.dataset import clustered
 from numtok.errors import DataError, UsageError, unknown
 from numtok.metrics.base import METRICS, Metric, Predictions
@@ -143,7 +144,7 @@ class TrainMeans:
     overall: float | None
     of_target: Mapping[str, float] = field(default_factory=dict)
 
-    def at(self, table: "pa.Table") -> "NDArray[np.float64]":
+    def at(self, table: "pa.Table") -> "Floats":
         """float64[n]: of each prediction; NaN where nothing is known."""
         usual = np.nan if self.overall is None else self.overall
         names = table.column(TARGET).to_pylist() if self.of_target else [""] * table.num_rows
@@ -191,14 +192,14 @@ class ReportPredictions:
         several = TARGET in names and pc.count_distinct(self.table.column(TARGET)).as_py() > 1
         return [TARGET, *found] if several and TARGET not in found else found
 
-    def groups(self, name: str) -> "dict[str, NDArray[np.int64]]":
+    def groups(self, name: str) -> "dict[str, Ints]":
         """The rows of each value of a group, as :func:`rows_by_value`; UsageError if unknown."""
         if name not in self.group_names:
             raise unknown("group", name, self.group_names)
         own = GROUP + name in self.table.column_names
         return rows_by_value(self.table.column(GROUP + name if own else name))
 
-    def clusters(self, rows: "NDArray[np.int64]") -> int | None:
+    def clusters(self, rows: "Ints") -> int | None:
         """As :func:`cluster_count` of some of them."""
         return cluster_count(self.table, self.answers.take(rows))
 
@@ -274,7 +275,7 @@ def left_alone(evaluation: Evaluation) -> dict[str | None, float]:
     return found
 
 
-def rows_by_value(column: "pa.ChunkedArray[Any]") -> "dict[str, NDArray[np.int64]]":
+def rows_by_value(column: "pa.ChunkedArray[Any]") -> "dict[str, Ints]":
     """The rows of each value, in order; ``none`` for no value, or where a value is called so
     ``(none)``."""
     values = column.to_pylist()
@@ -361,14 +362,14 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
         crps=_optional(table, "crps"),
         quantiles=None
         if any(level is None for level in levels)
-        else np.stack(cast("list[NDArray[np.float64]]", levels), axis=1),
+        else np.stack(cast("list[Floats]", levels), axis=1),
         sample=_samples(table),
         outside=None if outside is None else outside.astype(np.bool_),
         **added,
     )
 
 
-def _numbers(table: "pa.Table", name: str) -> "NDArray[np.float64]":
+def _numbers(table: "pa.Table", name: str) -> "Floats":
     """A column as float64[n], NaN for null."""
     column = table.column(name)
     if pa.types.is_boolean(column.type):
@@ -376,13 +377,13 @@ def _numbers(table: "pa.Table", name: str) -> "NDArray[np.float64]":
     return np.asarray(column.cast(pa.float64()).to_numpy(), np.float64)
 
 
-def _optional(table: "pa.Table", name: str) -> "NDArray[np.float64] | None":
+def _optional(table: "pa.Table", name: str) -> "Floats | None":
     """As :func:`_numbers`, but None where it says nothing of any row."""
     column = table.column(name)
     return None if column.null_count == len(column) else _numbers(table, name)
 
 
-def _samples(table: "pa.Table") -> "NDArray[np.int64]":
+def _samples(table: "pa.Table") -> "Ints":
     """What each number is drawn together with: an integer for each cluster, or id, [n]."""
     ids = table.column("id").combine_chunks().dictionary_encode()
     clusters = table.column(CLUSTER).combine_chunks() if has_clusters(table) else None
@@ -412,8 +413,8 @@ def clusters_note(count: int) -> str:
 
 
 def answers_of(predictions: ReportPredictions, target: str | None) -> Predictions:
-    """Those of one target, or all; UsageError if it is unknown."""
-    if target is None:
+    """Those of one target, or all where none is named; UsageError if it is unknown."""
+    if not target:
         return predictions.answers
     names = np.array(predictions.table.column(TARGET).to_pylist(), object)
     if target not in (known := sorted(set(names.tolist()))):

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats
 from numtok.errors import DataError
 from numtok.evaluation.report_files import (
     TARGET,
@@ -46,7 +47,7 @@ class Scores(NamedTuple):
 
     answers: Predictions
     targets: NDArray[np.object_]
-    fallback: NDArray[np.float64]
+    fallback: Floats
     left_out: int
     metrics: Figures
     valid_metrics: Figures  # over the valid predictions alone; empty where all are valid
@@ -162,9 +163,7 @@ def baseline_figures(
 
 
 def number_baselines(
-    scores: Scores,
-    baselines: Iterable[tuple[str, NDArray[np.float64]]],
-    partial: Collection[str] = (),
+    scores: Scores, baselines: Iterable[tuple[str, Floats]], partial: Collection[str] = ()
 ) -> Iterator[BaselineAnswers]:
     """Answers of numbers that need no model, float64[n]; NaN is invalid. Those named ``partial``
     are."""
@@ -187,7 +186,7 @@ def _targets(kept: "pa.Table") -> NDArray[np.object_]:
     return np.array(names, object)
 
 
-def _parts(kept: "pa.Table") -> Iterator[tuple[tuple[str, str], NDArray[np.bool_]]]:
+def _parts(kept: "pa.Table") -> Iterator[tuple[tuple[str, str], Bools]]:
     """The parts that get figures of their own: ("", target), (group, value)."""
     groups = [name for name in kept.column_names if name.startswith(GROUP)]
     for column in (*([TARGET] if TARGET in kept.column_names else []), *groups):

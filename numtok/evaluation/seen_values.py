@@ -7,10 +7,9 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats
 from numtok.encoding.dataset import EncodedSplit
 from numtok.numerals.literals import round_literal
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +41,7 @@ class SeenValues:
         values = np.unique(values[np.isfinite(values)])
         return cls(values) if len(values) else None
 
-    def has(self, numbers: Floats, digits: int = 0) -> NDArray[np.bool_]:
+    def has(self, numbers: Floats, digits: int = 0) -> Bools:
         """bool[n]: which finite numbers are one, both rounded to ``digits`` significant digits
         where that is not 0."""
         if not digits:
@@ -80,7 +79,7 @@ def nearest(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) ->
     return found
 
 
-def outside(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> NDArray[np.bool_]:
+def outside(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> Bools:
     """bool[n]: which are below the least or above the greatest of these values."""
     found = np.zeros(len(numbers), np.bool_)
     for mine, seen in _by_target(train, names):
@@ -90,7 +89,7 @@ def outside(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) ->
 
 def _by_target(
     train: EncodedSplit, names: NDArray[np.object_]
-) -> Iterator[tuple[NDArray[np.bool_], SeenValues]]:
+) -> Iterator[tuple[Bools, SeenValues]]:
     """Of each name which numbers have it, and the values near them."""
     for name in set(names.tolist()):
         seen = SeenValues.nearby(train, name)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.errors import UsageError
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.harrell_davis import harrell_davis
@@ -82,7 +82,7 @@ class TableOptions:
             )
         return Empirical(exact.sample(self.draws, random))
 
-    def values(self, used: Predictive, n: int, learnt_from: LearntFrom) -> NDArray[np.float64]:
+    def values(self, used: Predictive, n: int, learnt_from: LearntFrom) -> Floats:
         """float64[n]: the points of ``n`` rows."""
         if self.point == "raft":
             grid = np.linspace(learnt_from.low, learnt_from.high, _GRID)
@@ -95,17 +95,17 @@ class TableOptions:
             return points
         if self.point == "median" and isinstance(used, Empirical):
             return harrell_davis(used.values)
-        values: NDArray[np.float64] = getattr(used, self.point)()
+        values: Floats = getattr(used, self.point)()
         return values
 
-    def quantiles(self, used: Predictive) -> NDArray[np.float64]:
+    def quantiles(self, used: Predictive) -> Floats:
         """float64[n, levels]: those that are kept, ``QUANTILES``."""
         if isinstance(used, Empirical):
             return np.stack([harrell_davis(used.values, level) for level in QUANTILES], axis=1)
         return used.quantiles(QUANTILES)
 
 
-def over_grid(predictive: Predictive, n: int, grid: NDArray[np.float64]) -> NDArray[np.float64]:
+def over_grid(predictive: Predictive, n: int, grid: Floats) -> Floats:
     """float64[n]: the mean over the values of an even grid float64[g] for n distributions.
 
     Each value is weighted by the probability of what is nearest to it, or, where only a density is
@@ -122,5 +122,5 @@ def over_grid(predictive: Predictive, n: int, grid: NDArray[np.float64]) -> NDAr
     weights = np.exp(logs - np.where(np.isfinite(most), most, 0.0))
     total = weights.sum(axis=1)
     with np.errstate(invalid="ignore"):
-        means: NDArray[np.float64] = np.einsum("ng,g->n", weights, grid) / total
+        means: Floats = np.einsum("ng,g->n", weights, grid) / total
     return means

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.data.tables.columns import feature_column, first_word
 from numtok.data.tables.file import check_format, check_names, parsed, read_file
 from numtok.errors import DataError, UsageError
@@ -68,7 +68,7 @@ def _predicted(
     loaded: LoadedRegressor,
     fold: int,
     fitted: FittedTable,
-) -> Iterator[NDArray[np.float64]]:
+) -> Iterator[Floats]:
     """float64[rows, 1 + quantiles]: some rows after the other."""
     for first in range(0, len(columns.numbers), AT_ONCE):
         rows = np.arange(first, min(first + AT_ONCE, len(columns.numbers)))
@@ -118,7 +118,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join([*map(repr, names[:_SHOWN]), *more])
 
 
-def _number(path: str, name: str, table: "pa.Table") -> NDArray[np.float64]:
+def _number(path: str, name: str, table: "pa.Table") -> Floats:
     """Numbers that are written as strings are read, of which an empty one is missing."""
     column = table[name]
     if pa.types.is_null(column.type):
@@ -134,7 +134,7 @@ def _number(path: str, name: str, table: "pa.Table") -> NDArray[np.float64]:
             )
         read = pa.chunked_array([words.cast(pa.float64())])
         values, _ = feature_column(path, name, read, may_drop=False)
-    numbers: NDArray[np.float64] = values.fill_null(float("nan")).to_numpy()
+    numbers: Floats = values.fill_null(float("nan")).to_numpy()
     return numbers
 
 

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from numtok.arrays import Floats, Ints
 from numtok.data.tables.rows import VALIDATION, learnt_rows
 from numtok.data.tables.table import Table
 from numtok.errors import DataError
@@ -25,7 +26,6 @@ from numtok.evaluation.evaluation import ReportMetrics, predictions_table, quant
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.stated_tails import with_tails
-from numtok.evaluation.table_notes import often_repeated, ruled_by_tails
 from numtok.evaluation.table_options import TableOptions
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, Head
@@ -48,13 +48,15 @@ _IN_GROUPS = (
 )  # fmt: skip
 _BASELINES = ("r2", "mse", "mae", "kendall-tau", "relative-mse")
 AT_ONCE = 512  # rows whose distributions are held at a time
+_OFTEN = 0.1  # of the targets
+_RULED = 10  # times the error of the predictions: a CRPS that says nothing of them
 
 
 class _TablePart(NamedTuple):
     """The rows of the split in one fold."""
 
     fold: int
-    rows: NDArray[np.int64]
+    rows: Ints
     fitted: FittedTable
 
 
@@ -81,7 +83,7 @@ class TableEvaluation:
             if len(rows):
                 yield _TablePart(fold, rows, fitted)
 
-    def _rows(self, fold: int) -> NDArray[np.int64]:
+    def _rows(self, fold: int) -> Ints:
         if not self._is_held_back(fold):
             return self.table.split(self.split, fold)
         rows = self._learnt_rows(fold)
@@ -100,7 +102,7 @@ class TableEvaluation:
         parents = self.loaded.artifact.manifest.parents
         return any(one.digest == self.source.manifest.content for one in parents)
 
-    def _learnt_rows(self, fold: int) -> NDArray[np.int64]:
+    def _learnt_rows(self, fold: int) -> Ints:
         """The rows of the table that a model of the same settings learns from in a fold."""
         trained = self.loaded.file.trained
         return learnt_rows(self.table, fold, trained.options.rows, trained.seed)
@@ -138,7 +140,7 @@ class TableEvaluation:
         columns = {name: np.concatenate([one[name] for one in made]) for name in made[0]}
         return predictions_table(columns, predictions_schema([FOLD] if len(parts) > 1 else []))
 
-    def _predicted(self, part: _TablePart, rows: NDArray[np.int64], first: int) -> dict[str, Any]:
+    def _predicted(self, part: _TablePart, rows: Ints, first: int) -> dict[str, Any]:
         fitted, truth = part.fitted, self.table.target[rows]
         inputs = fitted.inputs.of(Features(self.table.numbers, self.table.categories).take(rows))
         parameters = fitted.parameters(inputs)
@@ -166,8 +168,8 @@ class TableEvaluation:
         }
 
     def _likelihoods(
-        self, fitted: FittedTable, exact: Predictive, parameters: Tensor, truth: NDArray[np.float64]
-    ) -> dict[str, NDArray[np.float64]]:
+        self, fitted: FittedTable, exact: Predictive, parameters: Tensor, truth: Floats
+    ) -> dict[str, Floats]:
         """Always those of the exact distribution, whatever is drawn; NaN where there is none."""
         learnt_from, model = fitted.learnt_from, fitted.model
         tailed = exact
@@ -230,7 +232,7 @@ class TableEvaluation:
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
         return number_baselines(scores, self._baselines())
 
-    def _baselines(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    def _baselines(self) -> Iterator[tuple[str, Floats]]:
         """Mean, least squares and boosted trees, fitted to what each fold learnt from.
 
         None for rows that were held back from it: they would have learnt them. For another table
@@ -263,7 +265,7 @@ class TableEvaluation:
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
         yield from self.table.file.notes
-        yield from often_repeated(self.table.file.target, table.column("truth").to_numpy())
+        yield from _often_repeated(self.table.file.target, table.column("truth").to_numpy())
         if any(map(self._is_held_back, self.loaded.fitted)):
             yield (
                 "These rows were held back from the train split, to know when to stop: good to "
@@ -278,20 +280,45 @@ class TableEvaluation:
                 f"{beyond:,} of {table.num_rows:,} targets are beyond what this head says, "
                 "so that likelihoods are infinite; give one that reaches further."
             )
-        yield from ruled_by_tails(table)
+        yield from _ruled_by_tails(table)
         outside = int(pc.sum(table.column("outside")).as_py() or 0)
         if outside:
-            told = f"{outside:,} of {table.num_rows:,} targets lie outside the range of the "
-            told += "train split"
-            yield told + (
+            remedy = (
                 ": this head gives them no probability, so `nll` is infinite; in-support-nll "
-                "leaves them out, tailed-nll has stated tails."
-                if bounded
-                else "."
+                "leaves them out, tailed-nll has stated tails"
+            )
+            yield (
+                f"{outside:,} of {table.num_rows:,} targets lie outside the range of the train "
+                f"split{remedy if bounded else ''}."
             )
 
 
-def _literals(values: NDArray[np.float64]) -> NDArray[np.object_]:
+def _literals(values: Floats) -> NDArray[np.object_]:
     """Python's ``repr`` of each; None for NaN."""
     told = [None if np.isnan(value) else repr(value) for value in values.tolist()]
     return np.array(told, object)
+
+
+def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
+    """A note where CRPS is of little probability far out, not of what is predicted: that of a
+    distribution around its point is at most about the error of the point."""
+    known = predictions.filter(pc.is_finite(predictions.column("crps")))
+    known = known.filter(known.column("valid"))
+    truth, said, crps = (known.column(name).to_numpy() for name in ("truth", "prediction", "crps"))
+    if len(crps) and crps.mean() > _RULED * (error := np.abs(said - truth).mean()):
+        yield (
+            f"crps is {crps.mean():.3g} where predictions are off by {error:.3g}: little "
+            "probability, but far beyond the targets, rules it; --draws N, of a decoder with "
+            "--top-p 0.9, leaves such out."
+        )
+
+
+def _often_repeated(target: str, truth: Floats) -> Iterator[str]:
+    """A note where a density says little, because one number comes again and again."""
+    values, counts = np.unique(truth, return_counts=True)
+    most = int(counts.argmax())
+    if counts[most] >= max(_OFTEN * len(truth), 2):
+        yield (
+            f"{counts[most] / len(truth):.0%} of {target!r} are {values[most]:g}: densities (nll, "
+            "tailed-nll) of such targets may be as high as a peak is narrow; interval-nll may not."
+        )

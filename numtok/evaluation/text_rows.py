@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
 from numtok.data.reading.json_lines import json_lines
 from numtok.data.tables.file import FORMATS
@@ -299,7 +299,7 @@ def _holes(
     spans: Spans,
     *,
     percent: bool,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Which numbers stand for holes; DataError where one would be no number by itself. ``percent``:
     a number takes its sign along."""
     ends = zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)
@@ -324,7 +324,7 @@ def _holes(
     return np.array(found, np.int64)
 
 
-def _number(literal: str | None, value: float, quantiles: NDArray[np.float64]) -> dict[str, Any]:
+def _number(literal: str | None, value: float, quantiles: Floats) -> dict[str, Any]:
     if literal is None:
         return _NOTHING
     known = zip(QUANTILES, quantiles.tolist(), strict=True)

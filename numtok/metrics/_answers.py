@@ -1,13 +1,33 @@
-"""The scores of answers that are whole texts (``nupa.answers`` says what each is)."""
+"""What the metrics of whole answers share."""
 
-from numtok.data.nupa.answers import Score, score
-from numtok.metrics.base import Predictions
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
+
+import numpy as np
+
+from numtok.data.nupa.answers import RULES, score
+from numtok.data.nupa.answers import Score as Score
+from numtok.declaration import setting
+from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
-def scores(answers: Predictions, rule: str) -> list[Score]:
-    """The score of each answer; what is not valid was not generated."""
-    assert answers.truth_literal is not None and answers.prediction_literal is not None
-    every = zip(
-        answers.truth_literal, answers.prediction_literal, answers.valid.tolist(), strict=True
-    )
-    return [score(truth, got if valid else None, rule) for truth, got, valid in every]
+@dataclass(frozen=True)
+class AnswerMetric(MeanMetric):
+    """The mean of a figure of each answer (``nupa.answers`` says what each is); what is not valid
+    was not generated. ``rule`` says how an answer is found in a text."""
+
+    source: ClassVar[str] = "NUPA (Yang et al. 2025)"
+    measures: ClassVar[Literal["answers"]] = "answers"
+    undefined: ClassVar[str] = "there are no answers"
+    needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
+    rule: str = setting("published", choices=RULES)
+
+    @abstractmethod
+    def of_score(self, score: Score) -> float:
+        """The figure of one answer."""
+
+    @final
+    def values(self, answers: Predictions) -> Values:
+        scores = (score(truth, text, self.rule) for truth, text in answers.literals())
+        return np.array([self.of_score(one) for one in scores], np.float64)

@@ -3,17 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+
+from numtok.arrays import Floats, Ints
 
 #: float64[resamples, n] weights to float64[resamples].
-Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Statistic = Callable[[Floats], Floats]
 
 _CHUNK = 1 << 20  # weights at a time: 8 MB, and a few arrays of that size inside a statistic
 
 
-def resample(
-    n: int, sample: NDArray[np.int64] | None, resamples: int, seed: int
-) -> Iterator[NDArray[np.float64]]:
+def resample(n: int, sample: Ints | None, resamples: int, seed: int) -> Iterator[Floats]:
     """Yield float64[some, n] weights, ``resamples`` in all: how often each number was drawn.
 
     With ``sample``, int64[n], as many samples are drawn as there are, each with all its
@@ -33,12 +32,8 @@ def resample(
 
 
 def replicates(
-    statistics: Sequence[Statistic],
-    n: int,
-    sample: NDArray[np.int64] | None,
-    resamples: int,
-    seed: int,
-) -> list[NDArray[np.float64]]:
+    statistics: Sequence[Statistic], n: int, sample: Ints | None, resamples: int, seed: int
+) -> list[Floats]:
     """float64[resamples] of each statistic, all on the same resamples.
 
     Where fewer than two can be drawn from, every resample is the same and says nothing about
@@ -47,14 +42,14 @@ def replicates(
     few = n < 2 or (sample is not None and len(np.unique(sample)) < 2)
     if few or not statistics:
         return [np.empty(0) for _ in statistics]
-    found: list[list[NDArray[np.float64]]] = [[] for _ in statistics]
+    found: list[list[Floats]] = [[] for _ in statistics]
     for weights in resample(n, sample, resamples, seed):
         for values, statistic in zip(found, statistics, strict=True):
             values.append(statistic(weights))
     return [np.concatenate(values) for values in found]
 
 
-def interval(values: NDArray[np.float64], level: float) -> tuple[float | None, float | None]:
+def interval(values: Floats, level: float) -> tuple[float | None, float | None]:
     """The percentile interval: both ends are values that occurred; None for one that is not
     finite, or where there are no values."""
     if not len(values):

@@ -5,16 +5,18 @@ are not valid are among them.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
+from numtok.class_settings import missing_in
 from numtok.contracts import (
     CheckResult,
     check_declared,
     check_examples,
     check_settings,
+    checks_of,
     expect,
     held,
     require,
@@ -93,8 +95,9 @@ def check_declarations(metric: Metric, seed: int) -> None:
     expect(
         metric, name, "columns of no Predictions", {*metric.needs} - {*Predictions._fields}, set()
     )
-    bases = [kind.__name__ for kind in type(metric).__bases__]
-    expect(metric, name, "classes that it derives from", bases, [Metric.__name__])
+    above = [kind for kind in type(metric).__mro__[1:] if issubclass(kind, Metric)]
+    finished = [kind.__name__ for kind in above if not missing_in(kind)]
+    expect(metric, name, "finished classes that it derives from", finished, [])
     check_settings(METRICS, metric, name)
 
 
@@ -189,7 +192,7 @@ def check_equal_truths(metric: Metric, seed: int) -> None:
     for value in (0.0, -2.5, 1e300, 5e-324):
         literal = f"{abs(value):.1f}" if metric.measures == "answers" else repr(value)
         for n in (1, 2, 5):
-            truth: NDArray[np.float64] = np.full(n, value)
+            truth: Floats = np.full(n, value)
             predictions = made_up_for(metric, seed + 1, n)
             predictions = predictions._replace(truth=truth, truth_literal=[literal] * n)
             why, figure = metric.why_undefined(predictions), metric.plain(predictions)
@@ -204,16 +207,4 @@ def check(metric: Metric, seed: int = 0) -> list[CheckResult]:
     return results(CHECKS, metric, seed)
 
 
-#: The checks by name, in the order in which they are run and shown.
-CHECKS: dict[str, Callable[[Metric, int], None]] = {
-    "declarations": check_declarations,
-    "worked example": check_worked_example,
-    "shapes": check_shapes,
-    "missing": check_missing,
-    "weights": check_weights,
-    "resamples": check_resamples,
-    "order": check_order,
-    "best": check_best,
-    "bounds": check_bounds,
-    "equal truths": check_equal_truths,
-}
+CHECKS = checks_of(__name__)

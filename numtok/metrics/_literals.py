@@ -3,6 +3,15 @@
 Metrics on digits compare literals, never floats: 0.1 + 0.2 is not 0.3, and an
 operand of a hundred digits fits into no float. A literal is one number under the
 numeral policy, with ``1,234``, ``23%`` and U+2212 among what may be in it.
+
+Digits are compared as NUPA does (Yang et al. 2025). A number has three parts: the
+digits before the point, those after it, and those of the exponent. The truth's
+notation is the one that counts: a prediction in another (a scheme writes 12300.0
+where the text has 1.23e4, or 1e-05 for 1e-5) is rewritten exactly, and its decimals
+are left out where the truth has no point. Zeros behind the last decimal count as
+digits: 0.1 lacks one of 0.10. As published, signs are not compared. Otherwise than
+published, a prediction without a point for a truth that has one is not a failure:
+it lacks the decimals, and nothing more.
 """
 
 import re
@@ -16,6 +25,7 @@ _NUMERAL = re.compile(
     r"(?P<sign>[-+\u2212]?)(?P<whole>[0-9,]*)(?:\.(?P<decimals>[0-9]*))?"
     r"(?:[eE](?P<exponent>[-+]?[0-9]+))?(?P<percent>%?)"
 )
+Parts = tuple[str, str, str]  # digits before the point, after it, of the exponent
 # The most zeros that a number gets when its exponent is written out; float64 ends before that.
 _MOST_ZEROS = 400
 
@@ -99,7 +109,7 @@ class Numeral(NamedTuple):
         return Exact(self.negative, "1", place) if is_one else Exact(False, "", 0)
 
     @property
-    def parts(self) -> tuple[str, str, str]:
+    def parts(self) -> Parts:
         """The digits before the point, after it, and of the exponent, without signs and without
         zeros in front of the exponent's."""
         exponent = self.exponent and (self.exponent.lstrip("+-").lstrip("0") or "0")
@@ -155,11 +165,14 @@ def _scientific(number: Exact, before: int) -> Numeral:
 def numerals(answers: Predictions) -> Iterator[tuple[Numeral, Numeral | None]]:
     """The truth and the prediction of each number; None for a prediction that is not valid, or
     not written as a decimal number. ValueError for such a truth."""
-    assert answers.truth_literal is not None and answers.prediction_literal is not None
-    for written, predicted, valid in zip(
-        answers.truth_literal, answers.prediction_literal, answers.valid.tolist(), strict=True
-    ):
+    for written, predicted in answers.literals():
         truth = Numeral.read(written)
         if truth is None:
             raise ValueError(f"the literal of a truth is {written!r}, which is no decimal number")
-        yield truth, Numeral.read(predicted) if valid else None
+        yield truth, Numeral.read(predicted)
+
+
+def parts(answers: Predictions) -> Iterator[tuple[Parts, Parts | None]]:
+    """The parts of each truth, and of its prediction or None where that is not valid."""
+    for truth, prediction in numerals(answers):
+        yield truth.parts, prediction and prediction.written_like(truth).parts

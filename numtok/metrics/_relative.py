@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from numtok.metrics._weighted import Floats
+from numtok.arrays import Floats
 from numtok.metrics.base import Predictions
 
 

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from numtok.arrays import Floats
 from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import Floats, dot
+from numtok.metrics._weighted import dot
 
 _UNDERFLOW = 1e-280  # a mean of squares below this may have lost terms
 _CANCELLATION = 1e-4  # a variance this small, next to the squares it is left of, has lost digits

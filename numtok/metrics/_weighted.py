@@ -5,11 +5,9 @@ weights to float64[r].
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.metrics._bootstrap import Statistic
-
-Floats = NDArray[np.float64]
 
 
 def dot(weights: Floats, values: Floats) -> Floats:

@@ -1,16 +1,14 @@
 """adjusted-r2: R2 with a penalty for the number of predictors."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from numtok.arrays import Floats
 from numtok.declaration import setting
-from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._squares import relative_mse
-from numtok.metrics._weighted import Floats
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import UP_TO_ONE, Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class AdjustedR2(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Table 2"
     better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, 1.0)
+    bounds: ClassVar[tuple[float, float]] = UP_TO_ONE
     undefined: ClassVar[str] = (
         "the truth is constant, its spread is nothing next to the errors, or there are fewer "
         "than p + 2 numbers"

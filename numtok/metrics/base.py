@@ -8,15 +8,18 @@ replicate, so one definition serves both. What does not depend on the weights
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from numtok.arrays import Bools, Floats, Ints
 from numtok.errors import UsageError
-from numtok.metrics._bootstrap import Statistic, interval, replicates
+from numtok.metrics._bootstrap import Statistic as Statistic
+from numtok.metrics._bootstrap import interval, replicates
 from numtok.metrics._weighted import mean
 from numtok.metrics._wilson import Z as Z
 from numtok.metrics._wilson import ends as ends
@@ -25,6 +28,8 @@ from numtok.plugins import MemberCall, describe
 from numtok.registry import Registry, spec_of
 from numtok.reports import Figure, Measures
 
+NOT_NEGATIVE, UP_TO_ONE = (0.0, math.inf), (-math.inf, 1.0)  # bounds of many metrics
+Values = Floats | Bools
 _RESAMPLES, _LEVEL = 1000, 0.95  # of every interval, unless said
 
 # Where a metric overflows or divides by zero it is undefined, which is said in another way.
@@ -64,22 +69,22 @@ class Predictions(NamedTuple):
         What there are n of.
     """
 
-    truth: NDArray[np.float64]
-    prediction: NDArray[np.float64]
-    valid: NDArray[np.bool_]
+    truth: Floats
+    prediction: Floats
+    valid: Bools
     truth_literal: Sequence[str] | None = None
     prediction_literal: Sequence[str | None] | None = None
-    log_density: NDArray[np.float64] | None = None
-    crps: NDArray[np.float64] | None = None
-    quantiles: NDArray[np.float64] | None = None
-    sample: NDArray[np.int64] | None = None
-    pit: NDArray[np.float64] | None = None
-    log_density_tailed: NDArray[np.float64] | None = None
-    log_interval: NDArray[np.float64] | None = None
-    token_nll: NDArray[np.float64] | None = None
-    outside: NDArray[np.bool_] | None = None
-    log_range: NDArray[np.float64] | None = None
-    log_probability: NDArray[np.float64] | None = None
+    log_density: Floats | None = None
+    crps: Floats | None = None
+    quantiles: Floats | None = None
+    sample: Ints | None = None
+    pit: Floats | None = None
+    log_density_tailed: Floats | None = None
+    log_interval: Floats | None = None
+    token_nll: Floats | None = None
+    outside: Bools | None = None
+    log_range: Floats | None = None
+    log_probability: Floats | None = None
     measures: Measures = "numbers"
 
     @classmethod
@@ -129,7 +134,14 @@ class Predictions(NamedTuple):
         )
         return made._replace(valid=valid, measures="answers")
 
-    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Predictions":
+    def literals(self) -> Iterator[tuple[str, str | None]]:
+        """Truth and prediction of each as they are written; None for one that is not valid."""
+        assert self.truth_literal is not None and self.prediction_literal is not None
+        columns = self.truth_literal, self.prediction_literal, self.valid.tolist()
+        for truth, prediction, valid in zip(*columns, strict=True):
+            yield truth, prediction if valid else None
+
+    def take(self, rows: Bools | Ints) -> "Predictions":
         """A part of the numbers, by a mask or by indices."""
         indices = np.arange(len(self.truth))[rows]
 
@@ -150,8 +162,8 @@ class Metric(ABC):
     ``neither`` where a figure is good near a value between (coverage). No figure lies outside
     ``bounds``. ``share`` says that it is the mean of one 0 or 1 for each that is counted: then one
     of 0 or 1, which is the same in every resample, has an interval nevertheless, Wilson's.
-    ``undefined`` says why a figure can be no finite number. ``known`` names a column of
-    Answers: what is NaN there has no part in the figure.
+    ``undefined`` says why a figure can be no finite number. ``needs`` are columns of Predictions
+    that may be None: what is NaN in one of them has no part in the figure.
     """
 
     revision: ClassVar[int]
@@ -161,8 +173,7 @@ class Metric(ABC):
     share: ClassVar[bool] = False
     undefined: ClassVar[str]
     measures: ClassVar[Measures] = "numbers"
-    needs: ClassVar[tuple[str, ...]] = ()  # columns of Answers that may be None
-    known: ClassVar[str] = ""
+    needs: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def statistic(self, answers: Predictions) -> Statistic:
@@ -182,19 +193,19 @@ class Metric(ABC):
             return f"it measures {self.measures}, and these are {answers.measures}"
         lacks = [name for name in self.needs if getattr(answers, name) is None]
         if not lacks and not self.is_known(answers).any():
-            lacks = [self.known]
+            lacks = [self.needs[0]]
         return f"there is no {lacks[0].replace('_', ' ')}" if lacks else None
 
     @final
-    def is_known(self, answers: Predictions) -> NDArray[np.bool_]:
-        """bool[n]: of which numbers, or labels, the column ``known`` says something."""
-        column = getattr(answers, self.known) if self.known else None
-        if column is None:
-            return np.ones(len(answers.truth), np.bool_)
-        unknown: NDArray[np.bool_] = np.isnan(column).reshape(len(column), -1).any(axis=1)
-        return ~unknown
+    def is_known(self, answers: Predictions) -> Bools:
+        """bool[n]: of which numbers, or labels, the columns in ``needs`` say something."""
+        known = np.ones(len(answers.truth), np.bool_)
+        for column in (getattr(answers, name) for name in self.needs):
+            if isinstance(column, np.ndarray):
+                known &= ~np.isnan(column).any(axis=tuple(range(1, column.ndim)))
+        return known
 
-    def counted(self, answers: Predictions) -> NDArray[np.bool_]:
+    def counted(self, answers: Predictions) -> Bools:
         """bool[n]: which of them have a part in the figure, those that are known."""
         return self.is_known(answers)
 
@@ -211,7 +222,7 @@ class Metric(ABC):
 
     @final
     @_quiet
-    def compute(self, answers: Predictions, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def compute(self, answers: Predictions, weights: Floats) -> Floats:
         """The metric of each of float64[resamples, n] weights: float64[resamples]."""
         return self.of_counted(answers)(weights)
 
@@ -228,9 +239,29 @@ class Metric(ABC):
         return None if np.isfinite(self.plain(answers)) else self.undefined
 
 
-def _counted_by(asked: MemberCall, answer: Any) -> Any:
+class MeanMetric(Metric):
+    """A metric that is the mean of a value of each number; undefined where one is not finite."""
+
+    @abstractmethod
+    def values(self, answers: Predictions) -> Values:
+        """[n]: the value of each, of such predictions as :meth:`statistic` is of."""
+
+    @final
+    def statistic(self, answers: Predictions) -> Statistic:
+        return mean(np.asarray(self.values(answers), np.float64))
+
+
+class ShareMetric(MeanMetric):
+    """A metric that is the share of the numbers of which something is true."""
+
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share: ClassVar[bool] = True
+    undefined: ClassVar[str] = "nothing is counted"
+
+
+def _of_each(form: str, asked: MemberCall, answer: Any) -> Any:
     [answers] = asked.given
-    return asked.array(answer, "ndarray bool[n]", n=len(answers.truth))
+    return asked.array(answer, f"ndarray {form}[n]", n=len(answers.truth))
 
 
 def _statistic(asked: MemberCall, found: Any) -> Any:
@@ -238,7 +269,7 @@ def _statistic(asked: MemberCall, found: Any) -> Any:
         raise asked.wrong(describe(found), "a function of float64[R, n] weights")
     asked.again = True
 
-    def of_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_weights(weights: Floats) -> Floats:
         answer = asked.array(found(weights), "ndarray float64[R]", R=len(weights))
         return np.asarray(answer)
 
@@ -246,7 +277,13 @@ def _statistic(asked: MemberCall, found: Any) -> Any:
 
 
 METRICS: Registry[Metric] = Registry(
-    "numtok.metrics", "metric", {"counted": _counted_by, "statistic": _statistic}
+    "numtok.metrics",
+    "metric",
+    {
+        "counted": partial(_of_each, "bool"),
+        "values": partial(_of_each, "float64|bool"),
+        "statistic": _statistic,
+    },
 )
 
 
@@ -264,7 +301,6 @@ def figures(
     answers: Predictions,
     *,
     resamples: int = _RESAMPLES,
-    seed: int = 0,
     level: float = _LEVEL,
 ) -> dict[str, Figure]:
     """Every metric, by its spec, with a percentile bootstrap interval (Efron 1979).
@@ -279,7 +315,7 @@ def figures(
     _check(resamples, level)
     defined = [metric for metric in metrics if metric.missing(answers) is None]
     found = _bootstrapped(
-        [metric.of_counted(answers) for metric in defined], answers, resamples, seed, level
+        [metric.of_counted(answers) for metric in defined], answers, resamples, level
     )
     by_spec = {
         spec_of(metric): _counted(
@@ -291,12 +327,7 @@ def figures(
     return {spec_of(metric): by_spec.get(spec_of(metric), nothing) for metric in metrics}
 
 
-def _counted(
-    figure: Figure,
-    counted: NDArray[np.bool_],
-    sample: NDArray[np.int64] | None,
-    of_share: float | None,
-) -> Figure:
+def _counted(figure: Figure, counted: Bools, sample: Ints | None, of_share: float | None) -> Figure:
     """The figure of some of the numbers (bool[n]); of one sample without an interval. ``of_share``
     is the level of the interval of a share, None for what is none."""
     n = int(counted.sum())
@@ -308,9 +339,7 @@ def _counted(
     return msgspec.structs.replace(figure, n=n)
 
 
-def means(
-    columns: Sequence[NDArray[np.float64]], answers: Predictions, *, shares: bool = False
-) -> list[Figure]:
+def means(columns: Sequence[Floats], answers: Predictions, *, shares: bool = False) -> list[Figure]:
     """The mean of each column, float64[n], with its 95% bootstrap interval: ``shares``, or
     differences of shares. All see the same resamples, which are those of the metrics of these
     answers.
@@ -318,43 +347,28 @@ def means(
     >>> means([np.array([1.0, 0.0, 0.0])], Predictions.of([1, 2, 3], [1, 2, 4]))
     [Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)]
     """
-    found = _bootstrapped([mean(column) for column in columns], answers, _RESAMPLES, 0, _LEVEL)
+    found = _bootstrapped([mean(column) for column in columns], answers, _RESAMPLES, _LEVEL)
     every = np.ones(len(answers.truth), np.bool_)
     return [
         _counted(figure, every, answers.sample, _LEVEL if shares else None) for figure, _ in found
     ]
 
 
-def paired(
-    metric: Metric,
-    first: Predictions,
-    second: Predictions,
-    *,
-    resamples: int = _RESAMPLES,
-    seed: int = 0,
-    level: float = _LEVEL,
-) -> PairedDifference:
-    """The metric of ``first`` minus that of ``second``, on the same resampled numbers.
-
-    Both answer the same questions in the same order; ValueError if their truths differ. What is
-    hard for both cancels, so the interval is narrower than that of two figures apart.
-    """
-    return paired_over_seeds(metric, [first], [second], resamples=resamples, seed=seed, level=level)
-
-
 @_quiet
-def paired_over_seeds(
+def paired(
     metric: Metric,
     first: Sequence[Predictions],
     second: Sequence[Predictions],
     *,
     resamples: int = _RESAMPLES,
-    seed: int = 0,
     level: float = _LEVEL,
 ) -> PairedDifference:
-    """As :func:`paired`, for experiments of several seeds: in each resample, the metric's mean
-    over the seeds of one minus that of the other. The interval is for these seeds, on other
-    numbers; it does not say what other seeds would give."""
+    """In each resample, the metric's mean over the seeds of ``first`` minus that of ``second``.
+
+    All answer the same questions in the same order; ValueError if their truths differ. What is
+    hard for both cancels, so the interval is narrower than that of two figures apart. It is for
+    these seeds, on other numbers; it does not say what other seeds would give.
+    """
     _check(resamples, level)
     every = [*first, *second]
     truth = every[0].truth
@@ -369,11 +383,11 @@ def paired_over_seeds(
         return PairedDifference(Figure(None, None, None, len(truth)), None)
     ours, theirs = ([metric.statistic(answers) for answers in side] for side in (first, second))
 
-    def difference(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def difference(weights: Floats) -> Floats:
         a, b = (np.mean([one(weights) for one in side], axis=0) for side in (ours, theirs))
         return np.asarray(a - b)
 
-    [(figure, found)] = _bootstrapped([difference], every[0], resamples, seed, level)
+    [(figure, found)] = _bootstrapped([difference], every[0], resamples, level)
     share = None
     if figure.value is not None and metric.better != "neither" and len(found):
         gain = found if metric.better == "higher" else -found
@@ -390,12 +404,12 @@ def _check(resamples: int, level: float) -> None:
 
 
 def _bootstrapped(
-    statistics: Sequence[Statistic], answers: Predictions, resamples: int, seed: int, level: float
-) -> list[tuple[Figure, NDArray[np.float64]]]:
+    statistics: Sequence[Statistic], answers: Predictions, resamples: int, level: float
+) -> list[tuple[Figure, Floats]]:
     """Each statistic's figure, and its replicates in the resamples that define it."""
     n = len(answers.truth)
     plain = [float(statistic(np.ones((1, n)))[0]) for statistic in statistics]
-    found = replicates(statistics, n, answers.sample, resamples, seed)
+    found = replicates(statistics, n, answers.sample, resamples, seed=0)
     defined = [values[~np.isnan(values)] for values in found]
     return [
         (Figure(value, *interval(values, level), n), values)

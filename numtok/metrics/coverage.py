@@ -6,9 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from numtok.errors import UsageError
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import Predictions, ShareMetric, Values
 from numtok.reports import QUANTILES
 
 # The central intervals between two quantiles that are kept: 0.9 and 0.5.
@@ -20,7 +18,7 @@ _LEVELS = {
 
 
 @dataclass(frozen=True)
-class Coverage(Metric):
+class Coverage(ShareMetric):
     """The share of truths in the central interval of the predictive distribution, its ends
     included. Calibrated is a share of ``level``: more is too cautious, less too bold.
 
@@ -36,11 +34,7 @@ class Coverage(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Gneiting, Balabdaoui & Raftery (2007)"
     better: ClassVar[Literal["neither"]] = "neither"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    share: ClassVar[bool] = True
-    undefined: ClassVar[str] = "a quantile is not known"
     needs: ClassVar[tuple[str, ...]] = ("quantiles",)
-    known: ClassVar[str] = "quantiles"
     level: float = 0.9
 
     def __post_init__(self) -> None:
@@ -50,8 +44,7 @@ class Coverage(Metric):
                 f"{' and '.join(map(str, sorted(_LEVELS)))}, whose quantiles are kept"
             )
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         assert answers.quantiles is not None
         low, high = answers.quantiles[:, _LEVELS[self.level]].T
-        inside = (low <= answers.truth) & (answers.truth <= high)
-        return mean(inside.astype(np.float64))
+        return np.asarray((low <= answers.truth) & (answers.truth <= high))

@@ -1,16 +1,13 @@
 """crps: continuous ranked probability score of the predictive distribution."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 
 @dataclass(frozen=True)
-class Crps(Metric):
+class Crps(MeanMetric):
     """The mean of the integral of (F(x) - 1{x >= y})^2 over x, in the units of the numbers; of
     a distribution that is one point, the absolute error. Each predictive distribution computes
     its own.
@@ -22,11 +19,10 @@ class Crps(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Gneiting & Raftery (2007), equation 20"
     better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "the score of a number is infinite, or not known"
     needs: ClassVar[tuple[str, ...]] = ("crps",)
-    known: ClassVar[str] = "crps"
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         assert answers.crps is not None
-        return mean(answers.crps)
+        return answers.crps

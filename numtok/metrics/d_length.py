@@ -1,19 +1,16 @@
 """d-length: how far the prediction's number of digits is from that of the truth."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._digits import Parts, parts
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics._literals import Parts, parts
+from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 
 @dataclass(frozen=True)
-class DLength(Metric):
+class DLength(MeanMetric):
     """NUPA's d-length: the mean difference in the number of digits. What is not valid is off by
     all digits of the truth. It is of single numbers, whatever their notation; ``answer-d-length``
     is of whole answers as published.
@@ -33,13 +30,13 @@ class DLength(Metric):
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "NUPA (Yang et al. 2025)"
     better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
     parts: bool = False
 
-    def statistic(self, answers: Predictions) -> Statistic:
-        return mean(np.array([self._distance(*pair) for pair in parts(answers)], np.float64))
+    def values(self, answers: Predictions) -> Values:
+        return np.array([self._distance(*pair) for pair in parts(answers)], np.float64)
 
     def _distance(self, truth: Parts, prediction: Parts | None) -> int:
         if prediction is None:

@@ -5,10 +5,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._digits import Parts, parts
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics._literals import Parts, parts
+from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
 def _matched(truth: Parts, prediction: Parts | None) -> float:
@@ -27,7 +25,7 @@ def _matched(truth: Parts, prediction: Parts | None) -> float:
 
 
 @dataclass(frozen=True)
-class DigitMatch(Metric):
+class DigitMatch(MeanMetric):
     """NUPA's digit match: of each truth, the share of its digits that the prediction has at the
     same place (integers and exponents from the right, decimals from the left), then the mean.
     More digits than the truth has cost nothing; what is not valid matches none. It is of single
@@ -45,5 +43,5 @@ class DigitMatch(Metric):
     undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
 
-    def statistic(self, answers: Predictions) -> Statistic:
-        return mean(np.array([_matched(*pair) for pair in parts(answers)]))
+    def values(self, answers: Predictions) -> Values:
+        return np.array([_matched(*pair) for pair in parts(answers)])

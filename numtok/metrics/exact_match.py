@@ -6,14 +6,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from numtok.declaration import setting
-from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._literals import numerals
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import Predictions, ShareMetric, Values
 
 
 @dataclass(frozen=True)
-class ExactMatch(Metric):
+class ExactMatch(ShareMetric):
     """The share of predictions whose literal denotes the same decimal number as that of the
     truth, exactly: 1.50 is 1.5 and 15e-1, but not 1.5000000000000001. (NUPA compares strings,
     so there 1.50 is not 1.5: ``answer-exact-match``.) What is not valid is no match.
@@ -31,15 +29,12 @@ class ExactMatch(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NUPA (Yang et al. 2025), by value instead of by string"
     better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    share: ClassVar[bool] = True
-    undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
     digits: int = setting(0, at_least=0)
 
-    def statistic(self, answers: Predictions) -> Statistic:
-        matches = [
+    def values(self, answers: Predictions) -> Values:
+        matches = (
             prediction is not None and prediction.exact(self.digits) == truth.exact(self.digits)
             for truth, prediction in numerals(answers)
-        ]
-        return mean(np.array(matches, np.float64))
+        )
+        return np.fromiter(matches, np.bool_)

@@ -1,39 +1,29 @@
 """in-support-nll: negative log-likelihood of the truths within the train range."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.arrays import Bools
+from numtok.metrics._log_score import LogScore
+from numtok.metrics.base import Predictions
 
 
 @dataclass(frozen=True)
-class InSupportNll(Metric):
+class InSupportNll(LogScore):
     """The mean of -log density, in nats, as ``nll``, of those truths alone that lie in the range
     of the train split. What it leaves out is the ``outside`` share: read the two together.
 
-    >>> columns = {"log_density": [-1, -np.inf, -2], "outside": [False, True, False]}
+    >>> columns = {"log_density": [-1, -float("inf"), -2], "outside": [False, True, False]}
     >>> InSupportNll().plain(Predictions.of([0, 9, 0], [0, 0, 0], **columns))
     1.5
     """
 
     revision: ClassVar[int] = 2
-    source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
-    better: ClassVar[Literal["lower"]] = "lower"
     undefined: ClassVar[str] = (
         "all truths lie outside, or the density of one within is zero or not known"
     )
     needs: ClassVar[tuple[str, ...]] = ("log_density", "outside")
-    known: ClassVar[str] = "log_density"
 
-    def counted(self, answers: Predictions) -> NDArray[np.bool_]:
+    def counted(self, answers: Predictions) -> Bools:
         known = self.is_known(answers)
         return known if answers.outside is None else known & ~answers.outside
-
-    def statistic(self, answers: Predictions) -> Statistic:
-        assert answers.log_density is not None
-        return mean(-answers.log_density)

@@ -1,20 +1,19 @@
 """interval-nll: negative log-probability of the interval that the truth stands for."""
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics._log_score import LogScore
+from numtok.metrics.base import NOT_NEGATIVE
 
 
 @dataclass(frozen=True)
-class IntervalNll(Metric):
+class IntervalNll(LogScore):
     """The mean of -log P(y - r/2 < X <= y + r/2), in nats, where r is the resolution that the truth
     was recorded at. A probability has no unit, and is never below 0: so it is fair also where
     truths are few values again and again, whose density can be made as high as one likes.
 
+    >>> from numtok.metrics.base import Predictions
     >>> IntervalNll().plain(Predictions.of([0, 0], [0, 0], log_interval=[-1, -2]))
     1.5
     """
@@ -23,12 +22,6 @@ class IntervalNll(Metric):
     source: ClassVar[str] = (
         "Lindsey (1999), Some Statistical Heresies: the likelihood of what is recorded"
     )
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "the probability of a truth is zero, or not known"
     needs: ClassVar[tuple[str, ...]] = ("log_interval",)
-    known: ClassVar[str] = "log_interval"
-
-    def statistic(self, answers: Predictions) -> Statistic:
-        assert answers.log_interval is not None
-        return mean(-answers.log_interval)

@@ -4,23 +4,22 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import Floats, dot
-from numtok.metrics.base import Metric, Predictions
+from numtok.arrays import Bools, Floats, Ints
+from numtok.metrics._weighted import dot
+from numtok.metrics.base import Metric, Predictions, Statistic
 
 _ALL_PAIRS = 500  # up to here all pairs are kept, as three matrices
 _FEW, _BY_CLUSTERS = 64, 1 << 20  # clusters, and numbers times them, up to which pairs are kept
 
-Ranks = NDArray[np.int64]  # [n] dense, from 0: equal values have equal ranks
+Ranks = Ints  # [n] dense, from 0: equal values have equal ranks
 
 
 def _ranks(values: Floats | Ranks) -> Ranks:
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
-def _row_sums(x: Ranks, y: Ranks, among: NDArray[np.bool_]) -> Floats:
+def _row_sums(x: Ranks, y: Ranks, among: Bools) -> Floats:
     """For each i, the sum over j ``among`` of sign(x_i - x_j) sign(y_i - y_j), in O(n log^2 n).
 
     Two ranks in x that differ do so first at one bit, the upper ones being alike: so each bit

@@ -1,20 +1,19 @@
 """label-nll: negative log-likelihood of the true label."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics._log_score import LogScore
+from numtok.metrics.base import NOT_NEGATIVE
 
 
 @dataclass(frozen=True)
-class LabelNll(Metric):
+class LabelNll(LogScore):
     """The mean of -log probability of the true label, in nats: the cross-entropy that is learnt.
     To give all of k labels the same probability costs log k. A row whose label the model does not
     know (its log-probability is NaN) has none and is left out; ``n`` says how many are not.
 
+    >>> from numtok.metrics.base import Predictions
     >>> LabelNll().plain(Predictions.of_labels(["a", "b"], ["a", "b"], log_probability=[-1, -2]))
     1.5
     >>> some = Predictions.of_labels(["a", "c"], ["a", "b"], log_probability=[-1, float("nan")])
@@ -23,14 +22,7 @@ class LabelNll(Metric):
     """
 
     revision: ClassVar[int] = 2
-    source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
     measures: ClassVar[Literal["labels"]] = "labels"
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "a true label has probability 0"
     needs: ClassVar[tuple[str, ...]] = ("log_probability",)
-    known: ClassVar[str] = "log_probability"
-
-    def statistic(self, answers: Predictions) -> Statistic:
-        assert answers.log_probability is not None
-        return mean(-answers.log_probability)

@@ -1,18 +1,15 @@
 """lmae: mean absolute error of the logarithm, in orders of magnitude."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 
 @dataclass(frozen=True)
-class Lmae(Metric):
+class Lmae(MeanMetric):
     """The mean of |log10 y - log10 prediction|: 1 is a factor of ten. Two negative numbers are
     compared by their magnitudes, and two zeros are equal; but nothing else has a logarithm to
     compare, and one such number leaves the metric undefined rather than being dropped.
@@ -24,13 +21,13 @@ class Lmae(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, equation 13"
     better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = (
         "a prediction is 0 where the truth is not, or the other way round, or has the other sign"
     )
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         truth, prediction = answers.truth, answers.prediction
         distances = np.abs(np.log10(np.abs(prediction)) - np.log10(np.abs(truth)))
         distances = np.where(np.sign(truth) == np.sign(prediction), distances, np.inf)
-        return mean(np.where(truth == prediction, 0.0, distances))
+        return np.where(truth == prediction, 0.0, distances)

@@ -5,10 +5,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._labels import counts, hits
-from numtok.metrics._weighted import Floats
-from numtok.metrics.base import Metric, Predictions
+from numtok.arrays import Floats, Ints
+from numtok.metrics.base import Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)
@@ -29,16 +27,31 @@ class MacroF1(Metric):
     undefined: ClassVar[str] = "there are no labels"
 
     def statistic(self, answers: Predictions) -> Statistic:
-        right = hits(answers)
+        right = answers.truth == answers.prediction
         both = np.concatenate([answers.truth, answers.prediction])
         codes = np.unique(both, return_inverse=True)[1].astype(np.int64)
         true, predicted = np.split(codes, 2)
         labels = int(codes.max()) + 1
 
         def macro(weights: Floats) -> Floats:
-            there = counts(weights, true, labels) + counts(weights, predicted, labels)
-            f1 = 2 * counts(weights * right, true, labels) / np.where(there > 0, there, 1)
+            there = _counts(weights, true, labels) + _counts(weights, predicted, labels)
+            f1 = 2 * _counts(weights * right, true, labels) / np.where(there > 0, there, 1)
             mean: Floats = f1.sum(axis=1) / np.count_nonzero(there, axis=1)
             return mean
 
         return macro
+
+
+def _counts(weights: Floats, codes: Ints, labels: int) -> Floats:
+    """float64[r, labels]: for each of float64[r, n] weights how often each label is there.
+
+    ``codes`` int64[n] are from 0 to ``labels`` - 1. Sums of whole numbers, so they are exact.
+
+    >>> _counts(np.array([[1.0, 2.0, 1.0]]), np.array([2, 0, 2]), 3)
+    array([[2., 0., 2.]])
+    """
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(labels), side="right")
+    sums = np.cumsum(np.take(weights, order, axis=1), axis=1)
+    upto: Floats = np.where(ends > 0, sums[:, ends - 1], 0.0)
+    return np.diff(upto, prepend=0.0, axis=1)

@@ -1,18 +1,15 @@
 """mae: mean absolute error."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 
 @dataclass(frozen=True)
-class Mae(Metric):
+class Mae(MeanMetric):
     """The mean of |prediction - truth|, in the units of the numbers.
 
     >>> Mae().plain(Predictions.of([1, 2], [1, 5]))
@@ -22,8 +19,8 @@ class Mae(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Hyndman & Koehler (2006), Section 2.1"
     better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "an error is larger than float64 can hold"
 
-    def statistic(self, answers: Predictions) -> Statistic:
-        return mean(np.abs(answers.prediction - answers.truth))
+    def values(self, answers: Predictions) -> Values:
+        return np.abs(answers.prediction - answers.truth)

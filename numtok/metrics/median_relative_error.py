@@ -1,13 +1,11 @@
 """median-relative-error: half of the predictions are closer than this, relative to the truth."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._relative import relative_errors
 from numtok.metrics._weighted import median
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class MedianRelativeError(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Hyndman & Koehler (2006), Section 2.2, without its factor of 100"
     better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "half of the errors are infinite, their truth being 0 or tiny"
 
     def statistic(self, answers: Predictions) -> Statistic:

@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._labels import hits
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+import numpy as np
+
+from numtok.metrics.base import Predictions, ShareMetric, Values
 
 
 @dataclass(frozen=True)
-class MicroF1(Metric):
+class MicroF1(ShareMetric):
     """2 hits / (2 hits + false positives + false negatives), each summed over all labels. A row
     has one label and is predicted one: what is wrong is a false positive of one label and a false
     negative of another, so this is the accuracy. It is there because papers print it.
@@ -23,9 +22,6 @@ class MicroF1(Metric):
     source: ClassVar[str] = "van Rijsbergen (1979), Chapter 7; NumGPT, Table 2"
     measures: ClassVar[Literal["labels"]] = "labels"
     better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    share: ClassVar[bool] = True
-    undefined: ClassVar[str] = "there are no labels"
 
-    def statistic(self, answers: Predictions) -> Statistic:
-        return mean(hits(answers))
+    def values(self, answers: Predictions) -> Values:
+        return np.asarray(answers.truth == answers.prediction)

@@ -1,29 +1,21 @@
 """nll: negative log-likelihood of the truth under the predictive distribution."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics._log_score import LogScore
 
 
 @dataclass(frozen=True)
-class Nll(Metric):
+class Nll(LogScore):
     """The mean of -log density of the truth, in nats, for numbers in the units of the text: a
     density per unit, so it may be negative, and in other units it differs by a constant.
 
+    >>> from numtok.metrics.base import Predictions
     >>> Nll().plain(Predictions.of([0, 0], [0, 0], log_density=[-1, -2]))
     1.5
     """
 
     revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
-    better: ClassVar[Literal["lower"]] = "lower"
     undefined: ClassVar[str] = "the density of a truth is zero, or not known"
     needs: ClassVar[tuple[str, ...]] = ("log_density",)
-    known: ClassVar[str] = "log_density"
-
-    def statistic(self, answers: Predictions) -> Statistic:
-        assert answers.log_density is not None
-        return mean(-answers.log_density)

@@ -3,15 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import Predictions, ShareMetric, Values
 
 
 @dataclass(frozen=True)
-class Outside(Metric):
+class Outside(ShareMetric):
     """The share of truths below the least or above the greatest number of their target in the train
     split. It is a property of the data: no prediction changes it.
 
@@ -22,11 +18,8 @@ class Outside(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "numtok: what a normalisation to the train range cannot hold"
     better: ClassVar[Literal["neither"]] = "neither"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    share: ClassVar[bool] = True
-    undefined: ClassVar[str] = "it is not known of a truth"
     needs: ClassVar[tuple[str, ...]] = ("outside",)
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         assert answers.outside is not None
-        return mean(answers.outside.astype(np.float64))
+        return answers.outside

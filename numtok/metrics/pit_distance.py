@@ -1,14 +1,12 @@
 """pit-distance: how far the predicted probabilities of lying below the truth are from uniform."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import Floats
-from numtok.metrics.base import Metric, Predictions
+from numtok.arrays import Floats
+from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)
@@ -30,10 +28,9 @@ class PitDistance(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Dawid (1984); Gneiting, Balabdaoui & Raftery (2007), Section 3.1"
     better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "the distribution function at a truth is not known"
     needs: ClassVar[tuple[str, ...]] = ("pit",)
-    known: ClassVar[str] = "pit"
 
     def statistic(self, answers: Predictions) -> Statistic:
         assert answers.pit is not None

@@ -1,12 +1,10 @@
 """r2: the share of the variance of the truth that the predictions explain."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._squares import relative_mse
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import UP_TO_ONE, Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)
@@ -21,7 +19,7 @@ class R2(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Kvalseth (1985), the first of its eight definitions"
     better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, 1.0)
+    bounds: ClassVar[tuple[float, float]] = UP_TO_ONE
     undefined: ClassVar[str] = "the truth is constant, or its spread is nothing next to the errors"
 
     def statistic(self, answers: Predictions) -> Statistic:

@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.arrays import Bools
+from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
 @dataclass(frozen=True)
-class RangeNll(Metric):
+class RangeNll(MeanMetric):
     """``in-support-nll`` of targets that are scaled by the range of the train split: 0 is what a
     uniform distribution over that range has, and data sets of different units compare.
 
@@ -28,12 +24,11 @@ class RangeNll(Metric):
         "all truths lie outside, or the density of one within is zero or not known"
     )
     needs: ClassVar[tuple[str, ...]] = ("log_density", "log_range", "outside")
-    known: ClassVar[str] = "log_density"
 
-    def counted(self, answers: Predictions) -> NDArray[np.bool_]:
+    def counted(self, answers: Predictions) -> Bools:
         known = self.is_known(answers)
         return known if answers.outside is None else known & ~answers.outside
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         assert answers.log_density is not None and answers.log_range is not None
-        return mean(-(answers.log_density + answers.log_range))
+        return -(answers.log_density + answers.log_range)

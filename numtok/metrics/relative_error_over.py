@@ -6,14 +6,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from numtok.declaration import setting
-from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._relative import relative_errors
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import Predictions, ShareMetric, Values
 
 
 @dataclass(frozen=True)
-class RelativeErrorOver(Metric):
+class RelativeErrorOver(ShareMetric):
     """The share of numbers with |prediction - truth| / |truth| above ``limit``. A truth of 0
     is above any limit unless 0 is predicted.
 
@@ -27,10 +25,7 @@ class RelativeErrorOver(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Section 3.1, of its outliers"
     better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    share: ClassVar[bool] = True
-    undefined: ClassVar[str] = "there are no numbers"
     limit: float = setting(0.1, at_least=0, below=np.inf)
 
-    def statistic(self, answers: Predictions) -> Statistic:
-        return mean((relative_errors(answers) > self.limit).astype(np.float64))
+    def values(self, answers: Predictions) -> Values:
+        return relative_errors(answers) > self.limit

@@ -1,12 +1,10 @@
 """relative-mse: mean squared error over the variance of the truth."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._squares import relative_mse
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)
@@ -21,7 +19,7 @@ class RelativeMse(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Figures 6 and 9 (no formula is given there)"
     better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "the truth is constant, or its spread is nothing next to the errors"
 
     def statistic(self, answers: Predictions) -> Statistic:

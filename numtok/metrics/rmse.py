@@ -1,12 +1,10 @@
 """rmse: root mean squared error."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._squares import mean_square
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)
@@ -20,7 +18,7 @@ class Rmse(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Hyndman & Koehler (2006), Section 2.1"
     better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
     undefined: ClassVar[str] = "an error is larger than float64 can hold"
 
     def statistic(self, answers: Predictions) -> Statistic:

@@ -7,14 +7,10 @@ from typing import ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from numtok.metrics._bootstrap import Statistic
+from numtok.arrays import Bools, Floats
 from numtok.metrics._literals import numerals
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
-
-Floats = NDArray[np.float64]
+from numtok.metrics.base import Predictions, ShareMetric, Values
 
 # What Arrow reads to the nearest float64, its group commas away; exact decimals read all else.
 _PLAIN = (
@@ -24,7 +20,7 @@ _PLAIN = (
 
 
 @dataclass(frozen=True)
-class RoundedMatch(Metric):
+class RoundedMatch(ShareMetric):
     """The share of predictions that are the truth when they are rounded, half to even, to the last
     place that the truth's literal has: units of 1302 and 1,302, tens of 1.30e3, hundredths of 0.10
     and of 23%. A head that says values is hardly ever exactly the truth; this says how often a
@@ -41,22 +37,19 @@ class RoundedMatch(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "rounding, as any table of values is read"
     better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    share: ClassVar[bool] = True
-    undefined: ClassVar[str] = "there are no numbers"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
 
-    def statistic(self, answers: Predictions) -> Statistic:
+    def values(self, answers: Predictions) -> Values:
         matches, open_ = _by_floats(answers)
         left = answers.take(np.flatnonzero(open_))
         matches[open_] = [
             prediction is not None and prediction.rounded(truth.place) == truth.exact()
             for truth, prediction in numerals(left)
         ]
-        return mean(matches.astype(np.float64))
+        return matches
 
 
-def _by_floats(answers: Predictions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _by_floats(answers: Predictions) -> tuple[Bools, Bools]:
     """Which match, bool[n], and which floats cannot tell, bool[n]: those at the edge of rounding,
     with more digits than a float has, or not written plainly."""
     assert answers.truth_literal is not None and answers.prediction_literal is not None

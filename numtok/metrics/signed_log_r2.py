@@ -1,15 +1,13 @@
 """signed-log-r2: R2 of logarithms, for numbers over many orders of magnitude."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from numtok.metrics._bootstrap import Statistic
+from numtok.arrays import Floats
 from numtok.metrics._squares import relative_mse
-from numtok.metrics._weighted import Floats
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import UP_TO_ONE, Metric, Predictions, Statistic
 
 
 def _signed_log(values: Floats) -> Floats:
@@ -30,7 +28,7 @@ class SignedLogR2(Metric):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "numtok; the transform is that of its normaliser signed-log"
     better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, 1.0)
+    bounds: ClassVar[tuple[float, float]] = UP_TO_ONE
     undefined: ClassVar[str] = "the truth is constant"
 
     def statistic(self, answers: Predictions) -> Statistic:

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from numtok.metrics._bootstrap import Statistic
+from numtok.arrays import Floats
 from numtok.metrics._weighted import dot
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics.base import Metric, Predictions, Statistic
 
 
 @dataclass(frozen=True)
@@ -32,13 +31,13 @@ class Slope(Metric):
         x, y = x / size_x, y / size_y
         x, y = x - x.mean(), y - y.mean()
 
-        def statistic(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        def statistic(weights: Floats) -> Floats:
             total = weights.sum(axis=1)
             mean_x, mean_y = dot(weights, x) / total, dot(weights, y) / total
             both = dot(weights, x * y) / total - mean_x * mean_y
             spread = dot(weights, x * x) / total - mean_x * mean_x
             spread = np.where(spread > 1e-14 * float(np.square(x).max()), spread, np.nan)
-            found: NDArray[np.float64] = both / spread * (size_y / size_x)
+            found: Floats = both / spread * (size_y / size_x)
             return found
 
         return statistic

@@ -1,30 +1,22 @@
 """tailed-nll: negative log-likelihood where what lies outside the train range has stated tails."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from numtok.metrics._bootstrap import Statistic
-from numtok.metrics._weighted import mean
-from numtok.metrics.base import Metric, Predictions
+from numtok.metrics._log_score import LogScore
 
 
 @dataclass(frozen=True)
-class TailedNll(Metric):
+class TailedNll(LogScore):
     """The mean of -log density of the truth, in nats, as ``nll``, but with a stated probability of
     lying outside the range of the train split (``distributions.tailed``): so it is defined, and
     compares, where a histogram or a normalised decoder gives a truth no probability at all.
 
+    >>> from numtok.metrics.base import Predictions
     >>> TailedNll().plain(Predictions.of([0, 0], [0, 0], log_density_tailed=[-1, -2]))
     1.5
     """
 
     revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
-    better: ClassVar[Literal["lower"]] = "lower"
     undefined: ClassVar[str] = "the density of a truth is zero, or not known"
     needs: ClassVar[tuple[str, ...]] = ("log_density_tailed",)
-    known: ClassVar[str] = "log_density_tailed"
-
-    def statistic(self, answers: Predictions) -> Statistic:
-        assert answers.log_density_tailed is not None
-        return mean(-answers.log_density_tailed)

@@ -41,7 +41,7 @@ from numtok.evaluation.report_files import (
     clusters_note,
     read,
 )
-from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired_over_seeds
+from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired
 from numtok.records import FOLD
 from numtok.registry import spec_of
 from numtok.reports import REPORT, Figure, Figures
@@ -144,7 +144,7 @@ def run(config: Config, store: Store) -> Comparison:
     levels = [Level.parse(text) for text in config.until]
     _check_alike(evaluations)
     metrics = _metrics(config.metrics, evaluations)
-    _check_measures([*metrics, *(METRICS.build(one.metric) for one in requirements)], evaluations)
+    _check_measures([*metrics, *(METRICS.build(one.key) for one in requirements)], evaluations)
     groups = group_by_experiment(evaluations)
     experiments = experiments_of(groups)
     measured = [
@@ -317,7 +317,7 @@ def _best(metric: Metric, spreads: Sequence[Mapping[str, SeedStatistics]]) -> in
 def _apart(
     metric: Metric, first: Sequence[Predictions], second: Sequence[Predictions], p: float | None
 ) -> Difference:
-    figure, better = paired_over_seeds(metric, first, second, level=LEVEL)
+    figure, better = paired(metric, first, second, level=LEVEL)
     low, high = figure.low, figure.high
     significant = low is not None and high is not None and (low > 0 or high < 0)
     return Difference(figure.value, low, high, better, significant, p)
@@ -363,7 +363,7 @@ def _baselines(
 def _requirement_results(
     requirements: Sequence[Requirement], measured: Sequence[_Measured]
 ) -> list[RequirementResult]:
-    metrics = [METRICS.build(name) for name in dict.fromkeys(one.metric for one in requirements)]
+    metrics = [METRICS.build(name) for name in dict.fromkeys(one.key for one in requirements)]
     if not metrics:
         return []
     found: dict[str, dict[str, Figure]] = {

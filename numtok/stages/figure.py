@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from numtok import files
-from numtok.analysis.figures.base import FIGURES, FigureKind, Picture, check_drawing, image
+from numtok.analysis.figures.base import FIGURES, FigureKind, Picture, check_matplotlib, image
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 from numtok.settings.figure import Config as Config
@@ -20,7 +20,7 @@ def run(config: Config, store: Store) -> None:
 
     Raises UsageError (also where matplotlib is missing), DataError, StoreError.
     """
-    check_drawing()
+    check_matplotlib()
     size = None if config.size is None else _pixels(config.size)
     figure = FIGURES.build(config.kind, config.options)
     picture = picture_of(figure, config.refs, store)

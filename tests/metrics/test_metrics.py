@@ -52,7 +52,7 @@ def same(got: float, expected: float, scale: float = 0.0) -> None:
 # --- what holds for every metric: a new file is tested without an edit here -------------------
 
 
-@pytest.mark.parametrize("name", ["base", "_labels", "_literals", "_squares", "_weighted"])
+@pytest.mark.parametrize("name", ["base", "_literals", "_squares", "_weighted"])
 def test_the_examples_of_what_metrics_share_are_right(name: str) -> None:
     found = doctest.testmod(importlib.import_module(f"numtok.metrics.{name}"))
     assert found.attempted > 0
@@ -807,8 +807,8 @@ def test_a_pair_is_compared_where_both_have_the_truth_in_their_range(name: str) 
     metric = METRICS.build(name)
     found = figures([metric], one)[name]
     assert (found.value, found.n) == (3.0, 7)
-    assert paired(metric, one, other).figure == Figure(0.0, 0.0, 0.0, 4)
-    apart = paired(metric, one, made._replace(outside=np.arange(10) < 7)).figure
+    assert paired(metric, [one], [other]).figure == Figure(0.0, 0.0, 0.0, 4)
+    apart = paired(metric, [one], [made._replace(outside=np.arange(10) < 7)]).figure
     assert apart.value is None
 
 
@@ -909,13 +909,13 @@ def test_a_label_that_training_never_saw_has_no_part_in_the_likelihood() -> None
     assert low is not None and high is not None and 0.5 < low < 0.6 < high < 0.7
     # Another model knows c and not b: only a is compared.
     other = answers._replace(log_probability=np.array([-0.7, np.nan, -0.7, -9.0] * 25))
-    apart = paired(nll, other, answers).figure
+    apart = paired(nll, [other], [answers]).figure
     assert apart.value == pytest.approx(0.3) and apart.n == 50
     unknown = answers._replace(log_probability=np.full(100, np.nan))
     assert nll.why_undefined(unknown) == "there is no log probability"
     never = answers._replace(log_probability=np.full(100, -np.inf))
     assert nll.why_undefined(never) == "a true label has probability 0"
-    assert paired(nll, unknown, answers).figure.value is None
+    assert paired(nll, [unknown], [answers]).figure.value is None
 
 
 def test_the_number_of_a_true_label_does_not_depend_on_predictions() -> None:

@@ -238,7 +238,7 @@ def test_paired_differences_of_copies_are_those_of_the_rows(world: World) -> Non
         first, second = (
             ReportPredictions.read(read(world.report(name, seed=seed))).answers for seed in (0, 1)
         )
-        found.append(paired(METRICS.build("mse"), first, second))
+        found.append(paired(METRICS.build("mse"), [first], [second]))
     once, copied = found
     assert copied.share_better == once.share_better
     same({"mse": copied.figure}, {"mse": once.figure})

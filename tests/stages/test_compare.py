@@ -705,7 +705,7 @@ def test_a_report_without_its_predictions_is_damaged(store: Store) -> None:
 )
 def test_a_requirement_is_met_or_not(text: str, value: float | None, met: bool) -> None:
     requirement = Requirement.parse(text)
-    verdict = requirement.judge("a@1", {requirement.metric: Figure(value, None, None, 9)})
+    verdict = requirement.judge("a@1", {requirement.key: Figure(value, None, None, 9)})
     assert (verdict.report, verdict.value, verdict.met) == ("a@1", value, met)
 
 
@@ -723,7 +723,7 @@ def test_what_is_required_is_told_with_the_digits_that_decide(
     text: str, value: float | None, told: str
 ) -> None:
     requirement = Requirement.parse(text)
-    verdict = requirement.judge("a@1", {requirement.metric: Figure(value, None, None, 9)})
+    verdict = requirement.judge("a@1", {requirement.key: Figure(value, None, None, 9)})
     assert (verdict.met, verdict.message) == (False, told)
 
 

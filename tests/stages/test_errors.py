@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from numtok.analysis.figures.base import FIGURES
 from numtok.analysis.figures.frequencies import Frequencies, panel_of
 from numtok.errors import UsageError
 from numtok.evaluation.number_parts import KINDS, NumberParts, PartShares, by_chance
@@ -354,14 +355,14 @@ def test_the_figure_shows_the_most_frequent_first(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("option", "message"),
     [
-        ({"part": "sign"}, "unknown part 'sign'; known: exponent, mantissa, number"),
-        ({"digits": 0}, "--digits 0 is not possible; allowed are 1 to 17"),
-        ({"top": 0}, "--top 0 is not possible; allowed are 1 to 200"),
+        ("part=sign", "part=sign is not possible; allowed are mantissa, exponent and number"),
+        ("digits=0", "digits=0 is not possible; it is from 1 to 17"),
+        ("top=0", "top=0 is not possible; it is from 1 to 200"),
     ],
 )
-def test_impossible_options_of_the_figure(options: dict[str, object], message: str) -> None:
+def test_impossible_options_of_the_figure(option: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
-        Frequencies(**options)  # type: ignore[arg-type]
-    assert str(error.value) == message
+        FIGURES.build(f"frequencies,{option}")
+    assert str(error.value) == f"frequencies: {message}"

@@ -1,11 +1,18 @@
 """What every kind of figure must do, as checks that run anywhere: ``numtok check figure NAME``."""
 
 import inspect
-from collections.abc import Callable
-from dataclasses import fields
 
+from numtok import contracts
 from numtok.analysis.figures.base import FIGURES, FigureKind
-from numtok.contracts import CheckResult, check_declared, check_settings, expect, require, results
+from numtok.contracts import (
+    CheckResult,
+    check_declared,
+    check_settings,
+    checks_of,
+    expect,
+    require,
+    results,
+)
 
 
 def check_declarations(figure: FigureKind, seed: int) -> None:
@@ -19,12 +26,7 @@ def check_declarations(figure: FigureKind, seed: int) -> None:
 
 def check_described(figure: FigureKind, seed: int) -> None:
     """It says what it shows, and what each of its settings is."""
-    told = inspect.getdoc(type(figure)) or ""
-    generated = told.startswith(f"{type(figure).__name__}(")  # by dataclass, where there is none
-    require(figure, "described", told and not generated, "got no docstring, expected one")
-    for field in fields(figure):  # type: ignore[arg-type]
-        what = f"got no word on {field.name}, expected it in the docstring"
-        require(figure, "described", field.name in told, what)
+    contracts.check_described(figure, "described")
 
 
 def check_picture(figure: FigureKind, seed: int) -> None:
@@ -38,9 +40,4 @@ def check(figure: FigureKind, seed: int = 0) -> list[CheckResult]:
     return results(CHECKS, figure, seed)
 
 
-#: The checks by name, in the order in which they are run and shown.
-CHECKS: dict[str, Callable[[FigureKind, int], None]] = {
-    "declarations": check_declarations,
-    "described": check_described,
-    "picture": check_picture,
-}
+CHECKS = checks_of(__name__)

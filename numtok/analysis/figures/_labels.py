@@ -1,6 +1,6 @@
 """What stands beside an axis, above a panel or in the legend: metrics and settings in words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from numtok.evaluation.comparison.experiments import experiment_settings, labels
 from numtok.evaluation.report_files import Evaluation
@@ -46,6 +46,17 @@ def settings_of(evaluation: Evaluation, *without: str) -> dict[str, str]:
     settings = experiment_settings(evaluation) | {"seed": str(evaluation.report.seed)}
     left_out = {"decoding.distribution", *without}
     return {key: value for key, value in settings.items() if key not in left_out}
+
+
+def report_labels(evaluations: Sequence[Evaluation], *without: str) -> list[str]:
+    """Of each report its scheme, and ``without`` some settings what tells it from the others."""
+    settings = [settings_of(one, *without) for one in evaluations]
+    return labels_of([one.report.scheme for one in evaluations], settings)
+
+
+def colours_of(labels: Iterable[str]) -> dict[str, int]:
+    """A colour for each label, in the order in which they come."""
+    return {label: place for place, label in enumerate(dict.fromkeys(labels))}
 
 
 def labels_of(schemes: Sequence[str], settings: Sequence[dict[str, str]]) -> list[str]:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.errors import UsageError
 
-Floats = NDArray[np.float64]
 Scale = Literal["linear", "log", "signed-log"]
 SCALES = ("linear", "log", "signed-log")
 
@@ -191,7 +190,7 @@ def undrawn(axis: Axis, places: Floats) -> Floats:
     return np.copysign(axis.linear_below * parts, places)
 
 
-def some(count: int, most: int) -> NDArray[np.int64]:
+def some(count: int, most: int) -> Ints:
     """At most so many of ``count`` places, in order, drawn at random but always the same ones.
 
     >>> some(3, 5).tolist()

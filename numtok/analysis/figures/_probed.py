@@ -1,11 +1,11 @@
 """Probes of one form, read, and what tells them apart."""
 
 from collections.abc import Sequence
+from typing import TypeVar, cast
 
 import numpy as np
 
 from numtok.analysis.figures._labels import labels_of
-from numtok.analysis.figures._picture import Floats
 from numtok.analysis.probing.probe_files import LoadedProbe, read
 from numtok.analysis.probing.probe_records import (
     Along,
@@ -14,9 +14,11 @@ from numtok.analysis.probing.probe_records import (
     Summary,
     TokenComponents,
 )
+from numtok.arrays import Floats
 from numtok.errors import UsageError
 from numtok.store.artifact import Artifact
 
+Found = TypeVar("Found")
 #: What draws what was found.
 _KINDS: dict[type[Summary], str] = {
     Along: "sweep",
@@ -26,11 +28,15 @@ _KINDS: dict[type[Summary], str] = {
 }
 
 
-def read_probes(kind: str, artifacts: Sequence[Artifact]) -> list[tuple[str, LoadedProbe]]:
-    """The probes and a label for each; UsageError for one that another kind of figure draws."""
+def read_probes(
+    kind: str, of: type[Found], artifacts: Sequence[Artifact]
+) -> list[tuple[str, LoadedProbe, Found]]:
+    """A label of each probe, the probe and what it found; UsageError for one that found what
+    another kind of figure draws."""
     found = [read(one) for one in artifacts]
     for one in found:
-        if (other := _KINDS.get(type(one.probe.found))) != kind:
+        if not isinstance(one.probe.found, of):
+            other = _KINDS.get(type(one.probe.found))
             does = "no figure does" if other is None else f"figure {other} does"
             raise UsageError(
                 f"figure {kind} does not draw {one.ref}, a probe of form {one.probe.form}; {does}"
@@ -41,7 +47,9 @@ def read_probes(kind: str, artifacts: Sequence[Artifact]) -> list[tuple[str, Loa
         told.pop("scheme", None)
         settings.append(told | {"seed": str(one.probe.seed)})
     labels = labels_of([one.probe.scheme for one in found], settings)
-    return list(zip(labels, found, strict=True))
+    return [
+        (label, one, cast(Found, one.probe.found)) for label, one in zip(labels, found, strict=True)
+    ]
 
 
 def column(probed: LoadedProbe, name: str) -> Floats:

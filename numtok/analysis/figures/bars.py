@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.analysis.figures._labels import labels_of, metric_label, settings_of
+from numtok.analysis.figures._labels import metric_label, report_labels
 from numtok.analysis.figures._measures import OVER, Pair, measured, notes_of
 from numtok.analysis.figures._picture import Axis, Panel, Picture
 from numtok.analysis.figures._picture import BarMarks as Both
@@ -44,10 +44,7 @@ class BarsFigure(FigureKind):
         metric = METRICS.build(self.metric)
         groups = group_by_experiment([read(one) for one in artifacts])
         firsts = [group[0] for group in groups]
-        ways = labels_of(
-            [one.report.scheme for one in firsts],
-            [settings_of(one, "data", "seed") for one in firsts],
-        )
+        ways = report_labels(firsts, "data", "seed")
         labels = list(dict.fromkeys(ways))
         if len(labels) != 2:
             told = "; ".join(labels)

@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from numtok.analysis.figures import _drawing
+from numtok.analysis.figures._drawing import check_matplotlib as check_matplotlib
+from numtok.analysis.figures._drawing import image as image
 from numtok.analysis.figures._picture import Picture as Picture
 from numtok.registry import Registry
 from numtok.reports import REPORT
@@ -32,13 +33,3 @@ class FigureKind(ABC):
 
 
 FIGURES: Registry[FigureKind] = Registry("numtok.analysis.figures", "figure")
-
-
-def check_drawing() -> None:
-    """UsageError where nothing can be drawn: matplotlib is missing."""
-    _drawing.check_matplotlib()
-
-
-def image(picture: Picture, format: str, size: tuple[int, int] | None, made_by: str) -> bytes:
-    """A picture as a file of a format (png, svg), its size in pixels; None for one that suits."""
-    return _drawing.image(picture, format, size, made_by)

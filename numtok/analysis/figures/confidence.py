@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from numtok.analysis.figures._labels import colours_of
 from numtok.analysis.figures._picture import Axis, LineMark, Mark, Panel, Picture
 from numtok.analysis.figures._probed import column, read_probes
 from numtok.analysis.figures.base import FigureKind
@@ -12,7 +13,6 @@ from numtok.analysis.probing.probe_records import PROBE
 from numtok.analysis.probing.probe_records import Confidence as Summary
 from numtok.store.artifact import Artifact, Resolve
 
-_NAME = "confidence"
 _Curve = tuple[str, LoadedProbe, Summary]
 
 
@@ -28,22 +28,16 @@ class ConfidenceFigure(FigureKind):
     source: ClassVar[str] = "NumGPT, Figure 1"
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        return picture_of(read_probes(_NAME, artifacts))
-
-
-def picture_of(probes: Sequence[tuple[str, LoadedProbe]]) -> Picture:
-    """The panels of labelled probes, and the variation of each below."""
-    groups: dict[tuple[str, int, str | None], list[_Curve]] = {}
-    colours = {label: place for place, label in enumerate(dict.fromkeys(one for one, _ in probes))}
-    notes = []
-    for label, probed in probes:
-        found = probed.probe.found
-        assert isinstance(found, Summary)
-        group = groups.setdefault((found.asked, found.number, found.label), [])
-        group.append((label, probed, found))
-        if found.variation is not None:
-            notes.append(f"{label}: variation / range {found.variation:.3g}.")
-    return Picture([_panel(group, colours) for group in groups.values()], notes)
+        probes = read_probes("confidence", Summary, artifacts)
+        groups: dict[tuple[str, int, str | None], list[_Curve]] = {}
+        notes = []
+        for label, probed, found in probes:
+            group = groups.setdefault((found.asked, found.number, found.label), [])
+            group.append((label, probed, found))
+            if found.variation is not None:
+                notes.append(f"{label}: variation / range {found.variation:.3g}.")
+        colours = colours_of(label for label, *_ in probes)
+        return Picture([_panel(group, colours) for group in groups.values()], notes)
 
 
 def _panel(group: Sequence[_Curve], colours: dict[str, int]) -> Panel:

@@ -6,12 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.analysis.figures._labels import labels_of, settings_of
+from numtok.analysis.figures._labels import colours_of, report_labels
 from numtok.analysis.figures._picture import (
     SCALES,
     Axis,
     Band,
-    Floats,
     LineMark,
     Mark,
     Panel,
@@ -23,6 +22,7 @@ from numtok.analysis.figures._picture import (
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures._tables import one_feature
 from numtok.analysis.figures.base import FigureKind
+from numtok.arrays import Floats
 from numtok.data.tables.rows import read_table_of
 from numtok.declaration import setting
 from numtok.errors import UsageError
@@ -52,18 +52,12 @@ class Curve(FigureKind):
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         evaluations = [read(one) for one in artifacts]
-        labels = labels_of(
-            [one.report.scheme for one in evaluations],
-            [settings_of(one, "data") for one in evaluations],
-        )
-        titles = {
-            evaluation.report.data: source.name
-            for evaluation, source in zip(
-                evaluations, sources_of(evaluations, resolve), strict=True
-            )
-        }
+        labels = report_labels(evaluations, "data")
+        colours = colours_of(labels)
+        names = [source.name for source in sources_of(evaluations, resolve)]
+        refs = [evaluation.report.data for evaluation in evaluations]
         panels = []
-        for ref, title in titles.items():
+        for ref, title in dict(zip(refs, names, strict=True)).items():
             data = resolve(ref)
             if data.kind != TABLE:
                 raise UsageError(
@@ -73,14 +67,13 @@ class Curve(FigureKind):
             table = read_table_of(data)
             feature = one_feature(data.ref, table.file)
             columns = []
-            for place, evaluation in enumerate(evaluations):
+            for label, evaluation in zip(labels, evaluations, strict=True):
                 if evaluation.report.data == ref:
                     found = ReportPredictions.of_numbers(evaluation)
                     rows = np.array(found.table.column("id").to_pylist(), np.int64)
-                    columns.append((labels[place], table.numbers[rows, 0], found.answers))
-            colours = {label: place for place, label in enumerate(dict.fromkeys(labels))}
-            x, y = Axis(feature), table.file.target
-            panels.append(panel_of(title, (x, y), columns, colours, self.scale))
+                    columns.append((label, table.numbers[rows, 0], found.answers))
+            axes = Axis(feature), table.file.target
+            panels.append(panel_of(title, axes, columns, colours, self.scale))
         banded = any(isinstance(mark, Band) for panel in panels for mark in panel.marks)
         return Picture(panels, ["Bands: from the 5% to the 95% quantile."] if banded else [])
 

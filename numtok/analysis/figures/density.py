@@ -10,7 +10,6 @@ from numtok.analysis.figures._labels import labels_of
 from numtok.analysis.figures._picture import (
     SCALES,
     Axis,
-    Floats,
     Panel,
     Picture,
     Points,
@@ -19,6 +18,7 @@ from numtok.analysis.figures._picture import (
 )
 from numtok.analysis.figures._tables import one_feature
 from numtok.analysis.figures.base import FigureKind
+from numtok.arrays import Floats
 from numtok.data.tables.rows import read_table_of
 from numtok.declaration import setting
 from numtok.errors import DataError, UsageError
@@ -67,7 +67,7 @@ class Density(FigureKind):
 
         source, table = tables[0], read_table_of(tables[0])
         feature = one_feature(source.ref, table.file)
-        fitted, heads, settings = [], [], []
+        folds, fitted, heads, settings = [], [], [], []
         for model in models:
             if not reads_tables(model):
                 raise UsageError(
@@ -82,22 +82,22 @@ class Density(FigureKind):
                     f"{model.ref} was not fitted to the columns of {source.ref}; give a table "
                     "with the same ones"
                 )
-            fitted.append(next(iter(loaded.fitted.items())))
-            heads.append(loaded.file.trained.options.scheme)
-            told = {key: str(value) for key, value in loaded.file.trained.configuration.items()}
-            settings.append(told | {"seed": str(loaded.file.trained.seed), "model": model.ref})
-        folds = [fold for fold, _ in fitted]
-        for model, fold in zip(models, folds, strict=True):
+            fold, one = next(iter(loaded.fitted.items()))
+            folds.append(fold)
             if fold != folds[0]:
                 raise UsageError(
                     f"{model.ref} was fitted to fold {fold}, {models[0].ref} to {folds[0]}: their "
                     "rows are not the same; give models of one fold"
                 )
+            fitted.append(one)
+            heads.append(loaded.file.trained.options.scheme)
+            told = {key: str(value) for key, value in loaded.file.trained.configuration.items()}
+            settings.append(told | {"seed": str(loaded.file.trained.seed), "model": model.ref})
         rows = table.split(self.split, folds[0])
         rows = rows[some(len(rows), self.rows)]
         columns = Features(table.numbers, table.categories).take(rows)
         draws = [
-            one.predictive(columns).sample(1, np.random.default_rng(0))[:, 0] for _, one in fitted
+            one.predictive(columns).sample(1, np.random.default_rng(0))[:, 0] for one in fitted
         ]
         return picture_of(
             (Axis(feature), table.file.target),

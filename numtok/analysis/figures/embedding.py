@@ -25,16 +25,14 @@ class EmbeddingFigure(FigureKind):
     source: ClassVar[str] = "xVal, Figure 2"
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        return picture_of(read_probes("embedding", artifacts))
+        return picture_of(read_probes("embedding", Summary, artifacts))
 
 
-def picture_of(probes: Sequence[tuple[str, LoadedProbe]]) -> Picture:
+def picture_of(probes: Sequence[tuple[str, LoadedProbe, Summary]]) -> Picture:
     """One panel of labelled probes."""
     marks: list[Mark] = []
     notes = ["Bands: from the least to the greatest of all positions."]
-    for place, (label, probed) in enumerate(probes):
-        found = probed.probe.found
-        assert isinstance(found, Summary)
+    for place, (label, probed, found) in enumerate(probes):
         x = column(probed, "x")
         marks.append(Band(label, x, column(probed, "low"), column(probed, "high"), place))
         marks.append(LineMark(label, x, column(probed, "mean"), place))

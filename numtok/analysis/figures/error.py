@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import pyarrow.compute as pc
 
-from numtok.analysis.figures._labels import labels_of, settings_of
-from numtok.analysis.figures._picture import Axis, Floats, LineMark, Mark, Panel, Picture, axis_of
+from numtok.analysis.figures._labels import colours_of, report_labels
+from numtok.analysis.figures._picture import Axis, LineMark, Mark, Panel, Picture, axis_of
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures.base import FigureKind
-from numtok.errors import DataError, unknown
-from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
+from numtok.arrays import Floats
+from numtok.errors import DataError
+from numtok.evaluation.report_files import ReportPredictions, answers_of, read
 from numtok.metrics.base import Predictions
 from numtok.store.artifact import Artifact, Resolve
 
@@ -39,16 +39,13 @@ class Error(FigureKind):
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         evaluations = [read(one) for one in artifacts]
-        labels = labels_of(
-            [one.report.scheme for one in evaluations],
-            [settings_of(one, "data") for one in evaluations],
-        )
-        colours = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+        labels = report_labels(evaluations, "data")
+        colours = colours_of(labels)
         sources = sources_of(evaluations, resolve)
         panels, notes = [], ["Strokes: from the lower to the upper quartile."]
         for name in dict.fromkeys(source.name for source in sources):
             lines = [
-                (label, self._answers(evaluation))
+                (label, answers_of(ReportPredictions.of_numbers(evaluation), self.target))
                 for label, evaluation, source in zip(labels, evaluations, sources, strict=True)
                 if source.name == name
             ]
@@ -56,15 +53,6 @@ class Error(FigureKind):
             panels.append(panel)
             notes += told
         return Picture(panels, notes)
-
-    def _answers(self, evaluation: Evaluation) -> Predictions:
-        predictions = ReportPredictions.of_numbers(evaluation)
-        if not self.target:
-            return predictions.answers
-        names = predictions.table.column("target")
-        if self.target not in (known := pc.unique(names).to_pylist()):
-            raise unknown(f"target of {predictions.ref}", self.target, known)
-        return predictions.answers.take(np.asarray(pc.equal(names, self.target), np.bool_))
 
 
 def panel_of(

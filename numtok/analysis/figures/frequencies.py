@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.analysis.figures._labels import labels_of, settings_of
+from numtok.analysis.figures._labels import report_labels
 from numtok.analysis.figures._picture import Axis, BarMarks, Panel, Picture
 from numtok.analysis.figures.base import FigureKind
-from numtok.errors import unknown
-from numtok.evaluation.number_parts import PartShares, check_shown, decimal_parts
+from numtok.declaration import setting
+from numtok.evaluation.number_parts import PartShares, decimal_parts
 from numtok.evaluation.report_files import ReportPredictions, answers_of, read
 from numtok.store.artifact import Artifact, Resolve
 
@@ -31,29 +31,21 @@ class Frequencies(FigureKind):
     top
         How many values are shown: of those that come or are predicted most often.
 
-    Raises UsageError for an unknown part or target.
+    Raises UsageError for an unknown target.
     """
 
     source: ClassVar[str] = "xVal, Figure 4"
-    part: str = "number"
+    part: str = setting("number", choices=PartShares._fields)
     target: str = ""
-    digits: int = 3
-    top: int = 20
-
-    def __post_init__(self) -> None:
-        if self.part not in PartShares._fields:
-            raise unknown("part", self.part, PartShares._fields)
-        check_shown(self.digits, self.top)
+    digits: int = setting(3, at_least=1, at_most=17)
+    top: int = setting(20, at_least=1, at_most=200)
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         evaluations = [read(one) for one in artifacts]
-        titles = labels_of(
-            [one.report.scheme for one in evaluations],
-            [settings_of(one, "data") for one in evaluations],
-        )
+        titles = report_labels(evaluations, "data")
         panels = []
         for title, evaluation in zip(titles, evaluations, strict=True):
-            answers = answers_of(ReportPredictions.of_numbers(evaluation), self.target or None)
+            answers = answers_of(ReportPredictions.of_numbers(evaluation), self.target)
             truths, found = decimal_parts(answers, self.digits)
             valid = [one for one in found if one is not None]
             true, predicted = (getattr(PartShares.of(one), self.part) for one in (truths, valid))

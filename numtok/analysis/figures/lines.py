@@ -11,7 +11,6 @@ from numtok.analysis.figures._measures import OVER, Point, measured, notes_of
 from numtok.analysis.figures._picture import (
     SCALES,
     Axis,
-    Floats,
     LineMark,
     Panel,
     Picture,
@@ -19,6 +18,7 @@ from numtok.analysis.figures._picture import (
 )
 from numtok.analysis.figures._settings import placed
 from numtok.analysis.figures.base import FigureKind
+from numtok.arrays import Floats
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.experiments import group_by_experiment

@@ -28,14 +28,12 @@ class Pca(FigureKind):
     source: ClassVar[str] = "xVal, Section B.5"
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        probes = read_probes("pca", artifacts)
-        return Picture([panel for label, probed in probes for panel in panels_of(label, probed)])
+        probes = read_probes("pca", TokenComponents, artifacts)
+        return Picture([panel for one in probes for panel in panels_of(*one)])
 
 
-def panels_of(label: str, probed: LoadedProbe) -> tuple[Panel, Panel]:
+def panels_of(label: str, probed: LoadedProbe, found: TokenComponents) -> tuple[Panel, Panel]:
     """The components beside each other, and over the value."""
-    found = probed.probe.found
-    assert isinstance(found, TokenComponents)
     shares = [f"component {k + 1} ({100 * one:.3g}%)" for k, one in enumerate(found.explained)]
     values = column(probed, "value")
     places = [column(probed, f"pc{k + 1}") for k in range(len(shares))]

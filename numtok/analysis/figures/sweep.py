@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from numtok.analysis.figures._labels import colours_of
 from numtok.analysis.figures._picture import (
     Axis,
     Band,
-    Floats,
     Levels,
     LineMark,
     Mark,
@@ -22,12 +22,12 @@ from numtok.analysis.figures._probed import column, read_probes
 from numtok.analysis.figures.base import FigureKind
 from numtok.analysis.probing.probe_files import LoadedProbe
 from numtok.analysis.probing.probe_records import PROBE, Along
+from numtok.arrays import Floats
 from numtok.store.artifact import Artifact, Resolve
 
 _MOST = 5000  # dots of a model
 _MOST_LEVELS = 40  # values seen: more would be a grey area
 _LEAST_LOG = -12.0  # nats
-_NAME = "sweep"
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,11 @@ class SweepFigure(FigureKind):
     source: ClassVar[str] = "xVal, Figures 5 and 6"
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        probes = read_probes(_NAME, artifacts)
+        probes = read_probes("sweep", Along, artifacts)
         groups: dict[str, list[tuple[str, LoadedProbe, Along]]] = {}
-        for label, probed in probes:
-            found = probed.probe.found
-            assert isinstance(found, Along)
+        for label, probed, found in probes:
             groups.setdefault(title_of(found), []).append((label, probed, found))
-        colours = {label: k for k, label in enumerate(dict.fromkeys(label for label, _ in probes))}
+        colours = colours_of(label for label, *_ in probes)
         panels, notes = [], []
         for title, group in groups.items():
             panel, told = predictions(title, group, colours)

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import pyarrow.compute as pc
 
-from numtok.analysis.figures._labels import labels_of, settings_of
+from numtok.analysis.figures._labels import report_labels
 from numtok.analysis.figures._picture import (
     SCALES,
-    Floats,
     Mark,
     Panel,
     Picture,
@@ -21,9 +19,10 @@ from numtok.analysis.figures._picture import (
 )
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures.base import FigureKind
+from numtok.arrays import Floats
 from numtok.declaration import setting
-from numtok.errors import UsageError, unknown
-from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
+from numtok.errors import UsageError
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, answers_of, read
 from numtok.records import ENCODED, TABLE, TRAIN
 from numtok.store.artifact import Artifact, Resolve
 
@@ -57,23 +56,13 @@ class Truth(FigureKind):
         titles = _titles(evaluations, resolve)
         panels, notes = [], []
         for title, evaluation in zip(titles, evaluations, strict=True):
-            predictions = ReportPredictions.of_numbers(evaluation)
-            rows = self._rows(predictions)
-            answers = predictions.answers.take(rows)
+            answers = answers_of(ReportPredictions.of_numbers(evaluation), self.target)
             seen = self._seen(evaluation, resolve) if self.seen else None
             prediction = np.where(answers.valid, answers.prediction, np.nan)
             panel, told = panel_of(title, answers.truth, prediction, self.scale, seen)
             panels.append(panel)
             notes += [f"{title}: {one}" if len(artifacts) > 1 else one for one in told]
         return Picture(panels, notes)
-
-    def _rows(self, predictions: ReportPredictions) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-        names = predictions.table.column("target")
-        if not self.target:
-            return np.ones(len(names), np.bool_)
-        if self.target not in (known := pc.unique(names).to_pylist()):
-            raise unknown(f"target of {predictions.ref}", self.target, known)
-        return np.asarray(pc.equal(names, self.target).to_numpy(), np.bool_)
 
     def _seen(self, evaluation: Evaluation, resolve: Resolve) -> Floats:
         """The different finite numbers that the train split has of the targets."""
@@ -99,10 +88,7 @@ class Truth(FigureKind):
 
 def _titles(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[str]:
     """What sets the reports apart, and the names of their data where these are several."""
-    labels = labels_of(
-        [one.report.scheme for one in evaluations],
-        [settings_of(one, "data") for one in evaluations],
-    )
+    labels = report_labels(evaluations, "data")
     names = [source.name for source in sources_of(evaluations, resolve)]
     if len(set(names)) == 1:
         return labels

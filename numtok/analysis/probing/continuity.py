@@ -8,15 +8,14 @@ are looked at (:func:`path`).
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.analysis.probing.probe_records import Jump, Repeated, Saturation
+from numtok.arrays import Floats, Ints
 from numtok.evaluation.seen_values import SeenValues, rounded
 from numtok.metrics.base import METRICS, Predictions, figures, share
 from numtok.reports import Figure, Figures
 
-Floats = NDArray[np.float64]
-Drawn = NDArray[np.int64] | None
+Drawn = Ints | None
 _STILL = 0.01  # of the range of the predictions: less is no move
 
 

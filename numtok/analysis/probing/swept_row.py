@@ -7,14 +7,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import LOSSES
 from numtok.errors import UsageError, unknown
 from numtok.numerals.column import Numerals
 from numtok.registry import spec_of
-
-Floats = NDArray[np.float64]
 
 
 def row_index(row: str | None, samples: EncodedSplit, description: str) -> int:
@@ -171,5 +170,5 @@ def _writable(codec: Codec) -> str:
     return f"{low:g} to {high:g}{smallest}"
 
 
-def _offsets(counts: NDArray[np.int32]) -> NDArray[np.int64]:
+def _offsets(counts: NDArray[np.int32]) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.encoding.grammar import Support
 from numtok.evaluation.predict import AUTOREGRESSIVE, Predictor
 
@@ -27,12 +27,12 @@ class TopNumbers(NamedTuple):
     """
 
     literals: list[str]
-    values: NDArray[np.float64]  # [k], raw; NaN for one that is no finite number
-    log_p: NDArray[np.float64]
+    values: Floats  # [k], raw; NaN for one that is no finite number
+    log_p: Floats
     among: str
 
 
-def top_numbers(predictor: Predictor, numbers: NDArray[np.int64], most: int) -> TopNumbers:
+def top_numbers(predictor: Predictor, numbers: Ints, most: int) -> TopNumbers:
     """The ``most`` numbers that are most probable anywhere; of ``numbers``, indices in the split,
     each of which the predictor asks for in one query.
 
@@ -44,7 +44,7 @@ def top_numbers(predictor: Predictor, numbers: NDArray[np.int64], most: int) -> 
     return _of_predicted(predictor, numbers, most)
 
 
-def _of_all(predictor: Predictor, numbers: NDArray[np.int64], most: int) -> TopNumbers:
+def _of_all(predictor: Predictor, numbers: Ints, most: int) -> TopNumbers:
     support = predictor.support
     assert support is not None
     best = np.full(len(support.values), -np.inf)
@@ -59,8 +59,8 @@ def _of_all(predictor: Predictor, numbers: NDArray[np.int64], most: int) -> TopN
 
 
 def _log_probabilities(
-    predictor: Predictor, support: Support, numbers: NDArray[np.int64]
-) -> Iterator[tuple[list[int], NDArray[np.float64]]]:
+    predictor: Predictor, support: Support, numbers: Ints
+) -> Iterator[tuple[list[int], Floats]]:
     """Places in ``numbers``, and float64[some, numbers of the scheme]."""
     place = {number: index for index, number in enumerate(numbers.tolist())}
     for asked, steps in predictor.passes():
@@ -72,7 +72,7 @@ def _log_probabilities(
             yield [place[int(asked[one])] for one in part], support.log_probabilities(logits[part])
 
 
-def _of_predicted(predictor: Predictor, numbers: NDArray[np.int64], most: int) -> TopNumbers:
+def _of_predicted(predictor: Predictor, numbers: Ints, most: int) -> TopNumbers:
     place = {number: index for index, number in enumerate(numbers.tolist())}
     said: Counter[tuple[int, ...]] = Counter()
     for asked, steps in predictor.passes():
@@ -102,9 +102,7 @@ def _of_predicted(predictor: Predictor, numbers: NDArray[np.int64], most: int) -
     return _named(predictor, top, log_p, among)
 
 
-def _named(
-    predictor: Predictor, paths: list[list[int]], log_p: NDArray[np.float64], among: str
-) -> TopNumbers:
+def _named(predictor: Predictor, paths: list[list[int]], log_p: Floats, among: str) -> TopNumbers:
     flat = np.array([token for path in paths for token in path], np.uint32)
     lengths = np.array([len(path) for path in paths], np.int32)
     decoded = predictor.loaded.codec.decode_numbers(flat, lengths)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
+
 
 @dataclass(frozen=True)
 class OfLength:
@@ -45,7 +47,7 @@ class LengthLeakage:
 
 
 def length_leakage(
-    values: NDArray[np.float64], lengths: NDArray[np.int32], weights: NDArray[np.int64]
+    values: Floats, lengths: NDArray[np.int32], weights: Ints
 ) -> LengthLeakage | None:
     """Of numbers [n] with their tokens, each standing for ``weights`` equal ones; those that are
     not finite are left out. None without any.
@@ -82,7 +84,7 @@ def length_leakage(
     )
 
 
-def _moments(values: NDArray[np.float64], weights: NDArray[np.int64]) -> tuple[float, float]:
+def _moments(values: Floats, weights: Ints) -> tuple[float, float]:
     """Mean and variance."""
     mean = float(np.average(values, weights=weights))
     return mean, float(np.average(np.square(values - mean), weights=weights))

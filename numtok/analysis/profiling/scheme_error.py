@@ -24,6 +24,7 @@ from numtok.analysis.profiling.slot_statistics import (
     NumberStatistics,
     most,
 )
+from numtok.arrays import Bools, Floats, Ints
 from numtok.encoding.channel import normalized
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.encoding.number_sample import Sample, joined
@@ -91,11 +92,11 @@ class SchemeLosses:
 class _TriedNumbers(NamedTuple):
     """Which numbers of a trial are those of one slot, as indices."""
 
-    sampled: NDArray[np.int64]  # as written, for the tokens
+    sampled: Ints  # as written, for the tokens
     complete: bool  # these are all
-    compared: NDArray[np.int64]  # with what is read back
+    compared: Ints  # with what is read back
     exact: bool  # these are all
-    ends: NDArray[np.int64]  # the smallest and the largest magnitude; none where all are 0
+    ends: Ints  # the smallest and the largest magnitude; none where all are 0
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,8 @@ class Trial:
     """``n`` numbers that every scheme is tried out on."""
 
     numerals: Numerals  # [n]
-    weights: NDArray[np.int64]  # [n] how many numbers each stands for
-    decades: NDArray[np.int64]  # [n] as tallies count them
+    weights: Ints  # [n] how many numbers each stands for
+    decades: Ints  # [n] as tallies count them
     by_node: Mapping[int, _TriedNumbers]
 
     @classmethod
@@ -114,7 +115,7 @@ class Trial:
         weights: list[int] = []
         by_node = {}
 
-        def further(more: list[float], times: list[int]) -> NDArray[np.int64]:
+        def further(more: list[float], times: list[int]) -> Ints:
             values.extend(more)
             weights.extend(times)
             return np.arange(len(values) - len(more), len(values)) + len(sample)
@@ -164,8 +165,9 @@ def losses(
     for node, tally in tallies.items():
         own = trial.by_node[node]
         fixed = scheme.tokens_per_number
+        raw, weights = trial.numerals.values[own.sampled], trial.weights[own.sampled]
         lengths = tried.lengths[own.sampled]
-        tokens = _mean(lengths, trial.weights[own.sampled]) if fixed is None else float(fixed)
+        tokens = _mean(lengths, weights) if fixed is None else float(fixed)
         clipped, clipped_exact = _clipped(tried, own, tally)
         error, largest = _errors(tried, own, tally)
         whole = clipped == 0 and clipped_exact and _keeps_digits(scheme, tally)
@@ -180,7 +182,7 @@ def losses(
             largest,
             _left(tried, own) if own.exact else None,
             taken.get(node),
-            _length_leakage(tried, own) if fixed is None else None,
+            length_leakage(raw, lengths, weights) if fixed is None else None,
         )
     return SchemeLosses(scheme, normalizer, by_node, vocabulary, channel=channel)
 
@@ -193,8 +195,8 @@ class _Tried:
     normalizer: FittedNormalizer
     trial: Trial
     lengths: NDArray[np.int32]  # [n]
-    clipped: NDArray[np.bool_]  # [n]
-    read: NDArray[np.float64]  # [n] raw values; NaN where there is none
+    clipped: Bools  # [n]
+    read: Floats  # [n] raw values; NaN where there is none
     failures: NDArray[np.uint8]  # [n]
 
     @classmethod
@@ -206,12 +208,6 @@ class _Tried:
             read = normalizer.inverse(read)
         clipped = np.isin(encoded.outcomes, [int(outcome) for outcome in LOSSES])
         return cls(scheme, normalizer, trial, encoded.lengths, clipped, read, decoded.failures)
-
-
-def _length_leakage(tried: _Tried, own: _TriedNumbers) -> LengthLeakage | None:
-    """The field ``length_leakage`` of :class:`SlotLoss`."""
-    values, weights = tried.trial.numerals.values[own.sampled], tried.trial.weights[own.sampled]
-    return length_leakage(values, tried.lengths[own.sampled], weights)
 
 
 def _errors(
@@ -236,7 +232,7 @@ def _errors(
     return (rms / spread if 0 < spread < np.inf and np.isfinite(rms) else None), largest
 
 
-def _mean(values: NDArray[np.generic], weights: NDArray[np.int64]) -> float:
+def _mean(values: NDArray[np.generic], weights: Ints) -> float:
     total = weights.sum()
     return float((values.astype(np.float64) * weights).sum() / total) if total else 0.0
 

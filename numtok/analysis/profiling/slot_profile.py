@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_statistics import NumberStatistics, most
 from numtok.analysis.profiling.unit import Counted
+from numtok.arrays import Floats, Ints
 from numtok.encoding.normalizers.base import Moments
 from numtok.numerals.column import Numerals
 
@@ -103,9 +103,7 @@ def _deviation(moments: Moments) -> float | None:
     return _finite(moments.deviation)
 
 
-def _common(
-    tally: NumberStatistics, values: NDArray[np.float64], weights: NDArray[np.int64]
-) -> tuple[float, float, bool]:
+def _common(tally: NumberStatistics, values: Floats, weights: Ints) -> tuple[float, float, bool]:
     """The most frequent value, its share, and whether that is exact; the smallest of several."""
     if tally.distinct.exact:
         values, weights, exact = tally.distinct.values, tally.distinct.counts, True
@@ -120,9 +118,7 @@ def _common(
     return float(values[best]), float(weights[best] / weights.sum()), exact
 
 
-def _quartiles(
-    values: NDArray[np.float64], weights: NDArray[np.int64]
-) -> tuple[float, float, float] | None:
+def _quartiles(values: Floats, weights: Ints) -> tuple[float, float, float] | None:
     """The values below which a quarter, half and three quarters of the weight lie."""
     if not len(values):
         return None
@@ -134,7 +130,7 @@ def _quartiles(
     return low, middle, high
 
 
-def _median(counts: NDArray[np.int64]) -> int | None:
+def _median(counts: Ints) -> int | None:
     """The middle one of numbers that are counted by their size."""
     if not counts.any():
         return None

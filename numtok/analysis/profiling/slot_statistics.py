@@ -15,6 +15,7 @@ import numpy as np
 from numba import boolean, float64, int32, int64, types, uint8, uint64
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.row_keys import ANYTHING, KEPT, LONGEST, code_of, goes_on, hash_word, key_of
 from numtok.encoding.texts import Spans, Texts
@@ -175,7 +176,7 @@ class Distinct:
     """Distinct values, all or the 1,024 with the smallest hashes, each with how often it comes."""
 
     hashes: NDArray[np.uint64]  # [n] rising
-    counts: NDArray[np.int64]  # [n]
+    counts: Ints  # [n]
 
     @property
     def exact(self) -> bool:
@@ -190,7 +191,7 @@ class Distinct:
         return round((KEPT - 1) / ((float(self.hashes[-1]) + 1) / 2.0**64))
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """float64[n]: the values themselves, in the order of the hashes."""
         words = _unhash(self.hashes)
         return words.view(np.float64)
@@ -228,9 +229,9 @@ class NumberStatistics(NamedTuple):
     moments: Moments  # of the finite numbers
     least: float  # magnitude; inf without any
     most: float  # magnitude; -inf without any
-    digits: NDArray[np.int64]  # [21] numbers of so many significant digits, but zeros
-    decimals: NDArray[np.int64]  # [21] of so many places after the point, but zeros
-    decades: NDArray[np.int64]  # [160] of magnitudes from 1e-80 on, but zeros
+    digits: Ints  # [21] numbers of so many significant digits, but zeros
+    decimals: Ints  # [21] of so many places after the point, but zeros
+    decades: Ints  # [160] of magnitudes from 1e-80 on, but zeros
     distinct: Distinct
 
     def merged(self, other: "NumberStatistics") -> "NumberStatistics":
@@ -266,13 +267,13 @@ class Chosen(NamedTuple):
 class _Arrays(NamedTuple):
     """What the kernel writes for some slots, each field flat."""
 
-    sums: NDArray[np.int64]
-    measures: NDArray[np.float64]
-    digits: NDArray[np.int64]
-    decimals: NDArray[np.int64]
-    decades: NDArray[np.int64]
+    sums: Ints
+    measures: Floats
+    digits: Ints
+    decimals: Ints
+    decades: Ints
     keys: NDArray[np.uint64]  # of the tables of distinct values
-    times: NDArray[np.int64]
+    times: Ints
     limits: NDArray[np.uint64]  # the largest hash that may still come into each table
 
     @classmethod
@@ -301,31 +302,19 @@ class _Arrays(NamedTuple):
     def tally(self, slot: int) -> NumberStatistics:
         """The statistics of one slot."""
 
-        def own(field: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+        def own(field: Ints, width: int) -> Ints:
             return field[slot * width : (slot + 1) * width].copy()
 
         sums, times = own(self.sums, _SUMS).tolist(), own(self.times, _ROOM)
         low, high, least, most, *spread = self.measures.reshape(-1, _MEASURES)[slot].tolist()
         hashes = self.keys[slot * _ROOM : (slot + 1) * _ROOM][times > 0]
         order = np.argsort(hashes)[:KEPT]
-        numbers, negative, zero, integer, outside, after_comma, rows, before = sums[:LAST]
-        finite = numbers - outside
-        return NumberStatistics(
-            numbers,
-            negative,
-            zero,
-            integer,
-            outside,
-            after_comma,
-            rows,
-            before,
-            Moments(finite, low, high, *spread) if finite else Moments(),
-            least,
-            most,
-            own(self.digits, MOST_DIGITS + 1),
-            own(self.decimals, MOST_DECIMALS + 1),
-            own(self.decades, DECADES),
-            Distinct(hashes[order], times[times > 0][order]),
+        finite = sums[COUNT] - sums[OUTSIDE]
+        counts = own(self.digits, MOST_DIGITS + 1), own(self.decimals, MOST_DECIMALS + 1)
+        moments = Moments(finite, low, high, *spread) if finite else Moments()
+        distinct = Distinct(hashes[order], times[times > 0][order])
+        return NumberStatistics._make(
+            [*sums[:LAST], moments, least, most, *counts, own(self.decades, DECADES), distinct]
         )
 
 
@@ -395,7 +384,7 @@ class SlotStatistics:
         return merged_tallies([*self._older.items(), *found])
 
 
-def most(counts: NDArray[np.int64]) -> int | None:
+def most(counts: Ints) -> int | None:
     """The largest size, of numbers that are counted by their size; None without any."""
     return int(np.flatnonzero(counts)[-1]) if counts.any() else None
 

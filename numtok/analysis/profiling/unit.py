@@ -13,6 +13,7 @@ from numtok.analysis.profiling.slot_statistics import (
     SlotStatistics,
     merged_tallies,
 )
+from numtok.arrays import Bools
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.units import Unit
 from numtok.encoding.normalizers.base import Moments
@@ -187,7 +188,7 @@ class Counting:
         for name, rows in splits.places():
             found.splits[name] += len(rows)
             if name == TRAIN:
-                train: NDArray[np.bool_] | slice = slice(None)
+                train: Bools | slice = slice(None)
                 if len(rows) < len(splits.codes):
                     in_train = np.zeros(len(spans.counts), np.bool_)
                     in_train[rows] = True

@@ -6,7 +6,8 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import msgspec
 
@@ -41,53 +42,56 @@ class RequirementResult(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Requirement:
-    """``metric`` is the canonical spec, ``sign`` one of >=, <=, >, <."""
+class Limit:
+    """``key`` is what has the limit, ``sign`` one of >=, <=, >, <.
 
-    metric: str
+    >>> limit = Limit.read("r2 >= 0.99", "--require", "METRIC", "r2>=0.99")
+    >>> str(limit), limit.holds(0.995)
+    ('r2>=0.99', True)
+    """
+
+    key: str
     sign: str
     limit: float
 
     def __str__(self) -> str:
-        return f"{self.metric}{self.sign}{limit_text(self.limit)}"
+        return f"{self.key}{self.sign}{repr(self.limit).removesuffix('.0')}"
+
+    @classmethod
+    def read(cls, text: str, option: str, what: str, example: str) -> Self:
+        """A limit as it is written; UsageError, of which the rest is, for what has another form."""
+        match = _FORM.fullmatch(text)
+        try:
+            limit = float(match[3]) if match else math.nan
+        except ValueError:
+            limit = math.nan
+        if match is None or not math.isfinite(limit):
+            raise UsageError(
+                f"{option} {text!r} is not {what} OP NUMBER; OP is >=, >, <= or <, "
+                f'as in {option} "{example}"'
+            )
+        return cls(match[1], match[2], limit)
+
+    def holds(self, value: float) -> bool:
+        """Whether a figure is on the side of the limit where it is to be."""
+        return _OPERATORS[self.sign](value, self.limit)
+
+
+@dataclass(frozen=True)
+class Requirement(Limit):
+    """``key`` is the canonical spec of a metric."""
 
     @classmethod
     def parse(cls, text: str) -> "Requirement":
         """``Requirement.parse("r2 >= 0.99")``; UsageError for what has another form."""
-        metric, sign, limit = limited(text, "--require", "METRIC", "r2>=0.99")
-        return cls(spec_of(METRICS.build(metric)), sign, limit)
+        read = cls.read(text, "--require", "METRIC", "r2>=0.99")
+        return replace(read, key=spec_of(METRICS.build(read.key)))
 
     def judge(self, ref: str, figures: Mapping[str, Figure]) -> RequirementResult:
         """Whether one report meets it, by its figures over all numbers."""
-        value = figures[self.metric].value
-        met = value is not None and holds(value, self.sign, self.limit)
+        value = figures[self.key].value
+        met = value is not None and self.holds(value)
         return RequirementResult(str(self), self.limit, ref, value, met)
-
-
-def limited(text: str, option: str, what: str, example: str) -> tuple[str, str, float]:
-    """What has a limit, the sign and the limit, of ``text``; the rest is for the message.
-
-    >>> limited("r2 >= 0.99", "--require", "METRIC", "r2>=0.99")
-    ('r2', '>=', 0.99)
-
-    Raises UsageError for what has another form.
-    """
-    match = _FORM.fullmatch(text)
-    try:
-        limit = float(match[3]) if match else math.nan
-    except ValueError:
-        limit = math.nan
-    if match is None or not math.isfinite(limit):
-        raise UsageError(
-            f"{option} {text!r} is not {what} OP NUMBER; OP is >=, >, <= or <, "
-            f'as in {option} "{example}"'
-        )
-    return match[1], match[2], limit
-
-
-def limit_text(limit: float) -> str:
-    """A limit with all its digits: ``0.99999999``, ``12``."""
-    return repr(limit).removesuffix(".0")
 
 
 def apart(value: float, limit: float) -> str:
@@ -101,8 +105,3 @@ def apart(value: float, limit: float) -> str:
         if (float(told) < limit) == (value < limit) and (float(told) > limit) == (value > limit):
             return told
     return repr(value)
-
-
-def holds(value: float, sign: str, limit: float) -> bool:
-    """``value sign limit``, as in 0.995 >= 0.99."""
-    return _OPERATORS[sign](value, limit)

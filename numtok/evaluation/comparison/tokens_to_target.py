@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import msgspec
 
 from numtok.errors import DataError, UsageError, unknown
-from numtok.evaluation.comparison.requirements import holds, limit_text, limited
+from numtok.evaluation.comparison.requirements import Limit
 from numtok.evaluation.comparison.seeds import SeedStatistics, seed_statistics
 from numtok.evaluation.report_files import Evaluation
 from numtok.records import EXACT, MODEL, TRAIN
@@ -33,20 +33,13 @@ class TokensToTarget(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Level:
-    """``key`` is a column of the log, as ``loss``; ``sign`` one of >=, <=, >, <."""
-
-    key: str
-    sign: str
-    limit: float
-
-    def __str__(self) -> str:
-        return f"{self.key}{self.sign}{limit_text(self.limit)}"
+class Level(Limit):
+    """``key`` is a column of the log, as ``loss``."""
 
     @classmethod
     def parse(cls, text: str) -> "Level":
         """``Level.parse("loss<=0.5")``; UsageError for what has another form."""
-        return cls(*limited(text, "--until", "FIGURE", "loss<=0.5"))
+        return cls.read(text, "--until", "FIGURE", "loss<=0.5")
 
     def tokens(self, looks: Sequence[tuple[float, float | None]]) -> float | None:
         """Tokens until the level, of (tokens, figure) one after the other; None where none has it.
@@ -59,7 +52,7 @@ class Level:
             if value is None:  # not finite
                 before = None
                 continue
-            if holds(value, self.sign, self.limit):
+            if self.holds(value):
                 if before is None:
                     return float(tokens)
                 share = (self.limit - before[1]) / (value - before[1])

@@ -170,16 +170,16 @@ def test_many_seen_values_are_told_and_not_drawn() -> None:
     assert notes == ["dt, ood: the 50 values in the train split are not drawn."]
 
 
-def bent(formula: str | None) -> LoadedProbe:
+def bent(formula: str | None) -> tuple[LoadedProbe, Embedding]:
     found = Embedding("the vector of [NUM]", 4, -1.0, 1.0, formula, None)
     x = [-1.0, 0.0, 1.0]
     columns = {"x": x, "mean": x, "low": [-2.0, -1.0, 0.0], "high": [0.0, 1.0, 2.0]}
     curve = x if formula else pa.nulls(3, pa.float64())
-    return probed(found, columns | {"formula": curve}, scheme="xval")
+    return probed(found, columns | {"formula": curve}, scheme="xval"), found
 
 
 def test_an_embedding_has_a_band_over_positions_and_its_formula() -> None:
-    picture = embedding.picture_of([("xval", bent("x / r")), ("other", bent(None))])
+    picture = embedding.picture_of([("xval", *bent("x / r")), ("other", *bent(None))])
     [panel] = picture.panels
     assert [(mark.label, mark.colour) for mark in of_kind(panel, LineMark)] == [
         ("xval", 0),
@@ -194,7 +194,7 @@ def test_components_are_shown_beside_each_other_and_over_the_value() -> None:
     values = np.arange(8.0)
     found = TokenComponents(8, [0.7, 0.2, 0.1], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 0.1)
     columns = {"value": values, "pc1": values, "pc2": -values, "pc3": values * 0}
-    plane, over = pca.panels_of("p10", probed(found, columns))
+    plane, over = pca.panels_of("p10", probed(found, columns), found)
     assert [mark.label for mark in plane.marks] == ["0 to 1", "2 to 3", "4 to 5", "6 to 7"]
     first = of_kind(plane, Points)[0]
     assert (first.x.tolist(), first.y.tolist()) == ([0.0, 1.0], [0.0, -1.0])
@@ -266,7 +266,7 @@ def test_the_command_draws_them_all_and_the_same_bytes_again(numtok: Shell, tmp_
     found = TokenComponents(3, [1.0, 0.0, 0.0], [1.0, None, None], [1.0, None, None], 0.5)
     keep(store, SAMPLES, "samples")
     keep(store, SWEPT, "swept")
-    keep(store, bent("x / r"), "bent")
+    keep(store, bent("x / r")[0], "bent")
     keep(store, probed(found, columns), "components")
     make(store, Fake("p10"), "report")
     drawn = {

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from numtok.analysis.probing.continuity import (
     distinct,
@@ -21,6 +20,7 @@ from numtok.analysis.probing.continuity import (
 from numtok.analysis.probing.probe_records import Along, Top
 from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
 from numtok.analysis.probing.top_numbers import TopNumbers, top_numbers
+from numtok.arrays import Bools, Floats, Ints
 from numtok.data.reading.arrow import nullable
 from numtok.declaration import setting
 from numtok.encoding.dataset import EncodedSplit, clustered
@@ -37,8 +37,6 @@ from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel, says_labels
 
 _BATCH = 256  # rows at a time, at most
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,7 @@ class Line:
     x: Floats
     truth: Floats | None
     ids: list[str]
-    numbers: NDArray[np.int64]
+    numbers: Ints
     predicted: Predicted
     clusters: "pa.Array[Any] | None" = None  # [n] strings
 
@@ -99,9 +97,7 @@ class AlongProbe(ProbeKind):
         samples = read_split(inputs.data, self.split)
         return ProbedRows(inputs.data.ref, self.split, samples, train)
 
-    def target_in(
-        self, samples: EncodedSplit, description: str, among: NDArray[np.bool_] | None = None
-    ) -> str:
+    def target_in(self, samples: EncodedSplit, description: str, among: Bools | None = None) -> str:
         """The name that is asked for, or the only one there is."""
         column = samples.target_name
         names = column if among is None else column.filter(pa.array(among))
@@ -158,12 +154,7 @@ class AlongProbe(ProbeKind):
 
 
 def _measured(
-    x: Floats,
-    y: Floats,
-    is_truth: bool,
-    seen: SeenValues | None,
-    digits: int,
-    sample: NDArray[np.int64] | None,
+    x: Floats, y: Floats, is_truth: bool, seen: SeenValues | None, digits: int, sample: Ints | None
 ) -> dict[str, Any]:
     """What needs predictions at two places or more."""
     if len(np.unique(x)) < 2:
@@ -212,13 +203,13 @@ def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
     return Predictor(loaded, samples, Options(fill, True, "mode", 0, _BATCH))
 
 
-def once(asked: Queries, mine: NDArray[np.bool_]) -> NDArray[np.int64]:
+def once(asked: Queries, mine: Bools) -> Ints:
     """Where each number of those is asked for: one can be a target twice."""
     _, first = np.unique(asked.numbers[mine], return_index=True)
     return np.flatnonzero(mine)[first]
 
 
-def is_of(places: NDArray[np.int64], samples: EncodedSplit, target: str) -> NDArray[np.bool_]:
+def is_of(places: Ints, samples: EncodedSplit, target: str) -> Bools:
     """bool[k]: whether the targets at these places (-1 is none) have that name."""
     names = np.array([*samples.target_name.to_pylist(), None], object)
     return np.asarray(names[places] == target, np.bool_)

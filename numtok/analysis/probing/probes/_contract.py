@@ -4,12 +4,18 @@ What a probe answers is compared with ``base`` whenever it is run.
 """
 
 import inspect
-from collections.abc import Callable
 
+from numtok import contracts
 from numtok.analysis.probing.probes.base import PROBES, ProbeKind
-from numtok.class_settings import settings_fields
-from numtok.contracts import CheckResult, check_declared, check_settings, expect, require, results
-from numtok.declaration import help_of
+from numtok.contracts import (
+    CheckResult,
+    check_declared,
+    check_settings,
+    checks_of,
+    expect,
+    require,
+    results,
+)
 from numtok.names import NAME
 from numtok.store.artifact import version_of
 
@@ -22,13 +28,7 @@ def check_declarations(probe: ProbeKind, seed: int) -> None:
 
 def check_described(probe: ProbeKind, seed: int) -> None:
     """It says what it looks at, and what each of its settings is."""
-    text = inspect.getdoc(type(probe)) or ""
-    generated = text.startswith(f"{type(probe).__name__}(")  # by dataclass, where there is none
-    require(probe, "described", text and not generated, "got no docstring, expected one")
-    helps = help_of(type(probe))
-    for key in settings_fields(type(probe)):
-        what = f"got no word on {key}, expected it in the docstring"
-        require(probe, "described", helps.get(key), what)
+    contracts.check_described(probe, "described")
 
 
 def check_members(probe: ProbeKind, seed: int) -> None:
@@ -52,10 +52,4 @@ def check(probe: ProbeKind, seed: int = 0) -> list[CheckResult]:
     return results(CHECKS, probe, seed)
 
 
-#: The checks by name, in the order in which they are run and shown.
-CHECKS: dict[str, Callable[[ProbeKind, int], None]] = {
-    "declarations": check_declarations,
-    "described": check_described,
-    "members": check_members,
-    "artifact": check_artifact,
-}
+CHECKS = checks_of(__name__)

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 
 from numtok.analysis.probing.continuity import variation
 from numtok.analysis.probing.probe_records import Confidence
 from numtok.analysis.probing.probes import _settings
 from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
 from numtok.analysis.probing.swept_row import decimals_of, geometric, row_index, swept_row
+from numtok.arrays import Floats
 from numtok.declaration import setting
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.in_memory import row_of
@@ -33,8 +33,6 @@ from numtok.training.trainer import oom_advice
 _ROWS, _TOKENS = 256, 1 << 14  # of a batch, at most
 _REACH = 100.0  # times the number that stands there, to both sides, unless said
 _SPLIT = "test"  # unless said
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

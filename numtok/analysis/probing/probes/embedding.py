@@ -5,17 +5,16 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from numtok.analysis.probing.probe_records import Embedding
 from numtok.analysis.probing.probes import _settings
 from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
+from numtok.arrays import Floats
 from numtok.errors import UsageError
 from numtok.models.projections import Projections, projections
 from numtok.numerals.column import Numerals
 from numtok.store.artifact import Artifact
 
-Floats = NDArray[np.float64]
 _FORMULA = "offset + height * mean over positions of x / sqrt(r^2 + x^2), r = |p| / |u|"
 _REACH = 10.0  # numbers that go in, to both sides, unless --from or --to says
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from numtok.analysis.probing.probe_records import TokenComponents
 from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
+from numtok.arrays import Floats
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import check_split, read_split
 from numtok.errors import UsageError
@@ -19,7 +19,6 @@ from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel
 
-Floats = NDArray[np.float64]
 COMPONENTS = 3
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _PAIRS = 200_000  # of tokens, at most, whose distances are looked at
