@@ -31,12 +31,11 @@ from torch import Tensor
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.heads._decoder import DecoderReader
-from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.device import MatmulRate, tune_malloc
 from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import Preparation
+from numtok.training.trained_table import Preparation, table_head
 
 CPU = torch.device("cpu")
 PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
@@ -53,13 +52,6 @@ def best(work: Callable[[], Any], tries: int) -> float:
         work()
         seconds.append(time.perf_counter() - started)
     return min(seconds)
-
-
-def value_head(spec: str) -> ValueHead:
-    """A head by its spec."""
-    head = HEADS.build(spec)
-    assert isinstance(head, ValueHead)
-    return head
 
 
 @torch.no_grad()
@@ -90,7 +82,7 @@ def small_table() -> tuple[Features, NDArray[np.float64]]:
 
 def prepared(spec: str, recipe: FittingRecipe) -> Preparation:
     """A head on that table, fitted until it ends."""
-    head, (columns, target) = value_head(spec), small_table()
+    head, (columns, target) = table_head(spec), small_table()
     made = Preparation.of(
         columns,
         target,
@@ -116,7 +108,7 @@ def drawing(options: argparse.Namespace) -> Table:
     for spec in options.decoders.split(";"):
         fitted = prepared(spec, FittingRecipe(epochs=options.epochs)).finished()
         with torch.no_grad():
-            random = value_head(spec).build(WIDTH)
+            random = table_head(spec).build(WIDTH)
             made = random(torch.randn(options.rows, WIDTH))
         learnt = fitted.model.reader, fitted.parameters(fitted.inputs.of(features))
         for weights, (reader, parameters) in (("fitted", learnt), ("random", (random, made))):

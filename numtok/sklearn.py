@@ -19,11 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from numtok.errors import DataError, TrainingFailed, UsageError, unknown
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.presets import trunk
 from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import FittedTable, Preparation
+from numtok.training.trained_table import FittedTable, Preparation, table_head
 from numtok.training.trainer import device_of, oom_advice
 
 try:
@@ -155,12 +154,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _prepared(self, columns: Features, target: NDArray[np.float64]) -> Preparation:
-        head = HEADS.build(self.head)
-        if not isinstance(head, ValueHead) or not head.of_tables:
-            raise UsageError(
-                f"head {self.head!r} reads tokens of a text, which a table has not; give one that "
-                "reads values, such as pointwise, riemann:256, mdn:5 or decoder:ud"
-            )
+        head = table_head(self.head)
         self._check_point()
         device = device_of(self.device)
         recipe = FittingRecipe(

@@ -33,11 +33,11 @@ from numtok.cli.output.figures import number
 from numtok.cli.output.printing import print_table
 from numtok.data.tasks.base import TaskSplit
 from numtok.data.tasks.truncated_gaussian import TruncatedGaussian
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.heads.base import ValueHead
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import FittedTable, Preparation
+from numtok.training.trained_table import FittedTable, Preparation, table_head
 
 TASK = TruncatedGaussian()
 HEAD = {"riemann": "riemann:{cells}", "decoder": "decoder:nd,base=2,length={bits}"}
@@ -120,8 +120,7 @@ def levels(fit: FittedTable, bits: int) -> list[NDArray[np.float64]]:
 
 def figure3(rows: int, bits: int, epochs: int) -> Picture:
     """A panel for each number of bits: the truth, and the decoder as it is with so many."""
-    head = HEADS.build(HEAD["decoder"].format(bits=bits))
-    assert isinstance(head, ValueHead)
+    head = table_head(HEAD["decoder"].format(bits=bits))
     values = drawn(rows, 0)
     x = np.linspace(0, 1, 257)
     truth = np.diff([0, *np.cumsum(masses(8))]) * 2**8
@@ -143,8 +142,7 @@ def estimators(epochs: int) -> dict[str, Callable[[NDArray[np.float64], int, int
 
     def of(spec: str) -> Callable[[NDArray[np.float64], int, int], float]:
         def run(values: NDArray[np.float64], bits: int, seed: int) -> float:
-            head = HEADS.build(spec.format(bits=bits, cells=2**bits))
-            assert isinstance(head, ValueHead)
+            head = table_head(spec.format(bits=bits, cells=2**bits))
             return risk(estimated(fitted(values, head, seed, epochs), bits))
 
         return run

@@ -10,7 +10,7 @@ import copy
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,10 +19,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from numtok.errors import TrainingFailed, UsageError
+from numtok.errors import TrainingFailed
 from numtok.models.regressor import Regressor
 from numtok.records import Natural
 from numtok.seeds import generator
+from numtok.settings.train import Config
 from numtok.training.checkpoint import learner_tensors, load_learner
 
 _SMALL = 2e9  # operations of one pass over a batch
@@ -31,7 +32,7 @@ _LOOKED_AT = 1 << 14  # rows of the validation split that go through the model a
 
 @dataclass(frozen=True)
 class FittingRecipe:
-    """How a model is fitted.
+    """How a model is fitted; each value is one of ``numtok train``, and held to its bounds.
 
     patience
         Epochs without a better validation loss after which it ends; 0: never before the last.
@@ -48,16 +49,7 @@ class FittingRecipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for option, value, good, allowed in (
-            ("--epochs", self.epochs, self.epochs >= 1, "1 or more"),
-            ("--patience", self.patience, self.patience >= 0, "0 (never stop early) or more"),
-            ("--validation", self.validation, 0 < self.validation < 1, "between 0 and 1"),
-            ("--batch", self.batch, self.batch >= 1, "1 or more"),
-            ("--lr", self.learning_rate, 0 < self.learning_rate < 1, "between 0 and 1"),
-            ("--weight-decay", self.weight_decay, 0 <= self.weight_decay < math.inf, "0 or more"),
-        ):
-            if not good:
-                raise UsageError(f"{option} {value} is not possible; it is {allowed}")
+        Config(data="", **asdict(self))  # raises UsageError for what is out of bounds there
 
 
 class TableRows(NamedTuple):

@@ -6,14 +6,14 @@ from typing import Any
 import torch
 
 from numtok.encoding.normalizers.base import NORMALIZERS
-from numtok.errors import UsageError
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.heads.base import ValueHead
 from numtok.models.presets import shortest, trunk
 from numtok.models.trunk_settings import unnamed
 from numtok.registry import settings_of, spec_of
 from numtok.settings.train import Config
 from numtok.store.artifact import Artifact
 from numtok.training.table_learner import FittingRecipe
+from numtok.training.trained_table import table_head
 from numtok.training.trainer import device_of
 
 PRESET, HEAD = "mlp", "pointwise"
@@ -35,13 +35,7 @@ class TablePlan:
 
     @classmethod
     def of(cls, config: Config, source: Artifact) -> "TablePlan":
-        spec, device = config.head or HEAD, device_of(config.device)
-        head = HEADS.build(spec)
-        if not isinstance(head, ValueHead) or not head.of_tables:
-            raise UsageError(
-                f"--head {spec} reads tokens of a text, which a table has not; give one that reads "
-                "values, such as pointwise, riemann:256, mdn:5 or decoder:ud"
-            )
+        device, head = device_of(config.device), table_head(config.head or HEAD)
         preset = config.preset or PRESET
         trunk(preset)
         normalizer = spec_of(NORMALIZERS.build(config.normalize or head.normalizer))

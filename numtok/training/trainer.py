@@ -56,19 +56,12 @@ class Recipe:
     starts: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        rate, decay = self.learning_rate, self.weight_decay
+        # Beside the bounds that ``settings.train`` declares, which hold for tables too.
+        rate, final, decay = self.learning_rate, self.final_rate, self.weight_decay
         for option, value, good, allowed in (
-            ("--steps", self.steps, self.steps >= 1, "1 or more"),
-            ("--lr", rate, 0 < rate < 1, "between 0 and 1"),
-            (
-                "--lr-end",
-                self.final_rate,
-                0 <= self.final_rate <= rate,
-                f"from 0 to --lr, {rate:g}",
-            ),
-            ("--warmup", self.warmup, 0 <= self.warmup < 1, "0 or more, below 1"),
-            ("--weight-decay", decay, 0 <= decay < 1, "0 or more, below 1"),
-            ("--clip", self.clip, 0 <= self.clip < math.inf, "0 (no limit) or more"),
+            ("--lr-end", final, final <= rate, f"from 0 to --lr, {rate:g}"),
+            ("--weight-decay", decay, decay < 1, "0 or more, below 1"),
+            ("--clip", self.clip, self.clip < math.inf, "0 (no limit) or more"),
         ):
             if not good:
                 raise UsageError(f"{option} {value} is not possible; it is {allowed}")

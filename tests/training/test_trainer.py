@@ -81,14 +81,7 @@ def test_no_rate_is_zero_or_above_the_learning_rate(steps: int, warmup: float, l
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"steps": 0}, "--steps 0 is not possible; it is 1 or more"),
-        ({"learning_rate": 0.0}, "--lr 0.0 is not possible; it is between 0 and 1"),
-        ({"learning_rate": 1.0}, "--lr 1.0 is not possible; it is between 0 and 1"),
-        ({"learning_rate": math.nan}, "--lr nan is not possible; it is between 0 and 1"),
-        ({"warmup": 1.0}, "--warmup 1.0 is not possible; it is 0 or more, below 1"),
-        ({"warmup": -0.1}, "--warmup -0.1 is not possible; it is 0 or more, below 1"),
         ({"weight_decay": 1.0}, "--weight-decay 1.0 is not possible; it is 0 or more, below 1"),
-        ({"clip": -1.0}, "--clip -1.0 is not possible; it is 0 (no limit) or more"),
         ({"clip": math.inf}, "--clip inf is not possible; it is 0 (no limit) or more"),
     ],
 )
