@@ -33,7 +33,7 @@ from numtok.training.run import TrainingRun
 from numtok.training.table_folds import FitProgress, FoldStates, TableFolds
 from numtok.training.table_plan import TablePlan
 from numtok.training.text_learner import VALIDATION as VALIDATION
-from numtok.training.text_learner import EncodedSource, train_texts
+from numtok.training.text_learner import train_texts
 from numtok.training.text_plan import TextPlan
 from numtok.training.trainer import oom_advice
 from numtok.training.weights import WEIGHTS
@@ -126,8 +126,9 @@ def _of_texts(config: Config, encoded: Artifact, store: Store) -> _TrainPlan:
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
         with ExitStack() as spools:
-            source = EncodedSource(encoded, lambda: spools.enter_context(store.spool()), store.note)
-            return train_texts(draft, plan, source, progress)
+            return train_texts(
+                draft, plan, lambda: spools.enter_context(store.spool()), store.note, progress
+            )
 
     return _TrainPlan(
         config.name or f"{encoded.name}-{name_in(plan.preset)}",

@@ -7,11 +7,10 @@ work is done; then a checkpoint is written and the signal does what it does.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import torch
-from torch import Tensor
 
 from numtok import files
 from numtok.records import LOG_FILE
@@ -31,15 +30,6 @@ class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=
     records: list[Line]
     seconds: float
     learner: _P
-
-
-class Saved(NamedTuple, Generic[_P]):
-    """What a learner goes on from: how many steps or epochs are done, its tensors, and its plain
-    values."""
-
-    done: int
-    tensors: Mapping[str, Tensor]
-    plain: _P
 
 
 class TrainingRun(Generic[_P]):
@@ -78,32 +68,31 @@ class TrainingRun(Generic[_P]):
 
     @contextmanager
     def going(
-        self, state: Callable[[], Saved[_P]]
-    ) -> "Iterator[Callable[[bool | None, str], None]]":
+        self, state: Callable[[], Checkpoint[_P]]
+    ) -> Iterator[Callable[[int, bool | None, str], None]]:
         """Within the block time is counted. What it gives is called after each step or epoch: with
-        whether a checkpoint is due (None: as time says), and where training stands, in words."""
+        how many there are, whether a checkpoint is due (None: as time says), and where training
+        stands, in words."""
         before, started = self.seconds, time.monotonic()
         saved = started
         with Signals() as signals:
 
-            def after(due: bool | None, where: str) -> None:
+            def after(done: int, due: bool | None, where: str) -> None:
                 nonlocal saved
                 self.seconds = before + time.monotonic() - started
                 stop = signals.received is not None
                 if due is None:
                     due = time.monotonic() - saved > _CHECKPOINT_SECONDS
                 if due or stop:
-                    self._save(state())
+                    tensors, learner = state()
+                    plain = _RunState(self.records, self.seconds, learner)
+                    write_checkpoint(self.draft, done, Checkpoint(tensors, plain))
                     saved = time.monotonic()
                 if stop:
                     self.note(f"stopped at {where}; the same command goes on")
                     signals.deliver()
 
             yield after
-
-    def _save(self, saved: Saved[_P]) -> None:
-        plain = _RunState(self.records, self.seconds, saved.plain)
-        write_checkpoint(self.draft, saved.done, Checkpoint(saved.tensors, plain))
 
     def write_log(self) -> None:
         """Leave ``metrics.jsonl`` in the draft."""

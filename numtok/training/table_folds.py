@@ -17,7 +17,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError
 from numtok.models.presets import trunk
 from numtok.registry import settings_of
-from numtok.training.checkpoint import Finished, belonging
+from numtok.training.checkpoint import Checkpoint, Finished, belonging
 from numtok.training.features import Features
 from numtok.training.model_json import (
     FORMAT,
@@ -27,7 +27,7 @@ from numtok.training.model_json import (
     TrainedFolds,
 )
 from numtok.training.regressor_files import write_regressor
-from numtok.training.run import Saved, TrainingRun
+from numtok.training.run import TrainingRun
 from numtok.training.table_learner import Epoch, FittingState, TableLearner
 from numtok.training.table_plan import TablePlan
 from numtok.training.trained_table import FittedTable, Preparation
@@ -112,7 +112,7 @@ class TableFolds:
         )
 
     def _fit(self, fold: int, fitting: TableLearner) -> None:
-        def state() -> Saved[FoldStates]:
+        def state() -> Checkpoint[FoldStates]:
             states = self.states | {fold: fitting.state()}
             tensors = {
                 f"fold{fold}.{name}": tensor
@@ -120,14 +120,14 @@ class TableFolds:
                 for name, tensor in tensors.items()
             }
             plain = FoldStates([(fold, plain) for fold, (_, plain) in states.items()])
-            return Saved(len(self.run.records), tensors, plain)
+            return Checkpoint(tensors, plain)
 
         with self.run.going(state) as after:
             while not fitting.done:
                 epoch = fitting.advance()
                 self.run.records.append({"fold": fold, **epoch._asdict()})
                 self.progress(FitProgress(fold, len(self.folds), epoch, fitting.recipe.epochs))
-                after(None, f"epoch {epoch.epoch} of fold {fold}")
+                after(len(self.run.records), None, f"epoch {epoch.epoch} of fold {fold}")
 
     def _written(self, fitted: Sequence[FittedTable]) -> Finished:
         plan, table = self.plan, self.table

@@ -24,7 +24,7 @@ from numtok.models.regressor import Regressor
 from numtok.records import Natural
 from numtok.seeds import generator
 from numtok.settings.train import Config
-from numtok.training.checkpoint import learner_tensors, load_learner
+from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 
 _SMALL = 2e9  # operations of one pass over a batch
 _LOOKED_AT = 1 << 14  # rows of the validation split that go through the model at a time
@@ -186,17 +186,14 @@ class TableLearner:
         self.model.load_state_dict(self._best)
         return self.model.eval()
 
-    def state(self) -> tuple[dict[str, Tensor], FittingState]:
-        """Everything that the next epoch depends on, as tensors by name and as plain values.
-
-        When it is done only what the best epoch left.
-        """
+    def state(self) -> Checkpoint[FittingState]:
+        """What the next epoch depends on; when it is done only what the best one left."""
         tensors = {f"best.{name}": one for name, one in self._best.items()}
         if not self.done:
             live = learner_tensors(self.model, self._optimizer)
             tensors |= {name: one.clone() for name, one in live.items()}  # the next step writes
         plain = FittingState(self.epoch, self.step, self.best_epoch, self.best_loss)
-        return tensors, plain
+        return Checkpoint(tensors, plain)
 
     def load(self, tensors: Mapping[str, Tensor], plain: FittingState) -> None:
         """The inverse of :meth:`state`."""
