@@ -102,24 +102,18 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         if not config.dry_run:
             workers.start(EncodeUnit, least_units(sources))
         units, parents = plan(sources, lambda done, total: progress("reading", done, total, 0))
+        parents += encoding_parents
         settings = _settings(config, encoding, rule, sources)
         name = config.name or f"{stem}-{name_of(encoding.scheme)}"
         if config.dry_run:
-            version = version_of(ENCODED, settings, [*parents, *encoding_parents])
+            version = version_of(ENCODED, settings, parents)
             found = store.find(ENCODED, name, version)
             folder = stack.enter_context(store.spool())
             estimate = None if found else _estimate(folder, units, encoding, screening)
             return Result(f"{name}@{version}", found, made=False, estimate=estimate)
         like = _lasting_ref(store, encoding_parents) or config.like
-        opening = store.draft(
-            ENCODED,
-            name,
-            settings,
-            [*parents, *encoding_parents],
-            ["numtok", "encode", *command_line(replace(config, name=name, like=like))],
-            restart=config.restart,
-            force=config.force,
-        )
+        command = ["numtok", "encode", *command_line(replace(config, name=name, like=like))]
+        opening = store.draft(ENCODED, name, settings, parents, command, config)
         with opening as draft, workers:  # which end before anyone else may have the draft
             if isinstance(draft, Artifact):
                 return Result(draft.ref, draft, made=False)

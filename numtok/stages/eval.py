@@ -80,15 +80,10 @@ def run(
     named = config.data or model.made_from(ENCODED, TABLE).where
     data = store.resolve(named, kinds={kind})
     plan = plan_of(config, model, data)
-    with store.draft(
-        REPORT,
-        config.name or f"{model.name}-{config.split}",
-        plan.settings,
-        [model.as_parent(), data.as_parent()],
-        ["numtok", "eval", *command_line(plan.config, of)],
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
+    name = config.name or f"{model.name}-{config.split}"
+    parents = [model.as_parent(), data.as_parent()]
+    command = ["numtok", "eval", *command_line(plan.config, of)]
+    with store.draft(REPORT, name, plan.settings, parents, command, config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         subject, evaluator = Subject(model, data, config.split), plan.open(store.find)

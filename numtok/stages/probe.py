@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from numtok.analysis.probing.probe_files import publish
 from numtok.analysis.probing.probe_records import PROBE, Probe
-from numtok.analysis.probing.probes.base import PROBES, ProbeInputs, ProbeKind
+from numtok.analysis.probing.probes.base import PROBES, ProbeInputs
 from numtok.class_settings import option_words
 from numtok.declaration import command_line
 from numtok.encoding.splits import check_codec
@@ -51,22 +51,18 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     kind.check(model, data)
     if data is not None:
         check_codec(model, data)
-    parents = [model, *([data] if data else [])]
-    head = {
-        "stage": "probe",
-        "revision": kind.revision,
-        "form": name_of(kind),
-        "device": device.type,
-    }
-    with store.draft(
-        PROBE,
-        config.name or f"{model.name}-{kind.suffix}",
-        {**head, **kind.stored},
-        [parent.as_parent() for parent in parents],
-        _command(config, kind, [parent.ref for parent in parents], device.type),
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
+    parents = [one.as_parent() for one in (model, data) if one is not None]
+    form, name = name_of(kind), config.name or f"{model.name}-{kind.suffix}"
+    settings = {"stage": "probe", "revision": kind.revision, "form": form, "device": device.type}
+    again = replace(
+        config,
+        kind=form,
+        model=model.ref,
+        data=None if data is None else data.ref,
+        device=device.type,
+    )
+    command = ["numtok", "probe", *command_line(again), *option_words(kind)]
+    with store.draft(PROBE, name, settings | kind.stored, parents, command, config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         started = time.monotonic()
@@ -78,18 +74,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             scheme=loaded.codec.scheme.title,
             configuration=loaded.trained.configuration,
             seed=loaded.trained.seed,
-            form=name_of(kind),
+            form=form,
             found=result.found,
             notes=result.notes,
         )
         seconds = time.monotonic() - started
         return Result(publish(draft, probe, result.points, result.seen, seconds), made=True)
-
-
-def _command(config: Config, kind: ProbeKind, refs: list[str], device: str) -> list[str]:
-    """The command line that makes the probe again."""
-    model, *data = refs
-    again = replace(
-        config, kind=name_of(kind), model=model, data=data[0] if data else None, device=device
-    )
-    return ["numtok", "probe", *command_line(again), *option_words(kind)]

@@ -91,15 +91,8 @@ def run(
     of_table = data.kind == TABLE
     check(*("tables", "a table") if of_table else ("texts", "encoded data"))
     plan = (_of_table if of_table else _of_texts)(config, data, store)
-    with store.draft(
-        MODEL,
-        plan.name,
-        plan.settings,
-        [one.as_parent() for one in plan.parents],
-        ["numtok", "train", *plan.command],
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
+    parents, command = [one.as_parent() for one in plan.parents], ["numtok", "train", *plan.command]
+    with store.draft(MODEL, plan.name, plan.settings, parents, command, config) as draft:
         if isinstance(draft, Artifact):
             if config.profile:
                 raise UsageError(
