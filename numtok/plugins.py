@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -336,12 +336,8 @@ class _Watched:
 
 def a(*kinds: type) -> Check:
     """The check of an answer that is of one of these classes."""
-    return _A(kinds)
+    return partial(_of_kind, kinds)
 
 
-@dataclass(frozen=True)
-class _A:
-    kinds: tuple[type, ...]
-
-    def __call__(self, asked: MemberCall, answer: Any) -> Any:
-        return asked.one_of(answer, *self.kinds)
+def _of_kind(kinds: tuple[type, ...], asked: MemberCall, answer: Any) -> Any:
+    return asked.one_of(answer, *kinds)

@@ -10,7 +10,6 @@ from numtok.contracts import (
     check_declared,
     check_settings,
     expect,
-    held,
     require,
     results,
 )
@@ -34,7 +33,7 @@ def _columns(seed: int) -> list[NDArray[np.float64]]:
 
 
 def _fitted(normalizer: Normalizer, column: NDArray[np.float64]) -> FittedNormalizer:
-    return fit(held(NORMALIZERS, normalizer), Moments.of(column))
+    return fit(NORMALIZERS.held(normalizer), Moments.of(column))
 
 
 def check_declarations(normalizer: Normalizer, seed: int) -> None:
@@ -42,7 +41,7 @@ def check_declarations(normalizer: Normalizer, seed: int) -> None:
     name = "declarations"
     check_declared(normalizer, name, revision=int)
     check_settings(NORMALIZERS, normalizer, name)
-    constants = held(NORMALIZERS, normalizer).fit(Moments.of(np.array([1.0, 3.0])))
+    constants = NORMALIZERS.held(normalizer).fit(Moments.of(np.array([1.0, 3.0])))
     expect(normalizer, name, "has constants", bool(constants), normalizer.fitted)
 
 
