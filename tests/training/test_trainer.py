@@ -224,7 +224,8 @@ def test_a_batch_that_is_learnt_in_parts_is_the_same_step(objective: str, accumu
         for found, expected in zip(parts.model.parameters(), whole.model.parameters(), strict=True):
             assert found.grad is not None and expected.grad is not None
             torch.testing.assert_close(found.grad, expected.grad, rtol=1e-4, atol=1e-6)
-        assert parts.validate([one]) == pytest.approx(whole.validate([one]), rel=1e-4)
+        expected_means = pytest.approx(whole.validate([one]), rel=1e-4, nan_ok=True)
+        assert parts.validate([one]) == expected_means
         assert parts.means() == pytest.approx(whole.means(), rel=1e-4)
         # Where a gradient is nearly 0, AdamW makes much of its rounding.
         parts.model.load_state_dict(whole.model.state_dict())
