@@ -157,15 +157,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         head = table_head(self.head)
         self._check_point()
         device = device_of(self.device)
-        recipe = FittingRecipe(
-            self.epochs,
-            self.patience,
-            self.validation,
-            self.batch,
-            self.learning_rate,
-            self.weight_decay,
-            _seed(self.random_state),
-        )
+        recipe = FittingRecipe.of(self, seed=_seed(self.random_state))
         # PyTorch's own generator is the caller's, and stays as it was.
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             return Preparation.of(

@@ -3,6 +3,8 @@
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,32 +53,26 @@ class TrainingProgress(NamedTuple):
 Progress = Callable[[TrainingProgress], None]
 
 
+@dataclass(eq=False)
 class Training:
     """Everything that one run on texts holds on to.
 
     ``model(...)`` makes the model as it is before the first step, the same one at each call.
     """
 
-    def __init__(
-        self,
-        run: TrainingRun[TrainerState],
-        train: SplitExamples,
-        validation: SplitExamples | None,
-        model: Callable[[], Model],
-        recipe: Callable[[int], Recipe],
-        *,
-        execution: Execution,
-        progress: Progress,
-    ) -> None:
-        self.run = run
-        self.train = train
-        self.validation = validation
-        self._answers = None if validation is None else validation.answers()
-        self.model = model
-        self.recipe = recipe
-        self.execution = execution
-        self.progress = progress
-        self.numbers_a_token = len(train.samples.numbers) / max(1, len(train.samples.tokens))
+    run: TrainingRun[TrainerState]
+    train: SplitExamples
+    validation: SplitExamples | None
+    model: Callable[[], Model]
+    recipe: Callable[[int], Recipe]
+    execution: Execution
+    progress: Progress
+
+    @cached_property
+    def numbers_a_token(self) -> float:
+        """Of what is learnt."""
+        samples = self.train.samples
+        return len(samples.numbers) / max(1, len(samples.tokens))
 
     def learn(self, budget: dict[str, float]) -> Trainer:
         """Train to the end of the budget, from the checkpoint of an earlier run if there is one."""
@@ -158,6 +154,7 @@ class Training:
             looks = self.validation.looks
             validate_every = max(1, steps // _VALIDATIONS, _STEPS_PER_LOOK * looks)
         clock, workers = _Clock(self, trainer), self.execution.batch_workers
+        answers = self.validation.answers() if self.validation else None
         every = self.execution.checkpoint_steps
 
         def prepared(step: int) -> DeviceBatch:
@@ -174,8 +171,8 @@ class Training:
                     self.run.rate.look_again()
                 if self.validation and (trainer.step % validate_every == 0 or done):
                     figures = trainer.validate(self.validation.looked_at())
-                    if self._answers is not None:
-                        figures |= self._answers.shares(trainer.model)
+                    if answers is not None:
+                        figures |= answers.shares(trainer.model)
                     self._record("validation", trainer, figures)
                 # What follows the last step can be cut short, too.
                 due = None if every is None else trainer.step % every == 0

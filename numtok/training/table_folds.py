@@ -5,11 +5,11 @@ that are done and the one at work, so a run that was killed goes on at the epoch
 where it stood and ends, on the CPU, in the same bytes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
-from torch import Tensor
 
 from numtok.data.tables.rows import VALIDATION, learnt_rows
 from numtok.data.tables.table import Table
@@ -52,19 +52,21 @@ class FoldStates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     states: list[tuple[int, FittingState]]
 
 
+@dataclass(eq=False)
 class TableFolds:
     """One run on a table: a model for each fold, one after the other."""
 
-    def __init__(
-        self, run: TrainingRun[FoldStates], plan: TablePlan, table: Table, progress: Progress
-    ) -> None:
-        self.run = run
-        self.plan = plan
-        self.table = table
-        self.progress = progress
-        self.folds = plan.folds or list(range(len(table.file.splits)))
-        self.states: dict[int, tuple[Mapping[str, Tensor], FittingState]] = {}
-        self.unsayable = 0
+    run: TrainingRun[FoldStates]
+    plan: TablePlan
+    table: Table
+    progress: Progress
+    states: dict[int, Checkpoint[FittingState]] = field(default_factory=dict)
+    unsayable: int = 0
+
+    @property
+    def folds(self) -> list[int]:
+        """Those to be fitted."""
+        return self.plan.folds or list(range(len(self.table.file.splits)))
 
     def learn(self) -> Finished:
         """Leave the files of the model in the draft."""
@@ -72,7 +74,7 @@ class TableFolds:
             for fold, plain in checkpoint.plain.states:
                 own = ((name.partition("."), one) for name, one in checkpoint.tensors.items())
                 tensors = {name: one for (of, _, name), one in own if of == f"fold{fold}"}
-                self.states[fold] = tensors, plain
+                self.states[fold] = Checkpoint(tensors, plain)
         fitted = []
         for fold in self.folds:
             preparation = self._prepared(fold)

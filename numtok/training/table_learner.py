@@ -10,7 +10,7 @@ import copy
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 import msgspec
@@ -47,6 +47,12 @@ class FittingRecipe:
     learning_rate: float = 5e-4
     weight_decay: float = 0.0
     seed: int = 0
+
+    @classmethod
+    def of(cls, settings: object, **more: Any) -> "FittingRecipe":
+        """Of settings that have these names; ``more`` are others."""
+        names = [field.name for field in fields(cls) if field.name not in more]
+        return cls(**{name: getattr(settings, name) for name in names}, **more)
 
     def __post_init__(self) -> None:
         Config(data="", **asdict(self))  # raises UsageError for what is out of bounds there

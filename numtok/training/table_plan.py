@@ -17,7 +17,6 @@ from numtok.training.trained_table import table_head
 from numtok.training.trainer import device_of
 
 PRESET, HEAD = "mlp", "pointwise"
-LEARNING_RATE, WEIGHT_DECAY = 5e-4, 0.0  # Decoding-based Regression, Appendix D
 
 
 @dataclass(frozen=True)
@@ -40,26 +39,17 @@ class TablePlan:
         trunk(preset)
         normalizer = spec_of(NORMALIZERS.build(config.normalize or head.normalizer))
         rate, decay = config.learning_rate, config.weight_decay
-        recipe = FittingRecipe(
-            config.epochs,
-            config.patience,
-            config.validation,
-            config.batch,
-            LEARNING_RATE if rate is None else rate,
-            WEIGHT_DECAY if decay is None else decay,
-            config.seed,
-        )
         again = replace(
             config,
             data=source.ref,
             preset=preset,
             head=spec_of(head),
             normalize=normalizer,
-            learning_rate=recipe.learning_rate,
-            weight_decay=recipe.weight_decay,
+            learning_rate=FittingRecipe.learning_rate if rate is None else rate,
+            weight_decay=FittingRecipe.weight_decay if decay is None else decay,
             device=device.type,
         )
-        folds = [] if config.fold is None else [config.fold]
+        recipe, folds = FittingRecipe.of(again), [] if config.fold is None else [config.fold]
         return cls(again, source, device, head, preset, normalizer, recipe, folds)
 
     @property

@@ -61,8 +61,8 @@ def train_texts(
         validation,
         lambda: plan.model(settings),
         plan.recipe,
-        execution=execution,
-        progress=progress,
+        execution,
+        progress,
     )
     costs = training.profile(config.profile) if config.profile else ()
     trainer = training.learn(config.budget)
