@@ -21,7 +21,7 @@ from numtok.settings.probe import Config as Config
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import read_model
-from numtok.training.model_json import reads_tables
+from numtok.training.model_json import TableModelFile, read_model_file
 from numtok.training.trainer import device_of
 
 
@@ -41,7 +41,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     """
     kind = PROBES.build(config.kind, config.options)
     model = store.resolve(config.model, kinds={MODEL})
-    if reads_tables(model):
+    file = read_model_file(model)
+    if isinstance(file, TableModelFile):
         raise UsageError(
             f"{model.ref} is a model of tables, and a probe is of one of texts; `numtok eval` "
             "predicts the rows of its table, and `numtok figure curve` draws them"
@@ -66,7 +67,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         started = time.monotonic()
-        loaded = read_model(model, device)
+        loaded = read_model(model, device, file)
         result = kind.run(ProbeInputs(loaded, data, store.find, progress, store.note))
         probe = Probe(
             model=model.ref,

@@ -27,7 +27,7 @@ from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished,
 from numtok.training.device import tune_malloc
 from numtok.training.loop import TrainingProgress
 from numtok.training.model_files import LoadedModel, read_model
-from numtok.training.model_json import MODEL_FILE, reads_tables
+from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_file
 from numtok.training.profiler import Cost
 from numtok.training.run import TrainingRun
 from numtok.training.table_folds import FitProgress, FoldStates, TableFolds
@@ -159,9 +159,10 @@ def _init(config: Config, encoded: Artifact, digest: str, store: Store) -> Loade
     if config.init is None:
         return None
     begun = store.resolve(config.init, kinds={MODEL})
-    if reads_tables(begun):
+    file = read_model_file(begun)
+    if isinstance(file, TableModelFile):
         raise UsageError(f"--init {begun.ref} is a model of tables; begin with one of texts")
-    init = read_model(begun, torch.device("cpu"))
+    init = read_model(begun, torch.device("cpu"), file)
     if init.codec.digest != digest:
         raise UsageError(
             f"--init {init.artifact.ref} was trained on another encoding than "

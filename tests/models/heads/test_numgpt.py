@@ -319,7 +319,7 @@ def test_a_scheme_without_exponents_is_refused(scheme: str) -> None:
 
 
 def test_a_table_is_refused() -> None:
-    with pytest.raises(ValueError, match="head 'numgpt' reads tokens of a text, which a table has"):
+    with pytest.raises(ValueError, match="head numgpt reads tokens of a text, which a table has"):
         NumericRegressor("numgpt").fit(np.zeros((20, 1)), np.arange(20.0))
 
 
