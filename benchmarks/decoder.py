@@ -91,7 +91,7 @@ def drawing(options: argparse.Namespace) -> Table:
     """Draws beside the plain loop and the limit."""
     title = f"{options.draws} draws for each of {options.rows:,} rows, seconds"
     figures = ("drawn", "by rows", "x", "by numbers", "x", "limit", "of it")
-    made = table(title, ("head", "weights"), figures)
+    made: Table = table(title, ("head", "weights"), figures)
     features = small_table()[0].take(np.arange(options.rows))
     for spec in options.decoders.split(";"):
         fitted = prepared(spec, FittingRecipe(epochs=options.epochs)).finished()
@@ -125,7 +125,7 @@ def drawing(options: argparse.Namespace) -> Table:
 def fitting(options: argparse.Namespace) -> Table:
     """Fits of a small table until they end."""
     title = f"1,500 rows of 10 features, 3 layers of {WIDTH}, at most 300 epochs"
-    made = table(title, ("head",), ("seconds", "epochs", "ms an epoch"))
+    made: Table = table(title, ("head",), ("seconds", "epochs", "ms an epoch"))
     for spec in options.fitted.split(";"):
         started = time.perf_counter()
         epochs = prepared(spec, FittingRecipe()).finished().fit.epochs

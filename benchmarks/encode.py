@@ -383,7 +383,7 @@ def parse() -> argparse.Namespace:
 def table_of(results: list[Result], warm: dict[str, float]) -> Table:
     """The results as a table."""
     taken = ", ".join(f"{scheme} {seconds:.1f} s" for scheme, seconds in warm.items())
-    made = table(
+    made: Table = table(
         "numtok encode --workers 1, one core",
         ("kind", "scheme"),
         ("MB", "seconds", "MB/s", "first read", "polars MB/s", "ratio", "peak MiB"),

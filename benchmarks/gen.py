@@ -81,7 +81,7 @@ def integrate(spec: str, samples: int) -> float:
 def compare_orbits(samples: int, repeat: int) -> Table:
     """The second table."""
     columns = ("rows/s", "integrator alone", "ratio", "least", "most", "bytes a row")
-    shown = table(f"numtok gen orbits, {samples:,} rows, one core", ("task",), columns)
+    shown: Table = table(f"numtok gen orbits, {samples:,} rows, one core", ("task",), columns)
     for task in ORBITS:
         make(task, 100, "train=1")
         rows, alone = [], []

@@ -151,9 +151,9 @@ def run(config: Config, store: Store) -> Comparison:
     for other in others:
         first.check_pairs(other)
     everywhere = np.arange(len(first.answers.truth))
-    rows: Mapping[str | None, NDArray[np.int64]] = (
-        {None: everywhere} if config.by is None else dict(first.groups(config.by))
-    )
+    rows: dict[str | None, NDArray[np.int64]] = {None: everywhere}
+    if config.by is not None:
+        rows = {value: where for value, where in first.groups(config.by).items()}
     reference = None if config.reference is None else _place(config.reference, labelled)
     return Comparison(
         split=evaluations[0].report.split,

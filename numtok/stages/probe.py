@@ -63,7 +63,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         device=device.type,
     )
     command = ["numtok", "probe", *command_line(again), *option_words(kind)]
-    with store.draft(PROBE, name, settings | kind.stored, parents, command, config) as draft:
+    with store.draft(PROBE, name, {**settings, **kind.stored}, parents, command, config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         started = time.monotonic()
