@@ -20,6 +20,7 @@ With ``--figure FILE`` it draws Figure 3 instead: one decoder of as many bits as
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from math import erf, sqrt
 from pathlib import Path
 
@@ -140,15 +141,12 @@ def figure3(rows: int, bits: int, epochs: int) -> Picture:
 def estimators(epochs: int) -> dict[str, Callable[[NDArray[np.float64], int, int], float]]:
     """The risk of each, from draws, bits and a seed."""
 
-    def of(spec: str) -> Callable[[NDArray[np.float64], int, int], float]:
-        def run(values: NDArray[np.float64], bits: int, seed: int) -> float:
-            head = table_head(spec.format(bits=bits, cells=2**bits))
-            return risk(estimated(fitted(values, head, seed, epochs), bits))
-
-        return run
+    def learnt(spec: str, values: NDArray[np.float64], bits: int, seed: int) -> float:
+        head = table_head(spec.format(bits=bits, cells=2**bits))
+        return risk(estimated(fitted(values, head, seed, epochs), bits))
 
     found = {"histogram": lambda values, bits, seed: risk(histogram(values, bits))}
-    return found | {name: of(spec) for name, spec in HEAD.items()}
+    return found | {name: partial(learnt, spec) for name, spec in HEAD.items()}
 
 
 def main() -> None:

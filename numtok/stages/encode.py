@@ -158,11 +158,6 @@ class _Job:
     workers: Workers
     progress: Progress
 
-    @property
-    def total(self) -> int:
-        """Bytes of input."""
-        return sum(unit.size for unit in self.units)
-
     def fit(self, encoding: Unfitted | Codec) -> FittedCodec:
         """The codec and the columns seen so far, from an earlier run of this draft or made now."""
         receipt = self.draft.receipt(
@@ -182,8 +177,7 @@ class _Job:
     @property
     def _whole(self) -> str:
         """Digest of all input."""
-        content = msgspec.json.encode([unit.input for unit in self.units])
-        return hashlib.sha256(content).hexdigest()
+        return _digest([unit.input for unit in self.units])
 
     def _keep(self, fit: FittedCodec) -> None:
         """Write down what the units are encoded with, for a run that continues this one."""
@@ -224,16 +218,9 @@ class _Job:
         return dict(counts) | {"vocabulary": codec.vocabulary_size} | learnt_from
 
     def _encode_with(self, codec: Codec, more: list[str]) -> list[UnitFacts]:
-        settings = hashlib.sha256(
-            msgspec.json.encode([self.draft.version, codec.digest, more])
-        ).hexdigest()
-        work = EncodeUnit(
-            self.draft.path,
-            self.screening,
-            tuple(more),
-            self.config.on_clip == "error",
-            settings,
-        )
+        settings = _digest([self.draft.version, codec.digest, more])
+        stop = self.config.on_clip == "error"
+        work = EncodeUnit(self.draft.path, self.screening, tuple(more), stop, settings)
         advance = self._advance("encoding")
         facts: list[UnitFacts] = []
         left: list[Unit] = []
@@ -254,14 +241,19 @@ class _Job:
     def _advance(self, what: str) -> Callable[[int, int], None]:
         """Tell the progress of one pass; called with the bytes and rows of each unit done."""
         done = rows_done = 0
+        total = sum(unit.size for unit in self.units)
 
         def advance(size: int, rows: int) -> None:
             nonlocal done, rows_done
             done += size
             rows_done += rows
-            self.progress(what, done, self.total, rows_done)
+            self.progress(what, done, total, rows_done)
 
         return advance
+
+
+def _digest(content: list[Any]) -> str:
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
 def _estimate(

@@ -161,13 +161,12 @@ def _settings(
 
 
 def _parents(origin: Origin, paths: Mapping[str, Path]) -> list[Parent]:
-    parents = []
-    for name, path in paths.items():
+    for path in paths.values():
         if not path.exists():
             raise DataError(f"{path}: there is no such file; give a whole copy, or download it")
-        digest, size = files.sha256_file(path)
-        parents.append(Parent("file", origin.files[name], digest, size))
-    return parents
+    return [
+        Parent("file", origin.files[name], *files.sha256_file(path)) for name, path in paths.items()
+    ]
 
 
 def _columns(where: str, dataset: Dataset) -> TableColumns:

@@ -139,7 +139,7 @@ def _of_table(config: Config, table: Artifact, store: Store) -> _TrainPlan:
     plan = TablePlan.of(config, table)
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
-        run = TrainingRun(draft, FoldStates, plan.device, note=store.note)
+        run = TrainingRun(draft, FoldStates, plan.device, store.note)
         return TableFolds(run, plan, read_table_of(table), progress).learn(), ()
 
     return _TrainPlan(

@@ -7,6 +7,7 @@ work is done; then a checkpoint is written and the signal does what it does.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -32,6 +33,7 @@ class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=
     learner: _P
 
 
+@dataclass(eq=False)
 class TrainingRun(Generic[_P]):
     """``plain`` is the type of what a learner says of itself in a checkpoint, beside its tensors.
 
@@ -41,26 +43,21 @@ class TrainingRun(Generic[_P]):
         Of training, earlier runs of this draft included.
     """
 
-    def __init__(
-        self,
-        draft: Draft,
-        plain: type[_P],
-        device: torch.device,
-        *,
-        bfloat16: bool = False,
-        note: Callable[[str], None],
-    ) -> None:
-        self.draft = draft
-        self.device = device
-        self.note = note
-        self.rate = MatmulRate(device, bfloat16)
-        self.records: list[Line] = []
-        self.seconds = 0.0
-        self._plain = plain
+    draft: Draft
+    plain: type[_P]
+    device: torch.device
+    note: Callable[[str], None]
+    bfloat16: bool = False
+    records: list[Line] = field(default_factory=list)
+    seconds: float = 0.0
+    rate: MatmulRate = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rate = MatmulRate(self.device, self.bfloat16)
 
     def checkpoint(self) -> Checkpoint[_P] | None:
         """What an earlier run of this draft left for its learner; log and time go on from there."""
-        found = read_checkpoint(self.draft, _RunState[self._plain])  # type: ignore[name-defined]
+        found = read_checkpoint(self.draft, _RunState[self.plain])  # type: ignore[name-defined]
         if found is None:
             return None
         self.records, self.seconds = found.plain.records, found.plain.seconds

@@ -54,7 +54,7 @@ def train_texts(
     scaling = _scaling(plan, train.samples)
     settings = plan.model_settings(context, scaling, train.classes)
     execution = plan.execution
-    run = TrainingRun(draft, TrainerState, plan.device, bfloat16=execution.bfloat16, note=note)
+    run = TrainingRun(draft, TrainerState, plan.device, note, execution.bfloat16)
     training = Training(
         run,
         train,
