@@ -34,7 +34,7 @@ from numtok.models.trunks.mlp import Mlp
 from numtok.training.device import MatmulRate, tune_malloc
 from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import Preparation, table_head
+from numtok.training.trained_table import FittedTable, Preparation, table_head
 
 CPU = torch.device("cpu")
 PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
@@ -69,10 +69,10 @@ def small_table() -> tuple[Features, NDArray[np.float64]]:
     return Features(numbers, []), target
 
 
-def prepared(spec: str, recipe: FittingRecipe) -> Preparation:
+def fitted_to_it(spec: str, recipe: FittingRecipe) -> FittedTable:
     """A head on that table, fitted until it ends."""
     head, (columns, target) = table_head(spec), small_table()
-    made = Preparation.of(
+    return Preparation.of(
         columns,
         target,
         None,
@@ -81,10 +81,7 @@ def prepared(spec: str, recipe: FittingRecipe) -> Preparation:
         normalizer=head.normalizer,
         recipe=recipe,
         device=CPU,
-    )
-    while not made.fitting.done:
-        made.fitting.advance()
-    return made
+    ).finished()
 
 
 def drawing(options: argparse.Namespace) -> Table:
@@ -94,7 +91,7 @@ def drawing(options: argparse.Namespace) -> Table:
     made: Table = table(title, ("head", "weights"), figures)
     features = small_table()[0].take(np.arange(options.rows))
     for spec in options.decoders.split(";"):
-        fitted = prepared(spec, FittingRecipe(epochs=options.epochs)).finished()
+        fitted = fitted_to_it(spec, FittingRecipe(epochs=options.epochs))
         with torch.no_grad():
             random = table_head(spec).build(WIDTH)
             drawn_from = random(torch.randn(options.rows, WIDTH))
@@ -128,7 +125,7 @@ def fitting(options: argparse.Namespace) -> Table:
     made: Table = table(title, ("head",), ("seconds", "epochs", "ms an epoch"))
     for spec in options.fitted.split(";"):
         started = time.perf_counter()
-        epochs = prepared(spec, FittingRecipe()).finished().fit.epochs
+        epochs = fitted_to_it(spec, FittingRecipe()).fit.epochs
         seconds = time.perf_counter() - started
         made.add_row(spec, f"{seconds:.1f}", str(epochs), f"{1000 * seconds / epochs:.0f}")
     return made

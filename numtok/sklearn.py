@@ -148,8 +148,6 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         with _named_as_here():
             preparation = self._prepared(columns, target)
             with oom_advice(f"--batch {self.batch}; give a smaller one, or a smaller --preset"):
-                while not preparation.fitting.done:
-                    preparation.fitting.advance()
                 self.fitted_ = preparation.finished()
         return self
 

@@ -96,8 +96,6 @@ def fitted(values: NDArray[np.float64], head: ValueHead, seed: int, epochs: int)
         recipe=recipe,
         device=torch.device("cpu"),
     )
-    while not preparation.fitting.done:
-        preparation.fitting.advance()
     return preparation.finished()
 
 

@@ -183,8 +183,11 @@ class Preparation:
         return cls(fitting, inputs, scaling, learnt_from, looking, looked_at_values, unsayable)
 
     def finished(self) -> FittedTable:
-        """The model after its best epoch, its doubts measured on the rows that were looked at."""
+        """The model after its best epoch, its doubts measured on the rows that were looked at; what
+        epochs are left come first."""
         fitting = self.fitting
+        while not fitting.done:
+            fitting.advance()
         model = fitting.finish()
         fit = FitRecord(
             fitting.epoch,
