@@ -15,14 +15,13 @@ printed, nothing asserted.
 import argparse
 import os
 import time
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 import numpy as np
 import torch
+from _shared import best, table  # type: ignore[import-not-found]
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -31,35 +30,17 @@ from torch import Tensor
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.heads._decoder import DecoderReader
-from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.device import MatmulRate, tune_malloc
 from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import Preparation
+from numtok.training.trained_table import FittedTable, Preparation, table_head
 
 CPU = torch.device("cpu")
 PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
 DECODERS = "decoder:ud,layers=3,heads=4,width=128;decoder:ud,layers=1,heads=1,width=32"
 FITTED = "pointwise;riemann:256;mdn:5;decoder:nd;decoder:ud;decoder:ud,layers=3,heads=4,width=128"
 WIDTH = 256  # of the trunk
-
-
-def best(work: Callable[[], Any], tries: int) -> float:
-    """The shortest of some tries, in seconds."""
-    seconds = []
-    for _ in range(tries):
-        started = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - started)
-    return min(seconds)
-
-
-def value_head(spec: str) -> ValueHead:
-    """A head by its spec."""
-    head = HEADS.build(spec)
-    assert isinstance(head, ValueHead)
-    return head
 
 
 @torch.no_grad()
@@ -88,10 +69,10 @@ def small_table() -> tuple[Features, NDArray[np.float64]]:
     return Features(numbers, []), target
 
 
-def prepared(spec: str, recipe: FittingRecipe) -> Preparation:
+def fitted_to_it(spec: str, recipe: FittingRecipe) -> FittedTable:
     """A head on that table, fitted until it ends."""
-    head, (columns, target) = value_head(spec), small_table()
-    made = Preparation.of(
+    head, (columns, target) = table_head(spec), small_table()
+    return Preparation.of(
         columns,
         target,
         None,
@@ -100,26 +81,22 @@ def prepared(spec: str, recipe: FittingRecipe) -> Preparation:
         normalizer=head.normalizer,
         recipe=recipe,
         device=CPU,
-    )
-    while not made.fitting.done:
-        made.fitting.advance()
-    return made
+    ).finished()
 
 
 def drawing(options: argparse.Namespace) -> Table:
     """Draws beside the plain loop and the limit."""
-    names = "head", "weights"
-    table = Table(title=f"{options.draws} draws for each of {options.rows:,} rows, seconds")
-    for heading in (*names, "drawn", "by rows", "x", "by numbers", "x", "limit", "of it"):
-        table.add_column(heading, justify="left" if heading in names else "right")
+    title = f"{options.draws} draws for each of {options.rows:,} rows, seconds"
+    figures = ("drawn", "by rows", "x", "by numbers", "x", "limit", "of it")
+    made: Table = table(title, ("head", "weights"), figures)
     features = small_table()[0].take(np.arange(options.rows))
     for spec in options.decoders.split(";"):
-        fitted = prepared(spec, FittingRecipe(epochs=options.epochs)).finished()
+        fitted = fitted_to_it(spec, FittingRecipe(epochs=options.epochs))
         with torch.no_grad():
-            random = value_head(spec).build(WIDTH)
-            made = random(torch.randn(options.rows, WIDTH))
+            random = table_head(spec).build(WIDTH)
+            drawn_from = random(torch.randn(options.rows, WIDTH))
         learnt = fitted.model.reader, fitted.parameters(fitted.inputs.of(features))
-        for weights, (reader, parameters) in (("fitted", learnt), ("random", (random, made))):
+        for weights, (reader, parameters) in (("fitted", learnt), ("random", (random, drawn_from))):
             assert isinstance(reader, DecoderReader)
             one = DecoderDistribution(reader, parameters, PLAIN)
             draw = partial(one.sample, options.draws, np.random.default_rng(0))
@@ -128,7 +105,7 @@ def drawing(options: argparse.Namespace) -> Table:
             by_rows = best(partial(naive, reader, row, options.draws), 5) * options.rows
             by_numbers = best(partial(naive, reader, row, 1), 20) * all_draws
             limit = reader.flops(all_draws) / MatmulRate(CPU, bfloat16=False).per_second
-            table.add_row(
+            made.add_row(
                 spec.removeprefix("decoder:"),
                 weights,
                 f"{seconds:.2f}",
@@ -139,20 +116,19 @@ def drawing(options: argparse.Namespace) -> Table:
                 f"{limit:.2f}",
                 f"{limit / seconds:.2f}",
             )
-    return table
+    return made
 
 
 def fitting(options: argparse.Namespace) -> Table:
     """Fits of a small table until they end."""
-    table = Table(title=f"1,500 rows of 10 features, 3 layers of {WIDTH}, at most 300 epochs")
-    for heading in ("head", "seconds", "epochs", "ms an epoch"):
-        table.add_column(heading, justify="left" if heading == "head" else "right")
+    title = f"1,500 rows of 10 features, 3 layers of {WIDTH}, at most 300 epochs"
+    made: Table = table(title, ("head",), ("seconds", "epochs", "ms an epoch"))
     for spec in options.fitted.split(";"):
         started = time.perf_counter()
-        epochs = prepared(spec, FittingRecipe()).finished().fit.epochs
+        epochs = fitted_to_it(spec, FittingRecipe()).fit.epochs
         seconds = time.perf_counter() - started
-        table.add_row(spec, f"{seconds:.1f}", str(epochs), f"{1000 * seconds / epochs:.0f}")
-    return table
+        made.add_row(spec, f"{seconds:.1f}", str(epochs), f"{1000 * seconds / epochs:.0f}")
+    return made
 
 
 def main() -> None:

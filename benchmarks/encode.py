@@ -45,6 +45,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from itertools import islice
@@ -54,6 +55,7 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 import psutil
+from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 from rich.table import Table
 
@@ -278,7 +280,7 @@ def run(arguments: list[str], *cores: int, sampling_seconds: float | None = None
         try:
             # Waiting for the end itself: subprocess looks only every 50 ms.
             while not select.select([ended], [], [], sampling_seconds)[0]:
-                peak = max(peak, sum(map(memory, tree(process.pid))))
+                peak = max(peak, memory(process.pid))
             seconds = time.perf_counter() - started
         finally:
             os.close(ended)
@@ -291,45 +293,21 @@ def run(arguments: list[str], *cores: int, sampling_seconds: float | None = None
     return Run(seconds, peak, printed)
 
 
-def tree(root: int) -> list[int]:
-    """``root`` and the processes that descend from it."""
-    children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                status = Path("/proc", entry, "stat").read_text(errors="replace")
-            except OSError:  # it has ended
-                continue
-            # The name, in parentheses, may hold anything; then state and parent.
-            parent = int(status.rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(entry))
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
-    return found
-
-
-def pss(pid: int) -> int:
-    """Proportional set size in bytes; 0 if the process has ended."""
-    try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            return next((int(line[4:-3]) * 1024 for line in file if line.startswith(b"Pss:")), 0)
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-
-
-def rss(pid: int) -> int:
-    """Resident set size in bytes; 0 if the process has ended."""
-    try:
-        return int(psutil.Process(pid).memory_info().rss)
-    except psutil.NoSuchProcess:
-        return 0
+def memory(root: int) -> int:
+    """Bytes of a process and those that descend from it; none of what has ended."""
+    total = 0
+    with suppress(psutil.NoSuchProcess):
+        whole = psutil.Process(root)
+        for process in (whole, *whole.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                total += getattr(process.memory_full_info(), MEMORY)
+    return total
 
 
 try:
-    memory = pss if pss(os.getpid()) else rss
-except PermissionError:
-    memory = rss
+    MEMORY = "pss" if psutil.Process().memory_full_info().pss else "rss"
+except (psutil.AccessDenied, AttributeError):
+    MEMORY = "rss"
 
 
 def encode(
@@ -405,20 +383,18 @@ def parse() -> argparse.Namespace:
 def table_of(results: list[Result], warm: dict[str, float]) -> Table:
     """The results as a table."""
     taken = ", ".join(f"{scheme} {seconds:.1f} s" for scheme, seconds in warm.items())
-    table = Table(
-        title="numtok encode --workers 1, one core",
-        caption=f"warm-up on a tiny file: {taken}; memory is {memory.__name__.upper()}",
+    made: Table = table(
+        "numtok encode --workers 1, one core",
+        ("kind", "scheme"),
+        ("MB", "seconds", "MB/s", "first read", "polars MB/s", "ratio", "peak MiB"),
+        caption=f"warm-up on a tiny file: {taken}; memory is {MEMORY.upper()}",
     )
-    for heading in ("kind", "scheme"):
-        table.add_column(heading)
-    for heading in ("MB", "seconds", "MB/s", "first read", "polars MB/s", "ratio", "peak MiB"):
-        table.add_column(heading, justify="right")
     for r in results:
         figures = f"{r.megabytes:.1f} {r.seconds:.2f} {r.megabytes_per_second:.1f}"
         polars = f"{r.polars_first_megabytes_per_second:.1f} {r.polars_megabytes_per_second:.1f}"
         last = f"{r.ratio:.3f} {r.peak_mebibytes:.0f}"
-        table.add_row(r.kind, r.scheme, *f"{figures} {polars} {last}".split())
-    return table
+        made.add_row(r.kind, r.scheme, *f"{figures} {polars} {last}".split())
+    return made
 
 
 def main() -> None:
@@ -436,7 +412,7 @@ def main() -> None:
     if options.json:
         document = {
             "versions": {name: version(name) for name in ("numpy", "numba", "polars", "pyarrow")},
-            "memory": memory.__name__,
+            "memory": MEMORY,
             "warm_up_seconds": warm,
             "results": [asdict(result) for result in results],
         }

@@ -23,7 +23,6 @@ before the first byte to the published artifact, fsync in it); `whole` has its s
 
 import argparse
 import hashlib
-import io
 import json
 import os
 import re
@@ -44,8 +43,8 @@ import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 import tokenizers  # noqa: E402
+from _shared import best, table  # type: ignore[import-not-found]  # noqa: E402
 from rich.console import Console  # noqa: E402
-from rich.table import Table  # noqa: E402
 
 from numtok.data.reading.arrow import strings  # noqa: E402
 from numtok.encoding.texts import Texts  # noqa: E402
@@ -66,24 +65,9 @@ def lines_of(path: Path) -> Iterator[bytes]:
             yield block + file.readline()
 
 
-class Nowhere(io.RawIOBase):
-    """A file that takes everything and keeps nothing."""
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        return memoryview(data).nbytes
-
-
 def seconds(work: Callable[[], Any]) -> float:
     """CPU seconds, the best of two: files are in the cache for both."""
-    best = float("inf")
-    for _ in range(2):
-        started = time.process_time()
-        work()
-        best = min(best, time.process_time() - started)
-    return best
+    return float(best(work, 2, time.process_time))
 
 
 # --- parts --------------------------------------------------------------------------
@@ -107,10 +91,10 @@ def parts(path: Path, store: Path) -> dict[str, float]:
 
     def write(compression: str) -> None:
         level = {"compression_level": 1} if compression == "zstd" else {}
-        for table in shards:
+        for shard in shards:
             with pq.ParquetWriter(
-                pa.PythonFile(Nowhere(), "w"),
-                table.schema,
+                pa.MockOutputStream(),  # takes everything and keeps nothing
+                shard.schema,
                 compression=compression,
                 use_dictionary=False,
                 column_encoding={"tokens.list.element": "BYTE_STREAM_SPLIT"},
@@ -118,7 +102,7 @@ def parts(path: Path, store: Path) -> dict[str, float]:
                 write_statistics=False,
                 **level,
             ) as writer:
-                writer.write_table(table, row_group_size=2000)
+                writer.write_table(shard, row_group_size=2000)
 
     return {
         "read": seconds(read),
@@ -205,21 +189,18 @@ def main() -> None:
     *_, core = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {core})
     bench.DATA.mkdir(exist_ok=True)
-    table = Table(title="MB/s of the source, one core")
-    for heading in ("input", "what"):
-        table.add_column(heading)
-    table.add_column("MB/s", justify="right")
+    shown = table("MB/s of the source, one core", ("input", "what"), ("MB/s",))
 
     def add(kind: str, what: str, took: float) -> None:
-        table.add_row(kind, what, f"{megabytes / took:.1f}")
+        shown.add_row(kind, what, f"{megabytes / took:.1f}")
 
     for kind in bench.KINDS:
         path = bench.DATA / f"peers-{kind}.jsonl"
         bench.write_input(path, bench.KINDS[kind](), options.megabytes * 1e6)
         megabytes = path.stat().st_size / 1e6
-        first, best = bench.run(["-c", bench.POLARS, str(path)], core).output.split()
-        add(kind, "polars read_ndjson, first", float(first))
-        add(kind, "polars read_ndjson, best of three", float(best))
+        reads = bench.run(["-c", bench.POLARS, str(path)], core).output.split()
+        add(kind, "polars read_ndjson, first", float(reads[0]))
+        add(kind, "polars read_ndjson, best of three", float(reads[1]))
         for scheme in ("xval", "p1000"):
             took, whole, store = numtok(path, core, "--scheme", scheme)
             add(kind, f"numtok {scheme}", took)
@@ -239,9 +220,9 @@ def main() -> None:
             took, _, _ = numtok(path, core, "--scheme", "p1000", "--text-tokenizer", "bpe:8000")
             add(kind, "numtok p1000 with bpe:8000", took)
         path.unlink()
-        table.add_section()
+        shown.add_section()
     shutil.rmtree(bench.DATA / "peers-store", ignore_errors=True)
-    console.print(table)
+    console.print(shown)
 
 
 if __name__ == "__main__":

@@ -41,9 +41,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
+from _shared import table  # type: ignore[import-not-found]
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 from torch.nn import functional as F
 
 from numtok.encoding.codec import Codec
@@ -407,15 +407,10 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--few", type=int, default=200, help="numbers of the naive way")
     options = parser.parse_args()
-    table = Table(title=f"nano, {options.rows:,} rows, batches of {options.batch}")
-    for heading in ("rows", "scheme", "objective"):
-        table.add_column(heading)
-    for heading in (
-        *(f"{way}/s" for way in WAYS),
-        *(f"reading : {way}" for way in BY_HAND),
-        *("MiB eval", "MiB plain", "same"),
-    ):
-        table.add_column(heading, justify="right")
+    columns = [*(f"{way}/s" for way in WAYS), *(f"reading : {way}" for way in BY_HAND)]
+    columns += ["MiB eval", "MiB plain", "same"]
+    title = f"nano, {options.rows:,} rows, batches of {options.batch}"
+    shown = table(title, ("rows", "scheme", "objective"), columns)
     os.environ["OMP_NUM_THREADS"] = "1"
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -427,25 +422,16 @@ def main() -> None:
                 config = EncodeConfig(inputs, scheme=scheme, name=f"{data}-{scheme}", workers=1)
                 encode(config, store, quiet)
             for scheme, objective in MODELS:
+                sizes = options.batch, options.plain, options.few
                 found = {
                     way: alone.submit(
-                        measure,
-                        Job(
-                            store.root,
-                            data,
-                            scheme,
-                            objective,
-                            way,
-                            options.batch,
-                            options.plain,
-                            options.few,
-                        ),
+                        measure, Job(store.root, data, scheme, objective, way, *sizes)
                     ).result()
                     for way in WAYS
                     if objective == "ar" or way != "cached"
                 }
-                table.add_row(data, scheme, objective, *figures(found))
-    Console(width=150).print(table)
+                shown.add_row(data, scheme, objective, *figures(found))
+    Console(width=150).print(shown)
 
 
 def figures(found: dict[str, Measured]) -> list[str]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 
 import msgspec
+from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 from rich.table import Table
 
@@ -79,10 +80,8 @@ def integrate(spec: str, samples: int) -> float:
 
 def compare_orbits(samples: int, repeat: int) -> Table:
     """The second table."""
-    table = Table(title=f"numtok gen orbits, {samples:,} rows, one core")
-    table.add_column("task", overflow="fold")
-    for heading in ("rows/s", "integrator alone", "ratio", "least", "most", "bytes a row"):
-        table.add_column(heading, justify="right")
+    columns = ("rows/s", "integrator alone", "ratio", "least", "most", "bytes a row")
+    shown: Table = table(f"numtok gen orbits, {samples:,} rows, one core", ("task",), columns)
     for task in ORBITS:
         make(task, 100, "train=1")
         rows, alone = [], []
@@ -94,8 +93,8 @@ def compare_orbits(samples: int, repeat: int) -> Table:
         ratios = [a / b for a, b in zip(rows, alone, strict=True)]
         speeds = [f"{samples / median(seconds):,.0f}" for seconds in (rows, alone)]
         shares = [f"{ratio:.2f}" for ratio in (median(ratios), min(ratios), max(ratios))]
-        table.add_row(task, *speeds, *shares, f"{size / samples:.0f}")
-    return table
+        shown.add_row(task, *speeds, *shares, f"{size / samples:.0f}")
+    return shown
 
 
 def main() -> None:
@@ -110,23 +109,19 @@ def main() -> None:
     options = parser.parse_args()
     (Path(__file__).parent / "data").mkdir(exist_ok=True)
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    table = Table(title=f"numtok gen, {options.samples:,} rows, one core")
-    table.add_column("task", overflow="fold")
-    for heading in ("rows/s", "least", "most", "MB/s", "bytes a row"):
-        table.add_column(heading, justify="right")
+    columns = ("rows/s", "least", "most", "MB/s", "bytes a row")
+    shown = table(f"numtok gen, {options.samples:,} rows, one core", ("task",), columns)
     for task in (*ARITHMETIC, *JUDGED):
         make(task, 1000)
         seconds, sizes = zip(
             *(make(task, options.samples) for _ in range(options.repeat)), strict=True
         )
-        speeds = [options.samples / median(seconds)]
-        speeds += [options.samples / max(seconds), options.samples / min(seconds)]
-        figures = [f"{speed:,.0f}" for speed in speeds]
-        size = sizes[0]
-        table.add_row(
-            task, *figures, f"{size / median(seconds) / 1e6:.0f}", f"{size / options.samples:.0f}"
+        taken, size = (median(seconds), max(seconds), min(seconds)), sizes[0]
+        figures = [f"{options.samples / one:,.0f}" for one in taken]
+        shown.add_row(
+            task, *figures, f"{size / taken[0] / 1e6:.0f}", f"{size / options.samples:.0f}"
         )
-    Console().print(table)
+    Console().print(shown)
     Console().print(compare_orbits(options.orbits, options.repeat))
 
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
+from _shared import table  # type: ignore[import-not-found]
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
 from numtok.data.tasks.base import SHARES, TASKS, TaskSplit, TextTask
 from numtok.records import Row
@@ -108,13 +108,11 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="of the rows")
     options = parser.parse_args()
-    table = Table(title="accuracy by what is seen")
-    for heading in ("task", "seen", "trees", "logistic"):
-        table.add_column(heading, overflow="fold")
+    shown = table("accuracy by what is seen", ("task", "seen"), ("trees", "logistic"))
     for spec in SPECS:
         for line in accuracies(spec, options.seed):
-            table.add_row(*line)
-    Console(width=110).print(table)
+            shown.add_row(*line)
+    Console(width=110).print(shown)
 
 
 if __name__ == "__main__":

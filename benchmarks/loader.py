@@ -22,8 +22,8 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 CORES = 2  # that `nano` may use, for the ratio
 
 import torch  # noqa: E402
+from _shared import table  # type: ignore[import-not-found]  # noqa: E402
 from rich.console import Console  # noqa: E402
-from rich.table import Table  # noqa: E402
 
 from numtok.encoding.dataset import EncodedSplit  # noqa: E402
 from numtok.encoding.splits import read_codec, splits  # noqa: E402
@@ -60,11 +60,9 @@ def main() -> None:
     parser.add_argument("--objectives", default="mlm:targets,mlm,ar")
     options = parser.parse_args()
     torch.set_num_threads(CORES)
-    table = Table(title=f"{options.rows:,} rows of {options.task}, batches of {options.batch}")
-    for heading in ("scheme", "objective"):
-        table.add_column(heading)
-    for heading in ("read", "mapped", "batches", "examples", "nano", "ratio", "pads"):
-        table.add_column(heading, justify="right")
+    title = f"{options.rows:,} rows of {options.task}, batches of {options.batch}"
+    columns = ("read", "mapped", "batches", "examples", "nano", "ratio", "pads")
+    shown = table(title, ("scheme", "objective"), columns)
     folder = Path(tempfile.mkdtemp())
     try:
         store = Store(folder / "store")
@@ -80,7 +78,7 @@ def main() -> None:
             spill.mkdir()
             mapped, _ = timed(partial(EncodedSplit.read, shards, codec.ids, spill))
             for objective in options.objectives.split(","):
-                table.add_row(
+                shown.add_row(
                     scheme,
                     objective,
                     rate(len(samples.tokens) / seconds),
@@ -89,7 +87,7 @@ def main() -> None:
                 )
     finally:
         shutil.rmtree(folder)
-    Console().print(table)
+    Console().print(shown)
     Console().print("millions of tokens a second of one core; nano: on two cores, by the clock")
 
 

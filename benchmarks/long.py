@@ -21,8 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
-from rich.table import Table
 
 SCHEMES = ("p10", "p1000", "b1999", "fp15", "xval")
 STEPS = 2
@@ -62,10 +62,8 @@ def main() -> None:
     if options.place is None:  # as `just bench` runs it
         print("needs a field: python benchmarks/long.py era5.nc; takes hours")
         return
-    columns = ("scheme", "stations", "numbers", "tokens", "recompute", "GiB", "s a step")
-    table = Table(title=f"{options.preset}, one row")
-    for column in columns:
-        table.add_column(column, justify="left" if column == "scheme" else "right")
+    columns = ("stations", "numbers", "tokens", "recompute", "GiB", "s a step")
+    shown = table(f"{options.preset}, one row", ("scheme",), columns)
     with TemporaryDirectory() as folder:
         store = Path(folder)
         field = numtok(store, "fetch", "era5", "--from", options.place, "--name", "field")
@@ -73,8 +71,8 @@ def main() -> None:
         for scheme in options.schemes:
             for recompute in (False, True):
                 for row in lengths(store, scheme, recompute, cells, options):
-                    table.add_row(*row)
-    Console().print(table)
+                    shown.add_row(*row)
+    Console().print(shown)
 
 
 class Measured(NamedTuple):

@@ -13,8 +13,8 @@ import shutil
 from statistics import median
 
 import encode as bench  # type: ignore[import-not-found]  # the file beside this one
+from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
-from rich.table import Table
 
 
 def main() -> None:
@@ -26,9 +26,8 @@ def main() -> None:
     bench.DATA.mkdir(exist_ok=True)
     *_, core = sorted(os.sched_getaffinity(0))
     bench.warm_up(["p1000"], list(bench.KINDS), core)
-    table = Table(title="one core, MB/s of the source")
-    for heading in ("input", "profile", "encode p1000", "ratio", "peak MiB"):
-        table.add_column(heading, justify="left" if heading == "input" else "right")
+    columns = ("profile", "encode p1000", "ratio", "peak MiB")
+    shown = table("one core, MB/s of the source", ("input",), columns)
     store = bench.DATA / "profile-store"
     for kind, texts in bench.KINDS.items():
         source = bench.DATA / f"profile-{kind}.jsonl"
@@ -42,12 +41,12 @@ def main() -> None:
         profile, encode = (
             source.stat().st_size / 1e6 / median(seconds[name]) for name in ("profile", "encode")
         )
-        table.add_row(
+        shown.add_row(
             kind, f"{profile:.1f}", f"{encode:.1f}", f"{profile / encode:.2f}", f"{peak >> 20}"
         )
         source.unlink()
         shutil.rmtree(store)
-    Console().print(table)
+    Console().print(shown)
 
 
 if __name__ == "__main__":

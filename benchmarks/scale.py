@@ -19,8 +19,8 @@ from itertools import cycle
 from pathlib import Path
 
 import encode as bench  # type: ignore[import-not-found]  # the file beside this one
+from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
-from rich.table import Table
 
 BLOCK = 40_000_000  # bytes of distinct rows
 LOOKS = 0.2  # seconds between two looks at the memory
@@ -87,9 +87,8 @@ def main() -> None:
     bench.DATA.mkdir(exist_ok=True)
     cores = sorted(os.sched_getaffinity(0))
     bench.warm_up([options.scheme], ["orbit"], cores[-1])
-    table = Table(title=f"numtok encode --scheme {options.scheme}")
-    for heading in ("MB", "workers", "seconds", "MB/s", "peak MiB", "shards", "MB out", "same"):
-        table.add_column(heading, justify="right")
+    columns = ("MB", "workers", "seconds", "MB/s", "peak MiB", "shards", "MB out", "same")
+    shown = table(f"numtok encode --scheme {options.scheme}", (), columns)
     by_workers: dict[int, list[Encoded]] = {}
     shards: dict[float, frozenset[str]] = {}
     for one in measured(
@@ -97,7 +96,7 @@ def main() -> None:
     ):
         by_workers.setdefault(one.workers, []).append(one)
         same = shards.setdefault(one.megabytes, one.shards) == one.shards
-        table.add_row(
+        shown.add_row(
             f"{one.megabytes:,.0f}",
             f"{one.workers}",
             f"{one.run.seconds:.2f}",
@@ -111,7 +110,7 @@ def main() -> None:
             f"{one.megabytes:,.0f} MB, {one.workers} workers: {one.run.seconds:.2f} s"
         )
     console = Console()
-    console.print(table)
+    console.print(shown)
     for workers, runs in by_workers.items():
         low, high = runs[0], runs[-1]
         if high.megabytes > low.megabytes:

@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
-from rich.table import Table
 
 from numtok.encoding.splits import read_split, splits
 from numtok.files import Sink
@@ -63,22 +63,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the store with very many shards.")
     parser.add_argument("--shards", type=int, default=10_000)
     shards = parser.parse_args().shards
-    table = Table(title=f"an artifact of {shards:,} shards")
-    table.add_column("command")
-    table.add_column("seconds", justify="right")
+    shown = table(f"an artifact of {shards:,} shards", ("command",), ("seconds",))
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent / "data") as folder:
         started = time.perf_counter()
         store = simulated(Path(folder), shards)
-        table.add_row("writing and publishing", f"{time.perf_counter() - started:.1f}")
+        shown.add_row("writing and publishing", f"{time.perf_counter() - started:.1f}")
         for words in ("ls", "show many", "verify many --sample 100", "verify many"):
             command = [sys.executable, "-m", "numtok", "--store", str(store.root), *words.split()]
             started = time.perf_counter()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            table.add_row(f"numtok {words}", f"{time.perf_counter() - started:.2f}")
+            shown.add_row(f"numtok {words}", f"{time.perf_counter() - started:.2f}")
         started = time.perf_counter()
         samples = read_split(store.resolve("many"), "train")
-        table.add_row(f"reading {len(samples):,} rows", f"{time.perf_counter() - started:.1f}")
-    Console().print(table)
+        shown.add_row(f"reading {len(samples):,} rows", f"{time.perf_counter() - started:.1f}")
+    Console().print(shown)
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 import numpy as np
 import torch
+from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
-from rich.table import Table
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -240,14 +240,12 @@ def main() -> None:
     device = device_of(options.device)
     if device.type == "cpu":  # as `numtok train` does; for both
         tune_malloc()
-    table = Table(title=f"{options.preset}, {options.batch} rows of {options.tokens} tokens")
-    for heading in ("scheme", "objective"):
-        table.add_column(heading)
-    for heading in ("GFLOP/s", "plain", "share", "numtok", "share", "ratio", "value"):
-        table.add_column(heading, justify="right")
+    title = f"{options.preset}, {options.batch} rows of {options.tokens} tokens"
+    columns = ("GFLOP/s", "plain", "share", "numtok", "share", "ratio", "value")
+    shown = table(title, ("scheme", "objective"), columns)
     for scheme, objective in CASES:
-        table.add_row(*measure(scheme, objective, options))
-    Console().print(table)
+        shown.add_row(*measure(scheme, objective, options))
+    Console().print(shown)
     print(
         "GFLOP/s of matrix products; tokens a second and their share of it; numtok beside plain;\n"
         f"a step with value channel and head beside one without; peak {Size(peak_memory(device))}"

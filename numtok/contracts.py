@@ -5,8 +5,8 @@ raise :class:`ContractBreak`, one line that names the thing, the check, what was
 expected; ``CHECKS``, these by name; and ``check``, which runs them all, where a thing must be made
 ready for them. They hold for a thing that nobody here has seen: ``numtok check KIND NAME`` runs
 them on plugins, and the tests on all of numtok's own. What a registry's ``base`` holds plugins to
-whenever they are used is not said again: a suite drives the thing :func:`held`, and its answers are
-compared on the way.
+whenever they are used is not said again: a suite drives the thing held (``Registry.held``), and its
+answers are compared on the way.
 """
 
 import doctest
@@ -141,11 +141,6 @@ def check_examples(thing: object, name: str) -> None:
         found = [found[0] + outcome.attempted, found[1] + outcome.failed]
     require(thing, name, found[0], "got no example in its file, expected one (>>>)")
     expect(thing, name, "examples in its file that are wrong", found[1], 0)
-
-
-def held(registry: Registry[T], thing: T) -> T:
-    """A copy of a thing, numtok's own too, whose answers are compared with its contract."""
-    return registry.held(thing)
 
 
 def member_call(thing: object, member: str, *given: Any, **sizes: int) -> MemberCall:

@@ -18,7 +18,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self, final
 
 from filelock import lock_descriptor
@@ -74,20 +73,17 @@ class FileSystem:
     def open_lock(self, path: Path) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
 
-    def read(self, fd: int, size: int) -> bytes:
-        return os.read(fd, size)
-
-    def read_at(self, fd: int, size: int, offset: int) -> bytes:
-        return os.pread(fd, size, offset)
-
-    def write(self, fd: int, data: "ReadableBuffer") -> int:
-        return os.write(fd, data)
-
-    def fsync(self, fd: int) -> None:
-        os.fsync(fd)
-
-    def close(self, fd: int) -> None:
-        os.close(fd)
+    read = staticmethod(os.read)
+    read_at = staticmethod(os.pread)
+    write = staticmethod(os.write)
+    fsync = staticmethod(os.fsync)
+    close = staticmethod(os.close)
+    fstat = staticmethod(os.fstat)
+    stat = staticmethod(os.lstat)  # of the name itself: a symbolic link is not followed
+    mkdir = staticmethod(os.mkdir)
+    rename = staticmethod(os.rename)  # replaces a file; fails on a folder that is not empty
+    unlink = staticmethod(os.unlink)
+    rmdir = staticmethod(os.rmdir)
 
     def lock(self, fd: int, wait: bool) -> bool:
         """Take the exclusive lock of an open file; False if another holds it.
@@ -97,29 +93,9 @@ class FileSystem:
         """
         return lock_descriptor(fd, blocking=wait)
 
-    def fstat(self, fd: int) -> os.stat_result:
-        return os.fstat(fd)
-
-    def stat(self, path: Path) -> os.stat_result:
-        """Of the name itself: a symbolic link is not followed."""
-        return os.lstat(path)
-
     def scandir(self, path: Path) -> list[os.DirEntry[str]]:
         with os.scandir(path) as entries:
             return sorted(entries, key=lambda entry: entry.name)
-
-    def mkdir(self, path: Path) -> None:
-        os.mkdir(path)
-
-    def rename(self, source: Path, target: Path) -> None:
-        """Replaces a file; fails on a folder that is there and not empty."""
-        os.rename(source, target)
-
-    def unlink(self, path: Path) -> None:
-        os.unlink(path)
-
-    def rmdir(self, path: Path) -> None:
-        os.rmdir(path)
 
     def room(self, folder: Path) -> tuple[int, int]:
         """Bytes that may still be written on the disk below a folder, and those of the disk."""
@@ -341,12 +317,7 @@ class Sink:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         else:

@@ -11,8 +11,8 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -295,53 +295,46 @@ def _watch(
     thing: Any, checks: Mapping[str, Check], file: Path, contract: str, sizes: Mapping[str, int]
 ) -> None:
     for member, check in checks.items():
-        kind = getattr(type(thing), member, None)
-        if callable(kind):
+        call = MemberCall(thing, member, (), file, contract, sizes)
+        if callable(getattr(type(thing), member, None)):
             # Past __setattr__, which frozen dataclasses refuse.
-            vars(thing)[member] = _Watched(thing, member, check, file, contract, sizes)
+            vars(thing)[member] = _Watched(call, check)
         elif hasattr(thing, member):
-            check(MemberCall(thing, member, (), file, contract, sizes), getattr(thing, member))
+            check(call, getattr(thing, member))
 
 
 @dataclass(eq=False)
 class _Watched:
     """Stands before a method in its object until an answer was looked at; it can be pickled."""
 
-    thing: Any
-    member: str
+    call: MemberCall
     check: Check
-    file: Path
-    contract: str
-    sizes: Mapping[str, int]
 
     def __call__(self, *given: Any, **named: Any) -> Any:
+        thing, member = self.call.thing, self.call.member
         try:
-            answer = getattr(type(self.thing), self.member)(self.thing, *given, **named)
+            answer = getattr(type(thing), member)(thing, *given, **named)
         except (AttributeError, IndexError, ValueError) as error:
             raise fault_of(error) or self._failed(error) from error
-        together = (*given, *named.values())
-        asked = MemberCall(self.thing, self.member, together, self.file, self.contract, self.sizes)
+        asked = replace(self.call, given=(*given, *named.values()))
         answer = self.check(asked, answer)
         if not asked.again:
             with suppress(KeyError):  # asked within itself, or by two threads
-                del vars(self.thing)[self.member]
+                del vars(thing)[member]
         return answer
 
     def _failed(self, error: Exception) -> PluginError:
         """Of what a plugin made of a class of numtok's, whose code fails by what it was given."""
-        what = f"{self.file}: {type(self.thing).__name__}.{self.member} fails by what it was given"
+        call = self.call
+        what = f"{call.file}: {type(call.thing).__name__}.{call.member} fails by what it was given"
         trace = "".join(traceback.format_exception(error))
         return PluginError(f"{what}: {type(error).__name__}: {error}; {_CORRECT}", trace)
 
 
 def a(*kinds: type) -> Check:
     """The check of an answer that is of one of these classes."""
-    return _A(kinds)
+    return partial(_of_kind, kinds)
 
 
-@dataclass(frozen=True)
-class _A:
-    kinds: tuple[type, ...]
-
-    def __call__(self, asked: MemberCall, answer: Any) -> Any:
-        return asked.one_of(answer, *self.kinds)
+def _of_kind(kinds: tuple[type, ...], asked: MemberCall, answer: Any) -> Any:
+    return asked.one_of(answer, *kinds)

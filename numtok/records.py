@@ -6,7 +6,7 @@ with the columns of :func:`encoded_schema`. Other fields of a row are left alone
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -72,17 +72,6 @@ class Row(msgspec.Struct):
         Where the row belongs; ``train`` if neither the row nor the command says.
     """
 
-    optional: ClassVar[tuple[str, ...]] = (
-        "id",
-        "targets",
-        "floors",
-        "label",
-        "answer_start",
-        "group",
-        "cluster",
-        "split",
-    )
-
     text: str
     id: str | int | UnsetType | None = UNSET
     targets: dict[str, list[tuple[int, int]]] | None = None
@@ -92,6 +81,10 @@ class Row(msgspec.Struct):
     group: dict[str, str | int | float | bool | None] | None = None
     cluster: str | int | None = None
     split: str | None = None
+
+
+#: The fields of a row besides its text.
+OPTIONAL = Row.__struct_fields__[1:]
 
 
 def is_split(name: str) -> bool:
@@ -106,10 +99,10 @@ def row_type(text_field: str) -> type[Row]:
     """
     if text_field == "text":
         return Row
-    if text_field in Row.optional or not text_field:
+    if text_field in OPTIONAL or not text_field:
         raise UsageError(
             f"--text-field {text_field!r} is not possible: the field has a meaning of its own "
-            f"({', '.join(Row.optional)}), or no name; name the field that holds the text"
+            f"({', '.join(OPTIONAL)}), or no name; name the field that holds the text"
         )
     # Said anew, because renaming does not reach the fields of a base.
     text = ("text", str, msgspec.field(name=text_field))

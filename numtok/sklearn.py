@@ -19,11 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from numtok.errors import DataError, TrainingFailed, UsageError, unknown
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.presets import trunk
 from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import FittedTable, Preparation
+from numtok.training.trained_table import FittedTable, Preparation, table_head
 from numtok.training.trainer import device_of, oom_advice
 
 try:
@@ -149,29 +148,14 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         with _named_as_here():
             preparation = self._prepared(columns, target)
             with oom_advice(f"--batch {self.batch}; give a smaller one, or a smaller --preset"):
-                while not preparation.fitting.done:
-                    preparation.fitting.advance()
                 self.fitted_ = preparation.finished()
         return self
 
     def _prepared(self, columns: Features, target: NDArray[np.float64]) -> Preparation:
-        head = HEADS.build(self.head)
-        if not isinstance(head, ValueHead) or not head.of_tables:
-            raise UsageError(
-                f"head {self.head!r} reads tokens of a text, which a table has not; give one that "
-                "reads values, such as pointwise, riemann:256, mdn:5 or decoder:ud"
-            )
+        head = table_head(self.head)
         self._check_point()
         device = device_of(self.device)
-        recipe = FittingRecipe(
-            self.epochs,
-            self.patience,
-            self.validation,
-            self.batch,
-            self.learning_rate,
-            self.weight_decay,
-            _seed(self.random_state),
-        )
+        recipe = FittingRecipe.of(self, seed=_seed(self.random_state))
         # PyTorch's own generator is the caller's, and stays as it was.
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             return Preparation.of(

@@ -20,6 +20,7 @@ With ``--figure FILE`` it draws Figure 3 instead: one decoder of as many bits as
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from math import erf, sqrt
 from pathlib import Path
 
@@ -33,11 +34,11 @@ from numtok.cli.output.figures import number
 from numtok.cli.output.printing import print_table
 from numtok.data.tasks.base import TaskSplit
 from numtok.data.tasks.truncated_gaussian import TruncatedGaussian
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.heads.base import ValueHead
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import FittedTable, Preparation
+from numtok.training.trained_table import FittedTable, Preparation, table_head
 
 TASK = TruncatedGaussian()
 HEAD = {"riemann": "riemann:{cells}", "decoder": "decoder:nd,base=2,length={bits}"}
@@ -95,8 +96,6 @@ def fitted(values: NDArray[np.float64], head: ValueHead, seed: int, epochs: int)
         recipe=recipe,
         device=torch.device("cpu"),
     )
-    while not preparation.fitting.done:
-        preparation.fitting.advance()
     return preparation.finished()
 
 
@@ -120,8 +119,7 @@ def levels(fit: FittedTable, bits: int) -> list[NDArray[np.float64]]:
 
 def figure3(rows: int, bits: int, epochs: int) -> Picture:
     """A panel for each number of bits: the truth, and the decoder as it is with so many."""
-    head = HEADS.build(HEAD["decoder"].format(bits=bits))
-    assert isinstance(head, ValueHead)
+    head = table_head(HEAD["decoder"].format(bits=bits))
     values = drawn(rows, 0)
     x = np.linspace(0, 1, 257)
     truth = np.diff([0, *np.cumsum(masses(8))]) * 2**8
@@ -141,16 +139,12 @@ def figure3(rows: int, bits: int, epochs: int) -> Picture:
 def estimators(epochs: int) -> dict[str, Callable[[NDArray[np.float64], int, int], float]]:
     """The risk of each, from draws, bits and a seed."""
 
-    def of(spec: str) -> Callable[[NDArray[np.float64], int, int], float]:
-        def run(values: NDArray[np.float64], bits: int, seed: int) -> float:
-            head = HEADS.build(spec.format(bits=bits, cells=2**bits))
-            assert isinstance(head, ValueHead)
-            return risk(estimated(fitted(values, head, seed, epochs), bits))
-
-        return run
+    def learnt(spec: str, values: NDArray[np.float64], bits: int, seed: int) -> float:
+        head = table_head(spec.format(bits=bits, cells=2**bits))
+        return risk(estimated(fitted(values, head, seed, epochs), bits))
 
     found = {"histogram": lambda values, bits, seed: risk(histogram(values, bits))}
-    return found | {name: of(spec) for name, spec in HEAD.items()}
+    return found | {name: partial(learnt, spec) for name, spec in HEAD.items()}
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """Small fields as artifacts, for the tests of tasks that read one."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,7 +36,8 @@ def make(
     pytest.importorskip("xarray", reason="fields need xarray and zarr")
     pytest.importorskip("zarr", reason="fields need xarray and zarr")
     settings = {"name": name, "first": str(times[0]), "times": len(times)}
-    with Store(root).draft(FIELD, name, settings, [], ["numtok", "fetch"], force=True) as draft:
+    how = SimpleNamespace(force=True, restart=False)
+    with Store(root).draft(FIELD, name, settings, [], ["numtok", "fetch"], how) as draft:
         assert isinstance(draft, Draft)
         small_field.write(draft.path, times, values, latitudes, longitudes, variable, units)
         return draft.publish({"times": len(times)}, {})

@@ -5,6 +5,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from numtok import files
 from numtok.errors import NumtokError
@@ -29,9 +30,8 @@ def make(
     done: list[str] | None = None,
 ) -> Artifact:
     """The fake artifact; ``done`` is given the units that had to be worked on."""
-    with store.draft(
-        "fake", name, SETTINGS, PARENTS, COMMAND, force=force, restart=restart
-    ) as draft:
+    how = SimpleNamespace(force=force, restart=restart)
+    with store.draft("fake", name, SETTINGS, PARENTS, COMMAND, how) as draft:
         if isinstance(draft, Artifact):
             return draft
         for unit in UNITS:

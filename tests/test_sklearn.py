@@ -294,10 +294,13 @@ TARGETS = [1.0, 2.0, 3.0, 4.0]
     ("parameters", "message"),
     [
         ({"epochs": 0}, "epochs 0 is not possible; it is 1 or more"),
-        ({"patience": -1}, "patience -1 is not possible; it is 0 (never stop early) or more"),
-        ({"validation": 1.0}, "validation 1.0 is not possible; it is between 0 and 1"),
-        ({"learning_rate": 2.0}, "learning_rate 2.0 is not possible; it is between 0 and 1"),
-        ({"weight_decay": -1.0}, "weight_decay -1.0 is not possible; it is 0 or more"),
+        ({"patience": -1}, "patience -1 is not possible; it is 0 or more"),
+        ({"validation": 1.0}, "validation 1.0 is not possible; it is above 0 and below 1"),
+        (
+            {"learning_rate": 2.0},
+            "learning_rate 2.0 is not possible; it is above 0 and below 1",
+        ),
+        ({"weight_decay": -1.0}, "weight_decay -1.0 is not possible; it is 0 or more and finite"),
         (
             {"point": "middle"},
             "unknown point 'middle'; did you mean 'mode'? known: mean, median, mode",
@@ -305,7 +308,7 @@ TARGETS = [1.0, 2.0, 3.0, 4.0]
         ({"preset": "nano"}, "preset 'nano' is of texts; a table takes mlp"),
         (
             {"head": "token"},
-            "head 'token' reads tokens of a text, which a table has not; give one that reads "
+            "head token reads tokens of a text, which a table has not; give one that reads "
             "values, such as pointwise, riemann:256, mdn:5 or decoder:ud",
         ),
         ({"device": "tpu"}, "device 'tpu' is not possible; allowed are auto, cpu and cuda"),

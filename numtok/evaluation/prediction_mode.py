@@ -7,16 +7,18 @@ from numtok.reports import Measures
 from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.predict import Config as PredictConfig
 from numtok.store.artifact import Artifact
-from numtok.training.model_files import is_causal, says_labels
+from numtok.training.model_files import is_causal
+from numtok.training.model_json import TextModelFile
 
 #: Settings that say how numbers are read, as they are where nobody sets them.
 _USUAL = {"fill": None, "decode": "constrained", "point": "mode", "draws": 0}
 
 
 def prediction_mode(
-    config: EvalConfig | PredictConfig, model: Artifact
+    config: EvalConfig | PredictConfig, model: Artifact, file: TextModelFile
 ) -> tuple[Measures, Options | None]:
-    """What is predicted, and of numbers how they are read off; ``point`` None is ``mode``.
+    """What is predicted, and of numbers how they are read off; ``point`` None is ``mode``, and
+    ``file`` says what the model is.
 
     Raises UsageError for settings that mean nothing for it, or that the model cannot do.
     """
@@ -25,10 +27,10 @@ def prediction_mode(
         raise UsageError(
             f"--point {point!r} is for tables; of texts allowed are {', '.join(POINTS)}"
         )
-    if says_labels(model):
+    if file.settings.classes:
         _check_unused(config, f"{model.ref}, which predicts labels", *_USUAL)
         return "labels", None
-    causal = is_causal(model)
+    causal = is_causal(model, file)
     if config.fill == ANSWERS:
         if not causal:
             raise UsageError(

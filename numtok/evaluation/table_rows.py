@@ -22,6 +22,7 @@ from numtok.reports import QUANTILES, quantile_column
 from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
 from numtok.training.features import Features
+from numtok.training.model_json import TableModelFile
 from numtok.training.regressor_files import LoadedRegressor, read_regressor
 from numtok.training.trained_table import FittedTable
 from numtok.training.trainer import device_of
@@ -31,8 +32,9 @@ _SHOWN = 12  # names of columns in a message, at most
 COLUMNS = (PREDICTED, *map(quantile_column, QUANTILES))
 
 
-def predict_table(config: Config, model: Artifact) -> Iterator[list[str]]:
+def predict_table(config: Config, model: Artifact, file: TableModelFile) -> Iterator[list[str]]:
     """The records of a CSV: a header, and each row as it was with :data:`COLUMNS` behind it.
+    ``file`` says what the model is.
 
     Raises UsageError (also for features that the file has not), DataError, StoreError.
     """
@@ -41,7 +43,7 @@ def predict_table(config: Config, model: Artifact) -> Iterator[list[str]]:
         raise UsageError("tables are not read from standard input; name a CSV or Parquet file")
     check_format(path)
     options = TableOptions.of(config)
-    loaded = read_regressor(model, device_of(config.device))
+    loaded = read_regressor(model, device_of(config.device), file)
     fold, fitted = _fold(config, loaded)
     data = read_file(Path(path))
     words = [one.name for one in loaded.file.settings.features if one.kind == "category"]

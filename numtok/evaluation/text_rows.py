@@ -33,6 +33,7 @@ from numtok.reports import QUANTILES, quantile_column
 from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel, check_reads, read_model
+from numtok.training.model_json import TextModelFile
 from numtok.training.trainer import device_of
 
 HOLE = "[?]"
@@ -90,15 +91,15 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
 
 
 def predict_texts(
-    config: Config, model: Artifact, rows: Iterable[Query], note: Note
+    config: Config, model: Artifact, file: TextModelFile, rows: Iterable[Query], note: Note
 ) -> Iterator[tuple[Query, RowPrediction]]:
-    """Each row with what a model says of it, some rows at a time, in order.
+    """Each row with what a model, whose file was read, says of it, some rows at a time, in order.
 
     Raises UsageError for what the model cannot be asked, DataError for rows without a ``[?]``, or
     too long, TrainingFailed (no memory).
     """
-    measures, options = prediction_mode(config, model)
-    loaded = read_model(model, device_of(config.device))
+    measures, options = prediction_mode(config, model, file)
+    loaded = read_model(model, device_of(config.device), file)
     if options is not None and not loaded.model.objective.causal:
         _check_length_is_known(loaded)
     asking = _Asking(loaded, options, config.decode == "constrained", config.batch, note)

@@ -18,7 +18,6 @@ from numtok.contracts import (
     check_settings,
     checks_of,
     expect,
-    held,
     require,
     results,
 )
@@ -110,7 +109,7 @@ def check_shapes(metric: Metric, seed: int) -> None:
     """One figure for each row of weights, and one yes or no for each number."""
     for predictions, generator in _drawn(metric, seed):
         weights = generator.integers(1, 4, (3, len(predictions.truth))).astype(np.float64)
-        one = held(METRICS, metric)
+        one = METRICS.held(metric)
         one.counted(predictions)
         one.compute(predictions, weights)
 

@@ -10,7 +10,7 @@ by Student's t-test over the seeds, which papers print.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from itertools import chain
 
 import msgspec
 import numpy as np
@@ -125,12 +125,8 @@ class Comparison(msgspec.Struct, frozen=True):
     reference: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class _Measured:
-    """One experiment: its label, and the predictions of each of its seeds."""
-
-    label: str
-    predictions: list[ReportPredictions]
+#: By the label of an experiment, the predictions of each of its seeds.
+_Measured = Mapping[str, Sequence[ReportPredictions]]
 
 
 def run(config: Config, store: Store) -> Comparison:
@@ -144,23 +140,20 @@ def run(config: Config, store: Store) -> Comparison:
     levels = [Level.parse(text) for text in config.until]
     _check_alike(evaluations)
     metrics = _metrics(config.metrics, evaluations)
-    _check_measures([*metrics, *(METRICS.build(one.key) for one in requirements)], evaluations)
+    wanted = [*metrics, *(METRICS.build(one.key) for one in requirements)]
+    for evaluation in evaluations:
+        check_measures(wanted, evaluation.report.measures, evaluation.ref)
     groups = group_by_experiment(evaluations)
     experiments = experiments_of(groups)
-    measured = [
-        _Measured(experiment.label, [ReportPredictions.read(evaluation) for evaluation in group])
-        for experiment, group in zip(experiments, groups, strict=True)
-    ]
-    first = measured[0].predictions[0]
-    for other in [one for each in measured for one in each.predictions][1:]:
+    labelled = [(one.label, group) for one, group in zip(experiments, groups, strict=True)]
+    measured = {label: [*map(ReportPredictions.read, group)] for label, group in labelled}
+    first, *others = chain.from_iterable(measured.values())
+    for other in others:
         first.check_pairs(other)
     everywhere = np.arange(len(first.answers.truth))
-    rows: Mapping[str | None, NDArray[np.int64]] = (
-        {None: everywhere}
-        if config.by is None
-        else {value: where for value, where in first.groups(config.by).items()}
-    )
-    labelled = [(one.label, group) for one, group in zip(experiments, groups, strict=True)]
+    rows: dict[str | None, NDArray[np.int64]] = {None: everywhere}
+    if config.by is not None:
+        rows = {value: where for value, where in first.groups(config.by).items()}
     reference = None if config.reference is None else _place(config.reference, labelled)
     return Comparison(
         split=evaluations[0].report.split,
@@ -230,20 +223,16 @@ def _check_alike(evaluations: Sequence[Evaluation]) -> None:
             )
 
 
-def _check_measures(metrics: Sequence[Metric], evaluations: Sequence[Evaluation]) -> None:
-    for one in evaluations:
-        check_measures(metrics, one.report.measures, one.ref)
-
-
 def _part(
     value: str | None,
     rows: NDArray[np.int64],
-    measured: Sequence[_Measured],
+    measured: _Measured,
     metrics: Sequence[Metric],
     chosen: int | None,
     baselines: list[Baseline],
 ) -> SampleGroup:
-    answers = [[one.answers.take(rows) for one in each.predictions] for each in measured]
+    by_spec, labels = {spec_of(metric): metric for metric in metrics}, list(measured)
+    answers = [[one.answers.take(rows) for one in each] for each in measured.values()]
     spreads = []
     for seeds in answers:
         # The interval of several seeds is over the seeds: theirs alone are not looked at.
@@ -254,47 +243,40 @@ def _part(
                 name: seed_statistics(
                     [one[name] for one in found], metric.bounds, share=metric.share
                 )
-                for metric in metrics
-                for name in [spec_of(metric)]
+                for name, metric in by_spec.items()
             }
         )
     base = _best(metrics[0], spreads) if chosen is None else chosen
+
+    def apart(index: int, name: str) -> Difference | None:
+        if base is None or base == index:
+            return None
+        p = t_test(spreads[index][name], spreads[base][name])
+        return _apart(by_spec[name], answers[index], answers[base], p)
+
     standings = {
-        each.label: {
-            spec_of(metric): Standing(
-                spreads[index][spec_of(metric)],
-                None
-                if base in (None, index)
-                else _apart(
-                    metric,
-                    answers[index],
-                    answers[base],
-                    t_test(spreads[index][spec_of(metric)], spreads[base][spec_of(metric)]),
-                ),
-            )
-            for metric in metrics
-        }
-        for index, each in enumerate(measured)
+        label: {name: Standing(spreads[index][name], apart(index, name)) for name in by_spec}
+        for index, label in enumerate(labels)
     }
-    reference = None if base is None else measured[base].label
-    clusters = measured[0].predictions[0].clusters(rows)
+    reference = None if base is None else labels[base]
+    clusters = measured[labels[0]][0].clusters(rows)
     return SampleGroup(value, len(rows), clusters, reference, standings, baselines)
 
 
 def _over_folds(
-    measured: Sequence[_Measured], metrics: Sequence[Metric]
+    measured: _Measured, metrics: Sequence[Metric]
 ) -> dict[str, dict[str, FoldStatistics]]:
-    first = measured[0].predictions[0]
+    first = next(iter(measured.values()))[0]
     folds = list(first.groups(FOLD).values()) if FOLD in first.group_names else []
     if len(folds) < 2:
         return {}
     found: dict[str, dict[str, FoldStatistics]] = {}
-    for each in measured:
+    for label, each in measured.items():
         seeds = [
-            [figures(metrics, one.answers.take(rows), resamples=1) for one in each.predictions]
+            [figures(metrics, one.answers.take(rows), resamples=1) for one in each]
             for rows in folds
         ]
-        found[each.label] = {
+        found[label] = {
             name: FoldStatistics.of(
                 [seed_statistics([one[name] for one in fold]).value for fold in seeds]
             )
@@ -361,14 +343,13 @@ def _baselines(
 
 
 def _requirement_results(
-    requirements: Sequence[Requirement], measured: Sequence[_Measured]
+    requirements: Sequence[Requirement], measured: _Measured
 ) -> list[RequirementResult]:
     metrics = [METRICS.build(name) for name in dict.fromkeys(one.key for one in requirements)]
     if not metrics:
         return []
     found: dict[str, dict[str, Figure]] = {
         one.ref: figures(metrics, one.answers, resamples=1)
-        for each in measured
-        for one in each.predictions
+        for one in chain.from_iterable(measured.values())
     }
     return [one.judge(ref, found[ref]) for one in requirements for ref in found]

@@ -102,24 +102,18 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         if not config.dry_run:
             workers.start(EncodeUnit, least_units(sources))
         units, parents = plan(sources, lambda done, total: progress("reading", done, total, 0))
+        parents += encoding_parents
         settings = _settings(config, encoding, rule, sources)
         name = config.name or f"{stem}-{name_of(encoding.scheme)}"
         if config.dry_run:
-            version = version_of(ENCODED, settings, [*parents, *encoding_parents])
+            version = version_of(ENCODED, settings, parents)
             found = store.find(ENCODED, name, version)
             folder = stack.enter_context(store.spool())
             estimate = None if found else _estimate(folder, units, encoding, screening)
             return Result(f"{name}@{version}", found, made=False, estimate=estimate)
         like = _lasting_ref(store, encoding_parents) or config.like
-        opening = store.draft(
-            ENCODED,
-            name,
-            settings,
-            [*parents, *encoding_parents],
-            ["numtok", "encode", *command_line(replace(config, name=name, like=like))],
-            restart=config.restart,
-            force=config.force,
-        )
+        command = ["numtok", "encode", *command_line(replace(config, name=name, like=like))]
+        opening = store.draft(ENCODED, name, settings, parents, command, config)
         with opening as draft, workers:  # which end before anyone else may have the draft
             if isinstance(draft, Artifact):
                 return Result(draft.ref, draft, made=False)
@@ -164,11 +158,6 @@ class _Job:
     workers: Workers
     progress: Progress
 
-    @property
-    def total(self) -> int:
-        """Bytes of input."""
-        return sum(unit.size for unit in self.units)
-
     def fit(self, encoding: Unfitted | Codec) -> FittedCodec:
         """The codec and the columns seen so far, from an earlier run of this draft or made now."""
         receipt = self.draft.receipt(
@@ -188,8 +177,7 @@ class _Job:
     @property
     def _whole(self) -> str:
         """Digest of all input."""
-        content = msgspec.json.encode([unit.input for unit in self.units])
-        return hashlib.sha256(content).hexdigest()
+        return _digest([unit.input for unit in self.units])
 
     def _keep(self, fit: FittedCodec) -> None:
         """Write down what the units are encoded with, for a run that continues this one."""
@@ -230,16 +218,9 @@ class _Job:
         return dict(counts) | {"vocabulary": codec.vocabulary_size} | learnt_from
 
     def _encode_with(self, codec: Codec, more: list[str]) -> list[UnitFacts]:
-        settings = hashlib.sha256(
-            msgspec.json.encode([self.draft.version, codec.digest, more])
-        ).hexdigest()
-        work = EncodeUnit(
-            self.draft.path,
-            self.screening,
-            tuple(more),
-            self.config.on_clip == "error",
-            settings,
-        )
+        settings = _digest([self.draft.version, codec.digest, more])
+        stop = self.config.on_clip == "error"
+        work = EncodeUnit(self.draft.path, self.screening, tuple(more), stop, settings)
         advance = self._advance("encoding")
         facts: list[UnitFacts] = []
         left: list[Unit] = []
@@ -260,14 +241,19 @@ class _Job:
     def _advance(self, what: str) -> Callable[[int, int], None]:
         """Tell the progress of one pass; called with the bytes and rows of each unit done."""
         done = rows_done = 0
+        total = sum(unit.size for unit in self.units)
 
         def advance(size: int, rows: int) -> None:
             nonlocal done, rows_done
             done += size
             rows_done += rows
-            self.progress(what, done, self.total, rows_done)
+            self.progress(what, done, total, rows_done)
 
         return advance
+
+
+def _digest(content: list[Any]) -> str:
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
 def _estimate(

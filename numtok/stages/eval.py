@@ -36,7 +36,7 @@ from numtok.store.artifact import Artifact, Find
 from numtok.store.store import Store
 from numtok.training.device import check_compiler
 from numtok.training.model_files import read_model
-from numtok.training.model_json import reads_tables
+from numtok.training.model_json import TableModelFile, TextModelFile, read_model_file
 from numtok.training.regressor_files import read_regressor
 from numtok.training.trainer import device_of
 
@@ -74,21 +74,19 @@ def run(
     TrainingFailed (no memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
-    of_table = reads_tables(model)
-    of, kind, plan_of = ("tables", TABLE, _of_table) if of_table else ("texts", ENCODED, _of_texts)
+    file = read_model_file(model)
+    of, kind = ("tables", TABLE) if isinstance(file, TableModelFile) else ("texts", ENCODED)
     check(of, f"a model of {of}")
     named = config.data or model.made_from(ENCODED, TABLE).where
     data = store.resolve(named, kinds={kind})
-    plan = plan_of(config, model, data)
-    with store.draft(
-        REPORT,
-        config.name or f"{model.name}-{config.split}",
-        plan.settings,
-        [model.as_parent(), data.as_parent()],
-        ["numtok", "eval", *command_line(plan.config, of)],
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
+    if isinstance(file, TableModelFile):
+        plan = _of_table(config, model, file, data)
+    else:
+        plan = _of_texts(config, model, file, data)
+    name = config.name or f"{model.name}-{config.split}"
+    parents = [model.as_parent(), data.as_parent()]
+    command = ["numtok", "eval", *command_line(plan.config, of)]
+    with store.draft(REPORT, name, plan.settings, parents, command, config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         subject, evaluator = Subject(model, data, config.split), plan.open(store.find)
@@ -100,12 +98,12 @@ def run(
         return Result(publish(draft, model, report, seconds), made=True)
 
 
-def _of_texts(config: Config, model: Artifact, data: Artifact) -> _EvalPlan:
+def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifact) -> _EvalPlan:
     device = device_of(config.device)
     check_codec(model, data)
     if config.split not in splits(data):
         read_split(data, config.split)  # says which splits there are
-    measures, options = prediction_mode(config, model)
+    measures, options = prediction_mode(config, model, file)
     more = list(map(METRICS.build, config.metrics))
     check_measures(more, measures, model.ref)
     fill, point = config.fill if options is None else options.fill, config.point or "mode"
@@ -134,7 +132,7 @@ def _of_texts(config: Config, model: Artifact, data: Artifact) -> _EvalPlan:
     )
 
     def opened(find: Find) -> Evaluator:
-        loaded = read_model(model, device)
+        loaded = read_model(model, device, file)
         if config.compile:
             compile_passes(loaded.model)
         evaluated = EvaluatedSplit.of(loaded, data, config.split, config.rows)
@@ -154,7 +152,7 @@ _TEXTS: dict[Measures, type[NumberEvaluation | LabelEvaluation | AnswerEvaluatio
 }
 
 
-def _of_table(config: Config, model: Artifact, data: Artifact) -> _EvalPlan:
+def _of_table(config: Config, model: Artifact, file: TableModelFile, data: Artifact) -> _EvalPlan:
     device, options = device_of(config.device), TableOptions.of(config)
     more = list(map(METRICS.build, config.metrics))
     settings = {
@@ -169,7 +167,7 @@ def _of_table(config: Config, model: Artifact, data: Artifact) -> _EvalPlan:
     again = replace(config, model=model.ref, data=data.ref, point=options.point, device=device.type)
 
     def opened(find: Find) -> Evaluator:
-        regressor, table = read_regressor(model, device), read_table_of(data)
+        regressor, table = read_regressor(model, device, file), read_table_of(data)
         return TableEvaluation(regressor, data, table, config.split, options, config.rows)
 
     return _EvalPlan(again, settings, more, opened)

@@ -46,6 +46,7 @@ from numtok.store.receipts import NoFacts, write_receipt
 from numtok.store.store import Store
 
 REVISION = 1
+_WHOLE = {"split": None, "seed": None}  # of texts without shares
 
 
 class FetchEstimate(NamedTuple):
@@ -107,10 +108,7 @@ def _several(
     made = 0
     for origin in origins:
         try:
-            if isinstance(source, TableSource):
-                yield _table(config, source, origin, store, progress)
-            else:
-                yield _texts(config, source, origin, store, progress)
+            yield _one(config, source, origin, store, progress)
             made += 1
         except DataError as error:
             failures.append(error)
@@ -120,58 +118,37 @@ def _several(
         raise DataError(f"{of_all if count > 1 else ''}{failures[0]}")
 
 
-def _table(
-    config: Config, source: TableSource, origin: Origin, store: Store, progress: Progress
+def _one(
+    config: Config,
+    source: TableSource | TextSource,
+    origin: Origin,
+    store: Store,
+    progress: Progress,
 ) -> Result:
+    """One table, or one set of texts."""
     started = time.monotonic()
     paths = _files(config, origin, store, progress)
+    settings, parents = _settings(config, source, origin.key), _parents(origin, paths)
+    kind, rule = TABLE, None
+    if isinstance(source, TextSource):
+        kind, rule = DATA, None if source.shares is None else SplitRule.parse(source.shares)
+        settings |= {"split": rule.settings(), "seed": rule.seed} if rule else _WHOLE
     name = config.name or origin.name
-    with store.draft(
-        TABLE,
-        name,
-        _settings(config, source, origin.key),
-        _parents(origin, paths),
-        _command(config, origin.options, name),
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
+    command = _command(config, origin.options, name)
+    with store.draft(kind, name, settings, parents, command, config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
-        counts = write_columns(draft.path, _columns(origin.name, source.read(origin, paths)))
-        artifact = draft.publish(counts, {"seconds": time.monotonic() - started})
-        return Result(artifact.ref, artifact, made=True)
-
-
-def _texts(
-    config: Config, source: TextSource, origin: Origin, store: Store, progress: Progress
-) -> Result:
-    started = time.monotonic()
-    rule = None if source.shares is None else SplitRule.parse(source.shares)
-    paths = _files(config, origin, store, progress)
-    settings = _settings(config, source, origin.key)
-    settings["split"] = rule.settings() if rule else None
-    settings["seed"] = rule.seed if rule else None
-    name = config.name or origin.name
-    with store.draft(
-        DATA,
-        name,
-        settings,
-        _parents(origin, paths),
-        _command(config, origin.options, name),
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
-        if isinstance(draft, Artifact):
-            return Result(draft.ref, draft, made=False)
-        told = partial(progress, "writing")
-        written = write_texts(
-            draft.path, source.rows(origin, paths), rule, source.skips, _quota(config), told
-        )
-        facts: dict[str, Any] = {"licence": source.licence, "attribution": source.attribution}
-        facts |= {"rejected": written.rejected} if written.rejected else {}
-        facts |= {"notes": written.notes} if written.notes else {}
-        timing = {"seconds": time.monotonic() - started}
-        artifact = draft.publish(written.counts, timing, facts)
+        facts: dict[str, Any] = {}
+        if isinstance(source, TableSource):
+            counts = write_columns(draft.path, _columns(origin.name, source.read(origin, paths)))
+        else:
+            rows, told = source.rows(origin, paths), partial(progress, "writing")
+            written = write_texts(draft.path, rows, rule, source.skips, _quota(config), told)
+            counts = written.counts
+            facts |= {"licence": source.licence, "attribution": source.attribution}
+            facts |= {"rejected": written.rejected} if written.rejected else {}
+            facts |= {"notes": written.notes} if written.notes else {}
+        artifact = draft.publish(counts, {"seconds": time.monotonic() - started}, facts)
         return Result(artifact.ref, artifact, made=True)
 
 
@@ -184,13 +161,12 @@ def _settings(
 
 
 def _parents(origin: Origin, paths: Mapping[str, Path]) -> list[Parent]:
-    parents = []
-    for name, path in paths.items():
+    for path in paths.values():
         if not path.exists():
             raise DataError(f"{path}: there is no such file; give a whole copy, or download it")
-        digest, size = files.sha256_file(path)
-        parents.append(Parent("file", origin.files[name], digest, size))
-    return parents
+    return [
+        Parent("file", origin.files[name], *files.sha256_file(path)) for name, path in paths.items()
+    ]
 
 
 def _columns(where: str, dataset: Dataset) -> TableColumns:
@@ -210,15 +186,8 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
         return {name: Path(where) for name, where in origin.files.items()}
     started = time.monotonic()
     settings = {"stage": "fetch", "revision": REVISION, "urls": dict(origin.files)}
-    with store.draft(
-        DOWNLOAD,
-        origin.name,
-        settings,
-        [],
-        _command(config, origin.options, origin.name),
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
+    command = _command(config, origin.options, origin.name)
+    with store.draft(DOWNLOAD, origin.name, settings, [], command, config) as draft:
         if isinstance(draft, Artifact):
             return {name: draft.path / name for name in origin.files}
         for name, url in origin.files.items():
@@ -244,15 +213,8 @@ def _field(config: Config, source: FieldSource, store: Store, progress: Progress
             return Result(ref, found, made=False)
         with source.open(_quota(config)) as opened:
             return Result(ref, None, made=False, estimate=_estimate(opened))
-    with store.draft(
-        FIELD,
-        name,
-        settings,
-        parents,
-        _command(config, config.options, name),
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
+    command = _command(config, config.options, name)
+    with store.draft(FIELD, name, settings, parents, command, config) as draft:
         if isinstance(draft, Artifact):
             check_kept(draft, source.drops)
             return Result(draft.ref, draft, made=False)

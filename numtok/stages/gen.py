@@ -156,9 +156,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         estimate = None if found else _estimate(task, source, config, splits)
         return Result(f"{name}@{version}", found, made=False, estimate=estimate)
     command = _command(config, task, source, name)
-    with store.draft(
-        kind, name, settings, parents, command, restart=config.restart, force=config.force
-    ) as draft:
+    with store.draft(kind, name, settings, parents, command, config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
         ready, facts = _made_of(task, source, splits)

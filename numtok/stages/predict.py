@@ -12,7 +12,7 @@ from numtok.evaluation.text_rows import Query, outgoing, predict_texts, read_row
 from numtok.records import MODEL
 from numtok.settings.predict import Config as Config
 from numtok.store.store import Store
-from numtok.training.model_json import reads_tables
+from numtok.training.model_json import TableModelFile, read_model_file
 
 
 def run(config: Config, store: Store, check: CheckApplies = no_options) -> Iterator[bytes]:
@@ -23,12 +23,13 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Itera
     TrainingFailed (no memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
-    of = "tables" if reads_tables(model) else "texts"
+    file = read_model_file(model)
+    of = "tables" if isinstance(file, TableModelFile) else "texts"
     check(of, f"a model of {of}")
-    if of == "tables":
-        yield from map(outgoing_record, predict_table(config, model))
+    if isinstance(file, TableModelFile):
+        yield from map(outgoing_record, predict_table(config, model, file))
         return
     texts = map(Query.of_text, config.text)
     rows = texts if config.text else read_rows(str(config.file), config.text_field)
-    for row, said in predict_texts(config, model, rows, store.note):
+    for row, said in predict_texts(config, model, file, rows, store.note):
         yield outgoing(row, said)

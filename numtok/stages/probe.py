@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from numtok.analysis.probing.probe_files import publish
 from numtok.analysis.probing.probe_records import PROBE, Probe
-from numtok.analysis.probing.probes.base import PROBES, ProbeInputs, ProbeKind
+from numtok.analysis.probing.probes.base import PROBES, ProbeInputs
 from numtok.class_settings import option_words
 from numtok.declaration import command_line
 from numtok.encoding.splits import check_codec
@@ -21,7 +21,7 @@ from numtok.settings.probe import Config as Config
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import read_model
-from numtok.training.model_json import reads_tables
+from numtok.training.model_json import TableModelFile, read_model_file
 from numtok.training.trainer import device_of
 
 
@@ -41,7 +41,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     """
     kind = PROBES.build(config.kind, config.options)
     model = store.resolve(config.model, kinds={MODEL})
-    if reads_tables(model):
+    file = read_model_file(model)
+    if isinstance(file, TableModelFile):
         raise UsageError(
             f"{model.ref} is a model of tables, and a probe is of one of texts; `numtok eval` "
             "predicts the rows of its table, and `numtok figure curve` draws them"
@@ -51,26 +52,22 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     kind.check(model, data)
     if data is not None:
         check_codec(model, data)
-    parents = [model, *([data] if data else [])]
-    head = {
-        "stage": "probe",
-        "revision": kind.revision,
-        "form": name_of(kind),
-        "device": device.type,
-    }
-    with store.draft(
-        PROBE,
-        config.name or f"{model.name}-{kind.suffix}",
-        {**head, **kind.stored},
-        [parent.as_parent() for parent in parents],
-        _command(config, kind, [parent.ref for parent in parents], device.type),
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
+    parents = [one.as_parent() for one in (model, data) if one is not None]
+    form, name = name_of(kind), config.name or f"{model.name}-{kind.suffix}"
+    settings = {"stage": "probe", "revision": kind.revision, "form": form, "device": device.type}
+    again = replace(
+        config,
+        kind=form,
+        model=model.ref,
+        data=None if data is None else data.ref,
+        device=device.type,
+    )
+    command = ["numtok", "probe", *command_line(again), *option_words(kind)]
+    with store.draft(PROBE, name, {**settings, **kind.stored}, parents, command, config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         started = time.monotonic()
-        loaded = read_model(model, device)
+        loaded = read_model(model, device, file)
         result = kind.run(ProbeInputs(loaded, data, store.find, progress, store.note))
         probe = Probe(
             model=model.ref,
@@ -78,18 +75,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             scheme=loaded.codec.scheme.title,
             configuration=loaded.trained.configuration,
             seed=loaded.trained.seed,
-            form=name_of(kind),
+            form=form,
             found=result.found,
             notes=result.notes,
         )
         seconds = time.monotonic() - started
         return Result(publish(draft, probe, result.points, result.seen, seconds), made=True)
-
-
-def _command(config: Config, kind: ProbeKind, refs: list[str], device: str) -> list[str]:
-    """The command line that makes the probe again."""
-    model, *data = refs
-    again = replace(
-        config, kind=name_of(kind), model=model, data=data[0] if data else None, device=device
-    )
-    return ["numtok", "probe", *command_line(again), *option_words(kind)]

@@ -340,25 +340,17 @@ def _recommended(
     """The scheme to try first: the one that clips least (in thousandths of all numbers: a stray one
     does not decide), then that rounds least, and so on by the kinds of warning; of those that are
     alike in all, the shortest one."""
-    usable = [one for one in tried if not one.problem]
-    if not usable:
-        return None
-    costs = {
-        one.spec: sum(
-            loss.tokens_per_number * slots[node].numbers for node, loss in one.by_node.items()
-        )
-        for one in usable
-    }
-    tokens = {one.spec: one.vocabulary for one in usable}
     numbers = max(1, sum(slot.numbers for slot in slots.values()))
-    clipped = {
-        one.spec: 1000 * sum(loss.clipped for loss in one.by_node.values()) // numbers
-        for one in usable
-    }
-    against = {spec: _weighed([one for one in warnings if spec in one.schemes]) for spec in costs}
-    return min(
-        costs, key=lambda spec: (clipped[spec], against[spec], costs[spec], tokens[spec], spec)
-    )
+
+    def badness_of(one: SchemeLosses) -> tuple[int, list[float], float, int, str]:
+        losses = one.by_node.items()
+        clipped = 1000 * sum(loss.clipped for _, loss in losses) // numbers
+        against = _weighed([each for each in warnings if one.spec in each.schemes])
+        tokens = sum(loss.tokens_per_number * slots[node].numbers for node, loss in losses)
+        return clipped, against, tokens, one.vocabulary, one.spec
+
+    usable = [one for one in tried if not one.problem]
+    return min(usable, key=badness_of).spec if usable else None
 
 
 def _weighed(warnings: Sequence[ProfileWarning]) -> list[float]:

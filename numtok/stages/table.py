@@ -68,15 +68,8 @@ def run(config: Config, store: Store) -> Result:
     }
     name = config.name or as_name(Path(config.path).stem)
     parent = Parent("file", config.path, hashlib.sha256(data).hexdigest(), len(data))
-    with store.draft(
-        TABLE,
-        name,
-        settings,
-        [parent],
-        ["numtok", "table", *command_line(replace(config, name=name))],
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
+    command = ["numtok", "table", *command_line(replace(config, name=name))]
+    with store.draft(TABLE, name, settings, [parent], command, config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
         columns = _columns(config, parsed(config.path, data), rule)

@@ -27,13 +27,13 @@ from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished,
 from numtok.training.device import tune_malloc
 from numtok.training.loop import TrainingProgress
 from numtok.training.model_files import LoadedModel, read_model
-from numtok.training.model_json import MODEL_FILE, reads_tables
+from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_file
 from numtok.training.profiler import Cost
 from numtok.training.run import TrainingRun
 from numtok.training.table_folds import FitProgress, FoldStates, TableFolds
 from numtok.training.table_plan import TablePlan
 from numtok.training.text_learner import VALIDATION as VALIDATION
-from numtok.training.text_learner import EncodedSource, train_texts
+from numtok.training.text_learner import train_texts
 from numtok.training.text_plan import TextPlan
 from numtok.training.trainer import oom_advice
 from numtok.training.weights import WEIGHTS
@@ -91,15 +91,8 @@ def run(
     of_table = data.kind == TABLE
     check(*("tables", "a table") if of_table else ("texts", "encoded data"))
     plan = (_of_table if of_table else _of_texts)(config, data, store)
-    with store.draft(
-        MODEL,
-        plan.name,
-        plan.settings,
-        [one.as_parent() for one in plan.parents],
-        ["numtok", "train", *plan.command],
-        restart=config.restart,
-        force=config.force,
-    ) as draft:
+    parents, command = [one.as_parent() for one in plan.parents], ["numtok", "train", *plan.command]
+    with store.draft(MODEL, plan.name, plan.settings, parents, command, config) as draft:
         if isinstance(draft, Artifact):
             if config.profile:
                 raise UsageError(
@@ -126,8 +119,9 @@ def _of_texts(config: Config, encoded: Artifact, store: Store) -> _TrainPlan:
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
         with ExitStack() as spools:
-            source = EncodedSource(encoded, lambda: spools.enter_context(store.spool()), store.note)
-            return train_texts(draft, plan, source, progress)
+            return train_texts(
+                draft, plan, lambda: spools.enter_context(store.spool()), store.note, progress
+            )
 
     return _TrainPlan(
         config.name or f"{encoded.name}-{name_in(plan.preset)}",
@@ -145,7 +139,7 @@ def _of_table(config: Config, table: Artifact, store: Store) -> _TrainPlan:
     plan = TablePlan.of(config, table)
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
-        run = TrainingRun(draft, FoldStates, plan.device, note=store.note)
+        run = TrainingRun(draft, FoldStates, plan.device, store.note)
         return TableFolds(run, plan, read_table_of(table), progress).learn(), ()
 
     return _TrainPlan(
@@ -165,9 +159,10 @@ def _init(config: Config, encoded: Artifact, digest: str, store: Store) -> Loade
     if config.init is None:
         return None
     begun = store.resolve(config.init, kinds={MODEL})
-    if reads_tables(begun):
+    file = read_model_file(begun)
+    if isinstance(file, TableModelFile):
         raise UsageError(f"--init {begun.ref} is a model of tables; begin with one of texts")
-    init = read_model(begun, torch.device("cpu"))
+    init = read_model(begun, torch.device("cpu"), file)
     if init.codec.digest != digest:
         raise UsageError(
             f"--init {init.artifact.ref} was trained on another encoding than "

@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from numtok import files
 from numtok.errors import StoreError, UsageError
@@ -59,6 +59,15 @@ class Collected:
 
     path: Path
     bytes: int
+
+
+class Making(Protocol):
+    """Settings of a command that makes an artifact."""
+
+    @property
+    def restart(self) -> bool: ...
+    @property
+    def force(self) -> bool: ...
 
 
 class Absent(Exception):
@@ -136,16 +145,14 @@ class Store:
         settings: Mapping[str, Any],
         parents: Sequence[Parent],
         command: Sequence[str],
-        *,
-        restart: bool = False,
-        force: bool = False,
+        how: Making | None = None,
     ) -> Iterator["Draft | Artifact"]:
         """The folder to make an artifact in, or the artifact where it is there already.
 
         Waits while another process makes the same one. A draft left by a process
-        that died is continued, unless ``restart`` says to begin again or another
+        that died is continued, unless ``how.restart`` says to begin again or another
         version of numtok or of a library began it: one artifact is made by one
-        set of versions. With ``force`` an artifact that is there is made again
+        set of versions. With ``how.force`` an artifact that is there is made again
         and compared. A block left without ``publish`` leaves the draft for the
         next run.
 
@@ -165,6 +172,7 @@ class Store:
                 )
         blank = _blank_manifest(kind, name, settings, parents, command)
         version, place = blank.version, self.root / kind / name
+        restart, force = (False, False) if how is None else (how.restart, how.force)
         if not force and (found := self._made(kind, name, version)):
             yield found
             return

@@ -7,9 +7,8 @@ either the old or the new checkpoint is the one that counts.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 import torch
@@ -22,18 +21,15 @@ from numtok.errors import StoreError
 from numtok.records import Natural, Scalar
 from numtok.store.artifact import RECEIPTS, Output
 from numtok.store.draft import Draft
-from numtok.store.receipts import write_receipt
+from numtok.store.receipts import Receipt, write_receipt
 
 _UNIT, _BUDGET, _MODEL = "checkpoint", "budget", "model"
-
-
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _P = TypeVar("_P", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True)
-class Checkpoint(Generic[_P]):
-    """Tensors by name, and values that JSON can hold exactly."""
+class Checkpoint(NamedTuple, Generic[_P]):
+    """What a learner goes on from: tensors by name, and values that JSON can hold exactly."""
 
     tensors: Mapping[str, Tensor]
     plain: _P
@@ -44,26 +40,19 @@ class _Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any]) -> None:
-    """Make this the checkpoint, then drop the one before."""
+    """Make this the checkpoint, after so many steps or epochs, then drop the one before."""
     name = f"checkpoint-{step:09d}.safetensors"
     tensors = {key: tensor.cpu().contiguous() for key, tensor in checkpoint.tensors.items()}
     with files.Sink(draft.path / name) as sink:
         sink.write(save(tensors))
-    write_receipt(
-        draft.path,
-        _UNIT,
-        input=draft.version,
-        settings=draft.version,
-        outputs=[Output(name, sink.bytes, sink.sha256)],
-        facts=checkpoint.plain,
-    )
+    _write(draft, _UNIT, [Output(name, sink.bytes, sink.sha256)], checkpoint.plain)
     _drop_files(draft, besides=name)
 
 
 def read_checkpoint(draft: Draft, plain: type[_P]) -> Checkpoint[_P] | None:
     """The last one that is whole, from an earlier run of this draft; its plain values are of the
     type ``plain``."""
-    receipt = draft.receipt(_UNIT, input=draft.version, settings=draft.version, facts=plain)
+    receipt = _read(draft, _UNIT, plain)
     if receipt is None or len(receipt.outputs) != 1:
         return None
     path = draft.path / receipt.outputs[0].path
@@ -115,23 +104,13 @@ class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def write_finished(draft: Draft, names: Sequence[str], finished: Finished) -> None:
     """Vouch for the files of the model; only then the checkpoint is of no more use."""
-    outputs = []
-    for name in names:
-        digest, size = files.sha256_file(draft.path / name)
-        outputs.append(Output(name, size, digest))
-    write_receipt(
-        draft.path,
-        _MODEL,
-        input=draft.version,
-        settings=draft.version,
-        outputs=outputs,
-        facts=finished,
-    )
+    found = [(name, *files.sha256_file(draft.path / name)) for name in names]
+    _write(draft, _MODEL, [Output(name, size, digest) for name, digest, size in found], finished)
 
 
 def read_finished(draft: Draft) -> Finished | None:
     """Of an earlier run that was cut short between its last step and the store."""
-    receipt = draft.receipt(_MODEL, input=draft.version, settings=draft.version, facts=Finished)
+    receipt = _read(draft, _MODEL, Finished)
     return None if receipt is None else receipt.facts
 
 
@@ -144,20 +123,22 @@ def drop_checkpoint(draft: Draft) -> None:
 
 def write_steps(draft: Draft, steps: int) -> None:
     """Freeze the budget: a run that continues this one takes as many steps."""
-    write_receipt(
-        draft.path,
-        _BUDGET,
-        input=draft.version,
-        settings=draft.version,
-        outputs=[],
-        facts=_Budget(steps),
-    )
+    _write(draft, _BUDGET, [], _Budget(steps))
 
 
 def read_steps(draft: Draft) -> int | None:
     """The frozen budget of an earlier run."""
-    receipt = draft.receipt(_BUDGET, input=draft.version, settings=draft.version, facts=_Budget)
+    receipt = _read(draft, _BUDGET, _Budget)
     return None if receipt is None else receipt.facts.steps
+
+
+def _write(draft: Draft, unit: str, outputs: Sequence[Output], facts: msgspec.Struct) -> None:
+    version = draft.version
+    write_receipt(draft.path, unit, input=version, settings=version, outputs=outputs, facts=facts)
+
+
+def _read(draft: Draft, unit: str, facts: type[_P]) -> Receipt[_P] | None:
+    return draft.receipt(unit, input=draft.version, settings=draft.version, facts=facts)
 
 
 def _drop_files(draft: Draft, besides: str) -> None:

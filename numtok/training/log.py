@@ -1,6 +1,5 @@
 """``metrics.jsonl``: what was logged while a model learnt. No torch: reports read it, too."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -11,21 +10,12 @@ from numtok.stored_json import StoredLines, convert, reading
 Line = dict[str, str | int | float | None]
 
 
-class _Place(msgspec.Struct, frozen=True):
-    """What each line says besides its figures."""
-
-    step: Natural
-    tokens: Natural
-    split: str
-
-
-@dataclass(frozen=True)
-class Look:
+class Look(msgspec.Struct, frozen=True):
     """The figures of a split by name, the loss always among them, at a step and after so many
     tokens; None is not finite."""
 
-    step: int
-    tokens: int
+    step: Natural
+    tokens: Natural
     split: str
     figures: dict[str, float | None]
 
@@ -38,9 +28,9 @@ def read_log(folder: Path) -> list[Look]:
     looks = []
     for number, line in enumerate(_LOG.read(folder), 1):
         with reading(folder / LOG_FILE, where=f"line {number}: "):
-            place = msgspec.structs.asdict(convert(line, _Place))
+            place = {key: line[key] for key in ("step", "tokens", "split") if key in line}
             figures = {key: value for key, value in line.items() if key not in place}
+            looks.append(convert({**place, "figures": figures}, Look))
             if "loss" not in figures:
                 raise ValueError("it has no loss")
-            looks.append(Look(**place, figures=convert(figures, dict[str, float | None])))
     return looks

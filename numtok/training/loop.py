@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.examples import SplitExamples
 from numtok.training.prefetch import prefetched
 from numtok.training.profiler import Cost, traced
-from numtok.training.run import Saved, TrainingRun
+from numtok.training.run import TrainingRun
 from numtok.training.trainer import (
     WHOLE_STEP,
     DeviceBatch,
@@ -52,32 +53,26 @@ class TrainingProgress(NamedTuple):
 Progress = Callable[[TrainingProgress], None]
 
 
+@dataclass(eq=False)
 class Training:
     """Everything that one run on texts holds on to.
 
     ``model(...)`` makes the model as it is before the first step, the same one at each call.
     """
 
-    def __init__(
-        self,
-        run: TrainingRun[TrainerState],
-        train: SplitExamples,
-        validation: SplitExamples | None,
-        model: Callable[[], Model],
-        recipe: Callable[[int], Recipe],
-        *,
-        execution: Execution,
-        progress: Progress,
-    ) -> None:
-        self.run = run
-        self.train = train
-        self.validation = validation
-        self._answers = None if validation is None else validation.answers()
-        self.model = model
-        self.recipe = recipe
-        self.execution = execution
-        self.progress = progress
-        self._numbers_a_token = len(train.samples.numbers) / max(1, len(train.samples.tokens))
+    run: TrainingRun[TrainerState]
+    train: SplitExamples
+    validation: SplitExamples | None
+    model: Callable[[], Model]
+    recipe: Callable[[int], Recipe]
+    execution: Execution
+    progress: Progress
+
+    @cached_property
+    def numbers_a_token(self) -> float:
+        """Of what is learnt."""
+        samples = self.train.samples
+        return len(samples.numbers) / max(1, len(samples.tokens))
 
     def learn(self, budget: dict[str, float]) -> Trainer:
         """Train to the end of the budget, from the checkpoint of an earlier run if there is one."""
@@ -107,21 +102,10 @@ class Training:
     def timing(self, trainer: Trainer) -> dict[str, Any]:
         """What goes into timing.json; ``second_pass`` is its share in the FLOPs."""
         tokens = trainer.tokens
-        speeds = {"tokens": tokens, "numbers": tokens * self._numbers_a_token}
+        speeds = {"tokens": tokens, "numbers": tokens * self.numbers_a_token}
         second = trainer.second_flops / max(1, trainer.flops)
         timing = self.run.timing(WHOLE_STEP * trainer.flops, speeds)
         return timing | ({"second_pass": second} if second else {})
-
-    def speed(self, tokens: int, forward_flops: int, seconds: float) -> Speed:
-        """Of so much work in so much time."""
-        seconds = max(seconds, 1e-9)
-        flops = WHOLE_STEP * forward_flops / seconds
-        return Speed(
-            tokens / seconds,
-            tokens / seconds * self._numbers_a_token,
-            flops,
-            self.run.rate.share(flops),
-        )
 
     def profile(self, path: Path) -> list[Cost]:
         """What a step costs, by operations; a trace goes to ``path``.
@@ -170,25 +154,29 @@ class Training:
             looks = self.validation.looks
             validate_every = max(1, steps // _VALIDATIONS, _STEPS_PER_LOOK * looks)
         clock, workers = _Clock(self, trainer), self.execution.batch_workers
+        answers = self.validation.answers() if self.validation else None
         every = self.execution.checkpoint_steps
 
         def prepared(step: int) -> DeviceBatch:
             return trainer.prepare(self.train.training_batch(step))
 
-        with self.run.going(lambda: Saved(trainer.step, *trainer.state())) as after:
+        with self.run.going(trainer.state) as after:
             for batch in prefetched(prepared, trainer.step, steps, workers):
                 trainer.learn(batch)
                 done = trainer.step == steps
                 if trainer.step % record_every == 0 or done:
                     losses = trainer.means()
                     self._record("train", trainer, losses)
-                    self.progress(clock.update(trainer, losses["loss"]))
+                    self.progress(clock.update(losses["loss"]))
                     self.run.rate.look_again()
                 if self.validation and (trainer.step % validate_every == 0 or done):
-                    self._record("validation", trainer, self._validate(trainer, self.validation))
+                    figures = trainer.validate(self.validation.looked_at())
+                    if answers is not None:
+                        figures |= answers.shares(trainer.model)
+                    self._record("validation", trainer, figures)
                 # What follows the last step can be cut short, too.
                 due = None if every is None else trainer.step % every == 0
-                after(done or due, f"step {trainer.step:,} of {steps:,}")
+                after(trainer.step, done or due, f"step {trainer.step:,} of {steps:,}")
 
     def _record(self, split: str, trainer: Trainer, figures: dict[str, float]) -> None:
         # JSON has no infinity. What is learnt is always finite; what is only looked at may not be.
@@ -197,38 +185,22 @@ class Training:
             {"step": trainer.step, "tokens": trainer.tokens, "split": split, **finite}
         )
 
-    def _validate(self, trainer: Trainer, split: SplitExamples) -> dict[str, float]:
-        sums: dict[str, float] = defaultdict(float)
-        counts: dict[str, int] = defaultdict(int)
-        for example in split.looked_at():
-            many = trainer.counts(example)
-            for name, mean in trainer.validate(example).items():
-                sums[name] += mean * many[name]
-                counts[name] += many[name]
-        means = {name: total / max(1, counts[name]) for name, total in sums.items()}
-        figures = {"loss": trainer.loss(means)} | means
-        if not any(counts.values()):  # nothing was asked, and so nothing is known
-            figures = dict.fromkeys(figures, math.nan)
-        if self._answers is not None:
-            figures |= self._answers.shares(trainer.model)
-        return figures
-
 
 class _Clock:
     """Speeds and the time left of this run, from its own start."""
 
     def __init__(self, training: Training, trainer: Trainer) -> None:
-        self._training = training
+        self._training, self._trainer = training, trainer
         self._step, self._tokens, self._flops = trainer.step, trainer.tokens, trainer.flops
         self._started = time.monotonic()
 
-    def update(self, trainer: Trainer, loss: float) -> TrainingProgress:
-        seconds, training = time.monotonic() - self._started, self._training
-        return TrainingProgress(
-            trainer.step,
-            trainer.recipe.steps,
-            loss,
-            training.speed(trainer.tokens - self._tokens, trainer.flops - self._flops, seconds),
-            peak_memory(training.execution.device),
-            (trainer.recipe.steps - trainer.step) * seconds / (trainer.step - self._step),
-        )
+    def update(self, loss: float) -> TrainingProgress:
+        training, trainer, steps = self._training, self._trainer, self._trainer.recipe.steps
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        tokens = (trainer.tokens - self._tokens) / seconds
+        flops = WHOLE_STEP * (trainer.flops - self._flops) / seconds
+        numbers = tokens * training.numbers_a_token
+        speed = Speed(tokens, numbers, flops, training.run.rate.share(flops))
+        memory = peak_memory(training.execution.device)
+        left = (steps - trainer.step) * seconds / (trainer.step - self._step)
+        return TrainingProgress(trainer.step, steps, loss, speed, memory, left)

@@ -25,6 +25,7 @@ from numtok.reports import Costs
 from numtok.store.artifact import Artifact
 from numtok.training.model_json import (
     FORMAT,
+    ModelFile,
     TextModelFile,
     Trained,
     model_path,
@@ -64,28 +65,24 @@ def write_model(folder: Path, model: Model, codec: Codec, trained: Trained) -> N
     files.write_atomic(folder / SCHEME_FILE, codec.to_json())
 
 
-def is_causal(artifact: Artifact) -> bool:
-    """Whether the model predicts from left to right; nothing of its weights is read.
-
-    Raises as :func:`read_model`.
-    """
-    settings = _file(artifact).settings
+def is_causal(artifact: Artifact, file: TextModelFile) -> bool:
+    """Whether the model, whose file was read, predicts from left to right; UsageError for an
+    objective that this numtok does not know."""
     with artifact.naming_plugins(), naming_model(model_path(artifact)):
-        return OBJECTIVES.from_settings(settings.objective).causal
+        return OBJECTIVES.from_settings(file.settings.objective).causal
 
 
-def says_labels(artifact: Artifact) -> bool:
-    """As :func:`is_causal`: whether the model predicts labels, and no numbers."""
-    return bool(_file(artifact).settings.classes)
-
-
-def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
-    """The model, ready for evaluation.
+def read_model(
+    artifact: Artifact, device: torch.device, file: ModelFile | None = None
+) -> LoadedModel:
+    """The model, ready for evaluation; ``file`` is what it is, where that was read already.
 
     Raises StoreError where files are damaged, of a newer format or do not belong together,
     UsageError for a revision that this numtok does not know, and for a model of tables.
     """
-    file, path = _file(artifact), model_path(artifact)
+    file, path = file or read_model_file(artifact), model_path(artifact)
+    if not isinstance(file, TextModelFile):
+        raise UsageError(f"{artifact.ref} is a model of tables; give one of texts")
     codec = read_codec(artifact)
     if file.settings.vocabulary != codec.vocabulary_size:
         raise StoreError(
@@ -98,13 +95,6 @@ def read_model(artifact: Artifact, device: torch.device) -> LoadedModel:
     if isinstance(model.head, ValueHead) and file.trained.calibration:
         check_calibration(path, model.head, file.trained.calibration)
     return LoadedModel(artifact, model.to(device).eval(), codec, file.trained)
-
-
-def _file(artifact: Artifact) -> TextModelFile:
-    file = read_model_file(artifact)
-    if not isinstance(file, TextModelFile):
-        raise UsageError(f"{artifact.ref} is a model of tables; give one of texts")
-    return file
 
 
 def check_calibration(path: Path, head: ValueHead, calibration: Calibration) -> None:

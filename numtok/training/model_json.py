@@ -167,11 +167,6 @@ def read_model_file(artifact: Artifact) -> ModelFile:
     return kinds.read(artifact.path)
 
 
-def reads_tables(artifact: Artifact) -> bool:
-    """As :func:`read_model_file`: whether a model is one of tables."""
-    return isinstance(read_model_file(artifact), TableModelFile)
-
-
 def write_model_file(folder: Path, file: ModelFile) -> None:
     """Write what :func:`read_model_file` reads."""
     _MODEL.write(folder, file)

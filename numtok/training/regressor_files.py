@@ -23,6 +23,7 @@ from numtok.registry import name_of
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import check_calibration
 from numtok.training.model_json import (
+    ModelFile,
     TableModelFile,
     TableModelSettings,
     model_path,
@@ -48,13 +49,15 @@ def write_regressor(folder: Path, file: TableModelFile, models: Sequence[Regress
     write_model_file(folder, file)
 
 
-def read_regressor(artifact: Artifact, device: torch.device) -> LoadedRegressor:
-    """The models, ready for evaluation.
+def read_regressor(
+    artifact: Artifact, device: torch.device, file: ModelFile | None = None
+) -> LoadedRegressor:
+    """The models, ready for evaluation; ``file`` is what they are, where that was read already.
 
     Raises StoreError where files are damaged, of a newer format or do not belong together,
     UsageError for a revision that this numtok does not know, and for a model of texts.
     """
-    file, path = read_model_file(artifact), model_path(artifact)
+    file, path = file or read_model_file(artifact), model_path(artifact)
     if not isinstance(file, TableModelFile):
         raise UsageError(f"{artifact.ref} is a model of texts; give one of tables")
     folds = file.trained.folds

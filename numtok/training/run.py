@@ -7,11 +7,11 @@ work is done; then a checkpoint is written and the signal does what it does.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import torch
-from torch import Tensor
 
 from numtok import files
 from numtok.records import LOG_FILE
@@ -33,15 +33,7 @@ class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=
     learner: _P
 
 
-class Saved(NamedTuple, Generic[_P]):
-    """What a learner goes on from: how many steps or epochs are done, its tensors, and its plain
-    values."""
-
-    done: int
-    tensors: Mapping[str, Tensor]
-    plain: _P
-
-
+@dataclass(eq=False)
 class TrainingRun(Generic[_P]):
     """``plain`` is the type of what a learner says of itself in a checkpoint, beside its tensors.
 
@@ -51,26 +43,21 @@ class TrainingRun(Generic[_P]):
         Of training, earlier runs of this draft included.
     """
 
-    def __init__(
-        self,
-        draft: Draft,
-        plain: type[_P],
-        device: torch.device,
-        *,
-        bfloat16: bool = False,
-        note: Callable[[str], None],
-    ) -> None:
-        self.draft = draft
-        self.device = device
-        self.note = note
-        self.rate = MatmulRate(device, bfloat16)
-        self.records: list[Line] = []
-        self.seconds = 0.0
-        self._plain = plain
+    draft: Draft
+    plain: type[_P]
+    device: torch.device
+    note: Callable[[str], None]
+    bfloat16: bool = False
+    records: list[Line] = field(default_factory=list)
+    seconds: float = 0.0
+    rate: MatmulRate = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rate = MatmulRate(self.device, self.bfloat16)
 
     def checkpoint(self) -> Checkpoint[_P] | None:
         """What an earlier run of this draft left for its learner; log and time go on from there."""
-        found = read_checkpoint(self.draft, _RunState[self._plain])  # type: ignore[name-defined]
+        found = read_checkpoint(self.draft, _RunState[self.plain])  # type: ignore[name-defined]
         if found is None:
             return None
         self.records, self.seconds = found.plain.records, found.plain.seconds
@@ -78,32 +65,31 @@ class TrainingRun(Generic[_P]):
 
     @contextmanager
     def going(
-        self, state: Callable[[], Saved[_P]]
-    ) -> "Iterator[Callable[[bool | None, str], None]]":
+        self, state: Callable[[], Checkpoint[_P]]
+    ) -> Iterator[Callable[[int, bool | None, str], None]]:
         """Within the block time is counted. What it gives is called after each step or epoch: with
-        whether a checkpoint is due (None: as time says), and where training stands, in words."""
+        how many there are, whether a checkpoint is due (None: as time says), and where training
+        stands, in words."""
         before, started = self.seconds, time.monotonic()
         saved = started
         with Signals() as signals:
 
-            def after(due: bool | None, where: str) -> None:
+            def after(done: int, due: bool | None, where: str) -> None:
                 nonlocal saved
                 self.seconds = before + time.monotonic() - started
                 stop = signals.received is not None
                 if due is None:
                     due = time.monotonic() - saved > _CHECKPOINT_SECONDS
                 if due or stop:
-                    self._save(state())
+                    tensors, learner = state()
+                    plain = _RunState(self.records, self.seconds, learner)
+                    write_checkpoint(self.draft, done, Checkpoint(tensors, plain))
                     saved = time.monotonic()
                 if stop:
                     self.note(f"stopped at {where}; the same command goes on")
                     signals.deliver()
 
             yield after
-
-    def _save(self, saved: Saved[_P]) -> None:
-        plain = _RunState(self.records, self.seconds, saved.plain)
-        write_checkpoint(self.draft, saved.done, Checkpoint(saved.tensors, plain))
 
     def write_log(self) -> None:
         """Leave ``metrics.jsonl`` in the draft."""

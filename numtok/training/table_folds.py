@@ -5,11 +5,11 @@ that are done and the one at work, so a run that was killed goes on at the epoch
 where it stood and ends, on the CPU, in the same bytes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
-from torch import Tensor
 
 from numtok.data.tables.rows import VALIDATION, learnt_rows
 from numtok.data.tables.table import Table
@@ -17,7 +17,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError
 from numtok.models.presets import trunk
 from numtok.registry import settings_of
-from numtok.training.checkpoint import Finished, belonging
+from numtok.training.checkpoint import Checkpoint, Finished, belonging
 from numtok.training.features import Features
 from numtok.training.model_json import (
     FORMAT,
@@ -27,7 +27,7 @@ from numtok.training.model_json import (
     TrainedFolds,
 )
 from numtok.training.regressor_files import write_regressor
-from numtok.training.run import Saved, TrainingRun
+from numtok.training.run import TrainingRun
 from numtok.training.table_learner import Epoch, FittingState, TableLearner
 from numtok.training.table_plan import TablePlan
 from numtok.training.trained_table import FittedTable, Preparation
@@ -52,19 +52,21 @@ class FoldStates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     states: list[tuple[int, FittingState]]
 
 
+@dataclass(eq=False)
 class TableFolds:
     """One run on a table: a model for each fold, one after the other."""
 
-    def __init__(
-        self, run: TrainingRun[FoldStates], plan: TablePlan, table: Table, progress: Progress
-    ) -> None:
-        self.run = run
-        self.plan = plan
-        self.table = table
-        self.progress = progress
-        self.folds = plan.folds or list(range(len(table.file.splits)))
-        self.states: dict[int, tuple[Mapping[str, Tensor], FittingState]] = {}
-        self.unsayable = 0
+    run: TrainingRun[FoldStates]
+    plan: TablePlan
+    table: Table
+    progress: Progress
+    states: dict[int, Checkpoint[FittingState]] = field(default_factory=dict)
+    unsayable: int = 0
+
+    @property
+    def folds(self) -> list[int]:
+        """Those to be fitted."""
+        return self.plan.folds or list(range(len(self.table.file.splits)))
 
     def learn(self) -> Finished:
         """Leave the files of the model in the draft."""
@@ -72,7 +74,7 @@ class TableFolds:
             for fold, plain in checkpoint.plain.states:
                 own = ((name.partition("."), one) for name, one in checkpoint.tensors.items())
                 tensors = {name: one for (of, _, name), one in own if of == f"fold{fold}"}
-                self.states[fold] = tensors, plain
+                self.states[fold] = Checkpoint(tensors, plain)
         fitted = []
         for fold in self.folds:
             preparation = self._prepared(fold)
@@ -112,7 +114,7 @@ class TableFolds:
         )
 
     def _fit(self, fold: int, fitting: TableLearner) -> None:
-        def state() -> Saved[FoldStates]:
+        def state() -> Checkpoint[FoldStates]:
             states = self.states | {fold: fitting.state()}
             tensors = {
                 f"fold{fold}.{name}": tensor
@@ -120,14 +122,14 @@ class TableFolds:
                 for name, tensor in tensors.items()
             }
             plain = FoldStates([(fold, plain) for fold, (_, plain) in states.items()])
-            return Saved(len(self.run.records), tensors, plain)
+            return Checkpoint(tensors, plain)
 
         with self.run.going(state) as after:
             while not fitting.done:
                 epoch = fitting.advance()
                 self.run.records.append({"fold": fold, **epoch._asdict()})
                 self.progress(FitProgress(fold, len(self.folds), epoch, fitting.recipe.epochs))
-                after(None, f"epoch {epoch.epoch} of fold {fold}")
+                after(len(self.run.records), None, f"epoch {epoch.epoch} of fold {fold}")
 
     def _written(self, fitted: Sequence[FittedTable]) -> Finished:
         plan, table = self.plan, self.table

@@ -10,7 +10,7 @@ import copy
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,11 +19,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from numtok.errors import TrainingFailed, UsageError
+from numtok.errors import TrainingFailed
 from numtok.models.regressor import Regressor
 from numtok.records import Natural
 from numtok.seeds import generator
-from numtok.training.checkpoint import learner_tensors, load_learner
+from numtok.settings.train import Config
+from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 
 _SMALL = 2e9  # operations of one pass over a batch
 _LOOKED_AT = 1 << 14  # rows of the validation split that go through the model at a time
@@ -31,7 +32,7 @@ _LOOKED_AT = 1 << 14  # rows of the validation split that go through the model a
 
 @dataclass(frozen=True)
 class FittingRecipe:
-    """How a model is fitted.
+    """How a model is fitted; each value is one of ``numtok train``, and held to its bounds.
 
     patience
         Epochs without a better validation loss after which it ends; 0: never before the last.
@@ -47,17 +48,14 @@ class FittingRecipe:
     weight_decay: float = 0.0
     seed: int = 0
 
+    @classmethod
+    def of(cls, settings: object, **more: Any) -> "FittingRecipe":
+        """Of settings that have these names; ``more`` are others."""
+        names = [field.name for field in fields(cls) if field.name not in more]
+        return cls(**{name: getattr(settings, name) for name in names}, **more)
+
     def __post_init__(self) -> None:
-        for option, value, good, allowed in (
-            ("--epochs", self.epochs, self.epochs >= 1, "1 or more"),
-            ("--patience", self.patience, self.patience >= 0, "0 (never stop early) or more"),
-            ("--validation", self.validation, 0 < self.validation < 1, "between 0 and 1"),
-            ("--batch", self.batch, self.batch >= 1, "1 or more"),
-            ("--lr", self.learning_rate, 0 < self.learning_rate < 1, "between 0 and 1"),
-            ("--weight-decay", self.weight_decay, 0 <= self.weight_decay < math.inf, "0 or more"),
-        ):
-            if not good:
-                raise UsageError(f"{option} {value} is not possible; it is {allowed}")
+        Config(data="", **asdict(self))  # raises UsageError for what is out of bounds there
 
 
 class TableRows(NamedTuple):
@@ -194,17 +192,14 @@ class TableLearner:
         self.model.load_state_dict(self._best)
         return self.model.eval()
 
-    def state(self) -> tuple[dict[str, Tensor], FittingState]:
-        """Everything that the next epoch depends on, as tensors by name and as plain values.
-
-        When it is done only what the best epoch left.
-        """
+    def state(self) -> Checkpoint[FittingState]:
+        """What the next epoch depends on; when it is done only what the best one left."""
         tensors = {f"best.{name}": one for name, one in self._best.items()}
         if not self.done:
             live = learner_tensors(self.model, self._optimizer)
             tensors |= {name: one.clone() for name, one in live.items()}  # the next step writes
         plain = FittingState(self.epoch, self.step, self.best_epoch, self.best_loss)
-        return tensors, plain
+        return Checkpoint(tensors, plain)
 
     def load(self, tensors: Mapping[str, Tensor], plain: FittingState) -> None:
         """The inverse of :meth:`state`."""

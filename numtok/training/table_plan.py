@@ -6,18 +6,17 @@ from typing import Any
 import torch
 
 from numtok.encoding.normalizers.base import NORMALIZERS
-from numtok.errors import UsageError
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.heads.base import ValueHead
 from numtok.models.presets import shortest, trunk
 from numtok.models.trunk_settings import unnamed
 from numtok.registry import settings_of, spec_of
 from numtok.settings.train import Config
 from numtok.store.artifact import Artifact
 from numtok.training.table_learner import FittingRecipe
+from numtok.training.trained_table import table_head
 from numtok.training.trainer import device_of
 
 PRESET, HEAD = "mlp", "pointwise"
-LEARNING_RATE, WEIGHT_DECAY = 5e-4, 0.0  # Decoding-based Regression, Appendix D
 
 
 @dataclass(frozen=True)
@@ -35,37 +34,22 @@ class TablePlan:
 
     @classmethod
     def of(cls, config: Config, source: Artifact) -> "TablePlan":
-        spec, device = config.head or HEAD, device_of(config.device)
-        head = HEADS.build(spec)
-        if not isinstance(head, ValueHead) or not head.of_tables:
-            raise UsageError(
-                f"--head {spec} reads tokens of a text, which a table has not; give one that reads "
-                "values, such as pointwise, riemann:256, mdn:5 or decoder:ud"
-            )
+        device, head = device_of(config.device), table_head(config.head or HEAD)
         preset = config.preset or PRESET
         trunk(preset)
         normalizer = spec_of(NORMALIZERS.build(config.normalize or head.normalizer))
         rate, decay = config.learning_rate, config.weight_decay
-        recipe = FittingRecipe(
-            config.epochs,
-            config.patience,
-            config.validation,
-            config.batch,
-            LEARNING_RATE if rate is None else rate,
-            WEIGHT_DECAY if decay is None else decay,
-            config.seed,
-        )
         again = replace(
             config,
             data=source.ref,
             preset=preset,
             head=spec_of(head),
             normalize=normalizer,
-            learning_rate=recipe.learning_rate,
-            weight_decay=recipe.weight_decay,
+            learning_rate=FittingRecipe.learning_rate if rate is None else rate,
+            weight_decay=FittingRecipe.weight_decay if decay is None else decay,
             device=device.type,
         )
-        folds = [] if config.fold is None else [config.fold]
+        recipe, folds = FittingRecipe.of(again), [] if config.fold is None else [config.fold]
         return cls(again, source, device, head, preset, normalizer, recipe, folds)
 
     @property

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -37,42 +36,33 @@ VALIDATION = "validation"  # the split that is looked at during training
 _CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
 
 
-class EncodedSource(NamedTuple):
-    """The data, where to put what is too large for memory, and who is told what is left out."""
-
-    encoded: Artifact
-    spill: Callable[[], Path]
-    note: Callable[[str], None]
-
-    def split(self, name: str) -> EncodedSplit:
-        """The rows of a split."""
-        return read_split(self.encoded, name, spill=self.spill)
-
-
 def train_texts(
-    draft: Draft, plan: TextPlan, source: EncodedSource, progress: Progress
+    draft: Draft,
+    plan: TextPlan,
+    spill: Callable[[], Path],
+    note: Callable[[str], None],
+    progress: Progress,
 ) -> tuple[Finished, Sequence[Cost]]:
-    """Leave the files of the model in the draft."""
+    """Leave the files of the model in the draft. ``spill`` makes a folder for what is too large for
+    memory, ``note`` is told what is left out."""
     config = plan.config
-    train, validation = _splits(plan, source)
+    train, validation = _splits(plan, spill, note)
     longest = max(one.samples.longest for one in (train, validation) if one is not None)
     longest += int(train.objective.causal)
     context = _context(plan, longest)
-    unseen = _unseen(plan, source.note)
+    unseen = _unseen(plan, note)
     scaling = _scaling(plan, train.samples)
     settings = plan.model_settings(context, scaling, train.classes)
     execution = plan.execution
-    run = TrainingRun(
-        draft, TrainerState, execution.device, bfloat16=execution.bfloat16, note=source.note
-    )
+    run = TrainingRun(draft, TrainerState, plan.device, note, execution.bfloat16)
     training = Training(
         run,
         train,
         validation,
         lambda: plan.model(settings),
         plan.recipe,
-        execution=execution,
-        progress=progress,
+        execution,
+        progress,
     )
     costs = training.profile(config.profile) if config.profile else ()
     trainer = training.learn(config.budget)
@@ -134,18 +124,13 @@ def _context(plan: TextPlan, longest: int) -> int:
     return context
 
 
-def _splits(plan: TextPlan, source: EncodedSource) -> tuple[SplitExamples, SplitExamples | None]:
+def _splits(
+    plan: TextPlan, spill: Callable[[], Path], note: Callable[[str], None]
+) -> tuple[SplitExamples, SplitExamples | None]:
     """What is learnt and what is looked at, the latter where there is such a split."""
     objective, config = plan.objective, plan.config
-
-    def split(
-        samples: EncodedSplit, classes: Sequence[str], curriculum: CurriculumSampler | None = None
-    ) -> SplitExamples:
-        return SplitExamples(
-            samples, plan.codec, objective, config.batch, config.seed, classes, curriculum
-        )
-
-    samples = source.split(TRAIN)
+    how = plan.codec, objective, config.batch, config.seed
+    samples = read_split(plan.encoded, TRAIN, spill=spill)
     if objective.requires() == "label":
         classes = learnt_classes(samples, plan.encoded)
     else:
@@ -154,18 +139,18 @@ def _splits(plan: TextPlan, source: EncodedSource) -> tuple[SplitExamples, Split
     curriculum = None
     if plan.curriculum is not None and config.steps is not None:
         curriculum = CurriculumSampler(plan.curriculum, samples, config.batch, config.steps)
-    train = split(samples, classes, curriculum)
+    train = SplitExamples(samples, *how, classes, curriculum)
     if VALIDATION not in splits(plan.encoded):
         return train, None
-    samples = source.split(VALIDATION)
+    samples = read_split(plan.encoded, VALIDATION, spill=spill)
     if classes and (strange := int((samples.class_of(classes) < 0).sum())):
-        source.note(
+        note(
             f"{strange:,} of the {len(samples):,} rows of split {VALIDATION!r} have no label, or "
             f"one that split {TRAIN!r} has not; they are not looked at"
         )
         if strange == len(samples):
             return train, None
-    return train, split(samples, classes)
+    return train, SplitExamples(samples, *how, classes)
 
 
 def _scaling(plan: TextPlan, samples: EncodedSplit) -> FittedNormalizer | Undone | None:

@@ -17,7 +17,7 @@ from torch import Tensor
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.errors import UsageError
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueHead, tiled
+from numtok.models.heads.base import HEADS, Calibration, ValueHead, tiled
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.base import ColumnTrunk
 from numtok.records import Natural
@@ -29,6 +29,17 @@ from numtok.training.table_learner import FittingRecipe, TableLearner, TableRows
 _ROUNDING = 16  # spacings of float64: less apart are results of one number
 _ROUNDED = 1e-9  # of the unit interval
 _AT_ONCE = 1 << 14  # rows that go through the model at a time
+
+
+def table_head(spec: str) -> ValueHead:
+    """The head that a spec stands for; UsageError for one that no model of tables can have."""
+    head = HEADS.build(spec)
+    if isinstance(head, ValueHead) and head.of_tables:
+        return head
+    raise UsageError(
+        f"--head {spec} reads tokens of a text, which a table has not; give one that reads values, "
+        "such as pointwise, riemann:256, mdn:5 or decoder:ud"
+    )
 
 
 class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -172,8 +183,11 @@ class Preparation:
         return cls(fitting, inputs, scaling, learnt_from, looking, looked_at_values, unsayable)
 
     def finished(self) -> FittedTable:
-        """The model after its best epoch, its doubts measured on the rows that were looked at."""
+        """The model after its best epoch, its doubts measured on the rows that were looked at; what
+        epochs are left come first."""
         fitting = self.fitting
+        while not fitting.done:
+            fitting.advance()
         model = fitting.finish()
         fit = FitRecord(
             fitting.epoch,

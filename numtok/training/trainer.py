@@ -7,7 +7,7 @@ and loaded goes on exactly as if it had never stopped.
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
@@ -25,7 +25,7 @@ from numtok.models.objectives.base import TrainingBatch
 from numtok.plugins import unwatch
 from numtok.records import Natural
 from numtok.seeds import seed_of
-from numtok.training.checkpoint import learner_tensors, load_learner
+from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 from numtok.training.device import seed_generator
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
@@ -56,19 +56,12 @@ class Recipe:
     starts: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        rate, decay = self.learning_rate, self.weight_decay
+        # Beside the bounds that ``settings.train`` declares, which hold for tables too.
+        rate, final, decay = self.learning_rate, self.final_rate, self.weight_decay
         for option, value, good, allowed in (
-            ("--steps", self.steps, self.steps >= 1, "1 or more"),
-            ("--lr", rate, 0 < rate < 1, "between 0 and 1"),
-            (
-                "--lr-end",
-                self.final_rate,
-                0 <= self.final_rate <= rate,
-                f"from 0 to --lr, {rate:g}",
-            ),
-            ("--warmup", self.warmup, 0 <= self.warmup < 1, "0 or more, below 1"),
-            ("--weight-decay", decay, 0 <= decay < 1, "0 or more, below 1"),
-            ("--clip", self.clip, 0 <= self.clip < math.inf, "0 (no limit) or more"),
+            ("--lr-end", final, final <= rate, f"from 0 to --lr, {rate:g}"),
+            ("--weight-decay", decay, decay < 1, "0 or more, below 1"),
+            ("--clip", self.clip, self.clip < math.inf, "0 (no limit) or more"),
         ):
             if not good:
                 raise UsageError(f"{option} {value} is not possible; it is {allowed}")
@@ -124,6 +117,7 @@ class DeviceBatch(NamedTuple):
     """
 
     parts: list[tuple[ModelInputs, "BatchShares"]]
+    counts: list[int]  # as in _counts, of all parts
     tokens: int  # real ones
     flops: int  # of a forward pass, and of those that the objective has besides
     second_flops: int  # of these those of the latter
@@ -137,7 +131,7 @@ class BatchShares(NamedTuple):
     own: float
 
 
-class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a trainer goes on from, beside its tensors."""
 
     step: Natural
@@ -200,22 +194,18 @@ class Trainer:
             parts.append(given)
             flops += self.model.flops(part)
             second += self.model.second_flops(part)
-        all_of = [max(1, sum(column)) for column in zip(*counts, strict=True)]
+        all_of = [sum(column) for column in zip(*counts, strict=True)]
         shares = [
-            BatchShares(*(own / every for own, every in zip(count, all_of, strict=True)))
+            BatchShares(*(own / max(1, every) for own, every in zip(count, all_of, strict=True)))
             for count in counts
         ]
         tokens = int(example.real.sum())
-        return DeviceBatch(list(zip(parts, shares, strict=True)), tokens, flops, second)
+        return DeviceBatch(list(zip(parts, shares, strict=True)), all_of, tokens, flops, second)
 
     def _counts(self, example: TrainingBatch, given: ModelInputs) -> tuple[int, int, int]:
-        """Tokens, values and places of the objective."""
-        own = 0 if given.own is None else len(given.own)
-        return len(example.where), self.values(example), own
-
-    def values(self, example: TrainingBatch) -> int:
-        """Over how many the loss of values is a mean: numbers, or tokens."""
-        return len(example.where if self.model.values_per_token else example.number_where)
+        """Tokens, values (numbers, or tokens) and places of the objective."""
+        values = example.where if self.model.values_per_token else example.number_where
+        return len(example.where), len(values), 0 if given.own is None else len(given.own)
 
     def advance(self, example: TrainingBatch) -> None:
         """One step."""
@@ -274,30 +264,27 @@ class Trainer:
         return dict(zip(self._told, sums, strict=True))
 
     @torch.no_grad()
-    def validate(self, example: TrainingBatch) -> dict[str, float]:
-        """The mean losses of a batch that is not learnt."""
+    def validate(self, examples: Iterable[TrainingBatch]) -> dict[str, float]:
+        """The mean losses of batches that are not learnt, and ``loss``, what would be learnt of
+        them; NaN where nothing is predicted."""
         self.model.eval()
-        found = list(self._losses(self.prepare(example), self.model.losses))
-        means = {
-            "token_loss": sum(float(one.token) for one in found),
-            "value_loss": sum(float(one.value) for one in found),
-        }
-        for place, figure in enumerate(self._figures):
-            means[figure.name] = sum(float(one.own[place]) for one in found)
-        return means
-
-    def counts(self, example: TrainingBatch) -> dict[str, int]:
-        """Over how many the means of :meth:`validate` are."""
-        tokens, values, own = self._counts(example, self.model.on_host(example))
-        counts = {one.name: tokens if one.per_token else own for one in self._figures}
-        return counts | {"token_loss": tokens, "value_loss": values}
-
-    def loss(self, means: Mapping[str, float]) -> float:
-        """What is learnt, from the means of :meth:`validate`."""
+        names = ["token_loss", "value_loss", *(one.name for one in self._figures)]
+        sums, counts = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
+        for example in examples:
+            prepared = self.prepare(example)
+            tokens, values, own = prepared.counts
+            many = [tokens, values, *(tokens if one.per_token else own for one in self._figures)]
+            parts = list(self._losses(prepared, self.model.losses))
+            losses = zip(*((one.token, one.value, *one.own) for one in parts), strict=True)
+            for name, of_parts, count in zip(names, losses, many, strict=True):
+                sums[name] += sum(map(float, of_parts)) * count
+                counts[name] += count
+        means = {name: sums[name] / max(1, counts[name]) for name in names}
         total = means["token_loss"] + means["value_loss"]
         if self._figures:
             total += self.model.objective.weighted([means[one.name] for one in self._figures])
-        return total
+        figures = {"loss": total} | means
+        return figures if any(counts.values()) else dict.fromkeys(figures, math.nan)
 
     def _losses(
         self, prepared: DeviceBatch, losses: Callable[[ModelInputs], Losses]
@@ -312,17 +299,11 @@ class Trainer:
             )
             yield Losses(found.token * share.tokens, found.value * share.values, own)
 
-    def state(self) -> tuple[dict[str, Tensor], TrainerState]:
-        """Everything that the next step depends on, as tensors by name and as plain values."""
+    def state(self) -> Checkpoint[TrainerState]:
+        """Everything that the next step depends on."""
         tensors = learner_tensors(self.model, self._optimizer) | {"sums": self._sums}
-        plain = TrainerState(
-            step=self.step,
-            tokens=self.tokens,
-            flops=self.flops,
-            second_flops=self.second_flops,
-            summed=self._summed,
-        )
-        return tensors, plain
+        counts = self.step, self.tokens, self.flops, self.second_flops, self._summed
+        return Checkpoint(tensors, TrainerState(*counts))
 
     def load(self, tensors: Mapping[str, Tensor], plain: TrainerState) -> None:
         """The inverse of :meth:`state`."""

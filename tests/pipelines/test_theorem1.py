@@ -42,7 +42,7 @@ def test_the_risk_of_the_true_masses_is_the_bias_alone(figure2: ModuleType) -> N
 
 
 def test_a_riemann_head_that_is_fitted_to_the_end_is_the_histogram(figure2: ModuleType) -> None:
-    head = figure2.HEADS.build("riemann:8")
+    head = figure2.table_head("riemann:8")
     values = figure2.drawn(512, 0)
     fit = figure2.fitted(values, head, seed=0, epochs=150)
     found = figure2.estimated(fit, 3)
@@ -51,7 +51,7 @@ def test_a_riemann_head_that_is_fitted_to_the_end_is_the_histogram(figure2: Modu
 
 def test_one_decoder_is_an_estimator_with_every_number_of_bits(figure2: ModuleType) -> None:
     """Figure 3: each level has the masses of the one below it, two cells at a time."""
-    head = figure2.HEADS.build("decoder:nd,base=2,length=4,layers=1,heads=1,width=8")
+    head = figure2.table_head("decoder:nd,base=2,length=4,layers=1,heads=1,width=8")
     values = figure2.drawn(256, 0)
     levels = figure2.levels(figure2.fitted(values, head, seed=0, epochs=5), 4)
     assert [len(level) for level in levels] == [2, 4, 8, 16]

@@ -682,7 +682,7 @@ def test_a_file_that_grows_while_it_is_digested_is_noticed(
     real = files.FileSystem.read
 
     def read(system: files.FileSystem, fd: int, size: int) -> bytes:
-        data = real(system, fd, size)
+        data = real(fd, size)
         if data.startswith(ROWS[:20]):
             append(Path("a.jsonl"))
         return data

@@ -27,6 +27,7 @@ from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
 from numtok.settings.predict import Config
 from numtok.stages import encode, eval, gen, train
 from numtok.store.artifact import Artifact
+from numtok.training.model_json import TextModelFile, read_model_file
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.stages.test_eval import TINY, World, quiet
@@ -41,10 +42,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield World(tmp_path_factory.mktemp("predict"))
 
 
+def text_file(model: Artifact) -> TextModelFile:
+    file = read_model_file(model)
+    assert isinstance(file, TextModelFile)
+    return file
+
+
 def asked(world: World, model: Artifact, *texts: str, **options: Any) -> list[RowPrediction]:
     rows = map(Query.of_text, texts)
     config = Config(model.ref, "rows", **options)
-    return [said for _, said in predict_texts(config, model, rows, print)]
+    return [said for _, said in predict_texts(config, model, text_file(model), rows, print)]
 
 
 def of_test_split(artifact: Artifact) -> list[dict[str, Any]]:
@@ -200,7 +207,7 @@ def test_answers_are_those_of_eval(world: World, scheme: str) -> None:
     path = world.write("with-answers", rows)
     lines = read_rows(path)
     config = Config(model.ref, "rows", fill="answers")
-    assert [one for _, one in predict_texts(config, model, lines, print)] == found
+    assert [one for _, one in predict_texts(config, model, text_file(model), lines, print)] == found
     compared = 0
     for row, one in zip(rows, found, strict=True):
         true = report[row["id"]]
@@ -229,7 +236,7 @@ def test_numbers_out_of_range_are_told(world: World) -> None:
         model = world.by_chance(world.encoded(scheme), objective, text=-20.0)
         rows, notes = map(Query.of_text, texts), list[str]()
         config = Config(model.ref, "rows")
-        assert len(list(predict_texts(config, model, rows, notes.append))) == 2
+        assert len(list(predict_texts(config, model, text_file(model), rows, notes.append))) == 2
         assert notes == [told + scheme + nearest]
 
 

@@ -160,11 +160,14 @@ def test_the_losses_of_an_epoch_are_means_over_rows() -> None:
     ("settings", "message"),
     [
         ({"epochs": 0}, "--epochs 0 is not possible; it is 1 or more"),
-        ({"patience": -1}, "--patience -1 is not possible; it is 0 (never stop early) or more"),
-        ({"validation": 1.0}, "--validation 1.0 is not possible; it is between 0 and 1"),
-        ({"batch": 0}, "--batch 0 is not possible; it is 1 or more"),
-        ({"learning_rate": 0.0}, "--lr 0.0 is not possible; it is between 0 and 1"),
-        ({"weight_decay": math.nan}, "--weight-decay nan is not possible; it is 0 or more"),
+        ({"patience": -1}, "--patience -1 is not possible; it is 0 or more"),
+        ({"validation": 1.0}, "--validation 1.0 is not possible; it is above 0 and below 1"),
+        ({"batch": 0}, "--batch 0 is not possible; it is above 0"),
+        ({"learning_rate": 0.0}, "--lr 0.0 is not possible; it is above 0 and below 1"),
+        (
+            {"weight_decay": math.nan},
+            "--weight-decay nan is not possible; it is 0 or more and finite",
+        ),
     ],
 )
 def test_an_impossible_recipe_is_refused(settings: dict[str, float], message: str) -> None:
@@ -279,9 +282,7 @@ def test_a_validation_split_is_looked_at_and_all_of_the_others_are_learnt() -> N
 
 
 def finished(spec: str, recipe: FittingRecipe = RECIPE, **of: Any) -> FittedTable:
-    one = preparation(spec, recipe, **of)
-    run(one.fitting)
-    return one.finished()
+    return preparation(spec, recipe, **of).finished()
 
 
 @pytest.mark.parametrize("spec", HEAD_SPECS)

@@ -61,7 +61,7 @@ class Density(FigureKind):
             )
         # PyTorch is behind these.
         from numtok.training.features import Features
-        from numtok.training.model_json import reads_tables
+        from numtok.training.model_json import TableModelFile, read_model_file
         from numtok.training.regressor_files import read_regressor
         from numtok.training.trainer import device_of
 
@@ -69,11 +69,12 @@ class Density(FigureKind):
         feature = one_feature(source.ref, table.file)
         folds, fitted, heads, settings = [], [], [], []
         for model in models:
-            if not reads_tables(model):
+            file = read_model_file(model)
+            if not isinstance(file, TableModelFile):
                 raise UsageError(
                     f"figure density needs models of tables, and {model.ref} is one of texts"
                 )
-            loaded = read_regressor(model, device_of("cpu"))
+            loaded = read_regressor(model, device_of("cpu"), file)
             if (loaded.file.settings.target, loaded.file.settings.features) != (
                 table.file.target,
                 table.file.features,

@@ -38,7 +38,7 @@ _NEWLINES, _QUOTES, _BACKSLASHES = map(repeat, ("\n", '"', "\\"))
 _HIGH_BITS = np.uint64(0x8080808080808080)
 
 #: The fields of a row whose values are found, the text first.
-FIELDS = ("text", *Row.optional)
+FIELDS = Row.__struct_fields__
 
 
 class Lines(NamedTuple):

@@ -16,7 +16,7 @@ from numtok.data.reading.file_part import FilePart, PartBytes
 from numtok.data.reading.json_lines import validation_reason
 from numtok.data.reading.rows import Places, RowColumns, problem_in
 from numtok.errors import DataError
-from numtok.records import Row
+from numtok.records import OPTIONAL, Row
 
 
 def row_groups(whole: FilePart, size: int) -> list[tuple[int, int, int, Checksum]]:
@@ -60,7 +60,7 @@ def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[Row
     with PartBytes(part, 0, part.stamp.size) as raw, _parquet(raw) as file:
         _check_columns(part, file.schema_arrow, how.text_field)
         schema = file.schema_arrow
-        extra = [name for name in Row.optional if name in schema.names and name != how.text_field]
+        extra = [name for name in OPTIONAL if name in schema.names and name != how.text_field]
         row = 0
         groups = list(range(part.begin, part.end))
         facts = [file.metadata.row_group(group) for group in groups]

@@ -9,7 +9,6 @@ from numtok.contracts import (
     check_declared,
     check_settings,
     expect,
-    held,
     require,
 )
 from numtok.encoding.normalizers.base import (
@@ -32,7 +31,7 @@ def _columns(seed: int) -> list[NDArray[np.float64]]:
 
 
 def _fitted(normalizer: Normalizer, column: NDArray[np.float64]) -> FittedNormalizer:
-    return fit(held(NORMALIZERS, normalizer), Moments.of(column))
+    return fit(NORMALIZERS.held(normalizer), Moments.of(column))
 
 
 def check_declarations(normalizer: Normalizer, seed: int) -> None:
@@ -40,7 +39,7 @@ def check_declarations(normalizer: Normalizer, seed: int) -> None:
     name = "declarations"
     check_declared(normalizer, name, revision=int)
     check_settings(NORMALIZERS, normalizer, name)
-    constants = held(NORMALIZERS, normalizer).fit(Moments.of(np.array([1.0, 3.0])))
+    constants = NORMALIZERS.held(normalizer).fit(Moments.of(np.array([1.0, 3.0])))
     expect(normalizer, name, "has constants", bool(constants), normalizer.fitted)
 
 

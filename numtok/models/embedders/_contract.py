@@ -15,7 +15,6 @@ from numtok.contracts import (
     check_settings,
     expect,
     fail,
-    held,
     member_call,
     require,
 )
@@ -42,7 +41,7 @@ def _build(embedder: Embedder, vocabulary: Vocabulary, seed: int) -> tuple[int, 
     for width in _WIDTHS:
         torch.manual_seed(seed)
         try:
-            return width, held(EMBEDDERS, embedder).build(vocabulary, width)
+            return width, EMBEDDERS.held(embedder).build(vocabulary, width)
         except UsageError as error:
             if type(error) is not UsageError:  # a plugin's fault
                 raise
@@ -114,7 +113,7 @@ def check_gradients(embedder: Embedder, seed: int) -> None:
 
 def check_flops(embedder: Embedder, seed: int) -> None:
     """Operations are counted in whole numbers, and a token that tells ahead is one there is."""
-    watched = held(EMBEDDERS, embedder)
+    watched = EMBEDDERS.held(embedder)
     for one in _built(embedder, seed):
         flops = watched.flops(one.module, one.tokens_BL.numpy())
         require(embedder, "flops", flops >= 0, f"{one.scheme}: got {flops}, expected 0 or more")

@@ -19,7 +19,6 @@ from numtok.contracts import (
     check_declared,
     check_settings,
     expect,
-    held,
     member_call,
     require,
 )
@@ -46,7 +45,7 @@ class _Made(NamedTuple):
 
 def _made(head: ValueHead, seed: int) -> _Made:
     torch.manual_seed(seed)
-    watched = held(HEADS, head)
+    watched = HEADS.held(head)
     assert isinstance(watched, ValueHead)
     reader = watched.build(_WIDTH)
     hidden_ND = torch.randn(len(_VALUES), _WIDTH, requires_grad=True)
@@ -76,7 +75,7 @@ def of_values(check: Callable[[ValueHead, int], None]) -> Callable[[Head, int], 
 def check_declarations(head: Head, seed: int) -> None:
     """What is declared is there, and each property of its type."""
     check_declared(head, "declarations", revision=int, source=str)
-    told = held(HEADS, head).describe()
+    told = HEADS.held(head).describe()
     require(head, "declarations", told, "describe: got '', expected what its distribution is")
     check_settings(HEADS, head, "declarations")
 
@@ -87,7 +86,7 @@ def check_tokens(head: Head, seed: int) -> None:
     for scheme, vocabulary in vocabularies().items():
         words = nn.Linear(_WIDTH, vocabulary.size, bias=False)
         try:
-            module = held(HEADS, head).tokens(words, vocabulary, _WIDTH)
+            module = HEADS.held(head).tokens(words, vocabulary, _WIDTH)
         except UsageError as error:
             if type(error) is not UsageError:  # a plugin's fault
                 raise
@@ -103,7 +102,7 @@ def check_tokens(head: Head, seed: int) -> None:
 def check_targets(head: ValueHead, seed: int) -> None:
     """A row for each value, finite, whatever the value is; and whether the value is represented."""
     values = np.append(_VALUES, [1e30, -1e30, 1e-30])
-    watched = held(HEADS, head)
+    watched = HEADS.held(head)
     assert isinstance(watched, ValueHead)
     watched.targets(values)
     watched.representable(values)

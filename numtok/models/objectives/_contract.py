@@ -15,7 +15,6 @@ from numtok.contracts import (
     check_declared,
     check_settings,
     expect,
-    held,
     require,
 )
 from numtok.models.batches import Batch
@@ -45,13 +44,13 @@ def _batches() -> Iterator[tuple[str, Batch]]:
 def _examples(objective: Objective, seed: int) -> Iterator[tuple[str, Batch, TrainingBatch]]:
     """What is learnt of them, which the contract was compared with."""
     for scheme, batch in _batches():
-        yield scheme, batch, held(OBJECTIVES, objective).example(batch, generator(seed))
+        yield scheme, batch, OBJECTIVES.held(objective).example(batch, generator(seed))
 
 
 def check_declarations(objective: Objective, seed: int) -> None:
     """What is declared is there, and each property of its type."""
     check_declared(objective, "declarations", revision=int, source=str)
-    held(OBJECTIVES, objective).requires()
+    OBJECTIVES.held(objective).requires()
     check_settings(OBJECTIVES, objective, "declarations")
 
 
@@ -132,7 +131,7 @@ def check_own(objective: Objective, seed: int) -> None:
     """Losses of its own are finite, also of no places, and every weight of its parts is learnt by
     those of them that are learnt."""
     torch.manual_seed(seed)
-    watched = held(OBJECTIVES, objective)
+    watched = OBJECTIVES.held(objective)
     parts = watched.parts(_WIDTH)
     names = [one.name for one in watched.figures]
     expect(objective, "own", "different figures", len({*names}), len(names))

@@ -15,7 +15,6 @@ from numtok.contracts import (
     check_declared,
     check_settings,
     expect,
-    held,
     member_call,
     require,
 )
@@ -52,13 +51,13 @@ def _sights(trunk: TokenTrunk) -> tuple[bool, ...]:
 
 def _module(trunk: TokenTrunk, causal: bool, seed: int) -> TrunkModule:
     torch.manual_seed(seed)
-    watched = cast(TokenTrunk, held(TRUNKS, trunk.reading(_CONTEXT)))
+    watched = cast(TokenTrunk, TRUNKS.held(trunk.reading(_CONTEXT)))
     return watched.build(causal).eval()
 
 
 def _columns(trunk: Trunk, seed: int) -> tuple[ColumnModule, Tensor]:
     torch.manual_seed(seed)
-    module = cast(ColumnTrunk, held(TRUNKS, trunk)).build(_INPUTS).eval()
+    module = cast(ColumnTrunk, TRUNKS.held(trunk)).build(_INPUTS).eval()
     return module, torch.randn(4, _INPUTS)
 
 
@@ -81,7 +80,7 @@ def _near(one: Tensor, other: Tensor) -> bool:
 def check_declarations(trunk: Trunk, seed: int) -> None:
     """What is declared is there, and each property of its type."""
     check_declared(trunk, "declarations", revision=int, source=str)
-    held(TRUNKS, trunk)
+    TRUNKS.held(trunk)
     check_settings(TRUNKS, trunk, "declarations")
     require(trunk, "declarations", trunk.width > 0, f"width: got {trunk.width}, expected above 0")
     if trunk.takes != "tokens":

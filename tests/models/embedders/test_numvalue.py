@@ -362,7 +362,7 @@ def test_a_batch_in_parts_is_the_same_step(objective: str, accumulate: int) -> N
     for found, expected in zip(parts.model.parameters(), whole.model.parameters(), strict=True):
         assert found.grad is not None and expected.grad is not None
         torch.testing.assert_close(found.grad, expected.grad, rtol=1e-3, atol=1e-6)
-    told = [[of.validate(example), of.means()] for of in (parts, whole)]
+    told = [[of.validate([example]), of.means()] for of in (parts, whole)]
     for one in (*told[0], *told[1]):  # at the end of a part another number is the next one
         assert one.pop("reconstruction_of_others") > 0
     for found_means, means in zip(*told, strict=True):
@@ -403,8 +403,8 @@ def test_the_losses_that_are_told_add_up() -> None:
     told = of.means()
     parts = told["token_loss"] + told["projected_loss"] + 0.5 * told["reconstruction_loss"]
     assert told["loss"] == pytest.approx(parts)
-    seen = of.validate(example)
-    assert of.loss(seen) == pytest.approx(
+    seen = of.validate([example])
+    assert seen["loss"] == pytest.approx(
         seen["token_loss"] + seen["projected_loss"] + 0.5 * seen["reconstruction_loss"]
     )
 

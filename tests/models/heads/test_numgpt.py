@@ -186,7 +186,8 @@ def test_a_batch_that_is_learnt_in_parts_is_the_same_step(objective: str, head: 
             assert found.grad is not None and expected.grad is not None
             torch.testing.assert_close(found.grad, expected.grad, rtol=1e-4, atol=1e-6)
         parts.model.load_state_dict(whole.model.state_dict())
-        assert parts.validate(one) == pytest.approx(whole.validate(one), rel=1e-4)
+        expected_means = pytest.approx(whole.validate([one]), rel=1e-4, nan_ok=True)
+        assert parts.validate([one]) == expected_means
 
 
 @pytest.mark.parametrize("texts", [["ab", "c"], ["", ""], ["1 2"]])
@@ -318,7 +319,7 @@ def test_a_scheme_without_exponents_is_refused(scheme: str) -> None:
 
 
 def test_a_table_is_refused() -> None:
-    with pytest.raises(ValueError, match="head 'numgpt' reads tokens of a text, which a table has"):
+    with pytest.raises(ValueError, match="head numgpt reads tokens of a text, which a table has"):
         NumericRegressor("numgpt").fit(np.zeros((20, 1)), np.arange(20.0))
 
 

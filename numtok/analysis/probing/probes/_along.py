@@ -34,7 +34,8 @@ from numtok.metrics.base import share
 from numtok.registry import name_of
 from numtok.reports import QUANTILES, Figure, quantile_column
 from numtok.store.artifact import Artifact
-from numtok.training.model_files import LoadedModel, says_labels
+from numtok.training.model_files import LoadedModel
+from numtok.training.model_json import TextModelFile, read_model_file
 
 _BATCH = 256  # rows at a time, at most
 
@@ -81,7 +82,8 @@ class AlongProbe(ProbeKind):
     )
 
     def check(self, model: Artifact, data: Artifact | None) -> None:
-        if says_labels(model):
+        file = read_model_file(model)
+        if isinstance(file, TextModelFile) and file.settings.classes:
             raise UsageError(
                 f"{model.ref} predicts labels, and this probe is of predicted numbers; `numtok "
                 "eval` predicts the labels of a split"

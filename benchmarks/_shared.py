@@ -1,0 +1,29 @@
+"""What benchmarks share: their tables, and the best of several tries."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.table import Table
+
+
+def table(title: str, texts: Sequence[str], figures: Sequence[str], **more: str) -> Table:
+    """An empty table with columns of texts, to the left, and of figures, to the right."""
+    made = Table(title=title, **more)  # type: ignore[arg-type]
+    for heading in texts:
+        made.add_column(heading, overflow="fold")
+    for heading in figures:
+        made.add_column(heading, justify="right")
+    return made
+
+
+def best(
+    work: Callable[[], Any], tries: int, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """The shortest of some tries, in seconds of a clock."""
+    seconds = []
+    for _ in range(tries):
+        started = clock()
+        work()
+        seconds.append(clock() - started)
+    return min(seconds)
