@@ -31,14 +31,11 @@ class ReportMetrics:
         For each target and group.
     of_baselines
         Of what needs no model.
-    more_of_baselines
-        Whether baselines have those metrics, too, that were asked for besides.
     """
 
     overall: tuple[str, ...]
     in_groups: tuple[str, ...]
     of_baselines: tuple[str, ...]
-    more_of_baselines: bool = True
 
     @cached_property
     def usual(self) -> list[Metric]:
@@ -90,9 +87,7 @@ def report_of(
     scores = score(table, kinds.usual, few, more, means, of.model.ref, progress)
     beside = list(map(METRICS.build, kinds.of_baselines))
     baselines, target_baselines = baseline_figures(
-        [*beside, *more] if kinds.more_of_baselines else beside,
-        scores,
-        evaluator.baselines(scores, progress),
+        [*beside, *more], scores, evaluator.baselines(scores, progress)
     )
     fields: dict[str, Any] = {"off_grammar": None, **evaluator.facts(table, scores)}
     return Report(

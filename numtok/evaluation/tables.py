@@ -64,9 +64,7 @@ class _TablePart(NamedTuple):
 class TableEvaluation:
     """One model on one split of a table, in memory."""
 
-    metrics: ClassVar[ReportMetrics] = ReportMetrics(
-        _METRICS, _IN_GROUPS, _BASELINES, more_of_baselines=False
-    )
+    metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _BASELINES)
     loaded: LoadedRegressor
     source: Artifact
     table: Table
@@ -264,6 +262,7 @@ class TableEvaluation:
     def notes(
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
+        yield from scores.notes
         yield from self.table.file.notes
         yield from _often_repeated(self.table.file.target, table.column("truth").to_numpy())
         if any(map(self._is_held_back, self.loaded.fitted)):

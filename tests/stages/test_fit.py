@@ -238,6 +238,14 @@ def test_every_head_has_its_likelihoods(store: Store, head: str, metrics: set[st
     assert ("interval-nll" in found) == ("hamming" not in head)
 
 
+def test_baselines_have_the_metrics_that_were_asked_for(store: Store) -> None:
+    found = report(evaluated(store, fitted(store, tiny()), metrics=("signed-log-r2",)))
+    assert found["metrics"]["signed-log-r2"]["value"] is not None
+    assert found["baselines"]
+    for name, figures in found["baselines"].items():
+        assert figures["signed-log-r2"]["value"] is not None, name
+
+
 def test_targets_outside_the_train_range_are_counted_and_said(store: Store, tmp_path: Path) -> None:
     text = rows(160).replace(",test\n", ",train\n") + "0.1,0.2,red,1000,test\n0.1,0.2,red,1,test\n"
     (tmp_path / "far.csv").write_text(text)
