@@ -127,11 +127,12 @@ def _one(
 ) -> Result:
     """One table, or one set of texts."""
     started = time.monotonic()
-    paths = _files(config, origin, store, progress)
-    settings, parents = _settings(config, source, origin.key), _parents(origin, paths)
     kind, rule = TABLE, None
     if isinstance(source, TextSource):
         kind, rule = DATA, None if source.shares is None else SplitRule.parse(source.shares)
+    paths = _files(config, origin, store, progress)
+    settings, parents = _settings(config, source, origin.key), _parents(origin, paths)
+    if isinstance(source, TextSource):
         settings |= {"split": rule.settings(), "seed": rule.seed} if rule else _WHOLE
     name = config.name or origin.name
     command = _command(config, origin.options, name)
@@ -190,11 +191,12 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
     with store.draft(DOWNLOAD, origin.name, settings, [], command, config) as draft:
         if isinstance(draft, Artifact):
             return {name: draft.path / name for name in origin.files}
-        for name, url in origin.files.items():
-            if draft.receipt(name, input=url, settings=draft.version, facts=NoFacts) is None:
+        for place, (name, url) in enumerate(origin.files.items()):
+            unit = f"file-{place}"  # a file's own name may have capitals
+            if draft.receipt(unit, input=url, settings=draft.version, facts=NoFacts) is None:
                 sink = download(url, draft.path / name, _quota(config), progress)
                 output = Output(name, sink.bytes, sink.sha256)
-                write_receipt(draft.path, name, input=url, settings=draft.version, outputs=[output])
+                write_receipt(draft.path, unit, input=url, settings=draft.version, outputs=[output])
         counts = {"files": len(origin.files)}
         artifact = draft.publish(counts, {"seconds": time.monotonic() - started})
         return {name: artifact.path / name for name in origin.files}

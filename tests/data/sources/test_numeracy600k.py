@@ -129,9 +129,9 @@ def test_a_copy_is_a_file_a_folder_or_the_zip(tmp_path: Path, form: str) -> None
 
 def test_it_is_downloaded_once_and_the_same_as_the_copy(tmp_path: Path, server: Server) -> None:
     path = written(tmp_path, TITLES)
-    server.files["/data/titles.json"] = path.read_bytes()
-    server.faults["/data/titles.json"] = ["half"]
-    store, place = Store(tmp_path / "store"), f"{server.url}/data/titles.json"
+    server.files["/data/Numeracy_600K_article_title.json"] = path.read_bytes()
+    server.faults["/data/Numeracy_600K_article_title.json"] = ["half"]
+    store, place = Store(tmp_path / "store"), f"{server.url}/data/Numeracy_600K_article_title.json"
     (artifact,) = fetched(store, "numeracy600k", from_=place)
     (same,) = fetched(Store(tmp_path / "other"), "numeracy600k", from_=str(path))
     assert artifact.version == same.version
