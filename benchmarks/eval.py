@@ -222,7 +222,7 @@ class Plain:
         channel = None
         if self.model.value_head is not None:
             states = hidden[torch.from_numpy(rows), torch.from_numpy(starts)]
-            parameters = self.model.value_head(states).numpy()
+            parameters = self.model.value_head(states)
             channel = self.model.value_point(parameters).astype(np.float32)
         tokens = np.array([token for path in paths for token in path], np.uint32)
         lengths = np.array([len(path) for path in paths], np.int32)
