@@ -12,14 +12,12 @@ import numpy as np
 from numtok.arrays import Floats
 from numtok.class_settings import missing_in
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_examples,
     check_settings,
     checks_of,
     expect,
     require,
-    results,
 )
 from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.reports import QUANTILES, Measures
@@ -199,11 +197,6 @@ def check_equal_truths(metric: Metric, seed: int) -> None:
                 f"{n} truths of {value}: got {figure} and the reason {why!r}, expected one of them"
             )
             require(metric, "equal truths", (why is None) == math.isfinite(figure), what)
-
-
-def check(metric: Metric, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, metric, seed)
 
 
 CHECKS = checks_of(__name__)

@@ -127,13 +127,13 @@ def _one(
 ) -> Result:
     """One table, or one set of texts."""
     started = time.monotonic()
+    settings = _settings(config, source, origin.key)
     kind, rule = TABLE, None
     if isinstance(source, TextSource):
         kind, rule = DATA, None if source.shares is None else SplitRule.parse(source.shares)
-    paths = _files(config, origin, store, progress)
-    settings, parents = _settings(config, source, origin.key), _parents(origin, paths)
-    if isinstance(source, TextSource):
         settings |= {"split": rule.settings(), "seed": rule.seed} if rule else _WHOLE
+    paths = _files(config, origin, store, progress)
+    parents = _parents(origin, paths)
     name = config.name or origin.name
     command = _command(config, origin.options, name)
     with store.draft(kind, name, settings, parents, command, config) as draft:

@@ -5,13 +5,11 @@ import inspect
 from numtok import contracts
 from numtok.analysis.figures.base import FIGURES, FigureKind
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     checks_of,
     expect,
     require,
-    results,
 )
 
 
@@ -33,11 +31,6 @@ def check_picture(figure: FigureKind, seed: int) -> None:
     """``picture`` takes artifacts, and what finds those that they were made from."""
     parameters = len(inspect.signature(figure.picture).parameters)
     expect(figure, "picture", "parameters", parameters, 2)
-
-
-def check(figure: FigureKind, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, figure, seed)
 
 
 CHECKS = checks_of(__name__)

@@ -8,13 +8,11 @@ from collections.abc import Callable
 from itertools import islice
 
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     expect,
     member_call,
     require,
-    results,
 )
 from numtok.data.sources.base import (
     SOURCES,
@@ -91,11 +89,6 @@ def check_field(source: Source, seed: int) -> None:
     for place, files in found.items():
         there = all(path.is_file() for path in files)
         require(source, "field", there, f"files of {place}: got {files}, expected files")
-
-
-def check(source: Source, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, source, seed)
 
 
 #: The checks by name, in the order in which they are run and shown.

@@ -8,13 +8,11 @@ import inspect
 from numtok import contracts
 from numtok.analysis.probing.probes.base import PROBES, ProbeKind
 from numtok.contracts import (
-    CheckResult,
     check_declared,
     check_settings,
     checks_of,
     expect,
     require,
-    results,
 )
 from numtok.names import NAME
 from numtok.store.artifact import version_of
@@ -45,11 +43,6 @@ def check_artifact(probe: ProbeKind, seed: int) -> None:
     version_of("probe", probe.stored, [])  # raises where JSON cannot hold them
     named = NAME.fullmatch(f"model-{probe.suffix}")
     require(probe, "artifact", named, f"suffix: got {probe.suffix!r}, expected part of a name")
-
-
-def check(probe: ProbeKind, seed: int = 0) -> list[CheckResult]:
-    """Run every check."""
-    return results(CHECKS, probe, seed)
 
 
 CHECKS = checks_of(__name__)
