@@ -4,12 +4,12 @@ Nothing is brought: what a source says of the data before it has them is compare
 """
 
 import json
-from collections.abc import Callable
 from itertools import islice
 
 from numtok.contracts import (
     check_declared,
     check_settings,
+    checks_of,
     expect,
     member_call,
     require,
@@ -91,11 +91,4 @@ def check_field(source: Source, seed: int) -> None:
         require(source, "field", there, f"files of {place}: got {files}, expected files")
 
 
-#: The checks by name, in the order in which they are run and shown.
-CHECKS: dict[str, Callable[[Source, int], None]] = {
-    "declarations": check_declarations,
-    "origins": check_origins,
-    "terms": check_terms,
-    "texts": check_texts,
-    "field": check_field,
-}
+CHECKS = checks_of(__name__)

@@ -20,6 +20,7 @@ from numtok.contracts import (
     check_declared,
     check_examples,
     check_settings,
+    checks_of,
     expect,
     member_call,
     require,
@@ -209,14 +210,4 @@ def check(task: Task, seed: int = 0) -> list[CheckResult]:
     return results(CHECKS, task, seed)
 
 
-#: The checks by name, in the order in which they are run and shown.
-CHECKS: dict[str, Callable[[Task, int], None]] = {
-    "declarations": check_declarations,
-    "worked example": check_worked_example,
-    "digest": check_digest,
-    "units": check_units,
-    "rows": check_rows,
-    "targets": check_targets,
-    "derived": check_derived,
-    "tables": check_tables,
-}
+CHECKS = checks_of(__name__)

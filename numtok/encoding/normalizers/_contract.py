@@ -1,13 +1,12 @@
 """What every normaliser must do, as checks that run anywhere: ``numtok check normalizer NAME``."""
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.contracts import (
     check_declared,
     check_settings,
+    checks_of,
     expect,
     require,
 )
@@ -62,7 +61,7 @@ def check_inverse(normalizer: Normalizer, seed: int) -> None:
             require(normalizer, "inverse", near, f"{value}: got {back} when it was undone")
 
 
-def check_odd(normalizer: Normalizer, seed: int) -> None:
+def check_odd_values(normalizer: Normalizer, seed: int) -> None:
     """What is not finite passes through unchanged."""
     one = _fitted(normalizer, np.array([-4.0, 3.0, 12.0]))
     for member in ("forward", "inverse"):
@@ -112,13 +111,4 @@ def check_facts(normalizer: Normalizer, seed: int) -> None:
         expect(normalizer, name, "keeps_zero: what becomes 0", zeros, (values == 0).tolist())
 
 
-#: The checks by name, in the order in which they are run and shown.
-CHECKS: dict[str, Callable[[Normalizer, int], None]] = {
-    "declarations": check_declarations,
-    "shapes": check_shapes,
-    "inverse": check_inverse,
-    "odd values": check_odd,
-    "monotone": check_monotone,
-    "slope": check_slope,
-    "facts": check_facts,
-}
+CHECKS = checks_of(__name__)

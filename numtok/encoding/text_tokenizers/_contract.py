@@ -2,7 +2,7 @@
 NAME``."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 from numtok.contracts import (
     check_declared,
     check_settings,
+    checks_of,
     expect,
     fail,
     member_call,
@@ -138,7 +139,7 @@ def check_state(tokenizer: TextTokenizer, seed: int) -> None:
         expect(tokenizer, "state", f"{what}: the same tokens", same, True)
 
 
-def check_huggingface(tokenizer: TextTokenizer, seed: int) -> None:
+def check_hugging_face(tokenizer: TextTokenizer, seed: int) -> None:
     """Hugging Face's library reads the same tokens."""
     fitted = _fitted(tokenizer)
     there = Tokenizer.from_str(json.dumps(fitted.huggingface()))
@@ -148,12 +149,4 @@ def check_huggingface(tokenizer: TextTokenizer, seed: int) -> None:
         expect(tokenizer, "hugging face", repr(text), got, ids)
 
 
-#: The checks by name, in the order in which they are run and shown.
-CHECKS: dict[str, Callable[[TextTokenizer, int], None]] = {
-    "declarations": check_declarations,
-    "vocabulary": check_vocabulary,
-    "bytes": check_bytes,
-    "pieces": check_pieces,
-    "state": check_state,
-    "hugging face": check_huggingface,
-}
+CHECKS = checks_of(__name__)

@@ -4,7 +4,7 @@ It is built for the tokens of every scheme that it does not refuse, at the least
 not refuse.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from numtok.contracts import (
     check_declared,
     check_settings,
+    checks_of,
     expect,
     fail,
     member_call,
@@ -122,12 +123,4 @@ def check_flops(embedder: Embedder, seed: int) -> None:
         require(embedder, "flops", ahead is None or 0 <= ahead < one.vocabulary.size, told)
 
 
-#: The checks by name, in the order in which they are run and shown.
-CHECKS: dict[str, Callable[[Embedder, int], None]] = {
-    "declarations": check_declarations,
-    "table": check_table,
-    "vectors": check_vectors,
-    "places": check_places,
-    "gradients": check_gradients,
-    "flops": check_flops,
-}
+CHECKS = checks_of(__name__)

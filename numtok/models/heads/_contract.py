@@ -18,6 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from numtok.contracts import (
     check_declared,
     check_settings,
+    checks_of,
     expect,
     member_call,
     require,
@@ -224,17 +225,4 @@ def check_flops(head: ValueHead, seed: int) -> None:
     expect(head, "flops", f"of {len(_VALUES)} numbers", got, counter.get_total_flops())
 
 
-#: The checks by name, in the order in which they are run and shown.
-CHECKS: dict[str, Callable[[Head, int], None]] = {
-    "declarations": check_declarations,
-    "tokens": check_tokens,
-    "targets": check_targets,
-    "losses": check_losses,
-    "gradients": check_gradients,
-    "token losses": check_token_losses,
-    "point": check_point,
-    "predictive": check_predictive,
-    "cdf": check_cdf,
-    "scores": check_scores,
-    "flops": check_flops,
-}
+CHECKS = checks_of(__name__)

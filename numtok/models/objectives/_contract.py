@@ -4,7 +4,7 @@ It is asked for examples of made-up rows: with numbers and without, empty, with 
 targets, of a scheme of tokens and one with a value beside them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from torch import nn
 from numtok.contracts import (
     check_declared,
     check_settings,
+    checks_of,
     expect,
     require,
 )
@@ -161,13 +162,4 @@ def check_own(objective: Objective, seed: int) -> None:
         watched.stand_in(parts, torch.randn(3, _WIDTH))
 
 
-#: The checks by name, in the order in which they are run and shown.
-CHECKS: dict[str, Callable[[Objective, int], None]] = {
-    "declarations": check_declarations,
-    "example": check_example,
-    "labels": check_labels,
-    "sight": check_sight,
-    "numbers": check_numbers,
-    "seeds": check_seeds,
-    "own": check_own,
-}
+CHECKS = checks_of(__name__)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from numtok.contracts import (
     check_declared,
     check_settings,
+    checks_of,
     expect,
     member_call,
     require,
@@ -236,16 +237,4 @@ def check_facts(trunk: TokenTrunk, seed: int) -> None:
         module.token_vectors()
 
 
-#: The checks by name, in the order in which they are run and shown.
-CHECKS: dict[str, Callable[[Trunk, int], None]] = {
-    "declarations": check_declarations,
-    "states": check_states,
-    "rows": check_rows,
-    "sight": check_sight,
-    "asked": check_asked,
-    "cache": check_cache,
-    "gradients": check_gradients,
-    "recompute": check_recompute,
-    "flops": check_flops,
-    "facts": check_facts,
-}
+CHECKS = checks_of(__name__)
