@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.mutants.coverage import Record, nearest_files
 from tests.mutants.mutant import ROOT, Mutant
 
-_FIRST = 40.0  # seconds of tests that are run first, by the record
+_FIRST = 10.0  # seconds of tests that are run first, by the record
 _SLOWER = 8  # times, than in the record, before tests are taken for a loop
 _START = 240.0  # seconds for a start and for kernels that are compiled again
 
