@@ -1,6 +1,7 @@
 """How hypothesis runs (the same examples each time), the disk, and folders of plugins."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,13 @@ settings.load_profile("default")
 
 os.environ.pop("NUMTOK_STORE", None)  # the store of whoever runs the tests is not theirs
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command has it (numtok/cli/main.py)
+
+# Folders of tests in memory, where there is room: a disk takes milliseconds to forget a file.
+_MEMORY = Path("/dev/shm")
+if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
+pytest_plugins = ["tests.messages", "tests.tiers"]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -250,6 +250,7 @@ RULES = (
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_tree_keeps_the_rule(rule: Callable[[Modules], list[str]]) -> None:
     broken = rule(tree())
@@ -265,6 +266,7 @@ def test_the_folders_that_are_registries_are_found() -> None:
 # --- what is loaded ----------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_what_needs_no_model_loads_no_torch() -> None:
     """All in one process, where what one of them loads stays: it is told which was the first."""
     needs = {
@@ -284,6 +286,7 @@ def test_what_needs_no_model_loads_no_torch() -> None:
     assert (done.stdout.splitlines(), done.stderr) == ([f"{name} False" for name in needs], "")
 
 
+@pytest.mark.integration
 def test_training_and_evaluation_need_few_libraries() -> None:
     """What a GPU machine needs: neither numba (scanning, rounding) nor polars."""
     program = """if True:
@@ -299,6 +302,7 @@ def test_training_and_evaluation_need_few_libraries() -> None:
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
+@pytest.mark.integration
 def test_help_loads_none_of_the_heavy_libraries() -> None:
     program = """if True:
         import sys
@@ -320,6 +324,7 @@ def test_help_loads_none_of_the_heavy_libraries() -> None:
     assert done.stdout.splitlines()[-1] in ("exit 0 loaded []", "exit None loaded []")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("stage", ["gen", "encode"])
 def test_what_makes_data_loads_no_special_functions(stage: str) -> None:
     """numba loads scipy itself, and not these; ``ls`` loads less than either stage."""

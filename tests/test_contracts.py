@@ -25,6 +25,7 @@ def everything() -> Iterator[tuple[str, str]]:
             yield kind, name
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("kind", "name"), [*everything()])
 def test_everything_keeps_its_contract(kind: str, name: str) -> None:
     assert [result.message for result in check_spec(kind, name) if not result.passed] == []

@@ -88,6 +88,7 @@ def test_an_example_is_found_by_its_name(plugins: Path, file: str) -> None:
     assert [one.message for one in suite if not one.passed] == []
 
 
+@pytest.mark.integration
 def test_the_examples_work_together(tmp_path: Path, plugins: Path, numtok: Shell) -> None:
     write(plugins, PLUGINS)
     (tmp_path / "numtok.toml").write_text('[plugins]\nfolders = ["plugins"]\n')
@@ -127,6 +128,7 @@ def test_the_task_of_the_page_has_the_digest_that_it_states(plugins: Path) -> No
 SPLITS = (("train", 0, 1 << 59), ("test", 1 << 59, 1 << 60))
 
 
+@pytest.mark.integration
 def test_the_command_of_the_page_is_a_command(
     tmp_path: Path, numtok: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +146,7 @@ def test_the_command_of_the_page_is_a_command(
         monkeypatch.delitem(sys.modules, f"numtok.{folder}.numbers", raising=False)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("file", [*PLUGINS, *COMMAND])
 def test_an_example_is_in_the_house_style(file: str) -> None:
     text = (PLUGINS | COMMAND)[file]

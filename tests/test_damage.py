@@ -257,6 +257,7 @@ def check(world: World, pattern: str, copy: Path, of: int) -> None:
     assert not found, "\n".join([f"{len(found)} cases", *found])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("pattern", READERS | DRAFTS)
 def test_a_damaged_file_is_refused_in_one_line(world: World, tmp_path: Path, pattern: str) -> None:
     check(world, pattern, tmp_path / "copy", SAMPLED)

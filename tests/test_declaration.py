@@ -243,6 +243,7 @@ def test_keys_of_any_kind_may_stand_in_the_file_and_count_for_theirs(numtok: She
     )
 
 
+@pytest.mark.integration
 def test_the_help_of_commands_loads_no_model_and_no_arrays() -> None:
     import subprocess
 

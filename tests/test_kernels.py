@@ -96,6 +96,7 @@ def files_in(folder: Path) -> dict[Path, tuple[int, bytes]]:
 # --- whole processes ---------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_the_second_start_loads_from_the_chosen_folder_and_compiles_nothing(
     probe: Path, tmp_path: Path
 ) -> None:
@@ -114,6 +115,7 @@ def test_the_second_start_loads_from_the_chosen_folder_and_compiles_nothing(
     assert files_in(chosen) == kept
 
 
+@pytest.mark.integration
 def test_without_a_writable_home_kernels_go_to_a_private_temporary_folder(
     probe: Path, tmp_path: Path
 ) -> None:
@@ -126,6 +128,7 @@ def test_without_a_writable_home_kernels_go_to_a_private_temporary_folder(
     assert files_in(folder)
 
 
+@pytest.mark.integration
 def test_with_nowhere_to_keep_kernels_one_note_is_printed_and_all_else_works(
     probe: Path, tmp_path: Path
 ) -> None:

@@ -28,6 +28,8 @@ from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.stages import test_train
 
+pytestmark = pytest.mark.integration
+
 numtok = test_cli_store.numtok
 one_thread = test_train.one_thread
 

@@ -114,6 +114,7 @@ def steps() -> list[Block]:
     return blocks
 
 
+@pytest.mark.integration
 def test_a_scheme_is_added_as_contributing_says(tmp_path: Path) -> None:
     scheme, config, commands = steps()
     assert (scheme.language, scheme.file) == ("python", "plugins/schemes/decade.py")
@@ -141,6 +142,7 @@ def test_a_scheme_is_added_as_contributing_says(tmp_path: Path) -> None:
     assert verified.code == 0, verified.err
 
 
+@pytest.mark.integration
 def test_the_scheme_in_contributing_is_in_the_house_style() -> None:
     scheme = steps()[0]
     for command in (["format", "--check"], ["check"]):
@@ -204,6 +206,7 @@ def expected_texts(spec: str) -> list[str]:
     return [literal.sub(again, text) for texts in TEXTS for text in texts]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("scheme", ["shortest", "log-magnitude"])
 def test_a_scheme_that_nobody_has_seen_is_encoded_by_workers(
     tmp_path: Path, plugins: Path, numtok: Shell, scheme: str
@@ -378,6 +381,7 @@ finally:
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("command", "folders"),
     [

@@ -34,6 +34,8 @@ from numtok.store.store import Store
 from numtok.training.features import Features
 from numtok.training.regressor_files import read_regressor
 
+pytestmark = pytest.mark.integration
+
 HEADS = (
     "pointwise",
     "pointwise,sigmoid=true",

@@ -154,6 +154,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.integration
 @given(VALUES)
 def test_any_json_is_of_its_kind_or_refused(value: Any) -> None:
     said = value if isinstance(value, dict) else {"value": value}

@@ -203,6 +203,7 @@ def test_pipes_are_inputs_each_by_its_content(tmp_path: Path) -> None:
     assert not list(store.root.glob(".spool*"))
 
 
+@pytest.mark.integration
 def test_a_pipe_with_a_name_is_read_as_its_name_says(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "rows.jsonl.gz")
 

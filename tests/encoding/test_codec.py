@@ -155,6 +155,7 @@ def test_digits_gives_every_text_back_under_every_policy(numerals: str, texts: l
     assert decoded(one, encode(one, texts)) == texts
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("scheme", SCHEMES.names())
 @settings(max_examples=40)
 @given(columns)

@@ -57,6 +57,7 @@ def ids_of(shards: list[Path]) -> TokenIds:
     return Codec.read(shards[0].parent / SCHEME_FILE).ids
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("unit", [1, 1 << 20])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_rows_are_those_of_the_shards_however_many_there_are(
@@ -122,6 +123,7 @@ def test_a_row_without_numbers_alone_has_empty_columns(tmp_path: Path) -> None:
     assert len(read.channel) == 0
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_what_is_mapped_from_disk_is_what_is_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str

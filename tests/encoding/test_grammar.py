@@ -179,6 +179,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("spec", "message"), REFUSED)
 def test_a_scheme_whose_numbers_cannot_be_listed_is_refused(spec: str, message: str) -> None:
     with pytest.raises(UsageError) as found:

@@ -321,6 +321,7 @@ def divided(data: st.DataObject, rows: Sequence[str]) -> list[list[list[str]]]:
     return units
 
 
+@pytest.mark.integration
 @given(_ROWS, st.data())
 def test_paths_follow_the_rule_however_rows_are_divided(rows: list[Any], data: Any) -> None:
     write = data.draw(st.sampled_from([json.dumps, repr]))

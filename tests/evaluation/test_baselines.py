@@ -26,6 +26,8 @@ from numtok.evaluation.queries import queries_of
 from numtok.evaluation.seen_values import SeenValues
 from tests.fakemodels import codec, samples
 
+pytestmark = pytest.mark.integration
+
 TRAIN = [f"{a} and {37 * a % 41} give {3 * a - 2 * (37 * a % 41) + 0.5}" for a in range(40)]
 TEST = ["4 and 7 give 2.5", "100 and 1 give 300", "2 and 8 give -9.123456"]
 EVERY = 3  # numbers of each row

@@ -759,6 +759,7 @@ def test_quantiles_ascend_and_crps_is_finite(
         assert (found.crps >= 0).all()
 
 
+@pytest.mark.integration
 def test_point_estimates_are_those_of_the_distribution(bench: Bench) -> None:
     """fp15: one token a number, so the distribution is one softmax over all of them."""
     mode, median, mean = (

@@ -386,6 +386,7 @@ def test_values_of_random_bit_patterns_are_those_of_float() -> None:
     assert_same_bits(random_reprs(np.random.default_rng(1), 100_000))
 
 
+@pytest.mark.integration
 def test_values_of_17_to_40_digits_are_those_of_float() -> None:
     assert_same_bits(random_long_digits(np.random.default_rng(2), 100_000))
 
@@ -394,6 +395,7 @@ def test_values_of_subnormals_are_those_of_float() -> None:
     assert_same_bits(random_subnormals(np.random.default_rng(3), 10_000))
 
 
+@pytest.mark.integration
 def test_values_half_way_between_two_floats_are_those_of_float() -> None:
     assert_same_bits(list(random_halfway_cases(np.random.default_rng(4), 2_000)))
 

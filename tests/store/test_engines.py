@@ -21,6 +21,8 @@ import pytest
 from numtok.errors import DataError, StoreError
 from numtok.store.engines.local import Workers, run_units
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -85,17 +85,20 @@ def reordered(value: Any) -> Any:
     return [reordered(item) for item in value] if isinstance(value, list) else value
 
 
+@pytest.mark.integration
 @given(settings_dicts)
 def test_a_version_does_not_depend_on_the_order_of_keys(settings: dict[str, Any]) -> None:
     assert version_of("k", reordered(settings), []) == version_of("k", settings, [])
 
 
+@pytest.mark.integration
 @given(settings_dicts)
 def test_a_version_survives_being_written_as_json(settings: dict[str, Any]) -> None:
     again = json.loads(json.dumps(settings, indent=2))
     assert version_of("k", again, []) == version_of("k", settings, [])
 
 
+@pytest.mark.integration
 @given(settings_dicts, settings_dicts)
 def test_different_settings_have_different_versions(a: dict[str, Any], b: dict[str, Any]) -> None:
     same = json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
@@ -868,6 +871,7 @@ def launch(*plans: str, program: tuple[str, ...]) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.integration
 def test_two_processes_make_the_same_artifact_and_one_copy_stands(store: Store) -> None:
     both = [launch("trace", program=("tests.fakestage", str(store.root))) for _ in range(4)]
     answers = [process.communicate(timeout=60) for process in both]
@@ -878,6 +882,7 @@ def test_two_processes_make_the_same_artifact_and_one_copy_stands(store: Store) 
     assert hidden(store) == []
 
 
+@pytest.mark.integration
 def test_a_process_that_waits_says_so_once_and_finds_the_artifact(store: Store) -> None:
     settings, parents = fakestage.SETTINGS, fakestage.PARENTS
     with store.draft("fake", "toy", settings, parents, fakestage.COMMAND) as draft:
@@ -945,6 +950,7 @@ def check_after_fault(store: Store, whole: dict[str, bytes]) -> None:
     assert hidden(store) == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("onward", [False, True])
 @pytest.mark.parametrize("kind", ["eio", "enospc", "short", "torn"])
 def test_any_operation_may_fail(
@@ -972,6 +978,7 @@ def test_any_operation_may_fail(
     assert reached == len(places)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["kill", "killtorn"])
 def test_any_operation_may_be_the_last(
     tmp_path: Path, whole: tuple[dict[str, bytes], list[str]], kind: str
@@ -989,6 +996,7 @@ def test_any_operation_may_be_the_last(
             check_after_fault(store, expected)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["eio", "enospc"])
 def test_a_removal_that_fails_leaves_the_artifact_whole_or_gone(tmp_path: Path, kind: str) -> None:
     trial = Store(tmp_path / "trial")
@@ -1030,6 +1038,7 @@ def test_a_sweep_that_fails_is_finished_by_the_next(tmp_path: Path) -> None:
 # --- what made it ------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_provenance_never_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("GIT_DIR", "/nowhere")
@@ -1042,6 +1051,7 @@ def test_provenance_never_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         provenance.cache_clear()
 
 
+@pytest.mark.integration
 def test_a_commit_is_recorded_only_of_numtok_itself() -> None:
     made_by = provenance()
     if (ROOT / ".git").exists() and made_by.git_commit is not None:

@@ -164,6 +164,7 @@ def learnt(store: Store, tmp_path: Path, text: str = OPERATORS, **more: Any) -> 
     return train(store, tiny(curriculum=str(path), **given))
 
 
+@pytest.mark.integration
 def test_a_model_depends_on_what_the_file_says_and_not_on_where_it_is(
     store: Store, tmp_path: Path
 ) -> None:
@@ -183,6 +184,7 @@ def test_a_model_depends_on_what_the_file_says_and_not_on_where_it_is(
     assert "curriculum" not in plain.manifest.settings
 
 
+@pytest.mark.integration
 def test_a_phase_of_all_rows_is_a_run_over_all_rows_in_another_order(
     store: Store, tmp_path: Path
 ) -> None:
@@ -293,6 +295,7 @@ def test_a_curriculum_divides_steps() -> None:
     assert str(caught.value) == "--lr-end 0.002 is not possible; it is from 0 to --lr, 0.001"
 
 
+@pytest.mark.integration
 def test_the_command_takes_a_file_and_a_rate_to_end_at(
     numtok: Shell, store: Store, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_peak_memory_is_in_bytes_and_does_not_fall() -> None:
     assert peak_memory(CPU) >= peak
 
 
+@pytest.mark.integration
 def test_freed_memory_is_kept_for_the_next_step() -> None:
     """In a process of its own; another C library than glibc takes no notice."""
     program = """

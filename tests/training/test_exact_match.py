@@ -53,6 +53,7 @@ def log(model: Artifact) -> list[Look]:
     return [one for one in read_log(model.path) if one.split == "validation"]
 
 
+@pytest.mark.integration
 def test_the_share_is_that_of_the_texts_that_eval_finds(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,6 +85,7 @@ def test_the_share_is_that_of_the_texts_that_eval_finds(
     assert msgspec.json.decode(capsys.readouterr().out)["exact"] == {"validation": np.mean(exact)}
 
 
+@pytest.mark.integration
 def test_compare_says_how_many_tokens_a_share_took(store: Store) -> None:
     data = encoded(store, "digits")
     model = trained(store, data).artifact
@@ -94,6 +96,7 @@ def test_compare_says_how_many_tokens_a_share_took(store: Store) -> None:
     assert whole.tokens == [None]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("scheme", "more"),
     [

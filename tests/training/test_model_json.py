@@ -54,6 +54,7 @@ def near(found: Any, wanted: Any) -> None:
         assert found == wanted
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["value", "scaled", "labels", "table"])
 def test_a_model_of_format_1_predicts_what_it_did(
     former: Store, numtok: Shell, tmp_path: Path, name: str

@@ -21,6 +21,8 @@ from numtok.training.trained_table import FittedTable, LearntFrom, Preparation
 from tests.fakeheads import Floats
 from tests.fakemodels import CPU, one_thread
 
+pytestmark = pytest.mark.integration
+
 __all__ = ["one_thread"]
 
 HEAD_SPECS = ["pointwise", "riemann:8", "mdn:2", "decoder:nd,base=2,length=4,width=8"]

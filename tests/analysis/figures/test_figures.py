@@ -85,6 +85,7 @@ def test_the_examples_are_right(name: str) -> None:
 # --- axes ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 @given(
     st.sampled_from(["linear", "log", "signed-log"]),
     st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=5),

@@ -259,6 +259,7 @@ def test_what_has_no_place_is_told() -> None:
 # --- files ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_the_command_draws_them_all_and_the_same_bytes_again(numtok: Shell, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     store = Store(tmp_path / "artifacts")

@@ -65,6 +65,7 @@ def columns(found: ProbeResult) -> tuple[NDArray[np.float64], NDArray[np.float64
 # --- what is measured ----------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("scheme", "objective"),
     [("digits", "classify,causal=yes"), ("numgpt", "classify"), ("dice", "classify,causal=yes")],
@@ -292,6 +293,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return made
 
 
+@pytest.mark.integration
 def test_a_text_or_a_row_is_asked_of_any_model_and_drawn(numtok: Shell, world: World) -> None:
     store = "--store", str(world.store.root)
     refs, found = [], []

@@ -106,6 +106,7 @@ def has_escaped_key(block: bytes) -> bool:
     return bool(find_lines(block).suspicious.any())
 
 
+@pytest.mark.integration
 @given(blocks())
 def test_both_ways_give_the_same_columns(block: bytes) -> None:
     if has_escaped_key(block):  # in "other"
@@ -115,6 +116,7 @@ def test_both_ways_give_the_same_columns(block: bytes) -> None:
     assert plain(rows) == plain(by_records(block))
 
 
+@pytest.mark.integration
 @given(st.text(), st.booleans())
 def test_any_text_comes_back(text: str, ascii_only: bool) -> None:
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -114,6 +114,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.integration
 @needs_real
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_real_data_are_what_the_library_of_their_format_reads(tmp_path: Path, name: str) -> None:
@@ -832,6 +833,7 @@ def wait_for_receipts(folder: Path, count: int) -> int:
     return done
 
 
+@pytest.mark.integration
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path, server: Server) -> None:
     place = serve(server, hourly(tmp_path, 8))
     # So that it is certainly not done before it is killed.
@@ -902,6 +904,7 @@ def test_what_else_runs_beside_zarr_is_left_alone(tmp_path: Path) -> None:
         assert running.result(timeout=60) == "done"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_nothing_is_printed_of_what_ran_beside_the_object_that_failed(
     tmp_path: Path, server: Server, interrupted: bool

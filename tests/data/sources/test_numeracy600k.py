@@ -463,6 +463,7 @@ def test_what_is_no_list_is_told_wherever_it_is_cut(tmp_path: Path, piece: int, 
     assert str(caught.value).startswith(f"{path} is no whole JSON: ")
 
 
+@pytest.mark.integration
 def test_a_large_file_is_read_with_little_memory(tmp_path: Path) -> None:
     import tracemalloc
 

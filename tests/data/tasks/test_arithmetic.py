@@ -220,6 +220,7 @@ def split_of_all(spec: str, count: int, begin: int = 0, end: int = SHARES) -> li
     return [row.text for row in msgspec.json.Decoder(Row).decode_lines(content)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("begin", [0, SHARES - SHARES // 10], ids=["all", "a tenth"])
 def test_shapes_operators_and_operands_are_uniform_and_independent(begin: int) -> None:
     made = split_of_all("arithmetic,operands=3", 60_000, begin)

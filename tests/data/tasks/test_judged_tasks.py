@@ -251,6 +251,7 @@ def test_no_word_of_a_comparison_tells_of_its_numbers() -> None:
     assert len(set(map(shown, made))) == len(set(map(groups, made))) == 20
 
 
+@pytest.mark.integration
 def test_a_template_of_few_numbers_leaves_its_rows_to_others() -> None:
     made = Counter(map(groups, rows("comparison", TaskSplit("train", 300_000))))
     persons = made.pop(("person-younger",))
@@ -388,6 +389,7 @@ def test_what_another_process_is_given_makes_the_same(spec: str) -> None:
     assert elsewhere.unit(5, TEST, 0) == task.unit(5, TEST, 0)
 
 
+@pytest.mark.integration
 def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
     made = []
     for workers in (1, 2):

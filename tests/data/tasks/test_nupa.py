@@ -295,6 +295,7 @@ def test_digits_are_drawn_evenly() -> None:
 SPEC = "nupa,tasks=mod+sub_Fraction,digits=2..4,train=60,validation=20,test=20,prompt=short"
 
 
+@pytest.mark.integration
 def test_any_number_of_workers_makes_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

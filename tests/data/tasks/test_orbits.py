@@ -134,6 +134,7 @@ def test_a_row_depends_on_nothing_but_settings_seed_split_and_number() -> None:
         assert next(task.systems(seed, split, range(1), attempt)) != some[0]
 
 
+@pytest.mark.integration
 def test_workers_and_units_make_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +358,7 @@ def test_close_encounters_are_counted() -> None:
     assert counts["close_encounters"] == close > 0
 
 
+@pytest.mark.integration
 def test_counts_are_shown_by_gen_and_show(numtok: Shell) -> None:
     options = "--planets 2 --outer 5..14 --points 5..9 --span 2..3 --samples 300 --workers 2"
     ran = numtok("gen", "orbits", *options.split())

@@ -63,6 +63,7 @@ def test_gen_makes_a_table_with_the_rows_of_the_task(
     assert np.array_equal(found.target[300:], y)
 
 
+@pytest.mark.integration
 def test_workers_make_the_table_that_one_process_makes(tmp_path: Path) -> None:
     config = Config("densities", 300)
     alone = make(config, tmp_path / "one")

@@ -492,6 +492,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "artifacts"
 
 
+@pytest.mark.integration
 def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
     times = hours(60 * DAY)
     field = fakefields.make(tmp_path, times, waves(times, 256))
@@ -568,6 +569,7 @@ def test_a_dry_run_tells_the_size_and_another_field_makes_another_version(
     assert numtok(*arguments, "--from", "warmer").out.strip() != first
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("scheme", ["xval", "p1000"])
 def test_real_weather_goes_through_the_whole_chain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str

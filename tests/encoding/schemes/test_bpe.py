@@ -121,6 +121,7 @@ def test_the_size_is_a_limit() -> None:
     assert BpeScheme(18).fit(CORPUS) == BpeScheme(18)
 
 
+@pytest.mark.integration
 @given(st.dictionaries(LITERALS, st.integers(1, 5), max_size=30), st.randoms())
 def test_the_order_of_the_literals_is_nothing(literals: dict[str, int], rng: random.Random) -> None:
     shuffled = list(literals.items())
@@ -162,6 +163,7 @@ def test_a_spec_that_cannot_be_is_refused(spec: str, message: str) -> None:
 # --- writing and reading -----------------------------------------------------------------------
 
 
+@pytest.mark.integration
 @given(st.lists(LITERALS, max_size=20), st.dictionaries(LITERALS, st.integers(1, 9), max_size=20))
 def test_any_literal_comes_back_whatever_was_learnt(
     literals: list[str], corpus: dict[str, int]
@@ -298,6 +300,7 @@ def merges_of(artifact: Artifact) -> str:
     return scheme.merges
 
 
+@pytest.mark.integration
 def test_merges_are_learnt_from_the_train_split_alone_whatever_the_order_of_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -451,6 +454,7 @@ def test_a_path_may_have_commas_and_a_given_tokenizer_is_checked(
     assert ran.code == 0 and "BROKEN" not in ran.out
 
 
+@pytest.mark.integration
 def test_given_merges_are_told_by_what_they_are(tmp_path: Path) -> None:
     scheme = scheme_of(f"bpe,file={given_tokenizer(tmp_path / 't.json')}")
     assert isinstance(scheme, BpeScheme) and scheme.merges is not None

@@ -48,6 +48,7 @@ OTHER_SETTINGS = (
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("spec", OTHER_SETTINGS)
 def test_the_contract_holds_at_other_settings(spec: str) -> None:
     assert [result for result in check(SCHEMES.build(spec)) if not result.passed] == []

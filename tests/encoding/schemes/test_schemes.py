@@ -441,6 +441,7 @@ def test_a_range_does_not_run_backwards(text: str) -> None:
 # --- the registry ------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_a_look_up_imports_one_scheme_and_listing_none() -> None:
     program = """if True:
         import sys

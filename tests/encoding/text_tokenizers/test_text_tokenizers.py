@@ -297,6 +297,7 @@ TRAIN = """if True:
 """
 
 
+@pytest.mark.integration
 def test_fresh_processes_train_identical_vocabularies() -> None:
     outputs = []
     for seed, threads in (("1", "1"), ("2", "4")):

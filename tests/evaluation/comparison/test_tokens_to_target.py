@@ -172,6 +172,7 @@ def test_a_malformed_level_is_refused(text: str) -> None:
     )
 
 
+@pytest.mark.integration
 def test_the_table_says_how_many_seeds_got_there(numtok: Run, tmp_path: Path) -> None:
     """Two small models, and a level between their losses."""
     assert numtok("gen", "arithmetic", "--samples", "400", "--name", "sums")[0] == 0

@@ -107,6 +107,7 @@ def total_probability(scheme: Scheme, normalization: str, one: Intervals, seed: 
     return density + float(np.exp(first_row(one, special)).sum())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("scale", [1.0, 10.0, 1e4])
 @pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
 @pytest.mark.parametrize("name", TOKEN_SCHEMES)

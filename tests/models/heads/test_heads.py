@@ -420,6 +420,7 @@ def fitted(spec: str, target: Floats, learning_rate: float, patience: int) -> Fi
     return preparation.finished()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("spec", "learning_rate", "patience", "within"),
     [

@@ -360,6 +360,7 @@ def evaluated(store: Store, model: Artifact, scheme: str, **options: Any) -> dic
 MASKED, CAUSAL = "mlm:targets", "ar:answer"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("objective", "scheme", "options"),
     [
@@ -393,6 +394,7 @@ def test_embedders_and_heads_combine_across_systems(
         assert "times powers of ten" in found["decoding"]["distribution"]
 
 
+@pytest.mark.integration
 def test_what_is_said_is_the_mantissa_times_the_power_of_its_token(store: Store) -> None:
     """Predictions, and the points of the distribution, by the channel that the head fills in."""
     of = train(store, "numgpt", steps=40, learning_rate=1e-2)
@@ -405,6 +407,7 @@ def test_what_is_said_is_the_mantissa_times_the_power_of_its_token(store: Store)
         assert -9 < exponent < 13
 
 
+@pytest.mark.integration
 def test_one_token_is_read_alike_in_parallel_and_from_left_to_right(store: Store) -> None:
     model = train(store, "numgpt", objective="mlm", steps=2)
     both = [
@@ -415,6 +418,7 @@ def test_one_token_is_read_alike_in_parallel_and_from_left_to_right(store: Store
         assert one["prediction"] == pytest.approx(other["prediction"])
 
 
+@pytest.mark.integration
 def test_training_goes_down_and_a_model_is_found_again(store: Store) -> None:
     one = train(store, "numgpt", steps=60, learning_rate=1e-2)
     lines = (one.path / "metrics.jsonl").read_text().splitlines()
@@ -458,6 +462,7 @@ def test_parts_that_do_not_go_together_are_refused_before_anything_is_begun(
     assert sorted(store.root.rglob("*")) == before
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("scheme", ["numgpt", "dice"])
 def test_labels_begin_with_the_embedder_of_a_model_of_numbers(store: Store, scheme: str) -> None:
     """Pre-trained on text, then of labels: the embedder and the trunk go on."""

@@ -29,6 +29,8 @@ from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.stages import test_train
 
+pytestmark = pytest.mark.integration
+
 TINY = "nano,layers=1,width=32,heads=2"
 HEADS = ("scalar", "pointwise,sigmoid=yes", "mdn:5", "riemann:256", "decoder:nd", "decoder:ud")
 

@@ -151,6 +151,7 @@ def test_operations_are_those_that_torch_counts() -> None:
 # --- training ----------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_it_learns_to_compare_numbers_that_it_never_saw(
     numtok: Shell, store: Store, tmp_path: Path
 ) -> None:
@@ -168,6 +169,7 @@ def test_it_learns_to_compare_numbers_that_it_never_saw(
     assert "bigru" in numtok("show", "texts-xval-bigru").out
 
 
+@pytest.mark.integration
 def test_what_failed_or_was_killed_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     whole, broken = (Store(tmp_path / name) for name in ("whole", "broken"))
     options: dict[str, Any] = {
@@ -191,6 +193,7 @@ def test_what_failed_or_was_killed_goes_on_to_the_same_bytes(tmp_path: Path) -> 
     assert contents(second.artifact) == contents(first)
 
 
+@pytest.mark.integration
 def test_batches_in_parts_learn_the_same(store: Store, tmp_path: Path) -> None:
     data = encoded(store, tmp_path, weights(60))
     found = [
@@ -201,6 +204,7 @@ def test_batches_in_parts_learn_the_same(store: Store, tmp_path: Path) -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=2e-5)
 
 
+@pytest.mark.integration
 def test_bfloat16_is_for_what_is_not_carried_over(store: Store, tmp_path: Path) -> None:
     data = encoded(store, tmp_path, weights(60))
     found = [
@@ -213,6 +217,7 @@ def test_bfloat16_is_for_what_is_not_carried_over(store: Store, tmp_path: Path) 
         torch.testing.assert_close(one, other, rtol=0, atol=0.02)
 
 
+@pytest.mark.integration
 def test_rows_may_be_longer_than_any_that_was_learnt(store: Store, tmp_path: Path) -> None:
     rows = weights(60)
     rows[-1]["text"] += ", says the kilogram of Paris" * 20
@@ -221,6 +226,7 @@ def test_rows_may_be_longer_than_any_that_was_learnt(store: Store, tmp_path: Pat
     assert report.numbers == 12
 
 
+@pytest.mark.integration
 def test_seeds_are_one_experiment_and_presets_are_told_apart(store: Store, tmp_path: Path) -> None:
     data = encoded(store, tmp_path, weights(60))
 
@@ -240,6 +246,7 @@ def test_seeds_are_one_experiment_and_presets_are_told_apart(store: Store, tmp_p
 # --- another model's weights -------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_init_brings_embedder_and_trunk_bit_for_bit(store: Store, tmp_path: Path) -> None:
     data = encoded(store, tmp_path, weights(60))
     first = trained(store, data, preset=TINY, name="first")
@@ -259,6 +266,7 @@ def test_init_brings_embedder_and_trunk_bit_for_bit(store: Store, tmp_path: Path
     assert torch.equal(*found)
 
 
+@pytest.mark.integration
 def test_init_of_another_trunk_or_shape_is_refused(
     numtok: Shell, store: Store, tmp_path: Path
 ) -> None:
@@ -343,6 +351,7 @@ def test_sizes_that_cannot_be_are_refused(spec: str, message: str) -> None:
     assert (str(found.value), found.value.exit_code) == (message, 2)
 
 
+@pytest.mark.integration
 def test_the_embedding_of_a_number_has_no_norm_to_be_looked_at_after(
     numtok: Shell, store: Store, tmp_path: Path
 ) -> None:

@@ -1,0 +1,99 @@
+"""What numtok says to people, whole: ``tests/messages.json``, which ``just messages`` writes.
+
+A test checks what a message must hold, and the snapshot all of it, so that other words are one
+diff to read and no edit of tests::
+
+    def test_a_rate_below_zero(says: Says) -> None:
+        with pytest.raises(UsageError) as caught:
+            run(config(lr=-1.0))
+        says(caught, "--lr", "-1.0", "at least 0")
+
+A run with ``--write-messages`` writes what its tests said; one of all tests anew, one of some
+beside what the others said.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, final
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SNAPSHOT = ROOT / "tests/messages.json"
+Snapshot = dict[str, list[str]]  # messages by the test's id, in their order
+
+_KNOWN = pytest.StashKey[Snapshot]()
+_SAID = pytest.StashKey[Snapshot]()
+
+
+@final
+class Says:
+    """The messages of one test."""
+
+    def __init__(self, folders: dict[str, str]) -> None:
+        self.texts: list[str] = []
+        self._folders = folders  # and how each is written
+
+    def __call__(self, message: object, *parts: str) -> None:
+        """``message``, a text or what ``pytest.raises`` caught, holds the parts."""
+        if isinstance(message, pytest.ExceptionInfo):
+            message = message.value
+        text = str(message)
+        for part in parts:
+            assert part in text
+        for folder, sign in self._folders.items():
+            text = text.replace(folder, sign)
+        # Fixtures number their folders in the order in which they are made.
+        self.texts.append(re.sub(r"(?<=BASE/)([\w-]*?)\d+\b", r"\1", text))
+
+
+@pytest.fixture
+def says(
+    request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Says]:
+    """Checks what numtok says, in parts here and whole against the snapshot."""
+    base = tmp_path_factory.getbasetemp()
+    says = Says({str(tmp_path): "TMP", str(base): "BASE", str(ROOT): "ROOT"})
+    yield says
+    stash, test = request.config.stash, request.node.nodeid
+    stash[_SAID][test] = says.texts
+    if not request.config.getoption("write_messages"):
+        # Where these words are as they should be, `just messages` writes them down.
+        assert says.texts == stash[_KNOWN].get(test, [])
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-messages", action="store_true", help=f"write {SNAPSHOT.name}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_KNOWN] = json.loads(SNAPSHOT.read_text("utf-8"))
+    config.stash[_SAID] = {}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of xdist is done."""
+    node.config.stash[_SAID] |= getattr(node, "workeroutput", {}).get("said", {})
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    config = session.config
+    said: Snapshot = config.stash[_SAID]
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["said"] = said
+    elif config.getoption("write_messages"):
+        ran = {test.partition("[")[0] for test in said}
+        kept = {} if whole(config) else config.stash[_KNOWN]
+        said = {test: texts for test, texts in kept.items() if test.partition("[")[0] not in ran}
+        said |= config.stash[_SAID]
+        SNAPSHOT.write_text(json.dumps(said, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def whole(config: pytest.Config) -> bool:
+    """Whether all tests were asked for."""
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not (
+        config.option.keyword or config.option.markexpr
+    )

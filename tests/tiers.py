@@ -1,0 +1,85 @@
+"""Three tiers of tests: unit, integration and slow, and what each of them took.
+
+A unit test starts no process and trains nothing but what all share (``tests/shared.py``): that is
+checked while it runs. Tests of the command line and of what runs in processes of its own, at every
+fault and over again, are marked ``integration``, and those that take minutes ``slow``.
+``just quick`` runs the first tier, ``just test`` two, ``just test-all`` three.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numtok.store.provenance import provenance
+from numtok.training.loop import Training
+from numtok.training.table_learner import TableLearner
+
+QUICK = "not integration and not slow"
+#: Folders in which all is integration.
+INTEGRATION = {"cli", "pipelines", "stages", "sweeps"}
+_PROCESS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
+
+_in_unit_test = False
+
+
+def tier(keywords: Any) -> str:
+    """Of a test, by its marks."""
+    return next((name for name in ("slow", "integration") if name in keywords), "unit")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    provenance()  # asks git once a process
+    sys.addaudithook(_audit)
+    for kind, name in ((BaseProcess, "start"), (Training, "learn"), (TableLearner, "advance")):
+        setattr(kind, name, _guarded(getattr(kind, name), f"{kind.__name__}.{name}"))
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if _in_unit_test and event in _PROCESS:
+        pytest.fail(f"{event} in a unit test: mark it integration")
+
+
+def _guarded(method: Any, name: str) -> Any:
+    def call(*arguments: Any, **options: Any) -> Any:
+        if _in_unit_test:
+            pytest.fail(f"{name} in a unit test: mark it integration")
+        return method(*arguments, **options)
+
+    return call
+
+
+@pytest.fixture(autouse=True)
+def _unit(request: pytest.FixtureRequest) -> Iterator[None]:
+    global _in_unit_test
+    _in_unit_test = tier(request.node.keywords) == "unit"
+    yield
+    _in_unit_test = False
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files of which no test is asked for are not imported."""
+    return (config.option.markexpr == QUICK and collection_path.name in INTEGRATION) or None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if not INTEGRATION.isdisjoint(item.path.parts):
+        item.add_marker("integration")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    seconds: dict[str, float] = defaultdict(float)
+    tests: dict[str, set[str]] = defaultdict(set)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[tier(report.keywords)] += report.duration
+                tests[tier(report.keywords)].add(report.nodeid)
+    for name, total in seconds.items():
+        terminalreporter.write_line(
+            f"{name}: {len(tests[name]):,} tests, {total:.0f} s over all workers"
+        )
