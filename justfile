@@ -46,14 +46,23 @@ types: setup
     .venv/bin/mypy
 
 # Of a file's tests most run on one worker (worksteal), so that what it sets up is set up once.
+tests := ".venv/bin/pytest -q -n auto --dist worksteal --durations 10"
 
-# Lint, types and the quick tests.
+# Lint, types and unit tests, while one writes: `just quick -k NAME`, `just quick tests/models`.
+quick *options: setup lint types
+    {{ tests }} -m "not integration and not slow" {{ options }}
+
+# Lint, types, unit and integration tests.
 test: setup lint types
-    .venv/bin/pytest -q -n auto --dist worksteal
+    {{ tests }}
 
 # Lint, types and all tests, the slow ones too.
 test-all: setup lint types
-    .venv/bin/pytest -q -n auto --dist worksteal -m ""
+    {{ tests }} -m ""
+
+# Write tests/messages.json, what numtok says to people, as it says it now.
+messages: setup
+    {{ tests }} --write-messages
 
 # In .venv/mutants: which test runs what, and the results, where it goes on; remove it to begin anew.
 

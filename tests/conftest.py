@@ -14,7 +14,7 @@ from numtok import plugins as folders_of_plugins
 _COMMON = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
 )
-settings.register_profile("default", _COMMON, max_examples=80)
+settings.register_profile("default", _COMMON, max_examples=25)
 #: For tests marked slow: ``@settings(settings.get_profile("long"))``.
 settings.register_profile("long", _COMMON, max_examples=3000)
 settings.load_profile("default")
