@@ -1,0 +1,189 @@
+"""Every public item has a docstring that says more than its name, or inherits one.
+
+Public are modules, and in those without an underscore (and what an ``__init__`` takes of the
+others) the classes, functions, methods and properties without one. A method inherits the docstring
+of what it overrides in a class of numtok. Fields are described where they stand, functions within
+functions and ``__dunder__`` methods by what is around them.
+
+What takes or returns a tensor or an array names its axes: in brackets (``float64[n, k]``), which
+may stand in the docstring of the class or the module, in the names of all that are
+(``hidden_ND``), or in words ("of each row").
+"""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+from tests.imports import Source, parsed, tree
+from tests.test_architecture import made_up
+
+Modules = Mapping[str, Source]
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+FILLERS = frozenset({"a", "an", "it", "of", "return", "the", "this"})
+ARRAY = re.compile(r"\b(?:Tensor|NDArray|Floats|Ints|Bools)\b")
+# Neither a mark, ``[NUM]``, nor a list of numbers, ``[0, 1]``.
+_AXES = r"\[(?![A-Z]{3,}\])[A-Za-z][\w +*-]*(?:, [\w +*.-]+)*\]"
+BRACKET = re.compile(rf"\b(?:float|int|uint|bool)\d*\[[^\]]*\]|{_AXES}")
+IN_WORDS = re.compile(r"\b(?:each|every|per|scalars?|any shape)\b")
+IN_NAME = re.compile(r"\w_[A-Z]{1,4}")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A module, class, function or method, with its own docstring and those it may rely on."""
+
+    place: str  # ``numtok.models.model:48``
+    name: str  # ``Model.hidden``
+    own: str
+    inherited: tuple[str, ...] = ()  # of the methods that it overrides, nearest first
+    around: tuple[str, ...] = ()  # of the classes and modules that these and it stand in
+    arrays: tuple[str, ...] = ()  # its parameters that are arrays, and "" where it returns some
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of numtok, public or not, and what is inherited from it."""
+
+    module: str
+    node: ast.ClassDef
+    around: tuple[str, ...]
+
+
+def items(modules: Modules) -> Iterator[Item]:
+    """All that is public, module by module."""
+    classes: dict[str, list[Class]] = defaultdict(list)
+    for module, source in modules.items():
+        about = _docstring(parsed(source.text))
+        for node in _defined(parsed(source.text)):
+            if isinstance(node, ast.ClassDef):
+                found = Class(module, node, (_docstring(node), about))
+                classes[node.name].append(found)
+    taken = {
+        (node.module, name.name)
+        for source in modules.values()
+        if source.is_folder
+        for node in parsed(source.text).body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    for module, source in modules.items():
+        about = _docstring(parsed(source.text))
+        yield Item(f"{module}:1", module.rpartition(".")[2], about)
+        hidden = module.rpartition(".")[2].startswith("_")
+        for node in _defined(parsed(source.text)):
+            if not node.name.startswith("_") and (not hidden or (module, node.name) in taken):
+                yield from _with_members(module, node, "", (about,), classes)
+
+
+def _with_members(
+    module: str,
+    node: Function | ast.ClassDef,
+    within: str,
+    around: tuple[str, ...],
+    classes: Mapping[str, list[Class]],
+) -> Iterator[Item]:
+    """A function or a class, and of a class also what is public in it."""
+    place, name, own = f"{module}:{node.lineno}", within + node.name, _docstring(node)
+    if not isinstance(node, ast.ClassDef):
+        yield Item(place, name, own, (), around, _arrays(node))
+        return
+    yield Item(place, name, own)
+    bases = list(_bases(module, node, classes))
+    for member in _defined(node):
+        if member.name.startswith("_"):
+            continue
+        overrides = [
+            (base, theirs)
+            for base in bases
+            for theirs in _defined(base.node)
+            if theirs.name == member.name
+        ]
+        inherited = tuple(_docstring(theirs) for _, theirs in overrides)
+        more = tuple(text for base, _ in overrides for text in base.around)
+        for item in _with_members(module, member, f"{name}.", (own, *around, *more), classes):
+            is_it = item.name == f"{name}.{member.name}"
+            yield replace(item, inherited=inherited) if is_it else item
+
+
+def _defined(node: ast.Module | ast.ClassDef) -> Iterator[Function | ast.ClassDef]:
+    """The functions and classes in the body, once each: of a property what reads it."""
+    for one in node.body:
+        if isinstance(one, Function | ast.ClassDef):
+            marks = {ast.unparse(mark).rpartition(".")[2] for mark in one.decorator_list}
+            if not marks & {"overload", "setter", "deleter"}:
+                yield one
+
+
+def _bases(module: str, node: ast.ClassDef, classes: Mapping[str, list[Class]]) -> Iterator[Class]:
+    """The classes of numtok that a class has as bases, and theirs, nearest first.
+
+    A name stands for one class in the package; the few that do not are of the class's own module.
+    """
+    for base in node.bases:
+        name = ast.unparse(base).partition("[")[0].rpartition(".")[2]
+        found = [one for one in classes.get(name, []) if one.node is not node]
+        for one in found if len(found) == 1 else [one for one in found if one.module == module]:
+            yield one
+            yield from _bases(one.module, one.node, classes)
+
+
+def _docstring(node: ast.Module | Function | ast.ClassDef) -> str:
+    return ast.get_docstring(node) or ""
+
+
+def _arrays(node: Function) -> tuple[str, ...]:
+    given = node.args
+    every = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
+    noted = [(one.arg, one.annotation) for one in every if one] + [("", node.returns)]
+    return tuple(name for name, note in noted if note and ARRAY.search(ast.unparse(note)))
+
+
+def _words(text: str) -> set[str]:
+    """The words of a name or a text, in the singular: ``rowLengths_of -> row, length, of``."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()
+    return {word.rstrip("s") or word for word in re.findall(r"[^\W_]+", spaced)}
+
+
+def _says_more(name: str, docstring: str) -> bool:
+    return bool(_words(docstring) - _words(name) - FILLERS)
+
+
+# --- the rules: each says what breaks it -------------------------------------------------------
+
+
+def documented(modules: Modules) -> list[str]:
+    """Whatever is public says something, itself or by what it overrides."""
+    return [
+        f"{item.place} {item.name}"
+        for item in items(modules)
+        if not any(_says_more(item.name, text) for text in (item.own, *item.inherited))
+    ]
+
+
+def axes_named(modules: Modules) -> list[str]:
+    """Whatever takes or returns an array says of which axes."""
+    return [
+        f"{item.place} {item.name}({', '.join(filter(None, item.arrays))})"
+        for item in items(modules)
+        if item.arrays and not _names_axes(item)
+    ]
+
+
+def _names_axes(item: Item) -> bool:
+    said = "\n".join([item.own, *item.inherited])
+    return (
+        all(map(IN_NAME.search, item.arrays))
+        or bool(IN_WORDS.search(said))
+        or bool(BRACKET.search("\n".join([said, *item.around])))
+    )
+
+
+@pytest.mark.parametrize("rule", [documented, axes_named], ids=lambda rule: rule.__name__)
+def test_the_docstrings_of_the_tree_keep_the_rule(rule: Callable[[Modules], list[str]]) -> None:
+    broken = rule(tree())
+    assert not broken, "\n".join(broken)
