@@ -3,7 +3,8 @@
 Public are modules, and in those without an underscore (and what an ``__init__`` takes of the
 others) the classes, functions, methods and properties without one. A method inherits the docstring
 of what it overrides in a class of numtok. Fields are described where they stand, functions within
-functions and ``__dunder__`` methods by what is around them.
+functions and ``__dunder__`` methods by what is around them, and properties perhaps by an entry of
+their class's docstring, as fields are.
 
 What takes or returns a tensor or an array names its axes: in brackets (``float64[n, k]``), which
 may stand in the docstring of the class or the module, in the names of all that are
@@ -103,7 +104,11 @@ def _with_members(
             for theirs in _defined(base.node)
             if theirs.name == member.name
         ]
-        inherited = tuple(_docstring(theirs) for _, theirs in overrides)
+        owners = (own, *(_docstring(base.node) for base in bases))
+        inherited = (
+            *(_docstring(theirs) for _, theirs in overrides),
+            *(_entry(member.name, text) for text in owners),
+        )
         more = tuple(text for base, _ in overrides for text in base.around)
         for item in _with_members(module, member, f"{name}.", (own, *around, *more), classes):
             is_it = item.name == f"{name}.{member.name}"
@@ -134,6 +139,11 @@ def _bases(module: str, node: ast.ClassDef, classes: Mapping[str, list[Class]]) 
 
 def _docstring(node: ast.Module | Function | ast.ClassDef) -> str:
     return ast.get_docstring(node) or ""
+
+
+def _entry(name: str, docstring: str) -> str:
+    """What a class says of a name that stands above an indented text, alone or among others."""
+    return "".join(re.findall(rf"^(?:\w+, )*{name}(?:, \w+)*\n((?: {{4}}.*\n?)+)", docstring, re.M))
 
 
 def _arrays(node: Function) -> tuple[str, ...]:

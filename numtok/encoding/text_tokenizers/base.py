@@ -22,7 +22,7 @@ class Pieces(NamedTuple):
     bounds: NDArray[np.int32]  # [n + 1]
 
     def strings(self) -> list[str]:
-        """The pieces as strings."""
+        """Each decoded from UTF-8, in order."""
         whole, bounds = self.data.tobytes(), self.bounds.tolist()
         return [whole[start:end].decode() for start, end in pairwise(bounds)]
 
