@@ -27,6 +27,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 FILLERS = frozenset({"a", "an", "it", "of", "return", "the", "this"})
 ARRAY = re.compile(r"\b(?:Tensor|NDArray|Floats|Ints|Bools)\b")
+STATE = re.compile(r"\b(?:dict|Mapping)\[str, Tensor\]")  # many by name, each of a shape of its own
 # Neither a mark, ``[NUM]``, nor a list of numbers, ``[0, 1]``.
 _AXES = r"\[(?![A-Z]{3,}\])[A-Za-z][\w +*-]*(?:, [\w +*.-]+)*\]"
 BRACKET = re.compile(rf"\b(?:float|int|uint|bool)\d*\[[^\]]*\]|{_AXES}")
@@ -150,7 +151,11 @@ def _arrays(node: Function) -> tuple[str, ...]:
     given = node.args
     every = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
     noted = [(one.arg, one.annotation) for one in every if one] + [("", node.returns)]
-    return tuple(name for name, note in noted if note and ARRAY.search(ast.unparse(note)))
+    return tuple(name for name, note in noted if note and _is_array(note))
+
+
+def _is_array(note: ast.expr) -> bool:
+    return bool(ARRAY.search(STATE.sub("", ast.unparse(note))))
 
 
 def _words(text: str) -> set[str]:

@@ -53,7 +53,7 @@ def written_answers(
     batch: int,
     note: Callable[[str], None],
 ) -> Iterator[tuple[Ints, WrittenAnswers]]:
-    """What a model writes behind the ``answer_start`` of some rows, with their places in ``asked``;
+    """What a model writes behind the ``answer_start`` of rows [a], with their places in ``asked``;
     ``longest`` as in :class:`Writer`. Where memory is out, fewer are read at a time."""
     codec = loaded.codec
     writer = Writer(loaded.model, codec, Grammar(codec.scheme), constrained, longest)
@@ -105,7 +105,7 @@ class AnswerEvaluation:
 
     @cached_property
     def asked(self) -> Ints:
-        """The rows that have an answer."""
+        """[a]: the rows that have an answer."""
         return np.flatnonzero(self.samples.answer_start >= 0)
 
     @cached_property

@@ -67,6 +67,7 @@ class Making(Protocol):
     @property
     def restart(self) -> bool:
         """Whether to begin anew: the draft of an earlier run is thrown away."""
+
     @property
     def force(self) -> bool:
         """Whether to make an artifact that is there already once more, to compare the two."""

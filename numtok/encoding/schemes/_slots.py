@@ -95,7 +95,7 @@ class SlotScheme(Scheme):
         """
 
     def follow(self, prefix: tuple[int, ...]) -> NDArray[np.int64] | range:
-        """The ids that may follow a prefix of an ordinary number, shorter than one copy."""
+        """[k]: the ids that may follow a prefix of an ordinary number, shorter than one copy."""
         return self.slots()[len(prefix)]
 
     def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:

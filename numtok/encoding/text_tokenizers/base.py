@@ -116,7 +116,7 @@ class FittedTokenizer(ABC):
 
     @abstractmethod
     def decode(self, ids: NDArray[np.uint32]) -> bytes:
-        """The bytes that the tokens stand for; ids outside the vocabulary raise IndexError."""
+        """The bytes that tokens [n] stand for; ids outside the vocabulary raise IndexError."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
