@@ -35,7 +35,7 @@ class Literals(NamedTuple):
         )
 
     def at(self, index: int) -> str:
-        """One literal."""
+        """The literal of one number, as text."""
         return self.data[self.starts[index] : self.ends[index]].tobytes().decode()
 
 

@@ -53,7 +53,7 @@ def first_number(part: FilePart) -> int:
 
 
 def stamp_of(fd: int) -> Stamp:
-    """The stamp of an open file."""
+    """Size and time of the last change of an open file, by which a changed one is known."""
     status = files.system.fstat(fd)
     return Stamp(status.st_size, status.st_mtime_ns)
 
