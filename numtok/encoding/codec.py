@@ -304,7 +304,7 @@ class Codec:
         return DecodedNumbers(self.normalizer.inverse(decoded.values), decoded.failures)
 
     def written_number(self, tokens: NDArray[np.uint32]) -> str:
-        """A number's local ids [tokens] as ``tokenizer.json`` reads them:
+        """A number's tokens [t], ids of the whole vocabulary, as ``tokenizer.json`` reads them:
         ``[NUM:-][NUM:602][NUM:E-1]``."""
         return "".join(self._names[token] for token in tokens.tolist())
 

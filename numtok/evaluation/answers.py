@@ -100,7 +100,7 @@ class AnswerEvaluation:
 
     @property
     def codec(self) -> Codec:
-        """That of the model, which reads what it writes."""
+        """That of the model's data, by which its answers are read."""
         return self.evaluated.loaded.codec
 
     @cached_property

@@ -73,7 +73,7 @@ class TableEvaluation:
     most: int | None  # rows at most
 
     def parts(self) -> Iterator[_TablePart]:
-        """Fold by fold the rows to predict, up to ``most`` in all; folds without any are left out."""
+        """The rows to predict, fold by fold, up to ``most`` in all; no fold without any."""
         left = len(self.table) * len(self.loaded.fitted) if self.most is None else self.most
         for fold, fitted in self.loaded.fitted.items():
             rows = self._rows(fold)[:left]

@@ -251,7 +251,7 @@ class Scheme(ABC):
         return low, high
 
     def ascending(self, prefix: tuple[int, ...]) -> NDArray[np.int64] | None:
-        """int64[k]: what may follow a prefix, by the values that it leads to; NaN comes last.
+        """int64[k]: what may follow a prefix, in the order of the values it leads to; NaN is last.
 
         With it a distribution function and its inverse are exact, digit by digit. None for a
         scheme that is not contiguous, and where several copies are written.
