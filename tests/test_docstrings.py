@@ -117,7 +117,8 @@ def _defined(node: ast.Module | ast.ClassDef) -> Iterator[Function | ast.ClassDe
 def _is_setting(node: Function | ast.ClassDef) -> bool:
     """Whether it does no more than declare a setting, which has a line of help."""
     last = node.body[-1]
-    return isinstance(last, ast.Return) and ast.unparse(last).startswith("return setting(")
+    made = isinstance(last, ast.Return) and last.value
+    return isinstance(made, ast.Call) and ast.unparse(made.func) == "setting"
 
 
 def _bases(module: str, node: ast.ClassDef, classes: Mapping[str, list[Class]]) -> Iterator[Class]:
