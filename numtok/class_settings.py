@@ -111,6 +111,7 @@ def _type_name(kind: Any) -> str:
 
 
 def settings_fields(kind: type) -> dict[str, Field[Any]]:
+    """The fields of a dataclass that its ``__init__`` takes, by name, in its order."""
     return {field.name: field for field in fields(kind) if field.init}
 
 
@@ -120,14 +121,17 @@ def spec_fields(kind: type) -> dict[str, Field[Any]]:
 
 
 def required(kind: type) -> list[str]:
+    """The settings that have no default, which a spec must give."""
     return [key for key, field in settings_fields(kind).items() if field.default is MISSING]
 
 
 def as_stored(value: Any) -> Any:
+    """As JSON holds the value of a setting: an interval or a range as it is written in a spec."""
     return str(value) if isinstance(value, Interval | Range) else value
 
 
 def as_spec(value: Any) -> str:
+    """As a spec writes the value of a setting: a bool is ``yes`` or ``no``."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 

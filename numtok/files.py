@@ -71,6 +71,7 @@ class FileSystem:
         return os.open(path, flags | os.O_NONBLOCK, 0o666)  # fails on a pipe, and does not wait
 
     def open_lock(self, path: Path) -> int:
+        """Open for reading and writing, made where it is absent; never through a symbolic link."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
 
     read = staticmethod(os.read)
@@ -85,6 +86,7 @@ class FileSystem:
     rmdir = staticmethod(os.rmdir)
 
     def fsync(self, fd: int) -> None:
+        """Wait until what was written to it is on the disk."""
         os.fsync(fd)  # looked up at each call: tests do without, since no power is cut
 
     def lock(self, fd: int, wait: bool) -> bool:
@@ -96,6 +98,7 @@ class FileSystem:
         return lock_descriptor(fd, blocking=wait)
 
     def scandir(self, path: Path) -> list[os.DirEntry[str]]:
+        """What is in the folder, sorted by name."""
         with os.scandir(path) as entries:
             return sorted(entries, key=lambda entry: entry.name)
 
@@ -249,13 +252,17 @@ class Sink:
 
     @property
     def sha256(self) -> str:
+        """Of the bytes so far, in hexadecimal digits."""
         return self._hash.hexdigest()
 
     @property
     def closed(self) -> bool:
+        """Whether no more can be written; pyarrow asks."""
         return self._fd is None
 
     def write(self, data: "ReadableBuffer") -> int:
+        """Append all of it; its length in bytes. StoreError where the disk fails, and at every
+        call after that; ValueError once the file is closed."""
         if self._fd is None:
             raise ValueError(f"write to {self.path}, which is closed")
         self._raise_failure()
@@ -274,6 +281,7 @@ class Sink:
         """Nothing is held back; file-like objects have this method."""
 
     def tell(self) -> int:
+        """How many bytes were written so far."""
         return self.bytes
 
     def close(self) -> None:

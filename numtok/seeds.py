@@ -23,7 +23,7 @@ def seed_of(*key: str | int) -> int:
 
 
 def generator(*key: str | int) -> np.random.Generator:
-    """The random generator of a key."""
+    """A new PCG64 generator at the beginning of the stream of a key."""
     return np.random.Generator(np.random.PCG64(seed_of(*key)))
 
 

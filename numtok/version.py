@@ -1,3 +1,3 @@
-"""The version of numtok."""
+"""The version of numtok, which every artifact records."""
 
 __version__ = "0.1.0"

@@ -29,6 +29,7 @@ class Kind:
 
     @property
     def settings(self) -> list[dataclasses.Field[Any]]:
+        """Those that a spec may set, as fields of the class."""
         from numtok.class_settings import spec_fields
 
         return list(spec_fields(self.kind).values())

@@ -1,4 +1,4 @@
-"""``numtok check``."""
+"""``numtok check``: parts of the registries, or of a plugin, by their contract suites."""
 
 from typing import Annotated
 

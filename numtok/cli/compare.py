@@ -1,4 +1,4 @@
-"""``numtok compare``."""
+"""``numtok compare``: reports of one test set, paired row by row."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""``numtok encode``."""
+"""``numtok encode``: texts into Parquet shards of tokens and numbers."""
 
 import typer
 

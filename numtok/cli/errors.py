@@ -1,4 +1,4 @@
-"""``numtok errors``."""
+"""``numtok errors``: where predictions go wrong: sign, mantissa, exponent."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""``numtok eval``."""
+"""``numtok eval``: a model's predictions for a split, and the report on them."""
 
 import sys
 from functools import partial

@@ -1,4 +1,4 @@
-"""``numtok explain``."""
+"""``numtok explain``: how each scheme writes one number, and what it reads back."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""``numtok fetch``."""
+"""``numtok fetch``: public data sets as artifacts."""
 
 from functools import partial
 

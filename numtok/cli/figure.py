@@ -1,4 +1,4 @@
-"""``numtok figure``."""
+"""``numtok figure``: pictures of reports and probes."""
 
 import typer
 

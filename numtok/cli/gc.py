@@ -1,4 +1,4 @@
-"""``numtok gc``."""
+"""``numtok gc``: what killed runs left behind, removed."""
 
 from typing import Annotated
 

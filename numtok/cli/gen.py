@@ -1,4 +1,4 @@
-"""``numtok gen``."""
+"""``numtok gen``: data of a task, made from a seed."""
 
 from typing import Any
 

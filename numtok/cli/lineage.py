@@ -1,4 +1,4 @@
-"""``numtok lineage``."""
+"""``numtok lineage``: what an artifact was made from, up to the raw files."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""``numtok ls``."""
+"""``numtok ls``: the artifacts in the store."""
 
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""``numtok nupa``."""
+"""``numtok nupa``: the tables of NUPA from reports."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""``numtok predict``."""
+"""``numtok predict``: what a model says for numbers, labels or answers that nobody knows."""
 
 import sys
 from functools import partial

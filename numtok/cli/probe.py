@@ -1,4 +1,4 @@
-"""``numtok probe``."""
+"""``numtok probe``: how a model follows the numbers that it reads."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""``numtok report``."""
+"""``numtok report``: a report, printed again from the store."""
 
 import typer
 

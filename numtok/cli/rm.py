@@ -1,4 +1,4 @@
-"""``numtok rm``."""
+"""``numtok rm``: one artifact, removed."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``numtok schemes``."""
+"""``numtok schemes``: all schemes, with what each costs and covers."""
 
 from typing import Annotated
 

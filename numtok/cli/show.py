@@ -1,4 +1,4 @@
-"""``numtok show``."""
+"""``numtok show``: the settings of an artifact, and the command line that makes it again."""
 
 import shlex
 from collections.abc import Iterator

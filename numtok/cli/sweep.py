@@ -1,4 +1,4 @@
-"""``numtok sweep``."""
+"""``numtok sweep``: all combinations that a file names, trained and compared."""
 
 import typer
 

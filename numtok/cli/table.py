@@ -1,4 +1,4 @@
-"""``numtok table``."""
+"""``numtok table``: a user's own table as an artifact for regression."""
 
 import typer
 

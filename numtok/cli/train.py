@@ -1,4 +1,4 @@
-"""``numtok train``."""
+"""``numtok train``: a model of encoded data or of a table."""
 
 import sys
 from dataclasses import replace

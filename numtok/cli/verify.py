@@ -1,4 +1,4 @@
-"""``numtok verify``."""
+"""``numtok verify``: the bytes of artifacts against their digests."""
 
 from typing import Annotated
 

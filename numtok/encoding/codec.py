@@ -241,7 +241,8 @@ class Codec:
         number_length: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
     ) -> list[str]:
-        """The numbers of a row as :meth:`decode` writes them."""
+        """The numbers of a row as :meth:`decode` writes them, from its tokens [t], and [n] where
+        they begin, how long they are and the channel."""
         number_tokens = tokens[_within(len(tokens), number_start, number_length)]
         decoded = self.decode_numbers(
             number_tokens - np.uint32(self.number_first), number_length, channel
@@ -264,8 +265,8 @@ class Codec:
         literals: Sequence[str],
         errors: str = "strict",
     ) -> str:
-        """As :meth:`decode`, with the numbers written as given; ``errors`` as of ``bytes.decode``:
-        what a model wrote need not be UTF-8."""
+        """As :meth:`decode`, of tokens [t] with the numbers [n] written as given; ``errors`` as of
+        ``bytes.decode``: what a model wrote need not be UTF-8."""
         if (tokens[~_within(len(tokens), number_start, number_length)] < self.text_first).any():
             raise ValueError("a special or number token stands where text is expected")
         text = tokens - np.uint32(self.text_first)  # only where it is no number
@@ -283,8 +284,8 @@ class Codec:
         return self.scheme.encode_among(normalized(numerals, self.normalizer), in_answer)
 
     def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
-        """How many numbers of some rows, ids of the whole vocabulary one row behind the other, are
-        longer than some embedders see (``Scheme.count_truncated``)."""
+        """How many numbers of some rows, ids [tokens] of the whole vocabulary one row behind the
+        other, are longer than some embedders see (``Scheme.count_truncated``)."""
         if not self.scheme.max_digits:
             return 0
         of_numbers = tokens[(tokens >= self.number_first) & (tokens < self.text_first)]
@@ -296,14 +297,15 @@ class Codec:
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
     ) -> DecodedNumbers:
-        """Numbers from the scheme's local ids, the normalisation undone."""
+        """Numbers [n] from the scheme's local ids [tokens], the normalisation undone."""
         decoded = self.scheme.decode(tokens, lengths, channel)
         if self.normalizer.normalizer.identity:
             return decoded
         return DecodedNumbers(self.normalizer.inverse(decoded.values), decoded.failures)
 
     def written_number(self, tokens: NDArray[np.uint32]) -> str:
-        """A number's tokens as ``tokenizer.json`` reads them: ``[NUM:-][NUM:602][NUM:E-1]``."""
+        """A number's tokens [t], ids of the whole vocabulary, as ``tokenizer.json`` reads them:
+        ``[NUM:-][NUM:602][NUM:E-1]``."""
         return "".join(self._names[token] for token in tokens.tolist())
 
     @cached_property

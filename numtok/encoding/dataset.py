@@ -63,7 +63,7 @@ class EncodedSplit:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Tokens of each row."""
+        """int64[rows]: the tokens of each."""
         return np.diff(self.token_rows)
 
     @property

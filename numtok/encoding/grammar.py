@@ -110,7 +110,7 @@ class Paths:
         ]
 
     def keep(self, numbers: NDArray[np.int64]) -> None:
-        """Go on with these alone."""
+        """Go on with these alone (int64[k], indices into those gone on with so far)."""
         self._which = self._which[numbers]
 
     def restart(self, numbers: NDArray[np.bool_]) -> None:

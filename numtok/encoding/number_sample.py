@@ -38,14 +38,14 @@ class Sample:
         return self.take(np.flatnonzero(self.nodes == node))
 
     def take(self, keep: NDArray[np.int64]) -> "Sample":
-        """The numbers at some indices, their literals packed."""
+        """The numbers at some indices (int64[k]), their literals packed."""
         data, starts, ends = self.literals
         taken, bounds = packed(data, starts[keep], ends[keep])
         literals = Literals(taken, bounds[:-1], bounds[1:])
         return Sample(self.nodes[keep], self.hashes[keep], self.weights[keep], literals)
 
     def moved(self, became: NDArray[np.int32]) -> "Sample":
-        """With the nodes that the nodes became."""
+        """With the nodes that the nodes became: node i is now ``became[i]``."""
         return smallest(replace(self, nodes=became[self.nodes]))
 
     def limits(self) -> dict[int, np.uint64]:
@@ -134,7 +134,7 @@ class NodeSamples:
         starts: NDArray[np.int32],
         ends: NDArray[np.int32],
     ) -> None:
-        """Numbers that are below the limits, as spans of ``data``, which is not kept."""
+        """Numbers [n] that are below the limits, as spans of ``data``, which is not kept."""
         chosen = Sample(nodes, hashes, np.ones(len(nodes), np.int64), Literals(data, starts, ends))
         self._waiting.append(_smallest_of_many(chosen))
         if sum(map(len, self._waiting)) > _PENDING or not self.limits:
@@ -149,7 +149,7 @@ class NodeSamples:
         return self._settled
 
     def move(self, became: NDArray[np.int32]) -> None:
-        """Nodes have become other nodes."""
+        """Nodes have become other nodes: node i is now ``became[i]``."""
         self._settled = self.settled().moved(became)
         self.limits = self._settled.limits()
 
@@ -190,7 +190,7 @@ class SampledRows:
         self._cut()
 
     def move(self, became: NDArray[np.int32]) -> None:
-        """Nodes have become other nodes."""
+        """Nodes have become other nodes: node i is now ``became[i]``."""
         for code, nodes in self._nodes.items():
             moved: dict[int, int] = {}
             for node, place in nodes.items():

@@ -21,6 +21,7 @@ FORMS = (
 
 
 def carries_and_ties() -> Iterator[str]:
+    """Of 1 to 18 digits: those that carry when rounded (9.996), and those halfway between two."""
     for digits in range(1, 19):
         nines = "9" * digits
         yield f"{nines[0]}.{nines[1:]}6"  # 9.996 -> 1.00e1
@@ -31,6 +32,8 @@ def carries_and_ties() -> Iterator[str]:
 
 
 def decades() -> Iterator[str]:
+    """A literal in each decade from 1e-30 to 1e30, and in every 13th beyond, to where float64
+    underflows or overflows; signs alternate."""
     exponents = [*range(-330, -30, 13), *range(-30, 31), *range(31, 330, 13)]
     for count, exponent in enumerate(exponents):
         yield f"{'-' * (count % 2)}{1 + 37 * count % 899 / 100}e{exponent}"
@@ -49,6 +52,7 @@ def _edges(bounds: Bounds) -> Iterator[str]:
 
 
 def bit_patterns(rng: random.Random, count: int) -> Iterator[str]:
+    """The ``repr`` of float64 whose 64 bits are drawn: of any exponent, NaN among them."""
     for _ in range(count):
         yield repr(struct.unpack("<d", rng.getrandbits(64).to_bytes(8, "little"))[0])
 
@@ -68,6 +72,7 @@ def decimals(rng: random.Random, count: int, low: int, high: int) -> Iterator[st
 
 
 def decade_of(edge: float, otherwise: int) -> int:
+    """The exponent of ten of an edge; ``otherwise`` where that is not positive and finite."""
     return math.floor(math.log10(edge)) if 0 < edge < math.inf else otherwise
 
 

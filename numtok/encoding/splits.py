@@ -124,8 +124,8 @@ def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
 def read_words(
     artifact: Artifact, split: str, rows: NDArray[np.int64]
 ) -> Iterator[tuple[str, ...]]:
-    """Of some rows, which rise, the words in lower case and the numbers, in order; a number as
-    Python writes its value, whatever the scheme: ``("is", "3.5", "kg")``."""
+    """Of some rows (int64[k]), which rise, the words in lower case and the numbers, in order; a
+    number as Python writes its value, whatever the scheme: ``("is", "3.5", "kg")``."""
     begin = 0
     for shard, file in _opened(artifact, split):
         for group in range(file.metadata.num_row_groups):

@@ -37,7 +37,8 @@ class NumberSample:
         self._waiting: list[Sample] = []
 
     def add(self, hashes: NDArray[np.uint64], literals: Literals) -> None:
-        """Numbers as written, by the hashes of :func:`numtok.encoding.row_keys.keys_of`."""
+        """Numbers as written, and uint64[n], their hashes by
+        :func:`numtok.encoding.row_keys.keys_of`."""
         self.count += len(hashes)
         short = literals.ends - literals.starts <= LONGEST
         keep = np.flatnonzero(short & (hashes <= self._limit))

@@ -176,10 +176,12 @@ class EncodeUnit:
 
     @cached_property
     def codec(self) -> Codec:
+        """What the draft's ``scheme.json`` says, read when it is first asked for."""
         return Codec.read(self.draft / SCHEME_FILE)
 
     @cached_property
     def schema(self) -> "pa.Schema":
+        """The columns of the shards: those of every encoding of this codec, and ``more``."""
         return encoded_schema(self.codec.vocabulary_size, self.codec.scheme.channel, self.more)
 
     @staticmethod

@@ -53,7 +53,7 @@ def written_answers(
     batch: int,
     note: Callable[[str], None],
 ) -> Iterator[tuple[Ints, WrittenAnswers]]:
-    """What a model writes behind the ``answer_start`` of some rows, with their places in ``asked``;
+    """What a model writes behind the ``answer_start`` of rows [a], with their places in ``asked``;
     ``longest`` as in :class:`Writer`. Where memory is out, fewer are read at a time."""
     codec = loaded.codec
     writer = Writer(loaded.model, codec, Grammar(codec.scheme), constrained, longest)
@@ -95,15 +95,17 @@ class AnswerEvaluation:
 
     @property
     def samples(self) -> EncodedSplit:
+        """The rows of the split, encoded, those without an answer among them."""
         return self.evaluated.samples
 
     @property
     def codec(self) -> Codec:
+        """That of the model's data, by which its answers are read."""
         return self.evaluated.loaded.codec
 
     @cached_property
     def asked(self) -> Ints:
-        """The rows that have an answer."""
+        """[a]: the rows that have an answer."""
         return np.flatnonzero(self.samples.answer_start >= 0)
 
     @cached_property
@@ -184,6 +186,8 @@ class AnswerEvaluation:
         return truths
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
+        """As of :class:`Evaluator`: ``invalid`` is the share of texts in which no answer is
+        found. Those that did not end within ``longest`` tokens are counted."""
         answered = scores.metrics["answered"].value
         stopped = int(pc.sum(pc.invert(table.column("ended"))).as_py())
         return self.evaluated.facts(self.samples.number_length) | {
@@ -207,6 +211,8 @@ class AnswerEvaluation:
         yield BaselineAnswers("quantisation", answers)
 
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
+        """How many rows were not asked, and whose notation numbers have where the scheme keeps
+        none."""
         yield from scores.notes
         if lacking := len(self.samples) - len(self.asked):
             yield f"Not asked: {lacking:,} rows without answer_start."

@@ -227,8 +227,8 @@ def fits() -> Mapping[str, Fit]:
 
 
 def fitted_on(rows: Ints, of: str | int) -> Ints:
-    """The rows, or targets, that it is fitted to, of many so many from everywhere: they may be in
-    order of what they say. ``of``: the target or the fold."""
+    """[k]: the rows, or targets, that it is fitted to, of many so many from everywhere: they may be
+    in order of what they say. ``of``: the target or the fold."""
     if len(rows) <= _FITTED_ON:
         return rows
     return np.sort(generator(0, "floors", of).permutation(rows)[:_FITTED_ON])
@@ -249,7 +249,7 @@ def linear(x: Floats, y: Floats, asked: Floats) -> Floats:
 
 
 def boosted(x: Floats, y: Floats, asked: Floats) -> Floats:
-    """As :func:`linear`, by gradient-boosted trees; needs scikit-learn.
+    """As :func:`linear`, by gradient-boosted trees: float64[n]; needs scikit-learn.
 
     The last few fits are kept: the models of a sweep are all asked about the same rows.
     """

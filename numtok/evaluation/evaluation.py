@@ -110,7 +110,7 @@ def report_of(
 
 
 def quantile_columns(quantiles: Floats) -> dict[str, Floats]:
-    """The columns of quantiles [n, ``QUANTILES``]."""
+    """The columns of quantiles [n, levels], of the levels ``QUANTILES``, by name."""
     return {quantile_column(level): quantiles[:, k] for k, level in enumerate(QUANTILES)}
 
 

@@ -93,7 +93,7 @@ def label_baselines(
 
 
 def fitted_on(rows: int) -> Ints:
-    """Which of so many rows of the train split the regression sees."""
+    """[k]: which of so many rows of the train split the regression sees, in order."""
     if rows <= FITTED_ON:
         return np.arange(rows)
     return np.sort(generator(0, "floor").permutation(rows)[:FITTED_ON])

@@ -77,10 +77,12 @@ class LabelEvaluation:
 
     @property
     def samples(self) -> EncodedSplit:
+        """The rows of the split, encoded, those without a label among them."""
         return self.evaluated.samples
 
     @property
     def classes(self) -> tuple[str, ...]:
+        """The labels that the model tells apart, in the order of its outputs."""
         return self.evaluated.loaded.model.settings.classes
 
     def predictions(
@@ -102,6 +104,8 @@ class LabelEvaluation:
         return self.evaluated.table(columns, "labels")
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
+        """As of :class:`Evaluator`, with the confusion of labels; every row gets one, so none is
+        invalid."""
         unseen, pairs = len(self._unseen()), _confusion(scores.answers, self.classes)
         return self.evaluated.facts(self.samples.number_length) | {
             "decoding": {"label": "read at the last real place"},
@@ -111,6 +115,8 @@ class LabelEvaluation:
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
+        """Those of :func:`label_baselines`; none where what the model learnt from is not at
+        hand."""
         if self.learnt is not None:
             labelled = np.flatnonzero(self.samples.labels.is_valid().to_numpy(False))
             asked = RowWords(self.evaluated.encoded, self.evaluated.split, labelled)
@@ -122,6 +128,8 @@ class LabelEvaluation:
         return list(self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist())
 
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
+        """Rows without a label or with one that training never saw, and what is said of
+        baselines."""
         yield from scores.notes
         if lacking := self.samples.labels.null_count:
             yield f"Not scored: {_rows(lacking)} without a label."

@@ -67,19 +67,25 @@ class NumberEvaluation:
 
     @property
     def loaded(self) -> LoadedModel:
+        """The model, with the codec of its data."""
         return self.evaluated.loaded
 
     @property
     def samples(self) -> EncodedSplit:
+        """The rows of the split, encoded, with numbers that are not asked for among them."""
         return self.evaluated.samples
 
     @property
     def train_means(self) -> TrainMeans:
+        """Of what the model learnt; of each target too, where its data are at hand and have
+        several."""
         of_target = {} if self.train is None else target_means(self.train)
         return TrainMeans(self.loaded.trained.train_mean, of_target)
 
     @property
     def asked(self) -> Queries:
+        """Which numbers are predicted: a row's targets, or where it has none each number in
+        turn."""
         return self.predictor.asked
 
     def predictions(
@@ -132,6 +138,7 @@ class NumberEvaluation:
         return outside(self.train, names, truth)
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
+        """As of :class:`Evaluator`: ``off_grammar`` is None where decoding is not constrained."""
         constrained = self.predictor.options.constrained
         return self.evaluated.facts(self.samples.number_length[self.asked.numbers]) | {
             "decoding": self._decoding(),
@@ -141,6 +148,7 @@ class NumberEvaluation:
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
+        """Those of :func:`baselines`, of the numbers that are finite."""
         finite = np.isfinite(self.samples.numbers[self.asked.numbers])
         mean, fill = self.loaded.trained.train_mean, self.predictor.options.fill
         found = baselines(self.loaded.codec, self.samples, self.asked, self.train, mean, fill)
@@ -176,6 +184,7 @@ class NumberEvaluation:
     def notes(
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
+        """What is not scored or not comparable, and which baselines and options have no part."""
         yield from scores.notes
         left_out, predictor = scores.left_out, self.predictor
         if left_out:

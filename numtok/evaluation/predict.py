@@ -208,8 +208,8 @@ class Predictor:
         return asked, batch, chosen, np.searchsorted(every[chosen], wanted)
 
     def passes(self) -> Iterator[tuple[Ints, DecodingStates]]:
-        """All numbers that are asked for, by their indices in the split, some at a time, with the
-        steps that read them: for who asks more of the model than a prediction."""
+        """All numbers that are asked for, by their indices [n] in the split, some at a time, with
+        the steps that read them: for who asks more of the model than a prediction."""
         size = self.room.rows(self.samples.longest)
         for begin in range(0, len(self.asked.rows), size):
             queries = np.arange(begin, min(begin + size, len(self.asked.rows)))

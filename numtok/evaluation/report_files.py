@@ -200,7 +200,7 @@ class ReportPredictions:
         return rows_by_value(self.table.column(GROUP + name if own else name))
 
     def clusters(self, rows: "Ints") -> int | None:
-        """As :func:`cluster_count` of some of them."""
+        """As :func:`cluster_count` of some of them, by their indices [k]."""
         return cluster_count(self.table, self.answers.take(rows))
 
     def check_pairs(self, other: "ReportPredictions") -> None:

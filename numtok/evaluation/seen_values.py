@@ -57,7 +57,7 @@ class SeenValues:
 
 
 def rounded(numbers: Floats, digits: int) -> Floats:
-    """Finite numbers as schemes write them: the shortest literal, rounded half to even.
+    """Finite numbers [n] as schemes write them: the shortest literal, rounded half to even.
 
     >>> rounded(np.array([0.12345, -2.675]), 3).tolist()
     [0.123, -2.68]

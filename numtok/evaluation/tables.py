@@ -73,7 +73,7 @@ class TableEvaluation:
     most: int | None  # rows at most
 
     def parts(self) -> Iterator[_TablePart]:
-        """Fold by fold."""
+        """The rows to predict, fold by fold, up to ``most`` in all; no fold without any."""
         left = len(self.table) * len(self.loaded.fitted) if self.most is None else self.most
         for fold, fitted in self.loaded.fitted.items():
             rows = self._rows(fold)[:left]
@@ -191,11 +191,13 @@ class TableEvaluation:
 
     @property
     def train_means(self) -> TrainMeans:
+        """The mean of what the folds learnt from, each weighted by its rows."""
         rows = [fold.learnt_from.rows for fold in self.loaded.file.trained.folds]
         means = [fold.learnt_from.mean for fold in self.loaded.file.trained.folds]
         return TrainMeans(float(np.average(means, weights=np.array(rows, np.float64))))
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
+        """As of :class:`Evaluator`; samples, steps and FLOPs are summed over the folds."""
         loaded, trained = self.loaded, self.loaded.file.trained
         head, model = (
             HEADS.from_settings(loaded.file.settings.head),
@@ -228,6 +230,7 @@ class TableEvaluation:
         return found
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
+        """Mean, least squares and boosted trees of each fold; none for rows that were held back."""
         return number_baselines(scores, self._baselines())
 
     def _baselines(self) -> Iterator[tuple[str, Floats]]:
@@ -262,6 +265,8 @@ class TableEvaluation:
     def notes(
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
+        """Of rows that were held back, of repeated targets, and of those that lie beyond what
+        the head or the range of the train split says."""
         yield from scores.notes
         yield from self.table.file.notes
         yield from _often_repeated(self.table.file.target, table.column("truth").to_numpy())

@@ -50,8 +50,8 @@ def replicates(
 
 
 def interval(values: Floats, level: float) -> tuple[float | None, float | None]:
-    """The percentile interval: both ends are values that occurred; None for one that is not
-    finite, or where there are no values."""
+    """The percentile interval of values [r]: both ends are values that occurred; None for one that
+    is not finite, or where there are no values."""
     if not len(values):
         return None, None
     levels = [(1 - level) / 2, (1 + level) / 2]

@@ -27,12 +27,12 @@ class Squares(NamedTuple):
 
     @property
     def value(self) -> Floats:
-        """The mean squares."""
+        """[r]: the mean squares, infinite or 0 where float64 does not hold them."""
         return self.scaled * self.scale * self.scale
 
     @property
     def root(self) -> Floats:
-        """Their roots, which float64 holds."""
+        """[r]: their roots, which float64 holds."""
         roots: Floats = np.sqrt(self.scaled) * self.scale
         return roots
 
@@ -106,7 +106,8 @@ def variance(values: Floats) -> Callable[[Floats], Squares]:
 
 
 def relative_mse(truth: Floats, prediction: Floats) -> Statistic:
-    """The mean squared error over the variance of the truth; NaN where that is 0."""
+    """The mean squared error of predictions [n] over the variance of the truth [n]; NaN where that
+    is 0."""
     error, spread = mean_square(prediction - truth), variance(truth)
 
     def statistic(weights: Floats) -> Floats:

@@ -142,7 +142,7 @@ class Predictions(NamedTuple):
             yield truth, prediction if valid else None
 
     def take(self, rows: Bools | Ints) -> "Predictions":
-        """A part of the numbers, by a mask or by indices."""
+        """A part of the numbers, by a mask [n] or by indices [k]."""
         indices = np.arange(len(self.truth))[rows]
 
         def part(column: Any) -> Any:

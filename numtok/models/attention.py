@@ -88,7 +88,7 @@ class Cache(TrunkCache):
         return Cache(self._shape, rows, tokens, self._memory, self._memory)
 
     def take(self, rows: Tensor, tokens: int, spent: "Cache | None" = None) -> "Cache":
-        """In the memory of another one that is ``spent``, if that is enough."""
+        """As of any trunk, in the memory of another one that is ``spent``, if that is enough."""
         memory = None if spent is None else spent._memory
         taken = Cache(self._shape, len(rows), tokens, self._memory, memory)
         filled = min(self.longest, self.tokens, tokens)
@@ -99,7 +99,7 @@ class Cache(TrunkCache):
     def put(self, layer: int, k_BHLE: Tensor, v_BHLE: Tensor) -> tuple[Tensor, Tensor]:
         """Write keys and values: of L tokens into an empty cache, else of one behind each row.
 
-        Returns those of everything that the new tokens may look at.
+        Returns those of everything that the new tokens may look at, [B, H, T, E] both.
         """
         k_BHTE, v_BHTE = self._store[layer]
         if not self.longest:

@@ -105,7 +105,7 @@ class EpochSampler:
         return -(-len(self._rows) // self._size)
 
     def at(self, seed: int, step: int) -> NDArray[np.int64]:
-        """The rows of a step."""
+        """int64[rows of the batch]: those of a step."""
         epoch, index = divmod(step, len(self))
         order = self._order(seed, epoch)
         found = order[index * self._size : (index + 1) * self._size]
@@ -170,7 +170,7 @@ class Batches:
         return self.of(self.order.at(seed, step))
 
     def of(self, rows: NDArray[np.int64]) -> Batch:
-        """These rows as one batch."""
+        """These rows (int64[B]) as one batch."""
         samples = self._samples
         lengths = samples.token_rows[rows + 1] - samples.token_rows[rows]
         tokens = np.full((len(rows), int(lengths.max(initial=0))), PAD, np.int64)

@@ -12,7 +12,7 @@ from numtok.models.objectives.base import TrainingBatch
 
 
 def moved(array: NDArray[Any], device: torch.device) -> Tensor:
-    """An array on a device."""
+    """An array of any shape on a device."""
     return torch.from_numpy(array).to(device)
 
 
@@ -47,8 +47,8 @@ class ModelInputs(NamedTuple):
         targets_NW: NDArray[Any],
         own: NDArray[np.int64] | None = None,
     ) -> "ModelInputs":
-        """Not yet on a device: on the CPU nothing is copied. With ``own`` all states are asked
-        for."""
+        """Not yet on a device: on the CPU nothing is copied. With ``own`` (flat indices [P]) all
+        states are asked for."""
         asked, where, number_where = example.asked
         if own is not None:
             asked, where, number_where = None, example.where, example.number_where

@@ -158,7 +158,7 @@ class Model(nn.Module):
         cache: TrunkCache,
         asked_BQ: Tensor | None = None,
     ) -> Tensor:
-        """As :meth:`hidden`, of rows that go on from what is in the cache."""
+        """[B, L, D] or [B, Q, D] as :meth:`hidden`: of rows that go on from those in the cache."""
         return self.trunk.extend(self.embedder(tokens_BL, values_BL), cache, asked_BQ)
 
     def extend_written(
@@ -194,7 +194,7 @@ class Model(nn.Module):
         return losses._replace(own=self.objective.losses(seen))
 
     def total(self, losses: Losses) -> Tensor:
-        """What is learnt."""
+        """[]: what is learnt, the token and value losses and the weighted ones of the objective."""
         total = losses.token + losses.value
         return total + self.objective.weighted(losses.own) if losses.own else total
 

@@ -30,6 +30,7 @@ class Regressor(nn.Module):
         self.reader = self.head.build(settings.trunk.width)
 
     def forward(self, x_NI: Tensor) -> Tensor:
+        """[N, P], as the head's reader gives them."""
         parameters: Tensor = self.reader(self.trunk(x_NI))
         return parameters
 

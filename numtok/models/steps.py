@@ -48,7 +48,7 @@ class DecodingStates(ABC):
 
     @abstractmethod
     def first(self) -> Tensor:
-        """The states that predict each number's first token. Begins anew, with all numbers."""
+        """[n, D]: what predicts each number's first token. Begins anew, with all numbers."""
 
     @abstractmethod
     def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
@@ -59,7 +59,7 @@ class DecodingStates(ABC):
 
     @abstractmethod
     def keep(self, numbers: NDArray[np.int64]) -> None:
-        """Go on with these alone (indices into those gone on with so far)."""
+        """Go on with these alone (int64[k], indices into those gone on with so far)."""
 
     def true(self) -> "DecodingStates":
         """The steps to take if all tokens are the true ones: here these may be known already."""

@@ -41,7 +41,7 @@ class Vocabulary:
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """int64: the ids of the tokens that are numbers with a value beside them."""
+        """int64[k]: the ids of the tokens that are numbers with a value beside them."""
         return self.first + np.flatnonzero(~np.isnan(self.factors))
 
     @property

@@ -35,7 +35,7 @@ class Literals(NamedTuple):
         )
 
     def at(self, index: int) -> str:
-        """One literal."""
+        """The literal of one number, as text."""
         return self.data[self.starts[index] : self.ends[index]].tobytes().decode()
 
 
@@ -81,7 +81,7 @@ class Numerals:
         return cls(values, Literals.of(literals))
 
     def with_values(self, values: NDArray[np.float64], keeps_zero: bool = False) -> "Numerals":
-        """The same numbers with other (normalised) values, which become what is written.
+        """The same numbers with other (normalised) values [n], which become what is written.
 
         ``keeps_zero`` says that only 0 becomes 0: any other number whose value is 0 then was too
         small for float64.

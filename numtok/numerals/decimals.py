@@ -369,7 +369,7 @@ def further_than_digits(
     exponents: NDArray[np.int32],
     more: NDArray[np.bool_],
 ) -> int:
-    """How many of the ``others`` are not the same as ``values`` when rounded to their digits.
+    """How many of the ``others`` [n] are not the same as ``values`` [n], rounded to their digits.
 
     That is: half a unit of the last digit away, or more; zeros at the end are no digits. Digits
     are as in ``Significands``. Where the two are not finite it is not known, and not counted.

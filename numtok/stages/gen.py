@@ -84,6 +84,7 @@ class GenPart:
 
     @property
     def name(self) -> str:
+        """Of its receipt: the file without its endings."""
         return self.file.partition(".")[0]
 
 

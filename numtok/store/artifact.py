@@ -130,10 +130,13 @@ class Artifact:
 
     @property
     def ref(self) -> str:
+        """``name@version``, as commands print it and take it."""
         return f"{self.name}@{self.version}"
 
     @cached_property
     def manifest(self) -> Manifest:
+        """What ``manifest.json`` says, read when first asked for; StoreError where it is
+        damaged."""
         return read_manifest(self.path)
 
     def files(self) -> list[Output]:
@@ -186,6 +189,7 @@ class Artifact:
             raise UsageError(error.of(self.ref, self.facts(_MadeWith).plugins)) from error
 
     def as_parent(self) -> Parent:
+        """As the manifest of what is made from it names it: by the digest of its content."""
         return Parent(self.kind, self.ref, self.manifest.content, self.manifest.bytes)
 
 
@@ -305,5 +309,6 @@ def _check_keys(value: Any) -> None:
 
 
 def readable_json(value: msgspec.Struct) -> bytes:
+    """As JSON with a value a line, keys sorted, in ASCII: equal values give equal bytes."""
     plain = msgspec.to_builtins(value)
     return (json.dumps(plain, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")

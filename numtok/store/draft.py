@@ -52,6 +52,8 @@ class Draft:
 
     @property
     def version(self) -> str:
+        """The one that it will be published as: a digest of what it is made from, settled
+        beforehand."""
         return self._blank.version
 
     def receipt(self, unit: str, *, input: str, settings: str, facts: type[F]) -> Receipt[F] | None:

@@ -49,6 +49,7 @@ def _is_named(fd: int, path: Path) -> bool:
 
 
 def release(path: Path, fd: int) -> None:
+    """Remove the file and let go of its lock; no error of it is raised."""
     # A lock file that cannot be removed is harmless, and `collect` sweeps it.
     with suppress(OSError):
         files.system.unlink(path)

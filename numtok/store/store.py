@@ -65,9 +65,12 @@ class Making(Protocol):
     """Settings of a command that makes an artifact."""
 
     @property
-    def restart(self) -> bool: ...
+    def restart(self) -> bool:
+        """Whether to begin anew: the draft of an earlier run is thrown away."""
+
     @property
-    def force(self) -> bool: ...
+    def force(self) -> bool:
+        """Whether to make an artifact that is there already once more, to compare the two."""
 
 
 class Absent(Exception):

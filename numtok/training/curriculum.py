@@ -62,7 +62,7 @@ class PhaseRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return " ".join(told) or "all"
 
     def chosen(self, samples: EncodedSplit) -> NDArray[np.int64]:
-        """Which rows these are. Raises UsageError where there are none."""
+        """int64[k]: which rows these are. Raises UsageError where there are none."""
         keep = np.ones(len(samples), np.bool_)
         for name, wanted in self.where.items():
             if name not in samples.groups:

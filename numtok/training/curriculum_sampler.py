@@ -31,7 +31,7 @@ class CurriculumSampler:
         ]
 
     def at(self, seed: int, step: int) -> NDArray[np.int64]:
-        """The rows that a step learns."""
+        """int64[rows of the batch]: those that a step learns."""
         phase = min(bisect_right(self._starts, step), len(self._phases)) - 1
         within = step - self._starts[phase]
         return np.concatenate(

@@ -29,7 +29,7 @@ class Features(NamedTuple):
     categories: "Sequence[pa.Array[Any]]"  # strings [n] of each category feature, null is missing
 
     def take(self, rows: NDArray[np.int64]) -> "Features":
-        """Some of the rows."""
+        """The rows at some indices (int64[k])."""
         indices = pa.array(rows)
         return Features(self.numbers[rows], [column.take(indices) for column in self.categories])
 

@@ -34,6 +34,7 @@ class TablePlan:
 
     @classmethod
     def of(cls, config: Config, source: Artifact) -> "TablePlan":
+        """Raises UsageError for a head, a preset, a normalisation or a device that will not do."""
         device, head = device_of(config.device), table_head(config.head or HEAD)
         preset = config.preset or PRESET
         trunk(preset)

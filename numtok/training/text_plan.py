@@ -110,6 +110,7 @@ class TextPlan:
 
     @property
     def objective(self) -> Objective:
+        """As the options say, or by the default that the plan put in place."""
         assert self.config.objective is not None
         return OBJECTIVES.build(self.config.objective)
 
@@ -146,6 +147,7 @@ class TextPlan:
 
     @property
     def execution(self) -> Execution:
+        """The options that change how steps are worked out and not what is learnt."""
         config = self.config
         return Execution(
             self.device,
@@ -158,6 +160,7 @@ class TextPlan:
         )
 
     def recipe(self, steps: int) -> Recipe:
+        """With so many steps, over which the rate falls; a curriculum may have it begin anew."""
         config = self.config
         assert config.learning_rate is not None and config.weight_decay is not None
         return Recipe(

@@ -208,7 +208,7 @@ class Trainer:
         return len(example.where), len(values), 0 if given.own is None else len(given.own)
 
     def advance(self, example: TrainingBatch) -> None:
-        """One step."""
+        """One step with a batch that is on the host."""
         self.learn(self.prepare(example))
 
     def learn(self, prepared: DeviceBatch) -> None:

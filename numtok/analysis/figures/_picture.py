@@ -164,7 +164,7 @@ def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
 
 
 def drawn(axis: Axis, values: Floats) -> Floats:
-    """Where values lie on an axis, in a unit of its own; for a logarithm they are above 0.
+    """Where values [n] lie on an axis, in a unit of its own; for a logarithm they are above 0.
 
     >>> drawn(Axis("y", "signed-log"), np.array([-100.0, 0.5, 10.0])).tolist()
     [-3.0, 0.5, 2.0]
@@ -180,7 +180,7 @@ def drawn(axis: Axis, values: Floats) -> Floats:
 
 
 def undrawn(axis: Axis, places: Floats) -> Floats:
-    """The inverse of :func:`drawn`."""
+    """The inverse of :func:`drawn`: the values [n] at some places [n]."""
     if axis.scale == "linear":
         return places
     if axis.scale == "log":
@@ -191,7 +191,7 @@ def undrawn(axis: Axis, places: Floats) -> Floats:
 
 
 def some(count: int, most: int) -> Ints:
-    """At most so many of ``count`` places, in order, drawn at random but always the same ones.
+    """int64[k]: at most so many of ``count`` places, in order, drawn at random but always the same.
 
     >>> some(3, 5).tolist()
     [0, 1, 2]

@@ -110,7 +110,8 @@ def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
 
 
 def x_axis_of(x: str, values: Floats) -> Axis:
-    """Logarithmic where the values, rising, are above 0 and wide apart; few of them are written.
+    """Logarithmic where the values (float64[n], rising) are above 0 and wide apart; few of them are
+    written.
 
     >>> x_axis_of("data.dimension", np.array([2.0, 4.0])).label
     'dimension'

@@ -27,7 +27,7 @@ class Path(NamedTuple):
 
 
 def path(x: Floats, y: Floats) -> Path:
-    """The median y at each x.
+    """The median y[n] at each different x[n], ascending.
 
     >>> path(np.array([1.0, 1.0, 2.0]), np.array([0.0, 4.0, 5.0])).y.tolist()
     [2.0, 5.0]

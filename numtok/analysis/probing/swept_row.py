@@ -46,8 +46,8 @@ def range_of_place(train: EncodedSplit, count: int, number: int) -> PlaceRange |
 
 
 def evenly_spaced(low: float, high: float, points: int) -> Floats:
-    """Values from ``low`` to ``high``, written with as few decimals as show a thousandth of a step,
-    so that a scheme that writes all digits is not given sixteen.
+    """float64[points]: from ``low`` to ``high``, with as few decimals as show a thousandth of a
+    step, so that a scheme that writes all digits is not given sixteen.
 
     >>> evenly_spaced(0.0, 1.0, 4).tolist()
     [0.0, 0.3333, 0.6667, 1.0]
@@ -71,8 +71,8 @@ def decimals_of(value: float) -> int:
 
 
 def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
-    """Different values from ``low`` to ``high`` with so many decimals, at most ``points``: evenly
-    spaced in their logarithms, or where ``low`` is not above 0 as they are.
+    """float64[n]: different values from ``low`` to ``high`` with so many decimals, n at most
+    ``points``: evenly spaced in their logarithms, or where ``low`` is not above 0 as they are.
 
     >>> geometric(1.0, 1000.0, 7, 0).tolist(), geometric(-1.0, 1.0, 3, 0).tolist()
     ([1.0, 3.0, 10.0, 32.0, 100.0, 316.0, 1000.0], [-1.0, 0.0, 1.0])
@@ -84,8 +84,9 @@ def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
 def written_alike(
     values: Floats, samples: EncodedSplit, row: int, number: int, codec: Codec
 ) -> Numerals:
-    """Values as decimals, whole ones with ``.0`` only where the number that stands at that place
-    has a point: a scheme that keeps what was written would be asked what its data never say."""
+    """Values [n] as decimals, whole ones with ``.0`` only where the number that stands at that
+    place has a point: a scheme that keeps what was written would be asked what its data never
+    say."""
     if codec.keeps_literals:
         among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
         tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]

@@ -373,7 +373,7 @@ class SlotStatistics:
         )
 
     def move(self, became: NDArray[np.int32]) -> None:
-        """Nodes have become other nodes."""
+        """Nodes have become other nodes: node i is now ``became[i]``."""
         tallies = self.by_node()
         self._place, self._arrays = {}, _Arrays.of(0)
         self._older = merged_tallies([(int(became[node]), tallies[node]) for node in tallies])
@@ -385,7 +385,7 @@ class SlotStatistics:
 
 
 def most(counts: Ints) -> int | None:
-    """The largest size, of numbers that are counted by their size; None without any."""
+    """The largest size, of int64[sizes], the count of numbers of each; None without any."""
     return int(np.flatnonzero(counts)[-1]) if counts.any() else None
 
 

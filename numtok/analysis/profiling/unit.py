@@ -79,7 +79,7 @@ class Counted:
         return min(max(rows, 1), tally.numbers), self.sampled_rows.exact
 
     def move(self, became: NDArray[np.int32]) -> None:
-        """Nodes have become other nodes."""
+        """Nodes have become other nodes: node i is now ``became[i]``."""
         moved = [(int(became[node]), tally) for node, tally in self.tallies.items()]
         self.tallies = merged_tallies(moved)
         self.sample = self.sample.moved(became)

@@ -107,7 +107,7 @@ def print_dry_run(ref: str, rows: Sequence[tuple[str, object]], format: Format) 
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of Markdown."""
+    """A table of Markdown; ``|`` in a cell is escaped."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines

@@ -24,7 +24,7 @@ a sweep's file. This page is made of the code (`just reference`)."""
 
 
 def reference() -> str:
-    """The page."""
+    """The whole page in Markdown, with a line feed at its end."""
     return "\n\n".join([_HEAD, *_commands(), *_kinds()]) + "\n"
 
 

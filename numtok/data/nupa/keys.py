@@ -53,14 +53,19 @@ class Key(NamedTuple):
 
     @property
     def name(self) -> str:
+        """As it is written: ``add_Integer_Integer_Integer``."""
         return f"{self.task}_{self.first}_{self.second}_{self.answer}"
 
     @property
     def operation(self) -> str:
+        """The group of the task in Table 6 of Value-Aware, ``add`` for ``add_easy``; else the
+        task."""
         return _OPERATIONS.get(self.task, self.task)
 
     @property
     def is_published(self) -> bool:
+        """Whether there are published data of the task, as there are not of ``min`` and
+        ``digit_min``."""
         return self.task not in _UNPUBLISHED
 
     @property

@@ -56,7 +56,7 @@ class RowBatch:
         return len(self.numbers)
 
     def take(self, keep: NDArray[np.int64]) -> "RowBatch":
-        """The rows at some indices, which rise."""
+        """The rows at some indices (int64[k]), which rise."""
         contents = self.contents
         return RowBatch(
             self.part,

@@ -53,7 +53,7 @@ def first_number(part: FilePart) -> int:
 
 
 def stamp_of(fd: int) -> Stamp:
-    """The stamp of an open file."""
+    """Size and time of the last change of an open file, by which a changed one is known."""
     status = files.system.fstat(fd)
     return Stamp(status.st_size, status.st_mtime_ns)
 
@@ -77,6 +77,8 @@ class PartBytes:
             self._fd = files.system.open_read(self._path)
 
     def read(self, size: int = -1) -> bytes:
+        """So many bytes, or all to the end; fewer where the file has become shorter. They enter
+        the checksum if it is ``checked``. Raises StoreError where the disk fails."""
         wanted = self._end - self._place if size < 0 else min(size, self._end - self._place)
         with files.reporting("read", self._path):
             pieces = []
@@ -101,19 +103,25 @@ class PartBytes:
                 raise changed(self.shown)
 
     def seek(self, place: int, whence: int = 0) -> int:
+        """As of a file, with the end of these bytes for its end; offsets are those in the whole
+        file."""
         self._place = place + (0, self._place, self._end)[whence]
         return self._place
 
     def tell(self) -> int:
+        """The offset in the whole file of the byte that is read next."""
         return self._place
 
     def readable(self) -> bool:
+        """Always: libraries ask a file-like object before they read it."""
         return True
 
     def seekable(self) -> bool:
+        """Always, also backwards."""
         return True
 
     def close(self) -> None:
+        """Let go of the file; a second call does nothing, and no error of it is raised."""
         if not self.closed:
             self.closed = True
             # Nothing is lost by it, and raised while a generator is collected it would be printed.

@@ -53,7 +53,7 @@ class Categories(NamedTuple):
         return None if code < 0 else self.names[code]
 
     def take(self, keep: NDArray[np.int64] | NDArray[np.bool_]) -> "Categories":
-        """Those at some indices."""
+        """Those at some indices (int64[k]), or where a mask (bool[n]) has them."""
         return Categories(self.codes[keep], self.names)
 
     def filled(self, name: str) -> "Categories":
@@ -62,7 +62,7 @@ class Categories(NamedTuple):
         return Categories(np.where(self.codes < 0, np.int32(names.index(name)), self.codes), names)
 
     def places(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """Each name that there is, in order, and where it is."""
+        """Each name that there is, in order, and where it is: indices, int64[k], rising."""
         for name in sorted(self.names):
             if len(places := np.flatnonzero(self.codes == self.names.index(name))):
                 yield name, places
@@ -85,7 +85,7 @@ class Targets(NamedTuple):
     floors: Mapping[str, NDArray[np.float64]] = {}  # [k] by name, NaN where there is none
 
     def take(self, keep: NDArray[np.int64], rows: int) -> "Targets":
-        """Those of some of ``rows`` rows."""
+        """Those of some of ``rows`` rows, by their indices (int64[kept rows])."""
         place = np.full(rows, -1, np.int32)
         place[keep] = np.arange(len(keep))
         places = place[self.rows]
@@ -136,7 +136,7 @@ class RowColumns:
         return len(self.ids)
 
     def take(self, keep: NDArray[np.int64]) -> "RowColumns":
-        """The rows at some indices, which rise."""
+        """The rows at some indices (int64[k]), which rise."""
         indices = column(keep)
         answers = self.answer_starts
         return RowColumns(

@@ -51,7 +51,7 @@ class Values(NamedTuple):
         return self.data[self.starts]
 
     def take(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "Values":
-        """The values at some indices."""
+        """The values at some indices (integers [k]), or where a mask (bool[n]) has them."""
         return Values(self.data, self.starts[keep], self.ends[keep])
 
     def at(self, index: int) -> bytes:
@@ -183,7 +183,7 @@ def _read_integers(data, starts, ends, values):  # type: ignore[no-untyped-def]
 
 
 def integers(values: Values) -> NDArray[np.int64] | None:
-    """Integers of at most 18 digits; None where one is something else."""
+    """int64[n]: integers of at most 18 digits; None where one is something else."""
     found = np.empty(len(values.starts), np.int64)
     return found if _read_integers(*values, found) else None
 

@@ -18,8 +18,8 @@ def read_table_of(artifact: Artifact) -> Table:
 
 
 def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:
-    """The rows of a fold's train split that are learnt from, in order: ``most`` of them, drawn
-    by the seed, or all. Raises UsageError for a fold that is not there."""
+    """int64[k]: the rows of a fold's train split that are learnt from, in order: ``most`` of them,
+    drawn by the seed, or all. Raises UsageError for a fold that is not there."""
     rows = table.split(TRAIN, fold)
     if most is None or most >= len(rows):
         return rows

@@ -109,7 +109,7 @@ class Table:
         return sorted(pc.unique(self.assigned[fold]).drop_null().to_pylist())
 
     def split(self, name: str, fold: int = 0) -> NDArray[np.int64]:
-        """The rows of a split in a fold, in order.
+        """int64[k]: the rows of a split in a fold, in order.
 
         Raises UsageError for a fold or a split that is not there.
         """

@@ -102,7 +102,8 @@ def positions(system: PlanetarySystem) -> NDArray[np.float64] | None:
 
 
 def come_close(system: PlanetarySystem, found: NDArray[np.float64]) -> bool:
-    """Whether two planets are within their mutual Hill radius at any of the times."""
+    """Whether two planets are within their mutual Hill radius at any of the times of
+    ``found`` [times, planets, 2]."""
     for k, (mass, axis) in enumerate(zip(system.masses, system.axes, strict=True)):
         for other in range(k):
             radius = ((mass + system.masses[other]) / 3) ** (1 / 3)

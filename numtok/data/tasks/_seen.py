@@ -31,10 +31,12 @@ class SeenRanges:
 
     @property
     def low(self) -> float:
+        """The lower end of the first part."""
         return self.parts[0].low
 
     @property
     def high(self) -> float:
+        """The upper end of the last part."""
         return self.parts[-1].high
 
     def draw(self, choice: Floats, place: Floats) -> Floats:

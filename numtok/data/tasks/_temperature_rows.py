@@ -51,8 +51,8 @@ def seasons(hours: NDArray[np.int64], by_month: bool) -> NDArray[np.int64]:
 
 
 def step_offsets(days: int, every: int) -> NDArray[np.int64]:
-    """The hours from its first step on that a row is read at: those of its steps, and of a row of
-    one day the step before it, which is 24 hours before the last.
+    """int64[n]: the hours from its first step on that a row is read at: those of its steps, and of
+    a row of one day the step before it, which is 24 hours before the last.
 
     >>> step_offsets(1, 6), step_offsets(2, 12)
     (array([-6,  0,  6, 12, 18]), array([ 0, 12, 24, 36]))

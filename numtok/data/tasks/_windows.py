@@ -59,7 +59,7 @@ def parts(hours: NDArray[np.int64], splits: Sequence[TaskSplit], gap: int) -> di
 
 
 def resolution(hours: NDArray[np.int64]) -> int:
-    """How many hours two neighbouring times are apart, at least; 1 for a single one."""
+    """How far apart neighbouring times (int64[n], in hours) are, at least; 1 for a single one."""
     return int(np.diff(hours).min(initial=hours[-1] - hours[0] or 1))
 
 

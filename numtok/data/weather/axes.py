@@ -101,7 +101,7 @@ def hours(text: str) -> int:
 
 
 def decimal(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Coordinates as they are meant: a float32 of 350.1 is 350.1, not 350.1000061."""
+    """Coordinates [n] as they are meant: a float32 of 350.1 is 350.1, not 350.1000061."""
     if values.dtype == np.float32:
         return np.array([float(str(value)) for value in values], np.float64)
     return np.asarray(values, np.float64)
@@ -110,7 +110,8 @@ def decimal(values: NDArray[Any]) -> NDArray[np.float64]:
 def latitude_window(
     values: NDArray[np.float64], area: Area | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The places of the latitudes within an area, from south to north.
+    """The places among ``values`` (degrees, [n]) of the latitudes within an area, and these, from
+    south to north: [k] both.
 
     Raises UsageError where the area goes beyond the grid, or between two of its latitudes.
     """
@@ -136,7 +137,8 @@ def latitude_window(
 def longitude_window(
     values: NDArray[np.float64], area: Area | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The places of the longitudes within an area, from west to east without a jump.
+    """The places among ``values`` (degrees, [n]) of the longitudes within an area, and these, from
+    west to east without a jump: [k] both.
 
     >>> places, values = longitude_window(np.array([0.0, 1, 2, 358, 359]), None)
     >>> places.tolist(), values.tolist()

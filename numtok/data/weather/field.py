@@ -78,7 +78,8 @@ def other_objects(
     longitudes: NDArray[np.float64],
     attributes: Mapping[str, str],
 ) -> dict[str, bytes]:
-    """By name, everything but the values: metadata, with attributes of the variable, and axes."""
+    """By name, everything but the values: metadata, with attributes of the variable, and the axes
+    of a field [times, latitudes, longitudes]."""
     import zarr
 
     objects: dict[str, Any] = {}

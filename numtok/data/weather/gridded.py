@@ -96,6 +96,7 @@ class Gridded:
     preliminary: NDArray[np.bool_]
 
     def field(self) -> OpenField:
+        """The window, ready to be read in blocks; none of its values is read yet."""
         attributes = {
             key: str(self.array.attrs.get(key, "unknown")) for key in ("units", "long_name")
         }

@@ -16,7 +16,7 @@ ATTRIBUTION = "Made up."
 
 
 def hours(count: int, first: str = "2019-01-01", step: int = 1) -> NDArray[np.datetime64]:
-    """So many times, ``step`` hours apart."""
+    """datetime64[count], ``step`` hours apart."""
     return np.datetime64(first, "h") + step * np.arange(count)
 
 

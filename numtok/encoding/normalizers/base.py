@@ -87,7 +87,7 @@ class Normalizer(ABC):
 
     @abstractmethod
     def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
-        """The inverse of :meth:`forward`, to rounding."""
+        """float64[n] normalised values to raw ones, to rounding."""
 
     @abstractmethod
     def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:

@@ -46,7 +46,7 @@ class DecimalScheme(SlotScheme):
 
     @abstractmethod
     def read(self, tokens: NDArray[np.int64]) -> Rounded:
-        """The inverse of :meth:`write` for tokens within :meth:`slots`."""
+        """The inverse of :meth:`write` for int64[n, slots] within :meth:`slots`."""
 
     @property
     def repeat(self) -> int:

@@ -228,7 +228,7 @@ def with_extras(
     outcomes: NDArray[np.uint8],
     first: int,
 ) -> Encoded:
-    """The numbers as encoded; an extra, which has no token yet, gets its own, from ``first`` on."""
+    """Numbers [n] as encoded; an extra, which has no token yet, gets its own, from ``first`` on."""
     extras = np.flatnonzero(outcomes)
     ends = np.cumsum(lengths, dtype=np.int64)
     own = first + outcomes[extras].astype(np.uint32) - np.uint32(Outcome.NAN)

@@ -46,7 +46,7 @@ _MOST_COPIES = 15
 def parts_of(
     numerals: Numerals, rounded: Rounded, exponents: Interval, least: int
 ) -> tuple[NDArray[np.uint8], Rounded]:
-    """The outcomes of numbers that do not fit into ``exponents``, or have no digits; and the
+    """The outcomes [n] of numbers that do not fit into ``exponents``, or have no digits; and the
     numbers, of which these have an arbitrary mantissa and exponent within range.
 
     ``least`` is the smallest mantissa.
@@ -95,7 +95,7 @@ class SlotScheme(Scheme):
         """
 
     def follow(self, prefix: tuple[int, ...]) -> NDArray[np.int64] | range:
-        """The ids that may follow a prefix of an ordinary number, shorter than one copy."""
+        """[k]: the ids that may follow a prefix of an ordinary number, shorter than one copy."""
         return self.slots()[len(prefix)]
 
     def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:

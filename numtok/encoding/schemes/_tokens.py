@@ -10,6 +10,7 @@ from numtok.encoding.schemes.base import DecodedNumbers, Encoded, Scheme
 
 
 def shortened(literal: str) -> str:
+    """For a message: of more than 48 characters the first and the last 22."""
     return literal if len(literal) <= 48 else f"{literal[:22]}...{literal[-22:]}"
 
 
@@ -27,15 +28,20 @@ def by_number(encoded: Encoded) -> list[tuple[int, ...]]:
 
 
 def decoded_numbers(scheme: Scheme, encoded: Encoded) -> DecodedNumbers:
+    """What the scheme reads in the tokens and the channel that it wrote."""
     return scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
 
 
 def token_ids(sequences: Sequence[Sequence[int]]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    """uint32[sum of lengths] and int32[n]: the numbers' tokens one after the other, and their
+    lengths."""
     flat = [token for tokens in sequences for token in tokens]
     return np.array(flat, np.uint32), np.array([len(tokens) for tokens in sequences], np.int32)
 
 
 def same_bytes(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    """Whether two arrays of any shape have the same bytes, so that NaN equals NaN and -0 is not
+    0; None is as None alone."""
     if one is None or other is None:
         return one is other
     return one.tobytes() == other.tobytes()

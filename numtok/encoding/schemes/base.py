@@ -196,8 +196,9 @@ class Scheme(ABC):
         return self.encode(numerals)
 
     def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
-        """How many numbers, in tokens of theirs one after the other, are longer than embedders of
-        a fixed width see that are made for the scheme. Nothing is lost in the tokens."""
+        """How many numbers, in local ids [tokens] one number after the other, are longer than
+        embedders of a fixed width see that are made for the scheme. Nothing is lost in the
+        tokens."""
         return 0
 
     @abstractmethod
@@ -207,7 +208,15 @@ class Scheme(ABC):
         lengths: NDArray[np.int32],
         channel: NDArray[np.float32] | None = None,
     ) -> DecodedNumbers:
-        """Read numbers back; any tokens at all give a value or a named failure, never an error."""
+        """Read numbers back; any tokens at all give a value or a named failure, never an error.
+
+        tokens
+            uint32[sum of the lengths], local ids, number after number.
+        lengths
+            int32[n], the tokens of each number.
+        channel
+            float32[n], the value beside each number, of a scheme with a channel.
+        """
 
     @abstractmethod
     def next(self, prefix: tuple[int, ...]) -> Next:
@@ -242,7 +251,7 @@ class Scheme(ABC):
         return low, high
 
     def ascending(self, prefix: tuple[int, ...]) -> NDArray[np.int64] | None:
-        """What may follow a prefix, in the order of the values it leads to; NaN comes last.
+        """int64[k]: what may follow a prefix, in the order of the values it leads to; NaN is last.
 
         With it a distribution function and its inverse are exact, digit by digit. None for a
         scheme that is not contiguous, and where several copies are written.

@@ -22,7 +22,7 @@ class Pieces(NamedTuple):
     bounds: NDArray[np.int32]  # [n + 1]
 
     def strings(self) -> list[str]:
-        """The pieces as strings."""
+        """Each decoded from UTF-8, in order."""
         whole, bounds = self.data.tobytes(), self.bounds.tolist()
         return [whole[start:end].decode() for start, end in pairwise(bounds)]
 
@@ -116,7 +116,7 @@ class FittedTokenizer(ABC):
 
     @abstractmethod
     def decode(self, ids: NDArray[np.uint32]) -> bytes:
-        """The bytes that the tokens stand for; ids outside the vocabulary raise IndexError."""
+        """The bytes that tokens [n] stand for; ids outside the vocabulary raise IndexError."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:

@@ -49,11 +49,17 @@ class Decoder(Protocol):
     """What writes numbers token by token: the reader of a decoder head."""
 
     @property
-    def scheme(self) -> Scheme: ...
+    def scheme(self) -> Scheme:
+        """How whole numbers are written, and what their tokens are read as."""
+
     @property
-    def automaton(self) -> Automaton: ...
+    def automaton(self) -> Automaton:
+        """Which tokens may follow one another in that scheme."""
+
     @property
-    def tokens_per_number(self) -> int: ...
+    def tokens_per_number(self) -> int:
+        """K: the same for every number."""
+
     def get_buffer(self, target: str) -> Tensor:
         """``order``: int64[S, V], the tokens that may follow each state, by the values that they
         lead to."""

@@ -45,6 +45,7 @@ class Fused(nn.Module):
         self.register_buffer("are_numerals", torch.from_numpy(are_numerals), persistent=False)
 
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        """[B, L, D], of tokens and the values beside them; NE is not rounded to bfloat16."""
         is_numeral_BL1 = cast(Tensor, self.are_numerals)[tokens_BL][:, :, None]
         token_BLD = torch.where(is_numeral_BL1, self.numeral, self.table(tokens_BL))
         made_BLD = self.from_token(token_BLD)

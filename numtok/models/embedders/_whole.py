@@ -21,6 +21,7 @@ class Whole(nn.Module):
         self.register_buffer("multipliers", multipliers, persistent=False)
 
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        """float32[B, L]; 0 where the value is 0, whatever the token."""
         values_BL = values_BL.float()
         if self.same:
             return values_BL

@@ -162,7 +162,8 @@ class ValueReader(nn.Module, ABC):
         """
 
     def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
-        """What :meth:`predictive` needs, from predictions on data that were not learnt."""
+        """What :meth:`predictive` needs, from predictions on data that were not learnt, and the
+        true values (float64[N], as the head learns them)."""
         return {}
 
 

@@ -66,6 +66,7 @@ class DecoderHead(ValueHead):
 
     @property
     def scheme(self) -> Scheme:
+        """That of the ``codec``, with those of its settings that are given."""
         given = [f"{name}={getattr(self, name)}" for name in _OF_CODEC if getattr(self, name)]
         return SCHEMES.build(",".join([self.codec, *given]))
 

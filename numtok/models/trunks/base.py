@@ -128,7 +128,7 @@ class TrunkCache(ABC):
 
     @abstractmethod
     def take(self, rows: Tensor, tokens: int) -> "TrunkCache":
-        """A copy of some rows (int64), one as often as it is named, with room for ``tokens``."""
+        """A copy of some rows (int64[B]), one as often as it is named, with room for ``tokens``."""
 
     def rewind(self, length: Tensor, longest: int) -> None:
         """Say how much of each row (int64[B]) is filled, and how much of the longest."""
@@ -176,7 +176,8 @@ class TrunkModule(nn.Module, ABC):
         raise NotImplementedError
 
     def extend(self, x_BLD: Tensor, cache: TrunkCache, asked_BQ: Tensor | None = None) -> Tensor:
-        """Hidden states of further tokens, which see what the cache holds, and are added to it.
+        """[B, L, D] or [B, Q, D]: states of further tokens, which see what the cache holds, and are
+        added to it.
 
         Of an empty cache these are the first L of each row, and ``cache.rewind`` says afterwards
         how many of them are real; else one token a row. ``asked_BQ`` as in :meth:`forward`, for

@@ -51,6 +51,7 @@ class ProbedRows:
 
     @property
     def description(self) -> str:
+        """For messages: ``split 'test' of orbits-p1000@...``."""
         return f"split {self.name!r} of {self.ref}"
 
 
@@ -100,7 +101,8 @@ class AlongProbe(ProbeKind):
         return ProbedRows(inputs.data.ref, self.split, samples, train)
 
     def target_in(self, samples: EncodedSplit, description: str, among: Bools | None = None) -> str:
-        """The name that is asked for, or the only one there is."""
+        """The name that is asked for, or the only one there is, of all targets or those of a mask
+        (bool[targets])."""
         column = samples.target_name
         names = column if among is None else column.filter(pa.array(among))
         known = sorted(set(names.to_pylist()))

@@ -108,7 +108,8 @@ def components(vectors: Floats, values: Floats) -> tuple[TokenComponents, Floats
 
 
 def spearman(x: Floats, y: Floats) -> float | None:
-    """The correlation of ranks (Spearman 1904), ties at their mean rank; None of a constant.
+    """The correlation of the ranks of x[n] and y[n] (Spearman 1904), ties at their mean rank; None
+    of a constant.
 
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 5.0]))
     0.5
