@@ -76,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """A worker of xdist is done."""
-    node.config.stash[_SAID] |= getattr(node, "workeroutput", {}).get("said", {})
+    node.config.stash[_SAID].update(getattr(node, "workeroutput", {}).get("said", {}))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -42,5 +42,5 @@ def test_other_words_and_fewer_messages_fail_until_they_are_written(
     ]:
         pytester.makepyfile(test_it=test.format(rate))
         ran = pytester.inline_run(*["--write-messages"] * written, plugins=[messages])
-        passed, skipped, failed = ran.listoutcomes()
+        passed, _, failed = ran.listoutcomes()
         assert {"passed": len(passed), "errors": len(failed)} == {"errors": 0} | outcome
