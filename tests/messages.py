@@ -86,10 +86,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         config.workeroutput["said"] = said
     elif config.getoption("write_messages"):
         ran = {test.partition("[")[0] for test in said}
-        kept = {} if whole(config) else config.stash[_KNOWN]
-        said = {test: texts for test, texts in kept.items() if test.partition("[")[0] not in ran}
-        said |= config.stash[_SAID]
-        SNAPSHOT.write_text(json.dumps(said, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        former = {} if whole(config) else config.stash[_KNOWN]
+        kept = {test: texts for test, texts in former.items() if test.partition("[")[0] not in ran}
+        text = json.dumps(kept | said, indent=1, sort_keys=True, ensure_ascii=False)
+        SNAPSHOT.write_text(text + "\n", "utf-8")
 
 
 def whole(config: pytest.Config) -> bool:
