@@ -16,12 +16,15 @@ from typing import Any
 import pytest
 
 from numtok.store.provenance import provenance
-from numtok.training.loop import Training
-from numtok.training.table_learner import TableLearner
 
 QUICK = "not integration and not slow"
 #: Folders in which all is integration.
 INTEGRATION = {"cli", "pipelines", "stages", "sweeps"}
+#: What trains, looked for once it is loaded: importing it here would slow every run of a few tests.
+_TRAINING = {
+    "numtok.training.loop": "Training.learn",
+    "numtok.training.table_learner": "TableLearner.advance",
+}
 _PROCESS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
 
 _in_unit_test = False
@@ -35,8 +38,7 @@ def tier(keywords: Any) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     provenance()  # asks git once a process
     sys.addaudithook(_audit)
-    for kind, name in ((BaseProcess, "start"), (Training, "learn"), (TableLearner, "advance")):
-        setattr(kind, name, _guarded(getattr(kind, name), f"{kind.__name__}.{name}"))
+    _guard(BaseProcess, "start")
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
@@ -44,18 +46,24 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         pytest.fail(f"{event} in a unit test: mark it integration")
 
 
-def _guarded(method: Any, name: str) -> Any:
+def _guard(kind: type, name: str) -> None:
+    """No unit test may call this method."""
+    method = getattr(kind, name)
+
     def call(*arguments: Any, **options: Any) -> Any:
         if _in_unit_test:
-            pytest.fail(f"{name} in a unit test: mark it integration")
+            pytest.fail(f"{kind.__name__}.{name} in a unit test: mark it integration")
         return method(*arguments, **options)
 
-    return call
+    setattr(kind, name, call)
 
 
 @pytest.fixture(autouse=True)
 def _unit(request: pytest.FixtureRequest) -> Iterator[None]:
     global _in_unit_test
+    for module in _TRAINING.keys() & sys.modules.keys():
+        kind, name = _TRAINING.pop(module).split(".")
+        _guard(getattr(sys.modules[module], kind), name)
     _in_unit_test = tier(request.node.keywords) == "unit"
     yield
     _in_unit_test = False
