@@ -14,7 +14,8 @@ REAL = files.FileSystem()
 
 
 class Disk:
-    """Stands in for ``files.system``; knows which files have bytes, and which folders have names, that are not on the disk yet."""
+    """Stands in for ``files.system``; knows which files have bytes, and which folders names, that
+    are not on the disk yet."""
 
     def __init__(self) -> None:
         self.open: dict[int, Path] = {}
