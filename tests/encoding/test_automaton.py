@@ -10,6 +10,7 @@ from numtok.encoding.automaton import Automaton, automaton
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.plugins import add_plugin_folders
+from tests.each import each
 from tests.fakeheads import listed
 
 SPECS = [
@@ -33,7 +34,7 @@ def walked(of: Automaton, path: tuple[int, ...]) -> int:
     return state
 
 
-@pytest.mark.parametrize("spec", SPECS[:6])
+@each("spec", SPECS[:6])
 def test_exactly_the_finite_numbers_can_be_walked(spec: str) -> None:
     numbers, of = listed(spec), automaton(SCHEMES.build(spec))
     beginnings: list[tuple[int, ...]] = [()]
@@ -46,7 +47,7 @@ def test_exactly_the_finite_numbers_can_be_walked(spec: str) -> None:
     assert sorted(beginnings) == sorted(numbers.paths)
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@each("spec", SPECS)
 def test_the_states_of_whole_numbers_are_those_before_each_token(spec: str) -> None:
     of = automaton(SCHEMES.build(spec))
     random, tokens, states = np.random.default_rng(0), [], []
@@ -62,7 +63,7 @@ def test_the_states_of_whole_numbers_are_those_before_each_token(spec: str) -> N
     np.testing.assert_array_equal(of.states(np.array(tokens)), states)
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@each("spec", SPECS)
 def test_the_order_of_tokens_is_that_of_the_values_they_lead_to(spec: str) -> None:
     scheme = SCHEMES.build(spec)
     of = automaton(scheme)

@@ -26,6 +26,7 @@ from numtok.errors import DataError, StoreError, UsageError
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.records import SPECIALS
+from tests.each import each
 
 LONG = settings(settings.get_profile("long"))
 TEXT_SCHEMES = [name for name in SCHEMES.names() if not SCHEMES[name].channel]
@@ -250,7 +251,7 @@ def test_a_number_without_a_value_is_written_by_its_tokens() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("scheme", "tokens", "expected"),
     [
         ("digits", "8 8 3 e", "883e"),
@@ -372,7 +373,7 @@ def test_huggingface_reads_the_text_column_as_the_same_tokens(
         assert theirs.encode(written, add_special_tokens=False).ids == tokens.tolist()
 
 
-@pytest.mark.parametrize("scheme", TEXT_SCHEMES)
+@each("scheme", TEXT_SCHEMES)
 def test_huggingface_knows_the_special_tokens_by_their_ids(scheme: str) -> None:
     theirs = read_by_huggingface(scheme, "words")
     assert [theirs.token_to_id(token) for token in SPECIALS] == list(range(len(SPECIALS)))
@@ -394,7 +395,7 @@ CODECS = [
 ]
 
 
-@pytest.mark.parametrize("settings_", CODECS)
+@each("settings_", CODECS)
 def test_a_codec_is_what_its_scheme_json_holds(settings_: tuple[str, str, str, str]) -> None:
     one = codec(*settings_)
     again = Codec.from_json(one.to_json())
@@ -427,7 +428,7 @@ CHANGED = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "value", "message"),
     [
         (
@@ -471,7 +472,7 @@ def test_a_scheme_json_that_does_not_fit_is_refused(
     assert str(found.value).removeprefix("scheme.json: ").startswith(message)
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "value"),
     [
         (("normalize", "constants"), []),
@@ -499,9 +500,7 @@ def test_a_scheme_json_of_other_types_is_damaged(path: tuple[str, ...], value: A
         Codec.from_json(_changed(*path, value=value))
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"[]", b"[" * 100_000, b'{"format": 1}', b'{"format": NaN}', b'"\\ud800"']
-)
+@each("content", [b"", b"[]", b"[" * 100_000, b'{"format": 1}', b'{"format": NaN}', b'"\\ud800"'])
 def test_what_is_no_scheme_json_is_damaged(content: bytes) -> None:
     with pytest.raises(StoreError, match=r"^scheme\.json is damaged"):
         Codec.from_json(content)
@@ -568,7 +567,7 @@ def test_the_encoding_is_the_same_whatever_holds_the_texts() -> None:
         assert other.text.to_pylist() == first.text.to_pylist(), name
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "words"),
     [
         (pa.array(["a", None, None]), ["text 1 is null", "2 are"]),

@@ -17,6 +17,7 @@ from numtok.encoding.schemes.p1000 import P1000
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.plugins import add_plugin_folders
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = Path(__file__).parents[1] / "plugins"
@@ -81,7 +82,7 @@ def check_paths(grammar: Grammar) -> None:
 # --- the grammar -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", SCHEMES.names())
+@each("name", SCHEMES.names())
 def test_the_grammar_says_what_the_scheme_says(name: str) -> None:
     check_grammar(SCHEMES.build(name))
 
@@ -142,7 +143,7 @@ def test_a_support_lists_every_number_once_with_its_interval_and_value(spec: str
         np.testing.assert_array_equal(support.values[place], value)
 
 
-@pytest.mark.parametrize("spec", FIXED)
+@each("spec", FIXED)
 def test_the_numbers_of_a_support_ascend_without_gap_and_nan_is_last(spec: str) -> None:
     support = listed(spec)[1]
     assert np.isnan(support.low[-1])
@@ -205,8 +206,8 @@ def plain_log_probability(
     return total
 
 
-@pytest.mark.parametrize("scale", [0.0, 1.0, 1e4])
-@pytest.mark.parametrize("spec", [SMALL, "b1999,exponents=0..1", "fp15,exponents=3..3"])
+@each("scale", [0.0, 1.0, 1e4])
+@each("spec", [SMALL, "b1999,exponents=0..1", "fp15,exponents=3..3"])
 def test_log_probabilities_are_the_plain_sums(spec: str, scale: float) -> None:
     scheme, support = listed(spec)
     shape = 3, support.paths.shape[1], len(scheme.vocabulary())
@@ -217,8 +218,8 @@ def test_log_probabilities_are_the_plain_sums(spec: str, scale: float) -> None:
         assert found[row, place] == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1.0, 30.0, 1e6])
-@pytest.mark.parametrize("spec", FIXED)
+@each("scale", [1.0, 30.0, 1e6])
+@each("spec", FIXED)
 def test_the_probabilities_of_all_numbers_sum_to_one(spec: str, scale: float) -> None:
     scheme, support = listed(spec)
     shape = 3, support.paths.shape[1], len(scheme.vocabulary())

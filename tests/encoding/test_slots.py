@@ -14,6 +14,7 @@ from numtok.encoding.slots import places, wording
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from tests.counted import count, labels, values
+from tests.each import each
 
 
 def slots(*texts: str, policy: str = "default") -> dict[str, list[float]]:
@@ -25,7 +26,7 @@ def slots(*texts: str, policy: str = "default") -> dict[str, list[float]]:
 # --- JSON-like texts ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "expected"),
     [
         (['{"a": 1, "b": {"c": -2.5}}'], {"a": [1], "b.c": [-2.5]}),
@@ -70,7 +71,7 @@ def test_a_json_like_text_gives_paths(texts: list[str], expected: dict[str, list
     assert list(found) == list(expected)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "[1, 2", "1, 2]", "[1, 2]]", "[1, 2}", "{1, 2}", '{"a" 1}', '{"a": }', '{"a": 1 2}',
@@ -205,7 +206,7 @@ def test_the_lines_of_a_table_share_their_columns() -> None:
     assert list(slots(*rows)) == ["#1", "#2", "#3"]
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|", " | "])
+@each("separator", [",", ";", "\t", "|", " | "])
 def test_a_column_is_one_slot_whatever_the_other_columns_say(separator: str) -> None:
     cities = [f"{first}{last}" for first in ("Ber", "Lon", "Ma", "Ro") for last in ("lin", "me")]
     for kinds in (2, 8):
@@ -217,7 +218,7 @@ def test_a_column_is_one_slot_whatever_the_other_columns_say(separator: str) -> 
         }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("2024-03-05 13:00,1.5", ["column 1", *(f"#{k} in column 1" for k in (2, 3, 4, 5)),
@@ -387,8 +388,8 @@ def test_whatever_comes_in_every_number_has_one_slot(texts: list[str], data: Any
     assert values(count(divided(data, texts))) == whole
 
 
-@pytest.mark.parametrize("brackets", [1, 2, 63, 64, 65, 200])
-@pytest.mark.parametrize("kind", ["[", "(", "{", "[{"])
+@each("brackets", [1, 2, 63, 64, 65, 200])
+@each("kind", ["[", "(", "{", "[{"])
 def test_brackets_that_are_not_closed_are_text(brackets: int, kind: str) -> None:
     text = kind * brackets + "1"
     assert list(slots(text, text)) == ["#1"]

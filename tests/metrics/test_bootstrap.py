@@ -20,6 +20,7 @@ from numtok.metrics.base import (
     figures,
 )
 from numtok.reports import QUANTILES, Figure
+from tests.each import each
 
 MAE = METRICS.build("mae")
 
@@ -251,7 +252,7 @@ def full_for(name: str, seed: int, n: int = 30) -> Predictions:
     return answers._replace(truth=np.resize(np.arange(3.0), n), prediction=guess, measures="labels")
 
 
-@pytest.mark.parametrize("name", METRICS.names())
+@each("name", METRICS.names())
 def test_equal_answers_differ_by_exactly_nothing(name: str) -> None:
     metric, first, second = METRICS.build(name), full_for(name, 0), full_for(name, 0)
     found = paired(metric, first, second, resamples=100)
@@ -260,7 +261,7 @@ def test_equal_answers_differ_by_exactly_nothing(name: str) -> None:
     assert found.share_better == (None if neither else 0.5)
 
 
-@pytest.mark.parametrize("name", METRICS.names())
+@each("name", METRICS.names())
 def test_a_difference_is_that_of_the_two_figures_and_changes_sign_with_them(name: str) -> None:
     metric, first, second = METRICS.build(name), full_for(name, 0), full_for(name, 1)
     found = paired(metric, first, second, resamples=100)
@@ -336,8 +337,8 @@ def test_samples_are_drawn_whole_in_pairs_too() -> None:
 # --- shares of 0 and 1 ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("level", [0.95, 0.5])
-@pytest.mark.parametrize(("off", "value"), [(0.0, 0.0), (5.0, 1.0)])
+@each("level", [0.95, 0.5])
+@each(("off", "value"), [(0.0, 0.0), (5.0, 1.0)])
 def test_a_share_of_0_or_1_has_wilsons_interval(off: float, value: float, level: float) -> None:
     truth = np.arange(1.0, 41.0)
     over, mae = METRICS.build("relative-error-over"), METRICS.build("mae")

@@ -24,10 +24,11 @@ from numtok.metrics._literals import Numeral
 from numtok.metrics.base import METRICS, Predictions, figures, paired
 from numtok.numerals.literals import plain_literal, round_literal
 from numtok.reports import Figure, Measures
+from tests.each import each
 
 Floats = NDArray[np.float64]
 
-every_metric = pytest.mark.parametrize("name", METRICS.names())
+every_metric = each("name", METRICS.names())
 
 
 def quiet_ratio(numerator: Fraction, denominator: Fraction) -> float:
@@ -52,7 +53,7 @@ def same(got: float, expected: float, scale: float = 0.0) -> None:
 # --- what holds for every metric: a new file is tested without an edit here -------------------
 
 
-@pytest.mark.parametrize("name", ["base", "_literals", "_squares", "_weighted"])
+@each("name", ["base", "_literals", "_squares", "_weighted"])
 def test_the_examples_of_what_metrics_share_are_right(name: str) -> None:
     found = doctest.testmod(importlib.import_module(f"numtok.metrics.{name}"))
     assert found.attempted > 0
@@ -60,8 +61,8 @@ def test_the_examples_of_what_metrics_share_are_right(name: str) -> None:
 
 
 @every_metric
-@pytest.mark.parametrize("value", [0.0, -2.5, 1e300, 5e-324])
-@pytest.mark.parametrize("n", [1, 2, 5])
+@each("value", [0.0, -2.5, 1e300, 5e-324])
+@each("n", [1, 2, 5])
 def test_equal_truths_give_a_figure_or_a_reason_and_no_warning(
     name: str, value: float, n: int
 ) -> None:
@@ -266,10 +267,8 @@ def test_what_r2_leaves_of_one_is_right_when_it_is_tiny() -> None:
     )
 
 
-@pytest.mark.parametrize("factor", [2.0**-1000, 2.0**-500, 2.0**500, 2.0**996])
-@pytest.mark.parametrize(
-    "name", ["r2", "adjusted-r2", "relative-mse", "median-relative-error", "kendall-tau", "lmae"]
-)
+@each("factor", [2.0**-1000, 2.0**-500, 2.0**500, 2.0**996])
+@each("name", ["r2", "adjusted-r2", "relative-mse", "median-relative-error", "kendall-tau", "lmae"])
 def test_units_do_not_matter_to_what_has_none(name: str, factor: float) -> None:
     truth, prediction = np.array([1.0, 2.0, 5.0, 9.0]), np.array([1.5, 2.0, 4.0, 10.0])
     metric = METRICS.build(name)
@@ -443,14 +442,14 @@ EXACT = [
 ]
 
 
-@pytest.mark.parametrize(("truth", "prediction", "match"), EXACT)
+@each(("truth", "prediction", "match"), EXACT)
 def test_exact_match_compares_decimal_numbers(
     truth: str, prediction: str | None, match: bool
 ) -> None:
     assert METRICS.build("exact-match").plain(of_literals([truth], [prediction])) == match
 
 
-@pytest.mark.parametrize(
+@each(
     ("truth", "prediction", "digits", "match"),
     [
         ("-0.1435", "-0.144", 3, True),  # a tie, though the float is not
@@ -515,7 +514,7 @@ ROUNDED = [
 ]
 
 
-@pytest.mark.parametrize(("truth", "prediction", "match"), ROUNDED)
+@each(("truth", "prediction", "match"), ROUNDED)
 def test_a_prediction_is_rounded_as_the_truth_is_written(
     truth: str, prediction: str | None, match: bool
 ) -> None:
@@ -607,7 +606,7 @@ DIGITS = [
 ]
 
 
-@pytest.mark.parametrize(("truth", "prediction", "match", "length", "by_parts"), DIGITS)
+@each(("truth", "prediction", "match", "length", "by_parts"), DIGITS)
 def test_digits_are_compared_at_their_places(
     truth: str, prediction: str | None, match: float, length: int, by_parts: int
 ) -> None:
@@ -659,7 +658,7 @@ def test_a_truth_that_is_no_number_is_refused() -> None:
 # --- by hand -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "truth", "prediction", "expected"),
     [
         ("r2", [1, 2, 3], [2, 2, 2], 0.0),  # the mean explains nothing
@@ -719,7 +718,7 @@ def test_truths_outside_the_train_range_are_left_out_of_the_likelihood_within_it
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("pit", "expected"),
     [
         ([0.5], 0.25),
@@ -770,7 +769,7 @@ def test_coverage_counts_the_ends_and_refuses_unknown_quantiles() -> None:
     assert METRICS.build("coverage").why_undefined(answers) == "there is no quantiles"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "column"),
     [
         ("nll", "log_density"), ("tailed-nll", "log_density_tailed"), ("crps", "crps"),
@@ -838,7 +837,7 @@ SPEC_ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "message"), SPEC_ERRORS)
+@each(("spec", "message"), SPEC_ERRORS)
 def test_a_metric_that_cannot_be_used_is_refused(spec: str, message: str) -> None:
     with pytest.raises(UsageError) as found:
         METRICS.build(spec)
@@ -871,8 +870,8 @@ def some_labels(seed: int, n: int, labels: int) -> tuple[list[str], list[str]]:
     return [f"c{one}" for one in truth], [f"c{one}" for one in guess]
 
 
-@pytest.mark.parametrize("labels", [1, 2, 8, 40])
-@pytest.mark.parametrize("n", [1, 7, 60])
+@each("labels", [1, 2, 8, 40])
+@each("n", [1, 7, 60])
 def test_metrics_of_labels_are_those_of_scikit_learn(n: int, labels: int) -> None:
     sklearn = pytest.importorskip("sklearn.metrics")
     truth, guess = some_labels(n, n, labels)

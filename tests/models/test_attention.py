@@ -16,6 +16,7 @@ from numtok.errors import UsageError
 from numtok.models import attention
 from numtok.models.attention import POSITIONS, Cache, Shape, Transformer
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import embedded, real, states
 
 one_thread = fakemodels.one_thread
@@ -37,8 +38,8 @@ def trunk(causal: bool, positions: str = "learned", dropout: float = 0.0) -> Tra
 # --- which states ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("positions", POSITIONS)
+@each("causal", [False, True])
+@each("positions", POSITIONS)
 def test_states_asked_for_are_those_of_all(positions: str, causal: bool) -> None:
     of, x, lengths = trunk(causal, positions), embedded(3, 9), [9, 4, 1]
     asked = torch.tensor([[8, 0, 3], [2, 3, 1], [0, 0, 0]])  # in any order, and repeated
@@ -50,8 +51,8 @@ def test_states_asked_for_are_those_of_all(positions: str, causal: bool) -> None
 # --- what a state depends on -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
-@pytest.mark.parametrize("changed", [0, 3, 8])
+@each("positions", POSITIONS)
+@each("changed", [0, 3, 8])
 def test_a_causal_state_depends_on_nothing_that_comes_later(positions: str, changed: int) -> None:
     of, x = trunk(True, positions), embedded(2, 9)
     other = x.clone()
@@ -61,8 +62,8 @@ def test_a_causal_state_depends_on_nothing_that_comes_later(positions: str, chan
     assert not torch.isclose(before[:, changed:], after[:, changed:]).all(dim=-1).any()
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
-@pytest.mark.parametrize("changed", [0, 3, 8])
+@each("positions", POSITIONS)
+@each("changed", [0, 3, 8])
 def test_a_state_that_looks_both_ways_depends_on_every_token(positions: str, changed: int) -> None:
     of, x = trunk(False, positions), embedded(2, 9)
     other = x.clone()
@@ -70,8 +71,8 @@ def test_a_state_that_looks_both_ways_depends_on_every_token(positions: str, cha
     assert not torch.isclose(states(of, x), states(of, other)).all(dim=-1).any()
 
 
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("positions", POSITIONS)
+@each("causal", [False, True])
+@each("positions", POSITIONS)
 def test_pads_and_other_rows_change_nothing(positions: str, causal: bool) -> None:
     of, x, lengths = trunk(causal, positions), embedded(4, 11), [11, 3, 7, 1]
     mask = real(lengths, 11)
@@ -282,8 +283,8 @@ def test_weights_begin_as_those_of_gpt2() -> None:
     assert len(deviations) == 8 * 4 + 1
 
 
-@pytest.mark.parametrize(("rows", "length"), [(1, 1), (3, 7), (2, 32)])
-@pytest.mark.parametrize("causal", [False, True])
+@each(("rows", "length"), [(1, 1), (3, 7), (2, 32)])
+@each("causal", [False, True])
 def test_operations_are_those_that_torch_counts(causal: bool, rows: int, length: int) -> None:
     of = trunk(causal)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
@@ -303,7 +304,7 @@ def shape(**settings: object) -> Shape:
     return Shape(**{**vars(SHAPE), **settings})
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "message"),
     [
         ({"layers": 0}, "layers=0 is not possible; at least 1"),

@@ -25,6 +25,7 @@ from numtok.models.objectives.base import END, MASK
 from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
 from numtok.seeds import uniforms
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import batch, codec, model, numbers_of
 
 one_thread = fakemodels.one_thread
@@ -304,7 +305,7 @@ def plain_score(scheme: Scheme, logits: NDArray[np.float64], path: list[int]) ->
     return total
 
 
-@pytest.mark.parametrize("scheme", [*FIXED, "xval", "digits"])
+@each("scheme", [*FIXED, "xval", "digits"])
 def test_given_numbers_have_the_plain_sums(scheme: str) -> None:
     one, rows = codec(scheme), batch(scheme, TEXTS)
     paths = [
@@ -326,7 +327,7 @@ def test_given_numbers_have_the_plain_sums(scheme: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("scheme", FIXED)
+@each("scheme", FIXED)
 def test_one_number_has_the_probability_that_the_support_gives_it(scheme: str) -> None:
     one, random = codec(scheme), np.random.default_rng(2)
     support = Support.of(Grammar(one.scheme))
@@ -421,8 +422,8 @@ def plain_masked(of: Model, one: Codec, rows: Batch, fill: bool) -> list[list[in
     return found
 
 
-@pytest.mark.parametrize("scheme", [*FIXED, "xval"])
-@pytest.mark.parametrize("way", MASKED)
+@each("scheme", [*FIXED, "xval"])
+@each("way", MASKED)
 def test_masked_numbers_are_read_as_by_a_plain_loop(way: str, scheme: str) -> None:
     of, rows = model(scheme, "mlm"), batch(scheme, TEXTS)
     reading = reader(of, scheme).read(MASKED[way](of, rows, first_numbers(rows)))
@@ -562,8 +563,8 @@ def test_what_comes_after_a_number_is_not_seen() -> None:
     assert_same(*both)
 
 
-@pytest.mark.parametrize("scheme", ["digits", "p1000"])
-@pytest.mark.parametrize("size", [1, 2, 5, 6])
+@each("scheme", ["digits", "p1000"])
+@each("size", [1, 2, 5, 6])
 def test_numbers_of_one_row_can_be_said_a_part_at_a_time(scheme: str, size: int) -> None:
     """The rows are read once; what is said of a part must not get into what comes after."""
     texts = ["1 and 2.5", "7", "a 1 b 22 c 3 d 4.5"]
@@ -651,10 +652,10 @@ def test_without_the_grammar_some_of_what_is_read_is_no_number(scheme: str, way:
     assert (True in found) == scheme.startswith("fp15")
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("scheme", ["digits", "p10", "xval"])
-@pytest.mark.parametrize("size", [1, 2, 3])
-@pytest.mark.parametrize("drawn", [False, True])
+@each("way", WAYS)
+@each("scheme", ["digits", "p10", "xval"])
+@each("size", [1, 2, 3])
+@each("drawn", [False, True])
 def test_the_size_of_a_batch_changes_nothing(scheme: str, way: str, size: int, drawn: bool) -> None:
     of = model_for(way, scheme)
     read = reader(of, scheme)

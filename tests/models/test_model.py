@@ -24,6 +24,7 @@ from numtok.models.vocabulary import Vocabulary
 from numtok.registry import settings_of
 from numtok.seeds import generator
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import batch, codec, model, transformer
 from tests.known import known
 
@@ -88,7 +89,7 @@ def test_xval_multiplies_the_vector_of_a_number_by_its_value() -> None:
     assert torch.equal(seen[[0, 1, 3, 4, 5]], table[text])
 
 
-@pytest.mark.parametrize("value", [-60.2, -1.0, -0.125, 0.0, 0.5, 3.0])
+@each("value", [-60.2, -1.0, -0.125, 0.0, 0.5, 3.0])
 def test_layer_norm_leaves_of_a_value_x_its_share_x_over_sqrt_1_plus_x_squared(
     value: float,
 ) -> None:
@@ -123,8 +124,8 @@ def by_hand(of: Model, one: TrainingBatch) -> tuple[float, float]:
     return token, float(np.mean((values - one.number_values.astype(np.float64)) ** 2))
 
 
-@pytest.mark.parametrize("objective", ["mlm", "mlm:tokens", "ar"])
-@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
+@each("objective", ["mlm", "mlm:tokens", "ar"])
+@each("scheme", ["digits", "p1000", "xval"])
 def test_the_loss_is_cross_entropy_and_squared_error_one_to_one(
     scheme: str, objective: str
 ) -> None:
@@ -203,8 +204,8 @@ def test_losses_are_those_of_all_states_where_only_some_are_worked_out(objective
     torch.testing.assert_close(found.value, expected)
 
 
-@pytest.mark.parametrize("texts", [["ab", "c"], ["", ""], ["1 2"]])
-@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+@each("texts", [["ab", "c"], ["", ""], ["1 2"]])
+@each("scheme", ["p1000", "xval"])
 def test_where_nothing_is_predicted_the_loss_is_zero_and_every_weight_has_a_gradient(
     scheme: str, texts: list[str]
 ) -> None:
@@ -306,7 +307,7 @@ def test_the_token_head_describes_its_distribution() -> None:
     assert HEADS.build("token").describe() == expected
 
 
-@pytest.mark.parametrize("name", SCHEMES.names())
+@each("name", SCHEMES.names())
 def test_the_embedder_and_the_head_that_a_scheme_names_exist(name: str) -> None:
     scheme = SCHEMES.build(name)
     assert settings_of(EMBEDDERS.build(scheme.embedder))["name"] == scheme.embedder
@@ -380,10 +381,8 @@ def test_positions_that_are_not_learnt_are_no_parameters(positions: str) -> None
     assert (total, tables) == (1_062_144 - 100 * 128, 1000 * 128)
 
 
-@pytest.mark.parametrize("size", ["head_layers=1", "head_layers=2", "tied=yes"])
-@pytest.mark.parametrize(
-    ("scheme", "objective"), [("p1000", "mlm"), ("xval", "ar"), ("xval", "mlm:targets")]
-)
+@each("size", ["head_layers=1", "head_layers=2", "tied=yes"])
+@each(("scheme", "objective"), [("p1000", "mlm"), ("xval", "ar"), ("xval", "mlm:targets")])
 def test_operations_are_those_that_torch_counts(scheme: str, objective: str, size: str) -> None:
     of = model(scheme, objective, size=f"nano,layers=2,heads=2,width=16,{size}")
     one = example(scheme, objective, TEXTS * 2, targets=[2, 3])
@@ -397,7 +396,7 @@ def test_operations_are_those_that_torch_counts(scheme: str, objective: str, siz
 # --- settings ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@each("name", PRESETS)
 def test_a_preset_is_built_by_its_name(name: str) -> None:
     assert preset(name) == preset(PRESETS[name])
 
@@ -426,7 +425,7 @@ def test_what_versions_depend_on_is_what_it_was_before_trunks_had_names() -> Non
     assert preset("bigru").settings() == {"layers": 1, "width": 256, "dropout": 0.0}
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "message"),
     [
         (
@@ -458,7 +457,7 @@ def test_a_preset_that_cannot_be_is_refused(spec: str, message: str) -> None:
     assert found.value.exit_code == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("size", "parts", "message"),
     [
         (

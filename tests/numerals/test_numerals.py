@@ -28,6 +28,7 @@ from numtok.numerals.decimals import read, round_half_even
 from numtok.numerals.literals import plain_literal, resolution, round_literal, value_of
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
+from tests.each import each
 from tests.numerals.test_golden import scanned
 
 ERA5 = Path(__file__).resolve().parents[3] / "shared/data/text/era5-uk-2019-03.jsonl"
@@ -173,7 +174,7 @@ ALL_POLICIES = [
 ]
 
 
-@pytest.mark.parametrize("policy", ALL_POLICIES, ids=NumeralPolicy.spec)
+@each("policy", ALL_POLICIES)
 def test_spec_and_settings_of_a_policy_give_it_back(policy: NumeralPolicy) -> None:
     assert NumeralPolicy.parse(policy.spec()) == policy
     settings = json.loads(json.dumps(policy.settings()))
@@ -192,7 +193,7 @@ def test_specs_are_the_shortest_and_no_is_the_default() -> None:
     assert NumeralPolicy.parse("default,thousands=no,percent=no") == NumeralPolicy()
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "message"),
     [
         (
@@ -695,7 +696,7 @@ def test_real_weather_data_have_their_537_zeros_and_3_2_percent_of_ties() -> Non
     assert 0.031 < share < 0.033
 
 
-@pytest.mark.parametrize(
+@each(
     ("literal", "unit"),
     [
         ("42", 1.0),
@@ -714,7 +715,7 @@ def test_the_resolution_is_a_unit_of_the_last_written_digit(literal: str, unit: 
     assert resolution(literal) == unit
 
 
-@pytest.mark.parametrize("literal", ["nan", "inf", "-inf", "", "."])
+@each("literal", ["nan", "inf", "-inf", "", "."])
 def test_what_has_no_digits_has_no_resolution(literal: str) -> None:
     with pytest.raises(ValueError) as found:
         resolution(literal)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numtok.errors import DataError
 from numtok.training import features
 from numtok.training.features import Features, Inputs
+from tests.each import each
 
 Rows = list[list[float]]
 
@@ -63,7 +64,7 @@ def test_a_category_that_the_train_split_has_not_sets_nothing() -> None:
     assert nothing.width == 0 and nothing.of(category(["a"])).shape == (1, 0)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -7.3, 1e300, 5e-324])
+@each("value", [0.0, 0.1, -7.3, 1e300, 5e-324])
 def test_a_constant_column_only_loses_its_mean(value: float) -> None:
     inputs = Inputs.fit(numbers([[value]] * 7))
     assert inputs.of(numbers([[value]])).tolist() == [[0.0]]

@@ -18,6 +18,7 @@ from numtok.registry import settings_of
 from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe, TableLearner, TableRows, held_back
 from numtok.training.trained_table import FittedTable, LearntFrom, Preparation
+from tests.each import each
 from tests.fakeheads import Floats
 from tests.fakemodels import CPU, one_thread
 
@@ -84,7 +85,7 @@ def scripted(script: list[float], patience: int) -> Scripted:
 # --- when it ends ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("patience", "epochs", "best"),
     [(1, 3, 2), (2, 4, 2), (3, 7, 7), (5, 7, 7), (0, 7, 7)],
 )
@@ -158,7 +159,7 @@ def test_the_losses_of_an_epoch_are_means_over_rows() -> None:
     assert [epoch.train, epoch.validation] == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "message"),
     [
         ({"epochs": 0}, "--epochs 0 is not possible; it is 1 or more"),
@@ -252,7 +253,7 @@ def test_a_small_fit_does_not_depend_on_the_number_of_threads() -> None:
 # --- rows to look at -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "share", "count"),
     [(100, 0.1, 10), (2, 0.1, 1), (2, 0.9, 1), (5, 0.5, 2), (3, 0.01, 1)],
 )
@@ -312,7 +313,7 @@ def test_the_resolution_of_targets_is_no_gap_of_arithmetic() -> None:
     assert LearntFrom.of(np.array([0.3, 0.1 + 0.2])).resolution == 0
 
 
-@pytest.mark.parametrize("spec", HEAD_SPECS)
+@each("spec", HEAD_SPECS)
 def test_a_constant_target_and_two_rows_can_be_fitted(spec: str) -> None:
     columns, _ = table(2)
     one = finished(spec, FittingRecipe(epochs=2), train=(columns, np.array([7.0, 7.0])))
@@ -320,7 +321,7 @@ def test_a_constant_target_and_two_rows_can_be_fitted(spec: str) -> None:
     assert (one.learnt_from.low, one.learnt_from.high, one.learnt_from.resolution) == (7, 7, 0)
 
 
-@pytest.mark.parametrize("spec", HEAD_SPECS)
+@each("spec", HEAD_SPECS)
 def test_huge_and_missing_features_of_other_rows_give_finite_predictions(spec: str) -> None:
     one = finished(spec, FittingRecipe(epochs=2))
     odd = Features(np.array([[1e308, np.nan], [-1e308, 1e300]]), [pa.array(["zebra", None])])

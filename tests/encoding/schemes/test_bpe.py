@@ -38,6 +38,7 @@ from numtok.store.store import Store
 from tests import fakemodels
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.each import each
 from tests.fakemodels import codec
 from tests.models.test_decoding import Told, shares
 from tests.stages.test_encode import codec_of, decoded, encode, table, texts
@@ -106,10 +107,9 @@ def test_a_piece_that_two_merges_make_is_one_token() -> None:
     assert written(learnt, "-23.123") == ["-", "23", ".", "123"]
 
 
-@pytest.mark.parametrize(
+@each(
     "literals",
     [{}, {"5": 9}, {"12": 1}, {"nan": 5, "inf": 5}],
-    ids=["none", "short", "once", "nan"],
 )
 def test_where_no_pair_comes_twice_characters_are_the_tokens(literals: dict[str, int]) -> None:
     assert BpeScheme().fit(literals) == BpeScheme(merges="")
@@ -139,7 +139,7 @@ def test_what_is_learnt_is_kept_with_the_settings_and_is_no_part_of_the_spec() -
         assert SCHEMES.from_settings(json.loads(json.dumps(settings_of(nothing)))) == nothing
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "message"),
     [
         (
@@ -193,7 +193,7 @@ def test_numbers_that_are_no_numerals_stand_between_others() -> None:
     assert len(empty.tokens) == len(empty.lengths) == 0
 
 
-@pytest.mark.parametrize("name", list(CHECKS))
+@each("name", list(CHECKS))
 def test_the_contract_holds_for_what_was_learnt_from_other_numbers(name: str) -> None:
     CHECKS[name](BpeScheme(300).fit(Counter(sample(BpeScheme(), 1))), 0)
 

@@ -32,6 +32,7 @@ from numtok.encoding.schemes.p1000 import P1000
 from numtok.encoding.schemes.xval import XVal
 from numtok.numerals.column import Numerals
 from numtok.plugins import add_plugin_folders
+from tests.each import each
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 OTHER_SETTINGS = (
@@ -498,7 +499,7 @@ BREAKS: list[Row] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "make", "message"), BREAKS)
+@each(("name", "make", "message"), BREAKS)
 def test_a_check_finds_its_break(name: str, make: Callable[[], Scheme], message: str) -> None:
     with pytest.raises(ContractBreak) as found:
         CHECKS[name](make(), 0)

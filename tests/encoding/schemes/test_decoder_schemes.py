@@ -19,6 +19,7 @@ from numtok.encoding.schemes.ud import UD
 from numtok.errors import UsageError
 from numtok.models.distributions.intervals import Intervals
 from numtok.numerals.column import Numerals
+from tests.each import each
 from tests.encoding.schemes.test_schemes import read_back, written
 
 POINTS = ("edge", "centre", "nearest")
@@ -91,7 +92,7 @@ def test_three_hamming_bits_are_the_list_of_the_paper() -> None:
     assert words == ["000", "001", "010", "100", "011", "101", "110", "111"]
 
 
-@pytest.mark.parametrize("length", [1, 2, 5, 11])
+@each("length", [1, 2, 5, 11])
 def test_hamming_words_are_sorted_by_their_ones_and_then_their_value(length: int) -> None:
     words = sorted(range(2**length), key=lambda word: (word.bit_count(), word))
     table = np.array([[word >> place & 1 for place in reversed(range(length))] for word in words])
@@ -206,8 +207,8 @@ def test_ties_go_to_the_even_mantissa() -> None:
     ]
 
 
-@pytest.mark.parametrize("point", ["nearest", "edge"])
-@pytest.mark.parametrize("base", BASES)
+@each("point", ["nearest", "edge"])
+@each("base", BASES)
 def test_every_power_of_the_base_that_float64_has_is_exact(base: int, point: str) -> None:
     known = exponents_of(base)
     powers = [float(Fraction(base) ** e) for e in range(known.first, known.last + 1)]
@@ -240,7 +241,7 @@ def test_what_cannot_be_written_is_named() -> None:
 # --- cells -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec", SMALL)
+@each("spec", SMALL)
 def test_cells_in_order_ascend_and_cover_the_line(spec: str) -> None:
     scheme = SCHEMES.build(spec)
     low, high = scheme.cells(np.array(listed(scheme)))
@@ -251,7 +252,7 @@ def test_cells_in_order_ascend_and_cover_the_line(spec: str) -> None:
     assert points.tolist() == [-math.inf, *[0.0] * (not scheme.unit_interval), math.inf]
 
 
-@pytest.mark.parametrize("spec", SMALL)
+@each("spec", SMALL)
 def test_every_number_is_written_in_one_way(spec: str) -> None:
     scheme = SCHEMES.build(spec)
     table = np.array(listed(scheme))
@@ -294,7 +295,7 @@ def test_cells_of_nothing_are_none() -> None:
     assert low.shape == high.shape == (0,)
 
 
-@pytest.mark.parametrize("spec", ["hamming", "nd,repeat=2", "ud,repeat=3", "p10", "digits"])
+@each("spec", ["hamming", "nd,repeat=2", "ud,repeat=3", "p10", "digits"])
 def test_a_scheme_whose_prefixes_are_no_intervals_has_no_order(spec: str) -> None:
     assert SCHEMES.build(spec).ascending(()) is None
 
@@ -434,7 +435,7 @@ def test_several_copies_have_no_exact_distribution() -> None:
 # --- settings ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "message"),
     [
         ("nd,base=1", "nd: base=1 is not possible; allowed are 2 to 36"),

@@ -6,6 +6,7 @@ import pytest
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
+from tests.each import each
 
 
 def written(spec: str, *literals: str) -> list[str]:
@@ -26,7 +27,7 @@ def read(spec: str, tokens: str) -> tuple[str, str]:
     return Failure(found.failures[0]).name, found.literal(0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "literal", "tokens"),
     [
         ("digits:2", "12345", "1 23 45"),
@@ -58,9 +59,7 @@ def test_numbers_that_stand_side_by_side_are_cut_apart() -> None:
     assert written("digits:3") == []
 
 
-@pytest.mark.parametrize(
-    ("literal", "read_back"), [("007", "7"), ("-000", "-0"), ("0007", "0007"), ("0.50", "0.50")]
-)
+@each(("literal", "read_back"), [("007", "7"), ("-000", "-0"), ("0007", "0007"), ("0.50", "0.50")])
 def test_zeros_of_a_number_as_long_as_filled_up_are_taken_for_those_that_fill(
     literal: str, read_back: str
 ) -> None:

@@ -9,6 +9,7 @@ from numtok.encoding.schemes import _marked
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
+from tests.each import each
 from tests.fakemodels import codec, samples
 
 
@@ -83,7 +84,7 @@ def test_numbers_that_follow_each_other_keep_their_marks() -> None:
     assert "".join(names) == "{1:1}NAN-{1.1:2.5}e{1:3}{1:4}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("tokens", "expected"),
     [
         ("<num> - 5", ("NONE", "-5")),
@@ -103,7 +104,7 @@ def test_a_prefix_stands_before_each_part_or_the_number_is_none(
     assert read("numvalue", tokens) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("tokens", "expected"),
     [
         ("{ 2 : 7 1 }", ("NONE", "71")),

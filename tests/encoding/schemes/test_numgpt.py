@@ -26,6 +26,7 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.seeds import generator
 from numtok.stages.explain import run as explain
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import batch, codec, model
 
 one_thread = fakemodels.one_thread
@@ -75,7 +76,7 @@ def test_the_paper_counts_23_exponents() -> None:
     assert names[23:] == ("NAN", "+INF", "-INF")  # what the contract asks for besides
 
 
-@pytest.mark.parametrize(
+@each(
     ("literal", "token", "mantissa"),
     [
         ("-123", "E2", -1.23),  # Equation 1
@@ -98,7 +99,7 @@ def test_the_paper_counts_23_exponents() -> None:
         ("nan", "NAN", 1.0),
     ],
 )
-@pytest.mark.parametrize("spec", ["numgpt", "dice"])
+@each("spec", ["numgpt", "dice"])
 def test_exponent_and_mantissa_are_those_of_the_digits_as_written(
     spec: str, literal: str, token: str, mantissa: float
 ) -> None:
@@ -178,8 +179,8 @@ def test_the_channel_times_the_factor_is_the_number() -> None:
     ]
 
 
-@pytest.mark.parametrize("exponents", ["1..3", "-5..-1", "-291..0", "0..291"])
-@pytest.mark.parametrize("name", ["numgpt", "dice"])
+@each("exponents", ["1..3", "-5..-1", "-291..0", "0..291"])
+@each("name", ["numgpt", "dice"])
 def test_exponents_that_cannot_be_are_refused(name: str, exponents: str) -> None:
     with pytest.raises(UsageError) as found:
         SCHEMES.build(f"{name},exponents={exponents}")
@@ -423,7 +424,7 @@ def test_nothing_of_dice_is_learnt_but_the_map_and_the_shared_halves() -> None:
 # --- settings -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "message"),
     [
         (

@@ -28,6 +28,7 @@ from numtok.registry import (
     settings_of,
     spec_of,
 )
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[3]
 LONG = settings(settings.get_profile("long"))
@@ -58,7 +59,7 @@ TABLE_1 = [
 ]
 
 
-@pytest.mark.parametrize(("name", "counted", "tokens"), TABLE_1)
+@each(("name", "counted", "tokens"), TABLE_1)
 def test_table_1_of_xval_is_reproduced(name: str, counted: int, tokens: list[str]) -> None:
     scheme = SCHEMES.build(name)
     assert scheme.paper_vocabulary_size == counted
@@ -73,7 +74,7 @@ def test_the_declared_extras_come_after_the_counted_tokens() -> None:
     assert extras == ("ZERO", "NAN", *(f"{sign}{name}" for name in signed for sign in "+-"))
 
 
-@pytest.mark.parametrize("name", ["p10", "p1000", "b1999", "fp15"])
+@each("name", ["p10", "p1000", "b1999", "fp15"])
 def test_the_default_range_is_that_of_the_paper(name: str) -> None:
     assert SCHEMES.build(name).bounds == (1e-6, 9.99e9)
 
@@ -97,7 +98,7 @@ LOSSES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "literal", "expected"), LOSSES)
+@each(("name", "literal", "expected"), LOSSES)
 def test_what_cannot_be_written_is_named(name: str, literal: str, expected: str) -> None:
     assert read_back(SCHEMES.build(name), literal) == expected
 
@@ -250,7 +251,7 @@ def test_the_intervals_of_a_small_scheme_cover_the_line_without_overlap() -> Non
 # --- spec strings ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "expected"),
     [
         ("p10", ("p10", None, {})),
@@ -266,7 +267,7 @@ def test_a_spec_is_a_name_a_value_and_options(
     assert parse_spec(spec, "thing") == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "canonical"),
     [
         ("p10", "p10"),
@@ -342,14 +343,14 @@ SPEC_ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "message"), SPEC_ERRORS)
+@each(("spec", "message"), SPEC_ERRORS)
 def test_a_spec_that_cannot_be_used_is_refused_by_name(spec: str, message: str) -> None:
     with pytest.raises(UsageError) as found:
         SCHEMES.build(spec)
     assert str(found.value) == message
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "message"),
     [
         ("words:5,size=6", "text tokenizer 'words:5,size=6' gives 'size' twice"),
@@ -368,7 +369,7 @@ def test_a_text_tokenizer_that_cannot_be_used_is_refused(spec: str, message: str
     assert str(found.value) == message
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "message"),
     [
         ("scale:wide", "scale: limit='wide' is not a number"),
@@ -409,7 +410,7 @@ def test_an_interval_has_a_length_and_members() -> None:
         Interval.parse("1..x")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "ends", "written"),
     [
         ("1e-5..5e-5", (1e-5, 5e-5), "1e-05..5e-05"),
@@ -425,7 +426,7 @@ def test_a_range_is_read_and_written(text: str, ends: tuple[float, float], writt
     assert Range.parse(written) == read
 
 
-@pytest.mark.parametrize("text", ["", "..", "1..", "..1", "a", "1..2..3"])
+@each("text", ["", "..", "1..", "..1", "a", "1..2..3"])
 def test_what_is_no_range_is_not_read_as_one(text: str) -> None:
     with pytest.raises(ValueError):
         Range.parse(text)

@@ -33,6 +33,7 @@ from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.registry import settings_of, spec_of
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[3]
 LONG = settings(settings.get_profile("long"))
@@ -254,7 +255,7 @@ def test_the_sample_of_the_paper_has_its_structure_tokens() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "tokens"),
     [
         ("""{"a b-c/d.e_f": [""", ["{", '"a b-c/d.e_f": ', "["]),

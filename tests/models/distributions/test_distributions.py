@@ -29,6 +29,7 @@ from numtok.models.distributions.samples import Empirical
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import resolution
 from numtok.plugins import add_plugin_folders
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[3]
 Floats = NDArray[np.float64]
@@ -139,7 +140,7 @@ def by_hand(scheme: Scheme, chances: list[dict[str, float]]) -> NDArray[np.float
 HAND = [{"-": 6.0, "E-1": 1e9}, {"602": 101.0, "+": 1e9}, {"E-1": 5.0, "ZERO": 1e9}]
 
 
-@pytest.mark.parametrize(
+@each(
     ("normalization", "value", "width"),
     [
         ("none", -60.2, 0.1),
@@ -244,7 +245,7 @@ def test_outside_all_intervals_the_density_is_zero() -> None:
     np.testing.assert_array_equal(first_row(one, odd), -math.inf)
 
 
-@pytest.mark.parametrize(
+@each(
     ("low", "high", "expected"),
     [
         (-4.0, -1.0, 0.3),
@@ -278,7 +279,7 @@ def test_the_probability_of_an_interval_keeps_its_digits_where_it_is_tiny() -> N
     assert never.log_interval(np.array([1.5]), np.array([3.0]))[0] == -math.inf
 
 
-@pytest.mark.parametrize(
+@each(
     "literal", ["0.30000000000000004", "287.61453247070312", "12345678901234567890", "287.614532"]
 )
 def test_what_was_recorded_finer_than_float64_is_as_wide_as_two_spacings(literal: str) -> None:
@@ -290,16 +291,15 @@ def test_what_was_recorded_finer_than_float64_is_as_wide_as_two_spacings(literal
     assert one.log_recorded(value, half)[0] == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    "scaling, value, half",
+@each(
+    ("scaling", "value", "half"),
     [
         (FittedNormalizer(NORMALIZERS.build("unit"), {"low": -1e9, "width": 2e9}), 1e-5, 1e-12),
         (NORMALIZATIONS["scale"], 1e300, 1e270),
         (NORMALIZATIONS["signed-log"], 1e300, 1e280),
     ],
-    ids=["unit", "scale", "signed-log"],
 )
-@pytest.mark.parametrize("kind", ["gaussian", "mixture"])
+@each("kind", ["gaussian", "mixture"])
 def test_an_interval_that_normalised_values_do_not_tell_apart_has_its_probability(
     kind: str, scaling: FittedNormalizer, value: float, half: float
 ) -> None:
@@ -363,8 +363,8 @@ def test_intervals_that_do_not_ascend_are_refused() -> None:
             of_masses(low, high, [0.5, 0.5])
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
-@pytest.mark.parametrize("name", ["p1000", SMALL])
+@each("normalization", list(NORMALIZATIONS))
+@each("name", ["p1000", SMALL])
 def test_a_quantile_undoes_the_cdf(name: str, normalization: str) -> None:
     scheme = SCHEMES.build(name)
     _, many = predicted(scheme, normalization, logits_of(scheme, 30, 1.0))
@@ -431,7 +431,7 @@ def test_the_crps_of_intervals_is_the_integral_of_its_definition(
     assert one.crps(np.array([value]))[0] == pytest.approx(expected, abs=2e-3)
 
 
-@pytest.mark.parametrize("value", [-6.0, -4.0, -1.3, 0.0, 0.7, 2.0, 5.0])
+@each("value", [-6.0, -4.0, -1.3, 0.0, 0.7, 2.0, 5.0])
 def test_the_crps_leaves_out_what_is_not_finite(value: float) -> None:
     one = of_masses(LOW, HIGH, MASS)
     expected = integrated(finite_cdf(one), value, np.linspace(-7, 6, 40001))
@@ -487,7 +487,7 @@ def gaussian(normalization: str, center: float, deviation: float) -> Gaussian:
     return Gaussian(np.array([center]), deviation, NORMALIZATIONS[normalization])
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@each("normalization", list(NORMALIZATIONS))
 def test_the_density_of_a_gaussian_is_the_slope_of_its_cdf(normalization: str) -> None:
     fitted = NORMALIZATIONS[normalization]
     rng = np.random.default_rng(7)
@@ -518,7 +518,7 @@ def test_what_is_not_finite_is_impossible_for_a_gaussian() -> None:
         assert gaussian("none", 0.0, 1.0).log_density(np.array([value]))[0] == -math.inf
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@each("normalization", list(NORMALIZATIONS))
 def test_quantiles_and_draws_of_a_gaussian_agree_with_its_cdf(normalization: str) -> None:
     one = gaussian(normalization, 0.7, 1.3)
     levels = [0.05, 0.25, 0.5, 0.75, 0.95]
@@ -530,8 +530,8 @@ def test_quantiles_and_draws_of_a_gaussian_agree_with_its_cdf(normalization: str
     np.testing.assert_allclose(one.median(), one.mode())
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
-@pytest.mark.parametrize("value", [-2.0, 0.1, 0.7, 3.0])
+@each("normalization", list(NORMALIZATIONS))
+@each("value", [-2.0, 0.1, 0.7, 3.0])
 def test_the_crps_of_a_gaussian_is_the_integral_of_its_definition(
     normalization: str, value: float
 ) -> None:
@@ -603,8 +603,8 @@ def test_draws_of_samples_are_among_them() -> None:
     ]
 
 
-@pytest.mark.parametrize("value", [-0.5, 0.0, 0.3, 1.0, 2.0])
-@pytest.mark.parametrize("count", [2, 3, 5])
+@each("value", [-0.5, 0.0, 0.3, 1.0, 2.0])
+@each("count", [2, 3, 5])
 def test_the_crps_of_samples_is_on_average_that_of_what_they_are_drawn_from(
     value: float, count: int
 ) -> None:
@@ -632,7 +632,7 @@ def test_samples_have_no_density() -> None:
 # --- of all ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("levels", [[0.0], [1.0], [0.5, math.nan], [-0.1]])
+@each("levels", [[0.0], [1.0], [0.5, math.nan], [-0.1]])
 def test_levels_that_are_none_are_refused(levels: list[float]) -> None:
     for one in (of_masses(LOW, HIGH, MASS), Empirical(DRAWS), gaussian("none", 0.0, 1.0)):
         with pytest.raises(ValueError) as found:

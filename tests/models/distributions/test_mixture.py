@@ -16,6 +16,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.models.distributions import normal
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.mixture import Mixture
+from tests.each import each
 
 Floats = NDArray[np.float64]
 
@@ -125,7 +126,7 @@ def test_what_two_components_give_by_hand() -> None:
     assert one.quantiles([0.3 * NormalDist().cdf(1.0)])[0, 0] == pytest.approx(-0.5, rel=1e-12)
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@each("normalization", list(NORMALIZATIONS))
 def test_one_component_is_a_gaussian(normalization: str) -> None:
     one = mixture(40, 1, normalization)
     plain = Gaussian(one.centers[:, 0], one.deviations[:, 0], one.normalizer)
@@ -141,7 +142,7 @@ def test_one_component_is_a_gaussian(normalization: str) -> None:
     np.testing.assert_allclose(one.crps(values), plain.crps(values), rtol=1e-4)
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@each("normalization", list(NORMALIZATIONS))
 def test_the_density_of_a_mixture_integrates_to_one(normalization: str) -> None:
     one = mixture(1, 7, normalization)
     edges = one.normalizer.inverse(np.linspace(-14, 14, 40001))
@@ -190,7 +191,7 @@ def test_levels_of_all_rows_and_sizes_of_parts_change_nothing(
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@each("normalization", list(NORMALIZATIONS))
 def test_draws_of_a_mixture_agree_with_its_cdf(normalization: str) -> None:
     one = mixture(1, 5, normalization)
     draws = np.sort(one.sample(20000, np.random.default_rng(8))[0])
@@ -198,8 +199,8 @@ def test_draws_of_a_mixture_agree_with_its_cdf(normalization: str) -> None:
     assert np.abs(repeated(one, 20000).cdf(draws) - shares).max() < 1.95 / math.sqrt(20000)
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
-@pytest.mark.parametrize("value", [-2.0, 0.1, 3.0])
+@each("normalization", list(NORMALIZATIONS))
+@each("value", [-2.0, 0.1, 3.0])
 def test_the_crps_of_a_mixture_is_the_integral_of_its_definition(
     normalization: str, value: float
 ) -> None:
@@ -268,7 +269,7 @@ def test_weights_are_divided_by_their_sum() -> None:
     np.testing.assert_allclose(more.cdf(values), one.cdf(values))
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308])
+@each("value", [math.nan, math.inf, -math.inf, 1e308])
 def test_what_is_not_finite_is_impossible_for_a_mixture(value: float) -> None:
     assert of_two("none").log_density(np.array([value]))[0] == -math.inf
 

@@ -17,6 +17,7 @@ from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.tailed import Tailed
+from tests.each import each
 
 Floats = NDArray[np.float64]
 
@@ -144,7 +145,7 @@ def test_draws_inside_score_as_well_as_they_would_alone() -> None:
         assert np.isnan(tailed.log_interval(np.array([value]), np.array([value + 1]))).all()
 
 
-@pytest.mark.parametrize(
+@each(
     ("low", "high", "mass", "told"),
     [
         (2.0, 2.0, 0.1, "a range has two ends that differ; got 2.0 and 2.0"),

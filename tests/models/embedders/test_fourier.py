@@ -21,6 +21,7 @@ from numtok.models.objectives.base import MASK, OBJECTIVES
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import batch, codec, model
 
 one_thread = fakemodels.one_thread
@@ -94,7 +95,7 @@ def test_a_number_that_is_1_is_a_number_as_any_other() -> None:
     assert steps[0] > 0.1
 
 
-@pytest.mark.parametrize("factor", [1.001, 1.05, 2.0, 1000.0])
+@each("factor", [1.001, 1.05, 2.0, 1000.0])
 def test_equal_ratios_are_equal_distances_at_every_magnitude(factor: float) -> None:
     lower = np.geomspace(1e-5, 9e7 / factor, 40)
     for sign in (-1, 1):
@@ -252,7 +253,7 @@ def test_its_operations_are_counted() -> None:
 # --- settings -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "message"),
     [
         ("fourier:0", "fourier: frequencies=0 is not possible; it is from 1 to 20"),

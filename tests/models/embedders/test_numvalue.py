@@ -23,6 +23,7 @@ from numtok.models.steps import Prefill
 from numtok.models.vocabulary import Vocabulary
 from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import CPU, batch, codec, model
 
 one_thread = fakemodels.one_thread
@@ -167,7 +168,7 @@ def test_the_scalar_is_the_number() -> None:
         torch.testing.assert_close(values_of(of, text)[0], expected)
 
 
-@pytest.mark.parametrize("text", ["0", "1", "5.75", "999999999999999999.5", "0.1", "-3.000001"])
+@each("text", ["0", "1", "5.75", "999999999999999999.5", "0.1", "-3.000001"])
 def test_bits_are_those_of_the_number(text: str) -> None:
     seen: list[Tensor] = []
     of = embedder("numvalue:binary,auxiliary=no")
@@ -182,7 +183,7 @@ def test_bits_are_those_of_the_number(text: str) -> None:
     assert int("".join(map(str, bits[60:])), 2) == exact
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+@each("encoder", ENCODERS)
 def test_all_but_prefixes_are_looked_up(encoder: str) -> None:
     of = embedder(f"numvalue:{encoder}")
     tokens = tokens_of(*TEXTS)
@@ -193,7 +194,7 @@ def test_all_but_prefixes_are_looked_up(encoder: str) -> None:
     assert not torch.allclose(first, second)
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+@each("encoder", ENCODERS)
 def test_without_what_is_known_besides_the_sign_is_not_seen(encoder: str) -> None:
     plain, other = values_of(embedder(f"numvalue:{encoder},auxiliary=no"), "5", "-5")
     assert torch.allclose(plain, other) == (encoder != "scalar")
@@ -201,7 +202,7 @@ def test_without_what_is_known_besides_the_sign_is_not_seen(encoder: str) -> Non
     assert not torch.allclose(plain, other)
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+@each("encoder", ENCODERS)
 def test_rows_without_numbers_leave_gradients_of_zero(encoder: str) -> None:
     of = model(SCHEME, "numvalue", embedder=f"numvalue:{encoder}")
     rows = batch(SCHEME, ["a", "bc"], answers=[0, 0])
@@ -237,7 +238,7 @@ def by_hand(of: Model, rows: Batch, settings: Any) -> tuple[Tensor, Tensor, Tens
     return tuple(torch.stack(one).mean() for one in (emb, proj, rec))  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize(
+@each(
     "objective",
     [
         "numvalue",
@@ -248,7 +249,7 @@ def by_hand(of: Model, rows: Batch, settings: Any) -> tuple[Tensor, Tensor, Tens
         "numvalue,reconstruction=0",
     ],
 )
-@pytest.mark.parametrize("encoder", ["rnn", "mlp"])
+@each("encoder", ["rnn", "mlp"])
 def test_the_losses_are_those_of_the_equations(objective: str, encoder: str) -> None:
     of = model(SCHEME, objective, embedder=f"numvalue:{encoder}")
     rows, example = example_of(objective)
@@ -547,7 +548,7 @@ def test_embedders_that_cannot_be_are_one_line(spec: str, told: str) -> None:
     assert str(caught.value) == told
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "told"),
     [
         ("numvalue:some", "numvalue: loss=some is not possible; allowed are all and answer"),

@@ -33,6 +33,7 @@ from numtok.registry import settings_of
 from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe
 from numtok.training.trained_table import FittedTable, Preparation
+from tests.each import each
 from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Told, listed
 from tests.fakemodels import CPU, one_thread
 
@@ -108,9 +109,9 @@ def spread_over(one: DecoderDistribution, count: int) -> DecoderDistribution:
     return DecoderDistribution(one.reader, one.parameters.expand(count, -1), one.scaling)
 
 
-@pytest.mark.parametrize("spec", CODECS)
-@pytest.mark.parametrize("target", [UNIFORM, STAIRS, CAUCHY], ids=["uniform", "stairs", "cauchy"])
-@pytest.mark.parametrize("scaling", [PLAIN, SIGNED_LOG], ids=["plain", "signed-log"])
+@each("spec", CODECS)
+@each("target", [UNIFORM, STAIRS, CAUCHY])
+@each("scaling", [PLAIN, SIGNED_LOG])
 def test_a_decoder_that_is_told_the_truth_has_its_density(
     spec: str, target: Target, scaling: Scaling
 ) -> None:
@@ -149,7 +150,7 @@ def test_with_fine_cells_the_density_is_that_of_a_heavy_tail() -> None:
     assert np.abs(found - truth).mean() < 5e-3
 
 
-@pytest.mark.parametrize("spec", CODECS)
+@each("spec", CODECS)
 def test_a_decoders_expected_likelihood_is_the_entropy_of_its_cells(spec: str) -> None:
     # Of any target: the mean of -log(mass / width) over what is drawn.
     numbers, masses = listed(spec), told_masses(spec, CAUCHY)
@@ -167,8 +168,8 @@ def expected_nll(one: Predictive, target: Target, bins: int) -> float:
     return float(mass @ -one.log_density(centres))
 
 
-@pytest.mark.parametrize("bins", [2, 7, 256])
-@pytest.mark.parametrize("target", [UNIFORM, STAIRS, CAUCHY], ids=["uniform", "stairs", "cauchy"])
+@each("bins", [2, 7, 256])
+@each("target", [UNIFORM, STAIRS, CAUCHY])
 def test_a_histogram_that_is_told_the_truth_has_its_density(target: Target, bins: int) -> None:
     mass = np.array([between(target, k / bins, (k + 1) / bins) for k in range(bins)])
     mass /= mass.sum()
@@ -275,8 +276,8 @@ def test_a_decoders_density_integrates_to_one(spec: str, scaling: Scaling) -> No
     assert integral(one, 0, edges, lambda n: spread_over(one, n)) == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize("scaling", [PLAIN, stretched()], ids=["plain", "chained"])
-@pytest.mark.parametrize("spec", ["riemann:2", "riemann:100", "mdn:4", "pointwise", "scalar"])
+@each("scaling", [PLAIN, stretched()])
+@each("spec", ["riemann:2", "riemann:100", "mdn:4", "pointwise", "scalar"])
 def test_a_heads_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
     reader = value_head(spec).build(6)
     torch.manual_seed(0)
@@ -296,8 +297,8 @@ def test_a_heads_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
 # --- losses are densities ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scaling", [PLAIN, stretched()], ids=["plain", "chained"])
-@pytest.mark.parametrize("spec", ["riemann:32", "mdn:3"])
+@each("scaling", [PLAIN, stretched()])
+@each("spec", ["riemann:32", "mdn:3"])
 def test_the_loss_is_the_negative_log_density_of_the_normalised_number(
     spec: str, scaling: Scaling
 ) -> None:
@@ -318,7 +319,7 @@ def test_the_loss_is_the_negative_log_density_of_the_normalised_number(
     np.testing.assert_allclose(losses.detach(), -expected, atol=2e-5)
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@each("spec", SPECS)
 def test_a_head_learns_and_answers_in_the_shapes_it_promises(spec: str) -> None:
     head = value_head(spec)
     reader = head.build(8)
@@ -342,7 +343,7 @@ def test_a_head_learns_and_answers_in_the_shapes_it_promises(spec: str) -> None:
     assert head.describe()
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@each("spec", SPECS)
 def test_the_operations_of_a_head_are_those_that_torch_counts(spec: str) -> None:
     head = value_head(spec)
     model = Regressor(RegressorSettings(7, Mlp(2, 16), settings_of(head)))
@@ -385,8 +386,8 @@ def share(codec: str, trunk: Mlp) -> float:
     return mine / total
 
 
-@pytest.mark.parametrize("codec", CODECS_OF_THE_PAPER)
-@pytest.mark.parametrize("size", [(5, 256), (3, 512), (2, 2048), (5, 2048)])
+@each("codec", CODECS_OF_THE_PAPER)
+@each("size", [(5, 256), (3, 512), (2, 2048), (5, 2048)])
 def test_the_small_decoder_has_less_than_a_tenth_of_the_parameters(
     codec: str, size: tuple[int, int]
 ) -> None:

@@ -38,6 +38,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.trainer import Execution, Recipe, Trainer
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import CPU, batch, codec, model, numbers_of, transformer
 
 one_thread = fakemodels.one_thread
@@ -117,7 +118,7 @@ def test_a_text_scheme_and_a_mixture_have_likelihoods_of_rows_too() -> None:
         assert log_likelihoods(of, one).sum() == pytest.approx(-total.item(), rel=1e-5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("of", "told"),
     [
         ({"head": "scalar"}, "numbers by scalar, which does not learn by a density,"),
@@ -217,8 +218,8 @@ def test_the_probabilities_of_all_tokens_are_those_of_the_mixture() -> None:
     torch.testing.assert_close(p[:, first : first + 23], exponents * z[:, 1:])
 
 
-@pytest.mark.parametrize("size", [TINY, f"{TINY},head_layers=2", f"{TINY},tied=yes"])
-@pytest.mark.parametrize(("scheme", "embedder"), [("numgpt", "numgpt"), ("numgpt", "scaled")])
+@each("size", [TINY, f"{TINY},head_layers=2", f"{TINY},tied=yes"])
+@each(("scheme", "embedder"), [("numgpt", "numgpt"), ("numgpt", "scaled")])
 def test_operations_are_those_that_torch_counts(scheme: str, embedder: str, size: str) -> None:
     of, one = model(scheme, "ar", size=size, embedder=embedder), example("ar", scheme)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:

@@ -23,6 +23,7 @@ from numtok.models.objectives.base import (
 )
 from numtok.records import SPECIALS
 from numtok.seeds import generator
+from tests.each import each
 from tests.fakemodels import batch
 from tests.known import known
 
@@ -46,8 +47,8 @@ def asked(of: Batch, one: TrainingBatch) -> NDArray[np.bool_]:
 # --- numbers without a value -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec", ["mlm,rate=1", "mlm:targets", "ar", "ar:answer", "numvalue"])
-@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+@each("spec", ["mlm,rate=1", "mlm:targets", "ar", "ar:answer", "numvalue"])
+@each("scheme", ["p1000", "xval"])
 def test_the_tokens_of_an_overflow_are_learnt_and_no_value(scheme: str, spec: str) -> None:
     of = batch(scheme, ["at 1e400 and 7", "at -1e400"], answers=[3, 3], targets=[0, 1, 2])
     assert np.isnan(of.number_value).tolist() == [True, False, True]
@@ -84,8 +85,8 @@ def test_special_tokens_have_the_ids_of_the_codec() -> None:
     assert (SPECIALS[PAD], SPECIALS[MASK], SPECIALS[END]) == ("[PAD]", "[MASK]", "[END]")
 
 
-@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
-@pytest.mark.parametrize("spec", SPECS)
+@each("scheme", ["digits", "p1000", "xval"])
+@each("spec", SPECS)
 def test_hidden_state_j_predicts_token_j_of_the_row(spec: str, scheme: str) -> None:
     of = batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5])
     one = example(of, spec)
@@ -97,8 +98,8 @@ def test_hidden_state_j_predicts_token_j_of_the_row(spec: str, scheme: str) -> N
         assert column <= of.lengths[row]
 
 
-@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
-@pytest.mark.parametrize("spec", SPECS)
+@each("scheme", ["digits", "p1000", "xval"])
+@each("spec", SPECS)
 def test_a_number_is_asked_for_at_its_first_token_with_its_value(spec: str, scheme: str) -> None:
     of = batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5])
     one = example(of, spec)
@@ -113,8 +114,8 @@ def test_a_number_is_asked_for_at_its_first_token_with_its_value(spec: str, sche
     assert set(one.number_where) <= set(one.where)  # its token is asked for too
 
 
-@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
-@pytest.mark.parametrize("spec", SPECS)
+@each("scheme", ["digits", "p1000", "xval"])
+@each("spec", SPECS)
 def test_places_asked_for_are_those_where_something_is_predicted(spec: str, scheme: str) -> None:
     one = example(batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5]), spec)
     asked, where, number_where = one.asked
@@ -138,9 +139,9 @@ def test_of_rows_of_which_nothing_is_asked_one_place_is_asked_for() -> None:
     assert (len(where), len(number_where)) == (0, 0)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5, 9])
-@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
-@pytest.mark.parametrize("spec", SPECS)
+@each("count", [1, 2, 3, 5, 9])
+@each("scheme", ["digits", "p1000", "xval"])
+@each("spec", SPECS)
 def test_parts_are_the_rows_in_order_with_what_is_asked_of_them(
     spec: str, scheme: str, count: int
 ) -> None:
@@ -170,7 +171,7 @@ def test_parts_are_the_rows_in_order_with_what_is_asked_of_them(
     assert (number_where, values) == (one.number_where.tolist(), one.number_values.tolist())
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@each("spec", SPECS)
 def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None:
     of = batch("p1000", MANY[:5], answers=[0] * 5, targets=[0])
     before = {name: np.copy(value) for name, value in vars(of).items()}
@@ -181,7 +182,7 @@ def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None
         assert not np.array_equal(one.where, example(of, spec, seed=1).where)
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "message"),
     [
         ("mlm:words", "mlm: mask=words is not possible; allowed are numbers, tokens and targets"),
@@ -200,7 +201,7 @@ def test_a_setting_that_cannot_be_is_refused(spec: str, message: str) -> None:
     assert found.value.exit_code == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "column", "causal"),
     [
         ("ar", None, True),
@@ -220,8 +221,8 @@ def test_an_objective_says_what_it_needs_and_where_it_looks(
 # --- masks -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
-@pytest.mark.parametrize("spec", ["mlm", "mlm:tokens", "mlm:targets"])
+@each("scheme", ["digits", "p1000", "xval"])
+@each("spec", ["mlm", "mlm:tokens", "mlm:targets"])
 def test_what_is_asked_for_is_masked_and_nothing_else_is_changed(spec: str, scheme: str) -> None:
     of = batch(scheme, TEXTS, targets=[2, 5])
     one = example(of, spec)
@@ -364,8 +365,8 @@ def test_of_a_row_without_an_answer_nothing_is_learnt() -> None:
 # --- classify ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
-@pytest.mark.parametrize("spec", LABELS)
+@each("scheme", ["digits", "p1000", "xval"])
+@each("spec", LABELS)
 def test_a_label_is_read_at_the_last_real_place_and_never_at_a_pad(spec: str, scheme: str) -> None:
     of = replace(batch(scheme, TEXTS), label=np.array([2, 0, 1, 0, 1]))
     one = example(of, spec)

@@ -26,6 +26,7 @@ from numtok.training.warm_start import begin_with
 from tests import fakemodels
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.each import each
 from tests.fakemodels import embedded, real, states
 from tests.stages import test_labels as test_classify
 from tests.stages.test_labels import CPU, contents, encoded, evaluated, report_of, trained, weights
@@ -124,7 +125,7 @@ def test_dropout_is_of_training_only() -> None:
     assert (found[0, 0] == 0).any() and torch.equal(found[:, 0], found[:, 5])
 
 
-@pytest.mark.parametrize("scheme", sorted(SCHEMES))
+@each("scheme", sorted(SCHEMES))
 def test_padded_rows_are_read_as_rows_alone(scheme: str) -> None:
     model = fakemodels.model(scheme, "classify", size=TINY, classes=("a", "b", "c"))
     one = SCHEMES.build(scheme)
@@ -327,7 +328,7 @@ def test_what_it_cannot_do_is_told_in_one_line(numtok: Shell, store: Store, tmp_
     assert ran.err.splitlines()[1:] == ["numtok: preset 'bigru' is of texts; a table takes mlp"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "message"),
     [
         ("bigru,heads=4", f"unknown setting of preset 'bigru' 'heads'; {KNOWN}"),
