@@ -132,9 +132,9 @@ columns = st.lists(texts, max_size=4)
 # --- there and back ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", TEXT_TOKENIZER_SPECS)
 @given(columns)
 @example(["", "[NUM]", "[\\NUM] [\\\\MASK]", "\x00[PAD]\x001.5", "日本語 [END] -2e5 🙂"])
+@each("text", TEXT_TOKENIZER_SPECS)
 def test_digits_gives_every_text_back_as_it_was(text: str, texts: list[str]) -> None:
     one = codec("digits", text)
     assert decoded(one, encode(one, texts)) == texts
@@ -149,17 +149,16 @@ def test_digits_gives_every_text_back_as_it_was_for_many(text: str, texts: list[
     assert decoded(one, encode(one, texts)) == texts
 
 
-@pytest.mark.parametrize("numerals", ["default,thousands=yes,percent=yes", "xval"])
 @given(columns)
+@each("numerals", ["default,thousands=yes,percent=yes", "xval"])
 def test_digits_gives_every_text_back_under_every_policy(numerals: str, texts: list[str]) -> None:
     one = codec("digits", numerals=numerals)
     assert decoded(one, encode(one, texts)) == texts
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("scheme", SCHEMES.names())
-@settings(max_examples=40)
 @given(columns)
+@each("scheme", SCHEMES.names())
 def test_the_text_between_numbers_comes_back_and_numbers_as_decoded(
     scheme: str, texts: list[str]
 ) -> None:
@@ -167,10 +166,10 @@ def test_the_text_between_numbers_comes_back_and_numbers_as_decoded(
     assert decoded(one, encode(one, texts)) == [expected(one, text) for text in texts]
 
 
-@pytest.mark.parametrize("normalize", ["scale:5", "affine", "unit", "signed-log"])
-@pytest.mark.parametrize("scheme", ["p10", "xval", "digits"])
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(columns)
+@each("normalize", ["scale:5", "affine", "unit", "signed-log"])
+@each("scheme", ["p10", "xval", "digits"])
 def test_normalised_numbers_come_back_raw(scheme: str, normalize: str, texts: list[str]) -> None:
     one = codec(scheme, normalize=normalize)
     encoded = encode(one, texts)
@@ -178,8 +177,9 @@ def test_normalised_numbers_come_back_raw(scheme: str, normalize: str, texts: li
     assert encoded.numbers.tolist() == encode(codec(scheme), texts).numbers.tolist()
 
 
-@pytest.mark.parametrize("scheme", SCHEMES.names())
+@settings(max_examples=8)
 @given(columns)
+@each("scheme", SCHEMES.names())
 def test_rows_are_encoded_each_by_itself(scheme: str, texts: list[str]) -> None:
     one = codec(scheme)
     whole = encode(one, texts)
@@ -306,10 +306,10 @@ def _outside_numbers(spans: Spans, marks: list[int]) -> list[int]:
     return [-1 if ((starts < mark) & (mark < ends)).any() else mark for mark in marks]
 
 
-@pytest.mark.parametrize("text", TEXT_TOKENIZER_SPECS)
 @given(marked())
 @example((["see [NUM]", "1.5 2", "[\\\\PAD]", "[MASK", ""], [5, 0, 2, 2, 0]))
 @example((["12 3", "4", "ab"], [2, 1, 2]))
+@each("text", TEXT_TOKENIZER_SPECS)
 def test_a_token_begins_at_every_mark(text: str, given_: tuple[list[str], list[int]]) -> None:
     texts, points = given_
     one = codec("digits", text)
@@ -352,11 +352,11 @@ def read_by_huggingface(scheme: str, text: str) -> Tokenizer:
     return Tokenizer.from_str(content.decode())
 
 
-@pytest.mark.parametrize("text", TEXT_TOKENIZER_SPECS)
-@pytest.mark.parametrize("scheme", TEXT_SCHEMES)
-@settings(max_examples=30)
+@settings(max_examples=8)
 @given(columns)
 @example(["[NUM] 1.5 [NUM:-] -2", "[PAD]1[MASK]2[END]", "the 5 the pressure of the air 6 the"])
+@each("text", TEXT_TOKENIZER_SPECS)
+@each("scheme", TEXT_SCHEMES)
 def test_huggingface_reads_the_text_column_as_the_same_tokens(
     scheme: str, text: str, texts: list[str]
 ) -> None:
@@ -613,16 +613,7 @@ def unit(literal: str) -> Decimal:
     return Decimal(1).scaleb(power)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "normalize"),
-    [
-        ("xval", "none"),
-        ("xval", "scale:5"),
-        ("xval", "affine"),
-        ("xval", "signed-log"),
-        ("numgpt", "none"),
-    ],
-)
+@settings(max_examples=12)
 @given(
     st.lists(
         st.one_of(
@@ -636,6 +627,16 @@ def unit(literal: str) -> Decimal:
         min_size=1,
         max_size=8,
     )
+)
+@each(
+    ("scheme", "normalize"),
+    [
+        ("xval", "none"),
+        ("xval", "scale:5"),
+        ("xval", "affine"),
+        ("xval", "signed-log"),
+        ("numgpt", "none"),
+    ],
 )
 def test_numbers_that_their_channel_does_not_hold_are_counted(
     scheme: str, normalize: str, literals: list[str]

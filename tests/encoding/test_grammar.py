@@ -123,7 +123,7 @@ def test_a_scheme_is_asked_once_for_each_prefix(monkeypatch: pytest.MonkeyPatch)
 # --- the support -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec", FIXED)
+@each("spec", FIXED)
 def test_a_support_lists_every_number_once_with_its_interval_and_value(spec: str) -> None:
     scheme, support = listed(spec)
     width = support.paths.shape[1]

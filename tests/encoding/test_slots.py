@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numtok.encoding.slots import places, wording
@@ -323,6 +323,7 @@ def divided(data: st.DataObject, rows: Sequence[str]) -> list[list[list[str]]]:
 
 
 @pytest.mark.integration
+@settings(max_examples=12)
 @given(_ROWS, st.data())
 def test_paths_follow_the_rule_however_rows_are_divided(rows: list[Any], data: Any) -> None:
     write = data.draw(st.sampled_from([json.dumps, repr]))

@@ -207,8 +207,8 @@ DEFINITIONS: list[tuple[str, Callable[[Pairs], float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "definition"), DEFINITIONS, ids=[spec for spec, _ in DEFINITIONS])
 @given(pairs)
+@each(("spec", "definition"), DEFINITIONS)
 def test_a_metric_is_what_its_definition_says(
     spec: str, definition: Callable[[Pairs], float], rows: Pairs
 ) -> None:
@@ -925,14 +925,13 @@ def test_the_number_of_a_true_label_does_not_depend_on_predictions() -> None:
     assert (first.prediction == first.truth).tolist() == [False, False, True]
 
 
-@pytest.mark.parametrize("name", METRICS.names())
 @given(st.integers(0, 10**6), st.integers(1, 12))
+@each("name", [name for name in METRICS.names() if METRICS.build(name).share])
 def test_a_share_is_the_mean_of_a_0_or_1_for_each(name: str, seed: int, n: int) -> None:
     metric = METRICS.build(name)
     answers = made_up_for(metric, seed, n)
-    if metric.share:
-        counted = np.flatnonzero(metric.counted(answers))
-        each = [metric.plain(answers.take(counted[[index]])) for index in range(len(counted))]
-        assert set(each) <= {0.0, 1.0} and metric.bounds == (0.0, 1.0)
-        if each:
-            assert metric.plain(answers) == pytest.approx(sum(each) / len(each))
+    counted = np.flatnonzero(metric.counted(answers))
+    alone = [metric.plain(answers.take(counted[[index]])) for index in range(len(counted))]
+    assert set(alone) <= {0.0, 1.0} and metric.bounds == (0.0, 1.0)
+    if alone:
+        assert metric.plain(answers) == pytest.approx(sum(alone) / len(alone))

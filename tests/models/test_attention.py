@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
@@ -138,8 +138,9 @@ def continued(of: Transformer, x_BLD: Tensor, lengths: list[int], cache: Cache) 
     return found
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
+@settings(max_examples=10)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(0, 6))
+@each("positions", POSITIONS)
 def test_reading_token_by_token_with_a_cache_gives_the_same_states(
     positions: str, lengths: list[int], further: int
 ) -> None:

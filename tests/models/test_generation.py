@@ -14,6 +14,7 @@ from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import batch, codec, model
 
 one_thread = fakemodels.one_thread
@@ -145,7 +146,7 @@ def assert_as_slowly(
 
 
 @pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@each("scheme", SCHEMES)
 def test_answers_are_those_of_a_loop_that_reads_token_by_token(
     scheme: str, constrained: bool
 ) -> None:

@@ -288,6 +288,7 @@ def finished(spec: str, recipe: FittingRecipe = RECIPE, **of: Any) -> FittedTabl
     return preparation(spec, recipe, **of).finished()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("spec", HEAD_SPECS)
 def test_predictions_are_in_raw_units(spec: str) -> None:
     columns, target = table(300)

@@ -16,6 +16,7 @@ from numtok.encoding.normalizers.base import (
     fit,
 )
 from numtok.errors import DataError
+from tests.each import each
 
 SPECS = [*NORMALIZERS, "scale:5"]
 # Where a factor takes them, values near the end of float64's range lose digits.
@@ -28,8 +29,8 @@ def fitted(spec: str, values: NDArray[np.float64]) -> FittedNormalizer:
     return fit(NORMALIZERS.build(spec), Moments.of(values))
 
 
-@pytest.mark.parametrize("spec", SPECS)
 @given(columns)
+@each("spec", SPECS)
 def test_the_inverse_undoes_a_normaliser(spec: str, values: NDArray[np.float64]) -> None:
     one = fitted(spec, values)
     again = one.inverse(one.forward(values))
@@ -38,8 +39,8 @@ def test_the_inverse_undoes_a_normaliser(spec: str, values: NDArray[np.float64])
     np.testing.assert_allclose(again, values, rtol=1e-11, atol=slack * np.abs(values).max())
 
 
-@pytest.mark.parametrize("spec", SPECS)
 @given(columns)
+@each("spec", SPECS)
 def test_what_is_not_finite_passes_through_and_stays_out_of_the_fit(
     spec: str, values: NDArray[np.float64]
 ) -> None:

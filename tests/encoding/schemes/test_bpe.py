@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numtok.data.reading import units
@@ -122,6 +122,7 @@ def test_the_size_is_a_limit() -> None:
 
 
 @pytest.mark.integration
+@settings(max_examples=10)
 @given(st.dictionaries(LITERALS, st.integers(1, 5), max_size=30), st.randoms())
 def test_the_order_of_the_literals_is_nothing(literals: dict[str, int], rng: random.Random) -> None:
     shuffled = list(literals.items())
@@ -164,6 +165,7 @@ def test_a_spec_that_cannot_be_is_refused(spec: str, message: str) -> None:
 
 
 @pytest.mark.integration
+@settings(max_examples=10)
 @given(st.lists(LITERALS, max_size=20), st.dictionaries(LITERALS, st.integers(1, 9), max_size=20))
 def test_any_literal_comes_back_whatever_was_learnt(
     literals: list[str], corpus: dict[str, int]

@@ -99,8 +99,9 @@ def check(spec: str, column: list[str]) -> None:
         assert huggingface(spec).encode(text, add_special_tokens=False).ids == own.tolist()
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@settings(max_examples=15)
 @given(columns)
+@each("spec", SPECS)
 def test_every_text_comes_back_and_huggingface_reads_the_same(spec: str, column: list[str]) -> None:
     check(spec, column)
 
@@ -115,8 +116,9 @@ def test_every_text_comes_back_and_huggingface_reads_the_same_for_many(
     check(spec, column)
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@settings(max_examples=15)
 @given(column=columns)
+@each("spec", SPECS)
 def test_a_piece_is_tokenised_by_itself(spec: str, column: list[str]) -> None:
     fitted = tokenizer(spec)
     whole = fitted.encode(pieces(column))
@@ -130,8 +132,8 @@ PIECE = st.sampled_from(
 
 
 @given(st.lists(st.lists(PIECE, min_size=1, max_size=4), min_size=1, max_size=4), st.data())
-@pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
-@pytest.mark.parametrize("spec", ["words:40", "structure:40"])
+@each("dtype", [np.uint16, np.uint32])
+@each("spec", ["words:40", "structure:40"])
 def test_words_are_woven_as_four_passes_do(
     spec: str, dtype: Any, rows: list[list[str]], data: st.DataObject
 ) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -109,8 +109,8 @@ def total_probability(scheme: Scheme, normalization: str, one: Intervals, seed: 
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("scale", [1.0, 10.0, 1e4])
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@each("scale", [1.0, 1e4])
+@each("normalization", list(NORMALIZATIONS))
 @pytest.mark.parametrize("name", TOKEN_SCHEMES)
 def test_density_and_atoms_of_token_probabilities_integrate_to_one(
     name: str, normalization: str, scale: float
@@ -376,8 +376,8 @@ def test_a_quantile_undoes_the_cdf(name: str, normalization: str) -> None:
     assert (ladder[:, 1:] >= ladder[:, :-1]).all()
 
 
-@pytest.mark.parametrize("normalization", ["none", "scale", "signed-log"])
-@pytest.mark.parametrize("name", ["p1000", "fp15", SMALL])
+@each("normalization", ["none", "scale", "signed-log"])
+@each("name", ["p1000", "fp15", SMALL])
 def test_draws_agree_with_the_cdf(name: str, normalization: str) -> None:
     scheme = SCHEMES.build(name)
     _, one = predicted(scheme, normalization, logits_of(scheme, 1, 1.0))
@@ -420,6 +420,7 @@ def finite_cdf(one: Intervals) -> Callable[[Floats], Floats]:
     st.lists(st.integers(1, 9), min_size=6, max_size=6),
     st.floats(-5.0, 20.0),
 )
+@settings(max_examples=12)
 def test_the_crps_of_intervals_is_the_integral_of_its_definition(
     widths: list[int], masses: list[int], value: float
 ) -> None:

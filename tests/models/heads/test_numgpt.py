@@ -167,8 +167,8 @@ def test_every_part_learns() -> None:
         assert gradient is not None and not gradient[first : first + 23].any()
 
 
-@pytest.mark.parametrize("head", ["numgpt", "numgpt,per=number", "mdn:3"])
-@pytest.mark.parametrize("objective", ["ar", "mlm", "mlm:targets"])
+@each("head", ["numgpt", "numgpt,per=number", "mdn:3"])
+@each("objective", ["ar", "mlm", "mlm:targets"])
 def test_a_batch_that_is_learnt_in_parts_is_the_same_step(objective: str, head: str) -> None:
     one = example(objective, texts=TEXTS * 3)
     trainers = [
