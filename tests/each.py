@@ -1,8 +1,9 @@
 """``@each("name", cases)``: one test of many small cases, of which all that fail are named.
 
 As ``pytest.mark.parametrize`` reads, but a case costs no test of its own: nothing is collected,
-set up or reported for it. Fixtures are made once for all cases, so a test that leaves something
-behind in one of them (a file, a patch) keeps ``parametrize``, as does one whose cases take long.
+set up or reported for it, and beneath ``@given`` an example is drawn once for all cases. Fixtures
+are made once, too, so a test that leaves something behind in one of them (a file, a patch) keeps
+``parametrize``, as does one whose cases take long.
 """
 
 import functools
@@ -21,8 +22,14 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test],
     rows: list[tuple[Any, ...]] = [(case,) if len(names) == 1 else tuple(case) for case in cases]
 
     def of_one(test: Test) -> Test:
+        whole = inspect.signature(test)
+        others = [one for name, one in whole.parameters.items() if name not in names]
+        assert len(others) == len(whole.parameters) - len(names)
+        signature = whole.replace(parameters=others)
+
         @functools.wraps(test)
-        def of_all(**fixtures: Any) -> None:
+        def of_all(*given: Any, **fixtures: Any) -> None:
+            fixtures = signature.bind(*given, **fixtures).arguments
             failed: list[BaseException] = []
             for row in rows:
                 case = dict(zip(names, row, strict=True))
@@ -35,10 +42,7 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test],
             if failed:
                 raise BaseExceptionGroup(f"{len(failed)} of {len(rows)} cases", failed)
 
-        plain = inspect.signature(test)
-        others = [one for name, one in plain.parameters.items() if name not in names]
-        assert len(others) == len(plain.parameters) - len(names)
-        of_all.__signature__ = plain.replace(parameters=others)  # type: ignore[attr-defined]
+        of_all.__signature__ = signature  # type: ignore[attr-defined]
         return of_all
 
     return of_one

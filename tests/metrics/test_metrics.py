@@ -25,6 +25,7 @@ from numtok.metrics.base import METRICS, Predictions, figures, paired
 from numtok.numerals.literals import plain_literal, round_literal
 from numtok.reports import Figure, Measures
 from tests.each import each
+from tests.messages import Says
 
 Floats = NDArray[np.float64]
 
@@ -812,36 +813,23 @@ def test_a_pair_is_compared_where_both_have_the_truth_in_their_range(name: str) 
 
 
 SPEC_ERRORS = [
-    (
-        "adjusted-r2,p=0",
-        "adjusted-r2: p=0 is not possible; it is 1 or more",
-    ),
-    (
-        "relative-error-over,limit=-1",
-        "relative-error-over: limit=-1.0 is not possible; it is 0 or more and finite",
-    ),
-    (
-        "relative-error-over,limit=nan",
-        "relative-error-over: limit=nan is not possible; it is 0 or more and finite",
-    ),
-    (
-        "exact-match,digits=-3",
-        "exact-match: digits=-3 is not possible; it is 0 or more",
-    ),
-    (
-        "coverage,level=0.8",
-        "coverage: level=0.8 is not possible; allowed are 0.5 and 0.9, whose quantiles are kept",
-    ),
-    ("d-length,parts=maybe", "d-length: parts='maybe' is not yes or no"),
-    ("mae,limit=1", "unknown setting of 'mae' 'limit'; known: none"),
+    ("adjusted-r2,p=0", ("adjusted-r2: p=0", "1 or more")),
+    ("relative-error-over,limit=-1", ("relative-error-over: limit=-1.0", "0 or more and finite")),
+    ("relative-error-over,limit=nan", ("relative-error-over: limit=nan", "0 or more and finite")),
+    ("exact-match,digits=-3", ("exact-match: digits=-3", "0 or more")),
+    ("coverage,level=0.8", ("level=0.8", "0.5 and 0.9")),
+    ("d-length,parts=maybe", ("parts='maybe'", "yes or no")),
+    ("mae,limit=1", ("'limit'", "known")),
 ]
 
 
-@each(("spec", "message"), SPEC_ERRORS)
-def test_a_metric_that_cannot_be_used_is_refused(spec: str, message: str) -> None:
+@each(("spec", "parts"), SPEC_ERRORS)
+def test_a_metric_that_cannot_be_used_is_refused(
+    spec: str, parts: tuple[str, ...], says: Says
+) -> None:
     with pytest.raises(UsageError) as found:
         METRICS.build(spec)
-    assert str(found.value) == message
+    says(found, *parts)
     assert found.value.exit_code == 2
 
 

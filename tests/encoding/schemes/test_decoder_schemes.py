@@ -21,6 +21,7 @@ from numtok.models.distributions.intervals import Intervals
 from numtok.numerals.column import Numerals
 from tests.each import each
 from tests.encoding.schemes.test_schemes import read_back, written
+from tests.messages import Says
 
 POINTS = ("edge", "centre", "nearest")
 BASES = range(2, 37)
@@ -423,43 +424,36 @@ def test_an_exponent_that_only_the_votes_make_is_an_overflow_or_an_underflow() -
     assert read("+390", "+300", "+300", "+300", "+300")[0] == Failure.MALFORMED
 
 
-def test_several_copies_have_no_exact_distribution() -> None:
+def test_several_copies_have_no_exact_distribution(says: Says) -> None:
     with pytest.raises(UsageError) as found:
         Support.of(Grammar(SCHEMES.build("nd,base=2,length=2,repeat=2")))
-    assert str(found.value) == (
-        "scheme 'nd,base=2,length=2,repeat=2' has several ways to write the same number, whose "
-        "probabilities would have to be summed; use samples, or the scheme with repeat=1"
-    )
+    says(found, "nd,base=2,length=2,repeat=2", "use samples")
 
 
 # --- settings ----------------------------------------------------------------------------------
 
 
 @each(
-    ("spec", "message"),
+    ("spec", "parts"),
     [
-        ("nd,base=1", "nd: base=1 is not possible; allowed are 2 to 36"),
-        ("nd,length=0", "nd: length=0 is not possible; allowed are 1 to 15"),
-        ("nd,base=2,length=51", "nd: length=51 is not possible; allowed are 1 to 50"),
-        ("nd,repeat=0", "nd: repeat=0 is not possible; allowed are 1 to 15"),
-        (
-            "nd,point=center",
-            "unknown point of 'nd' 'center'; did you mean 'centre'? known: centre, edge, nearest",
-        ),
-        ("ud,base=37", "ud: base=37 is not possible; allowed are 2 to 36"),
-        ("ud,exponent=0", "ud: exponent=0 is not possible; allowed are 1 to 10"),
-        ("ud,mantissa=16", "ud: mantissa=16 is not possible; allowed are 1 to 15"),
-        ("hamming,length=51", "hamming: length=51 is not possible; allowed are 1 to 50"),
-        (
-            "hamming,base=2",
-            "unknown setting of 'hamming' 'base'; known: length, point, repeat",
-        ),
+        ("nd,base=1", ("base=1", "2 to 36")),
+        ("nd,length=0", ("length=0", "1 to 15")),
+        ("nd,base=2,length=51", ("length=51", "1 to 50")),
+        ("nd,repeat=0", ("repeat=0", "1 to 15")),
+        ("nd,point=center", ("'center'", "'centre'")),
+        ("ud,base=37", ("base=37", "2 to 36")),
+        ("ud,exponent=0", ("exponent=0", "1 to 10")),
+        ("ud,mantissa=16", ("mantissa=16", "1 to 15")),
+        ("hamming,length=51", ("length=51", "1 to 50")),
+        ("hamming,base=2", ("'base'", "known")),
     ],
 )
-def test_a_setting_that_is_not_possible_is_refused(spec: str, message: str) -> None:
+def test_a_setting_that_is_not_possible_is_refused(
+    spec: str, parts: tuple[str, ...], says: Says
+) -> None:
     with pytest.raises(UsageError) as found:
         SCHEMES.build(spec)
-    assert str(found.value) == message
+    says(found, *parts)
 
 
 def test_vocabularies_are_signs_digits_and_extras() -> None:

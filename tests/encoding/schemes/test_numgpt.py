@@ -28,6 +28,7 @@ from numtok.stages.explain import run as explain
 from tests import fakemodels
 from tests.each import each
 from tests.fakemodels import batch, codec, model
+from tests.messages import Says
 
 one_thread = fakemodels.one_thread
 
@@ -181,13 +182,10 @@ def test_the_channel_times_the_factor_is_the_number() -> None:
 
 @each("exponents", ["1..3", "-5..-1", "-291..0", "0..291"])
 @each("name", ["numgpt", "dice"])
-def test_exponents_that_cannot_be_are_refused(name: str, exponents: str) -> None:
+def test_exponents_that_cannot_be_are_refused(name: str, exponents: str, says: Says) -> None:
     with pytest.raises(UsageError) as found:
         SCHEMES.build(f"{name},exponents={exponents}")
-    assert str(found.value) == (
-        f"{name}: exponents={exponents} is not possible; they are from -290 to 290, and 0, the "
-        "exponent of zero, is among them"
-    )
+    says(found, f"exponents={exponents}", "-290 to 290")
 
 
 def test_text_around_numbers_comes_back() -> None:
@@ -425,41 +423,28 @@ def test_nothing_of_dice_is_learnt_but_the_map_and_the_shared_halves() -> None:
 
 
 @each(
-    ("spec", "message"),
+    ("spec", "parts"),
     [
-        (
-            "numgpt,dimensions=66",
-            "numgpt: dimensions=66 is not possible; it is a multiple of 4",
-        ),
-        ("numgpt,dimensions=0", "numgpt: dimensions=0 is not possible; it is a multiple of 4"),
-        ("numgpt,sigma=0", "numgpt: sigma=0.0 is not possible; it is above 0 and finite"),
-        ("numgpt,sigma=inf", "numgpt: sigma=inf is not possible; it is above 0 and finite"),
-        (
-            "numgpt,exponents=-37..3",
-            "numgpt: exponents=-37..3 is not possible; the widest are -36..37",
-        ),
-        ("dice,dimensions=1", "dice: dimensions=1 is not possible; it is 2 or more"),
-        (
-            "dice,range=5",
-            "dice: range=5 is not possible; it is from one number to a larger one, such as "
-            "0..10000",
-        ),
-        ("dice,range=7..3", "range 7..3: the first number is above the last"),
-        ("dice,seed=-1", "dice: seed=-1 is not possible; it is 0 or more"),
+        ("numgpt,dimensions=66", ("dimensions=66", "a multiple of 4")),
+        ("numgpt,dimensions=0", ("dimensions=0", "a multiple of 4")),
+        ("numgpt,sigma=0", ("sigma=0.0", "above 0 and finite")),
+        ("numgpt,sigma=inf", ("sigma=inf", "above 0 and finite")),
+        ("numgpt,exponents=-37..3", ("exponents=-37..3", "-36..37")),
+        ("dice,dimensions=1", ("dimensions=1", "2 or more")),
+        ("dice,range=5", ("range=5", "from one number to a larger")),
+        ("dice,range=7..3", ("range 7..3", "above the last")),
+        ("dice,seed=-1", ("seed=-1", "0 or more")),
     ],
 )
-def test_settings_that_cannot_be_are_refused(spec: str, message: str) -> None:
+def test_settings_that_cannot_be_are_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:
     with pytest.raises(UsageError) as found:
         EMBEDDERS.build(spec)
-    assert str(found.value) == message
+    says(found, *parts)
     assert found.value.exit_code == 2
 
 
 @pytest.mark.parametrize("name", ["numgpt", "dice"])
-def test_numbers_without_a_value_beside_them_are_refused(name: str) -> None:
+def test_numbers_without_a_value_beside_them_are_refused(name: str, says: Says) -> None:
     with pytest.raises(UsageError) as found:
         EMBEDDERS.build(name).build(vocabulary("p1000"), WIDTH)
-    assert str(found.value) == (
-        f"--embedder {name} embeds the value beside a number's token, and these numbers have none; "
-        "give --embedder lookup, or data encoded with --scheme numgpt or xval"
-    )
+    says(found, f"--embedder {name}", "--embedder lookup")

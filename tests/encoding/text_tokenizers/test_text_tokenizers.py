@@ -34,6 +34,7 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.registry import settings_of, spec_of
 from tests.each import each
+from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[3]
 LONG = settings(settings.get_profile("long"))
@@ -274,10 +275,10 @@ def test_what_is_a_key_and_what_is_none(text: str, tokens: list[str]) -> None:
 
 
 @pytest.mark.parametrize("spec", ["words", "structure"])
-def test_a_size_that_cannot_be_is_refused(spec: str) -> None:
+def test_a_size_that_cannot_be_is_refused(spec: str, says: Says) -> None:
     with pytest.raises(UsageError) as found:
         TEXT_TOKENIZERS.build(f"{spec}:-1")
-    assert str(found.value) == f"{spec}: size=-1 is not possible; it is from 0 to 1,000,000"
+    says(found, "size=-1", "0 to 1,000,000")
 
 
 # --- the same vocabulary every time ------------------------------------------------------------
@@ -497,12 +498,10 @@ def test_a_given_tokenizer_is_known_by_its_content_alone(tmp_path: Path) -> None
     assert fitted.decode(np.array([300], np.uint32)) == b"<extra>"
 
 
-def test_a_tokenizer_without_its_path_cannot_be_fitted() -> None:
+def test_a_tokenizer_without_its_path_cannot_be_fitted(says: Says) -> None:
     with pytest.raises(UsageError) as found:
         TEXT_TOKENIZERS.build("file,sha256=0").fit(pieces([]))
-    assert str(found.value) == (
-        "the text tokenizer 'file' is named by its path: --text-tokenizer path/to/tokenizer.json"
-    )
+    says(found, "'file'", "--text-tokenizer path/to/tokenizer.json")
 
 
 def test_only_what_is_fitted_needs_a_sample() -> None:

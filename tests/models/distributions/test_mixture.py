@@ -17,6 +17,7 @@ from numtok.models.distributions import normal
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.mixture import Mixture
 from tests.each import each
+from tests.messages import Says
 
 Floats = NDArray[np.float64]
 
@@ -292,11 +293,11 @@ def test_the_interval_of_a_mixture_is_the_sum_over_its_components(low: float, wi
     assert found == pytest.approx(expected, rel=1e-11, abs=1e-11)
 
 
-def test_arrays_that_make_no_mixture_are_refused() -> None:
+def test_arrays_that_make_no_mixture_are_refused(says: Says) -> None:
     fitted, one = NORMALIZATIONS["none"], np.ones((2, 3))
     with pytest.raises(ValueError) as found:
         Mixture(one, one[:, :2], one, fitted)
-    assert str(found.value) == "a mixture has arrays of one shape [n, k]; got [(2, 2), (2, 3)]"
+    says(found, "[n, k]", "[(2, 2), (2, 3)]")
     for deviation in (0.0, -1.0, math.nan):
         with pytest.raises(ValueError, match=r"^a deviation must be positive$"):
             Mixture(one, one, np.full((2, 3), deviation), fitted)

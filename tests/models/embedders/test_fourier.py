@@ -23,6 +23,7 @@ from numtok.seeds import generator
 from tests import fakemodels
 from tests.each import each
 from tests.fakemodels import batch, codec, model
+from tests.messages import Says
 
 one_thread = fakemodels.one_thread
 
@@ -254,24 +255,23 @@ def test_its_operations_are_counted() -> None:
 
 
 @each(
-    ("spec", "message"),
+    ("spec", "parts"),
     [
-        ("fourier:0", "fourier: frequencies=0 is not possible; it is from 1 to 20"),
-        ("fourier:21", "fourier: frequencies=21 is not possible; it is from 1 to 20"),
+        ("fourier:0", ("frequencies=0", "from 1 to 20")),
+        ("fourier:21", ("frequencies=21", "from 1 to 20")),
         *(
             (
                 f"fourier,smallest={a},largest={b}",
-                f"fourier: smallest={a} and largest={b} are not possible; allowed are 1e-37 to "
-                "1e38, the smallest first, at most a factor of 1e38 apart",
+                (f"smallest={a} and largest={b}", "1e-37 to 1e38"),
             )
             for a, b in [("0", "1"), ("2", "1"), ("1", "inf"), ("1e-10", "1e+30"), ("nan", "1")]
         ),
     ],
 )
-def test_settings_that_cannot_be_are_refused(spec: str, message: str) -> None:
+def test_settings_that_cannot_be_are_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:
     with pytest.raises(UsageError) as found:
         EMBEDDERS.build(spec)
-    assert str(found.value) == message
+    says(found, *parts)
 
 
 @pytest.mark.parametrize("spec", ["fourier,largest=1e38,smallest=1", "fourier:20", "fourier:1"])

@@ -25,6 +25,7 @@ from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState
 from tests import fakemodels
 from tests.each import each
 from tests.fakemodels import CPU, batch, codec, model
+from tests.messages import Says
 
 one_thread = fakemodels.one_thread
 
@@ -534,86 +535,76 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "parts"),
     [
-        (
-            "numvalue:gru",
-            "numvalue: encoder=gru is not possible; allowed are rnn, mlp, scalar and binary",
-        ),
+        ("numvalue:gru", ("encoder=gru", "rnn, mlp, scalar and binary")),
     ],
 )
-def test_embedders_that_cannot_be_are_one_line(spec: str, told: str) -> None:
+def test_embedders_that_cannot_be_are_one_line(
+    spec: str, parts: tuple[str, ...], says: Says
+) -> None:
     with pytest.raises(UsageError) as caught:
         EMBEDDERS.build(spec)
-    assert str(caught.value) == told
+    says(caught, *parts)
 
 
 @each(
-    ("spec", "told"),
+    ("spec", "parts"),
     [
-        ("numvalue:some", "numvalue: loss=some is not possible; allowed are all and answer"),
-        ("numvalue,project=no", "numvalue: project=no is not possible; allowed are all and answer"),
-        (
-            "numvalue,reconstruction=-1",
-            "numvalue: reconstruction=-1.0 is not possible; it is 0 or more and finite",
-        ),
-        ("numvalue,rate=2", "numvalue: rate=2.0 is not possible; it is above 0 and below 1"),
+        ("numvalue:some", ("loss=some", "all and answer")),
+        ("numvalue,project=no", ("project=no", "all and answer")),
+        ("numvalue,reconstruction=-1", ("reconstruction=-1.0", "0 or more and finite")),
+        ("numvalue,rate=2", ("rate=2.0", "above 0 and below 1")),
         (
             "numvalue,second=no,reconstruction=0",
-            "numvalue: second=no,reconstruction=0 is not possible: nothing would teach the "
-            "projection, by which numbers are written; leave one of them in",
+            ("second=no,reconstruction=0", "leave one of them in"),
         ),
     ],
 )
-def test_objectives_that_cannot_be_are_one_line(spec: str, told: str) -> None:
+def test_objectives_that_cannot_be_are_one_line(
+    spec: str, parts: tuple[str, ...], says: Says
+) -> None:
     with pytest.raises(UsageError) as caught:
         OBJECTIVES.build(spec)
-    assert str(caught.value) == told
+    says(caught, *parts)
 
 
 @pytest.mark.parametrize(
-    ("scheme", "objective", "embedder", "told"),
+    ("scheme", "objective", "embedder", "parts"),
     [
         (
             "numvalue",
             "numvalue",
             "lookup",
-            "--objective numvalue projects the vectors of <num>, which --embedder numvalue makes; "
-            "give that one, or --objective ar",
+            ("--objective numvalue", "--embedder numvalue", "--objective ar"),
         ),
         (
             "numvalue",
             "ar",
             "numvalue",
-            "--embedder numvalue shows each number at its <num>, before it is written, and "
-            "--objective ar teaches nothing to stand there when the model writes; give --objective "
-            "numvalue",
+            ("--embedder numvalue", "--objective ar", "--objective numvalue"),
         ),
         (
             "digits",
             "numvalue",
             "numvalue",
-            "--embedder numvalue makes the vector of <num> of the number behind it, and these data "
-            "have none; give --embedder lookup, or data encoded with --scheme numvalue",
+            ("--embedder numvalue", "--embedder lookup", "--scheme numvalue"),
         ),
     ],
 )
 def test_models_that_cannot_be_are_one_line(
-    scheme: str, objective: str, embedder: str, told: str
+    scheme: str, objective: str, embedder: str, parts: tuple[str, ...], says: Says
 ) -> None:
     with pytest.raises(UsageError) as caught:
         model(scheme, objective, embedder=embedder)
-    assert str(caught.value) == told
+    says(caught, *parts)
 
 
-def test_a_row_has_no_likelihood_in_one_pass() -> None:
+def test_a_row_has_no_likelihood_in_one_pass(says: Says) -> None:
     of = model(SCHEME, "numvalue")
     with pytest.raises(UsageError) as caught:
         log_likelihoods(of, example_of()[1])
-    assert str(caught.value) == (
-        "a model of --objective numvalue sees each number before it is said, so one pass gives no "
-        "likelihood of rows; take one with another --embedder"
-    )
+    says(caught, "--objective numvalue", "another --embedder")
 
 
 def test_masked_models_and_models_of_labels_may_see_values() -> None:

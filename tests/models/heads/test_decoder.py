@@ -30,6 +30,7 @@ from numtok.models.heads.base import HEADS, ValueHead
 from tests.each import each
 from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Listed, Told, listed
 from tests.fakemodels import one_thread
+from tests.messages import Says
 
 __all__ = ["one_thread"]
 
@@ -418,17 +419,19 @@ def test_of_equal_tokens_no_more_than_k_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "parts"),
     [
-        ({"temperature": 0.0}, "--temperature 0.0 is not possible; it is above 0"),
-        ({"top_k": -1}, "--top-k -1 is not possible; it is 0 (all) or more"),
-        ({"top_p": 1.5}, "--top-p 1.5 is not possible; it is above 0, up to 1"),
+        ({"temperature": 0.0}, ("--temperature 0.0", "above 0")),
+        ({"top_k": -1}, ("--top-k -1", "0 (all) or more")),
+        ({"top_p": 1.5}, ("--top-p 1.5", "above 0, up to 1")),
     ],
 )
-def test_an_impossible_sampling_is_refused(settings: dict[str, float], message: str) -> None:
+def test_an_impossible_sampling_is_refused(
+    settings: dict[str, float], parts: tuple[str, ...], says: Says
+) -> None:
     with pytest.raises(UsageError) as found:
         Sampling(**settings)  # type: ignore[arg-type]
-    assert str(found.value) == message
+    says(found, *parts)
 
 
 @pytest.mark.parametrize("spec", DRAWN)

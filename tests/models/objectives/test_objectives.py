@@ -25,7 +25,7 @@ from numtok.records import SPECIALS
 from numtok.seeds import generator
 from tests.each import each
 from tests.fakemodels import batch
-from tests.known import known
+from tests.messages import Says
 
 TEXTS = ["(2 * 3.5) = -7", "", "no number", "8", "x 0 y 12.25 z 1e400"]
 MANY = ["the sum of 12.5 and -3 is 9.5, of 7 and 8 it is 15"] * 400
@@ -183,21 +183,21 @@ def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None
 
 
 @each(
-    ("spec", "message"),
+    ("spec", "parts"),
     [
-        ("mlm:words", "mlm: mask=words is not possible; allowed are numbers, tokens and targets"),
-        ("mlm,rate=0", "mlm: rate=0.0 is not possible; it is above 0 and at most 1"),
-        ("mlm,rate=1.5", "mlm: rate=1.5 is not possible; it is above 0 and at most 1"),
-        ("mlm,rate=nan", "mlm: rate=nan is not possible; it is above 0 and at most 1"),
-        ("ar:prompt", "ar: loss=prompt is not possible; allowed are all and answer"),
-        ("ml", f"unknown objective 'ml'; did you mean 'mlm'? {known('objective')}"),
-        ("classify,causal=maybe", "classify: causal='maybe' is not yes or no"),
+        ("mlm:words", ("mask=words", "numbers, tokens and targets")),
+        ("mlm,rate=0", ("rate=0.0", "above 0 and at most 1")),
+        ("mlm,rate=1.5", ("rate=1.5", "above 0 and at most 1")),
+        ("mlm,rate=nan", ("rate=nan", "above 0 and at most 1")),
+        ("ar:prompt", ("loss=prompt", "all and answer")),
+        ("ml", ("'ml'", "'mlm'")),
+        ("classify,causal=maybe", ("causal='maybe'", "yes or no")),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused(spec: str, message: str) -> None:
+def test_a_setting_that_cannot_be_is_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:
     with pytest.raises(UsageError) as found:
         OBJECTIVES.build(spec)
-    assert str(found.value) == message
+    says(found, *parts)
     assert found.value.exit_code == 2
 
 
