@@ -89,7 +89,7 @@ def test_beginnings_that_go_on_alike_are_one_state() -> None:
     assert len(automaton(SCHEMES.build("ud,base=10,exponent=2,mantissa=8")).next) < 90
 
 
-@pytest.mark.parametrize("spec", ["digits", "xval"])
+@each("spec", ["digits", "xval"])
 def test_a_scheme_without_a_fixed_number_of_tokens_is_refused(spec: str, says: Says) -> None:
     with pytest.raises(UsageError) as found:
         automaton(SCHEMES.build(spec))

@@ -167,7 +167,6 @@ def test_the_text_between_numbers_comes_back_and_numbers_as_decoded(
     assert decoded(one, encode(one, texts)) == [expected(one, text) for text in texts]
 
 
-@settings(max_examples=10)
 @given(columns)
 @each("normalize", ["scale:5", "affine", "unit", "signed-log"])
 @each("scheme", ["p10", "xval", "digits"])
@@ -178,7 +177,6 @@ def test_normalised_numbers_come_back_raw(scheme: str, normalize: str, texts: li
     assert encoded.numbers.tolist() == encode(codec(scheme), texts).numbers.tolist()
 
 
-@settings(max_examples=8)
 @given(columns)
 @each("scheme", SCHEMES.names())
 def test_rows_are_encoded_each_by_itself(scheme: str, texts: list[str]) -> None:
@@ -353,7 +351,7 @@ def read_by_huggingface(scheme: str, text: str) -> Tokenizer:
     return Tokenizer.from_str(content.decode())
 
 
-@settings(max_examples=8)
+@settings(max_examples=20)
 @given(columns)
 @example(["[NUM] 1.5 [NUM:-] -2", "[PAD]1[MASK]2[END]", "the 5 the pressure of the air 6 the"])
 @each("text", TEXT_TOKENIZER_SPECS)
@@ -591,7 +589,6 @@ def unit(literal: str) -> Decimal:
     return Decimal(1).scaleb(power)
 
 
-@settings(max_examples=12)
 @given(
     st.lists(
         st.one_of(

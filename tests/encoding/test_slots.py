@@ -362,7 +362,7 @@ def test_a_word_and_the_end_of_its_line_are_two_anchors_in_any_order() -> None:
     assert values(count([[rows[81:], rows[:40]], [rows[40:81]]])) == expected
 
 
-@pytest.mark.parametrize("templates", [wording.MOST_TEMPLATES, wording.MOST_TEMPLATES + 1])
+@each("templates", [wording.MOST_TEMPLATES, wording.MOST_TEMPLATES + 1])
 def test_templates_of_two_units_count_together(templates: int) -> None:
     rows = [f"{chr(97 + k) * 3} and {k}" for k in range(templates)] * 2
     half = [rows[:5] + rows[templates : templates + 5], rows[5:templates] + rows[templates + 5 :]]

@@ -205,7 +205,7 @@ def test_an_error_without_bound_leaves_that_end_open() -> None:
     assert found.high is None
 
 
-@pytest.mark.parametrize(("resamples", "level"), [(0, 0.95), (1000, 0.0), (1000, 1.0)])
+@each(("resamples", "level"), [(0, 0.95), (1000, 0.0), (1000, 1.0)])
 def test_a_bootstrap_that_is_not_possible_is_refused(
     resamples: int, level: float, says: Says
 ) -> None:
@@ -283,7 +283,7 @@ def test_pairing_sees_a_difference_that_separate_intervals_hide() -> None:
     assert found.share_better == 1.0
 
 
-@pytest.mark.parametrize("name", ["mae", "r2"])
+@each("name", ["mae", "r2"])
 def test_the_better_one_is_better_whichever_way_the_metric_points(name: str) -> None:
     better, worse = noisy(0, noise=0.1), noisy(1, noise=1.0)
     assert paired(METRICS.build(name), better, worse).share_better == 1.0
@@ -350,7 +350,7 @@ def test_a_share_of_0_or_1_has_wilsons_interval(off: float, value: float, level:
         assert (found["mae"].low, found["mae"].high) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize(("off", "value"), [(0.001, 1.0), (0.5, 0.0)])
+@each(("off", "value"), [(0.001, 1.0), (0.5, 0.0)])
 def test_a_share_of_matches_that_is_0_or_1_has_wilsons_interval(off: float, value: float) -> None:
     truth = np.arange(1.0, 41.0)
     literals = {

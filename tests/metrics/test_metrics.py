@@ -246,7 +246,7 @@ def test_a_resample_without_the_largest_keeps_its_digits(rows: Pairs, seed: int)
         same(float(got), dict(DEFINITIONS)[spec](drawn))
 
 
-@pytest.mark.parametrize("outlier", [1e7 / 3, 1e10 / 3, 1e280])
+@each("outlier", [1e7 / 3, 1e10 / 3, 1e280])
 def test_a_resample_without_the_one_outlier_keeps_its_digits(outlier: float) -> None:
     truth = np.array([outlier, 0.1, 0.2, 0.4])
     answers = Predictions.of(truth, truth + np.array([outlier / 7, 0.05, 0.05, 0.05]))
@@ -681,9 +681,7 @@ def test_figures_worked_out_by_hand(
     assert METRICS.build(spec).plain(Predictions.of(truth, prediction)) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("truth", "prediction"), [([1.0, 2.0], [1.0, -2.0]), ([0.0], [1.0]), ([1.0], [0.0])]
-)
+@each(("truth", "prediction"), [([1.0, 2.0], [1.0, -2.0]), ([0.0], [1.0]), ([1.0], [0.0])])
 def test_without_a_logarithm_lmae_says_why(truth: list[float], prediction: list[float]) -> None:
     assert METRICS.build("lmae").why_undefined(Predictions.of(truth, prediction)) == (
         "a prediction is 0 where the truth is not, or the other way round, or has the other sign"
@@ -796,7 +794,7 @@ def test_what_is_not_known_of_a_number_has_no_part_in_the_figure(name: str, colu
     assert metric.why_undefined(nothing) == f"there is no {column.replace('_', ' ')}"
 
 
-@pytest.mark.parametrize("name", ["in-support-nll", "range-nll"])
+@each("name", ["in-support-nll", "range-nll"])
 def test_a_pair_is_compared_where_both_have_the_truth_in_their_range(name: str) -> None:
     columns = {"log_density": -np.arange(10.0), "log_range": np.zeros(10)}
     made = Predictions.of(np.arange(10.0), np.zeros(10), **columns)

@@ -85,7 +85,7 @@ def test_pads_and_other_rows_change_nothing(positions: str, causal: bool) -> Non
         torch.testing.assert_close(other[row, :length], alone, rtol=0, atol=3e-6)
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
+@each("positions", POSITIONS)
 def test_the_order_of_tokens_matters(positions: str) -> None:
     of, x = trunk(False, positions), embedded(1, 6)
     assert not torch.isclose(states(of, x.flip(1)), states(of, x).flip(1)).all(dim=-1).any()
@@ -159,7 +159,7 @@ def test_reading_token_by_token_with_a_cache_gives_the_same_states(
     assert cache.longest == room
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
+@each("positions", POSITIONS)
 def test_first_states_that_are_asked_for_are_those_of_all(positions: str) -> None:
     of, x, asked = trunk(True, positions), embedded(3, 9), torch.tensor([[8, 0], [2, 3], [0, 0]])
     with torch.no_grad():
@@ -236,7 +236,7 @@ def test_a_cache_has_room_for_the_tokens_it_was_made_for() -> None:
 # --- positions ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
+@each("positions", POSITIONS)
 def test_rotary_attention_sees_differences_of_positions_only(positions: str) -> None:
     """Hidden tokens before a row move it to later positions."""
     of, x = trunk(False, positions), embedded(1, 6)
@@ -261,7 +261,7 @@ def test_sinusoids_are_those_of_the_paper_at_the_size_of_learned_positions() -> 
     torch.testing.assert_close(table.square().mean(dim=1), torch.full((32,), 0.02**2))
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
+@each("positions", POSITIONS)
 def test_positions_are_parameters_only_where_they_are_learnt(positions: str) -> None:
     of = trunk(True, positions)
     assert ("positions" in dict(of.named_parameters())) == (positions == "learned")
@@ -294,7 +294,7 @@ def test_operations_are_those_that_torch_counts(causal: bool, rows: int, length:
     assert of.flops(rows, length, length) == counter.get_total_flops()
 
 
-@pytest.mark.parametrize("causal", [False, True])
+@each("causal", [False, True])
 def test_operations_of_some_states_are_those_that_torch_counts(causal: bool) -> None:
     of, asked = trunk(causal), torch.tensor([[2, 0], [5, 6], [3, 4]])
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
@@ -329,11 +329,11 @@ def test_a_shape_that_cannot_be_is_refused(
     assert found.value.exit_code == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("causal", "masked"),
     [(True, "nothing"), (False, "nothing"), (False, "keys"), (False, "pairs")],
 )
-@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@each("dropout", [0.0, 0.4])
 def test_attention_in_parts_is_that_of_all_at_once_and_has_its_gradient(
     monkeypatch: pytest.MonkeyPatch, causal: bool, masked: str, dropout: float
 ) -> None:

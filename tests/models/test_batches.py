@@ -228,7 +228,7 @@ def test_which_rows_are_in_the_smaller_batch_is_left_to_chance() -> None:
 # --- prefetching -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3])
+@each("workers", [0, 1, 3])
 def test_the_data_order_does_not_depend_on_batch_workers(workers: int) -> None:
     of = samples("fp15", lines(30))
     alone = batches(of, 8)
@@ -265,7 +265,7 @@ def test_results_come_in_order_whichever_is_done_first(workers: int, first: int,
     assert list(prefetched(slow, first, end, workers)) == list(range(first, end))
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3])
+@each("workers", [0, 1, 3])
 def test_an_error_is_raised_where_its_result_would_have_come(workers: int) -> None:
     def make(index: int) -> int:
         if index == 4:
@@ -279,7 +279,7 @@ def test_an_error_is_raised_where_its_result_would_have_come(workers: int) -> No
     assert found == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3])
+@each("workers", [0, 1, 3])
 def test_closing_early_ends_the_work(workers: int) -> None:
     before = threading.active_count()
     made: list[int] = []

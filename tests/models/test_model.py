@@ -57,7 +57,7 @@ def learn(found: Losses) -> None:
 # --- how numbers go in -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("large", ["1e22", "-3e38"])
+@each("large", ["1e22", "-3e38"])
 def test_a_number_of_any_size_leaves_what_stands_before_it_alone(large: str) -> None:
     of = model("xval", "ar")
     one, two = (
@@ -145,7 +145,7 @@ def test_a_value_head_can_stand_beside_the_tokens_of_a_text_scheme() -> None:
     assert set(one.number_values.tolist()) <= {2, 3.5, -7, 8, 0, 12.25}
 
 
-@pytest.mark.parametrize(("states", "tokens"), [(1, 2), (7, 1), (40, 300)])
+@each(("states", "tokens"), [(1, 2), (7, 1), (40, 300)])
 def test_the_gradient_of_cross_entropy_is_that_of_torch(states: int, tokens: int) -> None:
     torch.manual_seed(0)
     labels = torch.randint(tokens, (states,))
@@ -160,7 +160,7 @@ def test_the_gradient_of_cross_entropy_is_that_of_torch(states: int, tokens: int
     torch.testing.assert_close(logits.grad.double(), again.grad, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("head", [None, "token"])
+@each("head", [None, "token"])
 def test_a_model_without_a_value_head_has_no_loss_of_values(head: str | None) -> None:
     of = model("p1000" if head is None else "xval", "mlm", head=head)
     assert of.value_head is None
@@ -169,7 +169,7 @@ def test_a_model_without_a_value_head_has_no_loss_of_values(head: str | None) ->
     assert found.value.item() == 0
 
 
-@pytest.mark.parametrize("objective", ["mlm", "ar:answer"])
+@each("objective", ["mlm", "ar:answer"])
 def test_only_what_is_predicted_counts(objective: str) -> None:
     """The gradient of every state at which nothing is asked for is zero."""
     of = model("xval", objective, size="nano,layers=1,heads=2,width=16")
@@ -188,7 +188,7 @@ def test_only_what_is_predicted_counts(objective: str) -> None:
     assert len(learnt) < one.tokens.size
 
 
-@pytest.mark.parametrize("objective", ["mlm:targets", "ar:answer"])
+@each("objective", ["mlm:targets", "ar:answer"])
 def test_losses_are_those_of_all_states_where_only_some_are_worked_out(objective: str) -> None:
     of = model("xval", objective, size="nano,layers=2,heads=2,width=16")
     one = example("xval", objective, TEXTS, answers=[11, -1, -1, 0, 10], targets=[2, 5])
@@ -229,7 +229,7 @@ def test_without_numbers_the_value_head_has_a_gradient_of_zero() -> None:
     assert all(p.grad is not None and not p.grad.any() for p in of.value_head.parameters())
 
 
-@pytest.mark.parametrize("objective", ["ar", "mlm:targets"])
+@each("objective", ["ar", "mlm:targets"])
 def test_where_every_state_predicts_something_none_is_picked(objective: str) -> None:
     alike = ["1 + 2 = 3", "4 + 5 = 9"]
     of, one = model("p1000", objective), example("p1000", objective, alike, targets=[2, 5])
@@ -262,7 +262,7 @@ def test_everything_that_a_model_is_given_goes_to_its_device() -> None:
 # --- heads -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layers", [1, 2])
+@each("layers", [1, 2])
 def test_the_scalar_head_learns_by_the_squared_error(layers: int) -> None:
     head = HEADS.build(f"scalar,layers={layers}")
     assert isinstance(head, ValueHead)
@@ -347,7 +347,7 @@ def test_nano_has_about_a_million_parameters() -> None:
     assert total == 793_344 + 1100 * 128 + 1000 * 128 == 1_062_144
 
 
-@pytest.mark.parametrize(
+@each(
     ("size", "layers", "width", "context"),
     [("micro", 6, 256, 100), ("small", 8, 512, 100), ("nano,context=7", 4, 128, 7)],
 )
@@ -375,7 +375,7 @@ def test_gpt2_predicts_by_the_table_that_it_reads_by() -> None:
     assert of.parameter_counts() == (124_439_808, (50_257 + 1024) * 768)
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+@each("positions", ["sinusoidal", "rotary"])
 def test_positions_that_are_not_learnt_are_no_parameters(positions: str) -> None:
     total, tables = sized(f"nano,positions={positions}", 1000).parameter_counts()
     assert (total, tables) == (1_062_144 - 100 * 128, 1000 * 128)
@@ -486,7 +486,7 @@ def test_parts_that_do_not_go_together_are_refused(
     assert found.value.exit_code == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("size", "embedder"),
     [("nano,positions=rotary", "lookup"), ("nano,positions=sinusoidal", "scaled")],
 )

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pytest
 
 from numtok.numerals.decimals import read
 from numtok.numerals.literals import value_of
@@ -90,7 +89,7 @@ def test_the_options_read_what_the_page_says(case: Case) -> None:
     assert [value_of(literal) for literal in expected] == wanted
 
 
-@pytest.mark.parametrize("rule", ["default", "xval"])
+@each("rule", ["default", "xval"])
 def test_the_whole_table_as_one_column_reads_the_same_as_row_by_row(rule: str) -> None:
     texts = ["", *(case.text for case in PLAIN), ""]
     policy = NumeralPolicy(rule)

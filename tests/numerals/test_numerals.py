@@ -552,7 +552,7 @@ def test_exponents_beyond_all_bounds_round_as_a_thousand_million() -> None:
     assert [value_of(literal) for literal in literals] == [math.inf, 0.0, math.inf, math.inf]
 
 
-@pytest.mark.parametrize("digits", [0, -1, 19])
+@each("digits", [0, -1, 19])
 def test_a_number_of_digits_that_does_not_fit_is_refused(digits: int, says: Says) -> None:
     with pytest.raises(ValueError) as error:
         rounded(["1"], digits)

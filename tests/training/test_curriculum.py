@@ -19,6 +19,7 @@ from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.trainer import Recipe
 from tests import fakemodels
 from tests.cli.test_store_commands import Shell
+from tests.each import each
 from tests.messages import Says
 from tests.stages import test_train
 from tests.stages.test_train import records, tiny, train
@@ -199,7 +200,7 @@ def test_a_phase_of_all_rows_is_a_run_over_all_rows_in_another_order(
 # --- what cannot be -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "parts"),
     [
         ("", ("'phase'",)),
@@ -236,7 +237,7 @@ def test_files_that_cannot_be_read_are_one_line(tmp_path: Path, says: Says) -> N
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "parts"),
     [
         (

@@ -120,7 +120,7 @@ def test_the_best_weights_come_back_not_the_last() -> None:
     assert not fitting.model.training
 
 
-@pytest.mark.parametrize("broken", [math.nan, math.inf])
+@each("broken", [math.nan, math.inf])
 def test_a_loss_that_is_not_finite_ends_the_fit(broken: float, says: Says) -> None:
     fitting = scripted([1.0, broken], 0)
     fitting.advance()

@@ -80,7 +80,7 @@ def test_no_rate_is_zero_or_above_the_learning_rate(steps: int, warmup: float, l
     assert rates[0] == pytest.approx(lr / max(1, round(warmup * steps)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "parts"),
     [
         ({"weight_decay": 1.0}, ("--weight-decay 1.0", "0 or more, below 1")),
@@ -372,7 +372,7 @@ def test_dropout_is_a_pure_function_of_seed_and_step() -> None:
 # --- when it fails -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("broken", [math.nan, math.inf])
+@each("broken", [math.nan, math.inf])
 def test_a_loss_that_is_not_finite_ends_the_training(broken: float, says: Says) -> None:
     trained, one = trainer(), examples()[0]
     trained.advance(one)
@@ -397,7 +397,7 @@ def memory_error() -> None:
     raise MemoryError
 
 
-@pytest.mark.parametrize("fail", [too_much, out_of_memory, memory_error])
+@each("fail", [too_much, out_of_memory, memory_error])
 def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any, says: Says) -> None:
     with pytest.raises(TrainingFailed) as found, oom_advice("so much; take less"):
         fail()
@@ -406,14 +406,14 @@ def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any, says: Says) -> Non
     assert found.value.__cause__ is not None
 
 
-@pytest.mark.parametrize("error", [RuntimeError("shapes differ"), KeyError("x"), OSError()])
+@each("error", [RuntimeError("shapes differ"), KeyError("x"), OSError()])
 def test_other_errors_pass_as_they_are(error: Exception) -> None:
     with pytest.raises(type(error)) as found, oom_advice("so much"):
         raise error
     assert found.value is error
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "there", "device"),
     [
         ("auto", False, "cpu"),
@@ -430,7 +430,7 @@ def test_a_device_is_found_by_its_name(
     assert device_of(name).type == device
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "parts"),
     [
         ("gpu", ("--device 'gpu'", "auto, cpu and cuda")),

@@ -76,14 +76,14 @@ def test_signed_log_keeps_signs_and_needs_no_fit() -> None:
     assert np.signbit(one.inverse(np.array([-0.0])))[0]
 
 
-@pytest.mark.parametrize("spec", ["scale:5", "affine", "unit"])
+@each("spec", ["scale:5", "affine", "unit"])
 def test_a_constant_column_can_be_normalised(spec: str) -> None:
     for value in (0.0, 3.0):
         one = fitted(spec, np.array([value, value]))
         assert one.inverse(one.forward(np.array([value, 7.0]))).tolist() == [value, 7.0]
 
 
-@pytest.mark.parametrize("spec", ["scale:5", "affine", "unit"])
+@each("spec", ["scale:5", "affine", "unit"])
 def test_a_fit_without_finite_numbers_is_refused(spec: str, says: Says) -> None:
     with pytest.raises(DataError) as found:
         fitted(spec, np.array([np.nan, np.inf]))
@@ -91,7 +91,7 @@ def test_a_fit_without_finite_numbers_is_refused(spec: str, says: Says) -> None:
     says(found, f"--normalize {name}", "no finite number", "--normalize none")
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "values"),
     [("scale:5", [5e-324]), ("affine", [1e308, 1e308]), ("unit", [-1e308, 1e308])],
 )

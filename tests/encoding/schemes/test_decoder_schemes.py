@@ -107,7 +107,7 @@ def test_digits_are_those_of_the_expansion_in_the_base() -> None:
         assert " ".join(written(ND(base, 3), repr(fraction))) == digits
 
 
-@pytest.mark.parametrize(
+@each(
     ("point", "cells", "values"),
     [
         ("edge", [0, 0.25, 0.5, 0.75, 1], [0, 0.25, 0.5, 0.75]),
@@ -271,7 +271,7 @@ def test_every_number_is_written_in_one_way(spec: str) -> None:
     assert sorted(allowed) == sorted(map(tuple, table.tolist()))
 
 
-@pytest.mark.parametrize("spec", SMALL)
+@each("spec", SMALL)
 def test_the_cell_of_a_prefix_holds_those_of_all_that_begin_so(spec: str) -> None:
     scheme = SCHEMES.build(spec)
     table = np.array(listed(scheme))[:-1]
@@ -321,7 +321,7 @@ def test_negative_numbers_have_their_order_reversed() -> None:
     assert order("NAN") == ["NAN"]
 
 
-@pytest.mark.parametrize("spec", ["nd,base=3,length=3", "ud,base=3,exponent=1,mantissa=2"])
+@each("spec", ["nd,base=3,length=3", "ud,base=3,exponent=1,mantissa=2"])
 def test_the_order_gives_the_distribution_function_digit_by_digit(spec: str) -> None:
     """Below a cell lies what comes before it at each position, whatever follows."""
     scheme = SCHEMES.build(spec)

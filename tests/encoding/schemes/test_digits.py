@@ -78,7 +78,7 @@ def test_a_chunk_is_a_token_for_each_number_of_so_many_digits() -> None:
     assert sizes == [18, 118, 1118]
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "parts"),
     [
         ("digits:0", ("chunk=0", "from 1 to 3")),

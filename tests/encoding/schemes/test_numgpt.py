@@ -61,7 +61,7 @@ def read(pairs: Sequence[tuple[str, float]], spec: str = "numgpt") -> list[str]:
 # --- the scheme ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["base", "_mantissa"])
+@each("name", ["base", "_mantissa"])
 def test_the_examples_are_right(name: str) -> None:
     module = importlib.import_module(f"numtok.encoding.schemes.{name}")
     found = doctest.testmod(module, extraglobs={"np": np})
@@ -237,7 +237,7 @@ def weight(of: nn.Module, name: str) -> NDArray[np.float64]:
     return of.get_parameter(name).detach().double().numpy()
 
 
-@pytest.mark.parametrize("sigma", [0.5, 5.0])
+@each("sigma", [0.5, 5.0])
 def test_mantissas_are_seen_by_their_distances_from_prototypes(sigma: float) -> None:
     """Equations 3 and 4: 48 prototypes from -10 to 10, of 64 coordinates."""
     of = built(f"numgpt,sigma={sigma}")
@@ -374,7 +374,7 @@ def angles(value: float, span: float, size: int = 64) -> list[float]:
     return [math.sin(t) ** k * math.cos(t) for k in range(size - 1)] + [math.sin(t) ** size]
 
 
-@pytest.mark.parametrize("scheme", ["numgpt", "xval"])
+@each("scheme", ["numgpt", "xval"])
 def test_dice_turns_the_angle_of_the_whole_number_by_an_orthonormal_basis(scheme: str) -> None:
     of = built("dice", scheme)
     basis = of.get_submodule("numerals").get_buffer("basis").double()
@@ -403,7 +403,7 @@ def test_dice_goes_around_beyond_its_range_or_stays_at_its_end() -> None:
     torch.testing.assert_close(held[0::2], held[1::2])
 
 
-@pytest.mark.parametrize("clip", ["yes", "no"])
+@each("clip", ["yes", "no"])
 def test_dice_has_a_number_that_overflows_at_the_end_of_its_range(clip: str) -> None:
     found = numerals(built(f"dice,clip={clip}"), ["7e13", "10000", "-7e13", "0", "1e-20"])
     torch.testing.assert_close(found[0], found[1])
@@ -443,7 +443,7 @@ def test_settings_that_cannot_be_are_refused(spec: str, parts: tuple[str, ...], 
     assert found.value.exit_code == 2
 
 
-@pytest.mark.parametrize("name", ["numgpt", "dice"])
+@each("name", ["numgpt", "dice"])
 def test_numbers_without_a_value_beside_them_are_refused(name: str, says: Says) -> None:
     with pytest.raises(UsageError) as found:
         EMBEDDERS.build(name).build(vocabulary("p1000"), WIDTH)

@@ -100,7 +100,6 @@ def check(spec: str, column: list[str]) -> None:
         assert huggingface(spec).encode(text, add_special_tokens=False).ids == own.tolist()
 
 
-@settings(max_examples=15)
 @given(columns)
 @each("spec", SPECS)
 def test_every_text_comes_back_and_huggingface_reads_the_same(spec: str, column: list[str]) -> None:
@@ -117,7 +116,6 @@ def test_every_text_comes_back_and_huggingface_reads_the_same_for_many(
     check(spec, column)
 
 
-@settings(max_examples=15)
 @given(column=columns)
 @each("spec", SPECS)
 def test_a_piece_is_tokenised_by_itself(spec: str, column: list[str]) -> None:
@@ -274,7 +272,7 @@ def test_what_is_a_key_and_what_is_none(text: str, tokens: list[str]) -> None:
     assert split("structure", text) == [tokens]
 
 
-@pytest.mark.parametrize("spec", ["words", "structure"])
+@each("spec", ["words", "structure"])
 def test_a_size_that_cannot_be_is_refused(spec: str, says: Says) -> None:
     with pytest.raises(UsageError) as found:
         TEXT_TOKENIZERS.build(f"{spec}:-1")
@@ -388,7 +386,7 @@ REFUSED: list[tuple[Change, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "objection"), REFUSED)
+@each(("change", "objection"), REFUSED)
 def test_a_tokenizer_that_loses_text_is_refused(
     change: Change, objection: str, tmp_path: Path
 ) -> None:
@@ -462,7 +460,7 @@ def test_an_id_far_from_the_others_is_refused(id: int, tmp_path: Path) -> None:
     assert len(File.read(path)[1].vocabulary()) == 701
 
 
-@pytest.mark.parametrize("content", ["[]", "3", '{"model": []}', '{"model": {"type": "BPE"}}'])
+@each("content", ["[]", "3", '{"model": []}', '{"model": {"type": "BPE"}}'])
 def test_a_json_file_that_is_no_tokenizer_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(content, "utf-8")

@@ -465,7 +465,7 @@ def test_the_crps_of_a_single_value_is_the_distance() -> None:
         assert one.crps(np.array([value]))[0] == abs(value - 2.0)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@each("value", [math.nan, math.inf, -math.inf])
 def test_the_crps_of_what_is_not_finite_is_not_finite(value: float) -> None:
     drawn = Empirical(np.array([[1.0, 2.0]]))
     normal = Gaussian(np.array([1.0]), 1.0, NORMALIZATIONS["none"])
@@ -570,7 +570,7 @@ def test_a_gaussian_too_wide_for_float64_has_no_finite_mean() -> None:
     assert not np.isfinite(one.crps(np.array([1.0]))[0])
 
 
-@pytest.mark.parametrize("deviation", [0.0, -1.0, math.nan])
+@each("deviation", [0.0, -1.0, math.nan])
 def test_a_deviation_that_is_not_positive_is_refused(deviation: float) -> None:
     with pytest.raises(ValueError, match=r"^a deviation must be positive$"):
         gaussian("none", 0.0, deviation)

@@ -30,7 +30,7 @@ NORMALIZATIONS = {
 LINEAR = ["none", "scale", "affine"]
 
 
-@pytest.mark.parametrize("name", ["normal", "mixture"])
+@each("name", ["normal", "mixture"])
 def test_the_examples_are_right(name: str) -> None:
     found = doctest.testmod(importlib.import_module(f"numtok.models.distributions.{name}"))
     assert found.attempted > 0

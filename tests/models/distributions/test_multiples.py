@@ -239,7 +239,7 @@ def test_the_mode_is_what_greedy_decoding_gives() -> None:
     np.testing.assert_allclose(one.mode(), expected)
 
 
-@pytest.mark.parametrize("normalizer", [NONE, AFFINE, LOG])
+@each("normalizer", [NONE, AFFINE, LOG])
 def test_the_mean_is_that_of_draws_whatever_the_normalisation(
     normalizer: FittedNormalizer,
 ) -> None:

@@ -83,7 +83,7 @@ def test_quantiles_of_several_levels_come_in_their_order() -> None:
     assert points[0, 1] == pytest.approx(1 + 4 * math.log(0.2))
 
 
-@pytest.mark.parametrize("value", [-9.0, 1.0, 1.7, 2.3, 5.0, 5.5, 40.0])
+@each("value", [-9.0, 1.0, 1.7, 2.3, 5.0, 5.5, 40.0])
 def test_the_crps_is_the_integral_of_its_definition(value: float) -> None:
     edges = np.union1d(np.linspace(-160.0, 166.0, 200001), [*EDGES, value])
     middles = (edges[1:] + edges[:-1]) / 2

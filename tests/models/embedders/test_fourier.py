@@ -152,7 +152,7 @@ def read_back(of: nn.Module, vectors: NDArray[np.float64]) -> NDArray[np.float64
     return np.asarray(np.sign(u) * 1e-8 * np.expm1(np.abs(u)))
 
 
-@pytest.mark.parametrize("sign", [-1, 1])
+@each("sign", [-1, 1])
 def test_value_and_sign_are_read_back_over_sixteen_decades_behind_a_layer_norm(sign: int) -> None:
     of = built()
     values = sign * MAGNITUDES
@@ -167,7 +167,7 @@ def test_numbers_of_all_magnitudes_and_signs_and_zero_are_apart_behind_a_layer_n
     assert apart.min() > 1.0  # of a length of 8
 
 
-@pytest.mark.parametrize(("x", "like"), [(1e9, 1e8), (-3e38, -1e8), (math.inf, 1e8)])
+@each(("x", "like"), [(1e9, 1e8), (-3e38, -1e8), (math.inf, 1e8)])
 def test_what_lies_beyond_the_largest_is_like_it(x: float, like: float) -> None:
     assert np.array_equal(*seen(built(), [x, like]))
 
@@ -220,7 +220,7 @@ def test_a_masked_number_does_not_show_its_value() -> None:
     assert torch.equal(*found)
 
 
-@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary"])
+@each("positions", ["learned", "sinusoidal", "rotary"])
 def test_a_model_sees_every_magnitude_with_any_kind_of_positions(positions: str) -> None:
     size = f"nano,layers=2,heads=2,width=16,positions={positions}"
     of = model("xval", "mlm", size=size, embedder="fourier")
@@ -274,7 +274,7 @@ def test_settings_that_cannot_be_are_refused(spec: str, parts: tuple[str, ...], 
     says(found, *parts)
 
 
-@pytest.mark.parametrize("spec", ["fourier,largest=1e38,smallest=1", "fourier:20", "fourier:1"])
+@each("spec", ["fourier,largest=1e38,smallest=1", "fourier:20", "fourier:1"])
 def test_the_widest_settings_keep_numbers_finite_and_rising(spec: str) -> None:
     values = seen(built(spec), 10.0 ** np.arange(-7.0, 38.0))
     assert np.isfinite(values).all()

@@ -354,8 +354,8 @@ def test_what_makes_the_vectors_has_a_rate_of_its_own() -> None:
     assert {*map(id, every)} == {*map(id, of.model.parameters())}
 
 
-@pytest.mark.parametrize("accumulate", [2, 3])
-@pytest.mark.parametrize("objective", ["numvalue", "numvalue:answer,project=answer"])
+@each("accumulate", [2, 3])
+@each("objective", ["numvalue", "numvalue:answer,project=answer"])
 def test_a_batch_in_parts_is_the_same_step(objective: str, accumulate: int) -> None:
     whole, parts = (trainer(objective, accumulate=count) for count in (1, accumulate))
     _, example = example_of(objective)
@@ -569,7 +569,7 @@ def test_objectives_that_cannot_be_are_one_line(
     says(caught, *parts)
 
 
-@pytest.mark.parametrize(
+@each(
     ("scheme", "objective", "embedder", "parts"),
     [
         (

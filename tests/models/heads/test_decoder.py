@@ -190,7 +190,7 @@ def test_an_interval_has_what_the_distribution_function_gains_on_it(spec: str) -
     np.testing.assert_allclose(found, gain, atol=1e-9)
 
 
-@pytest.mark.parametrize("spec", ORDERED)
+@each("spec", ORDERED)
 def test_a_tiny_interval_and_a_tiny_probability_keep_their_digits(spec: str) -> None:
     numbers, logs = listed(spec), log_masses(spec, 1, 300.0)  # down to e^-1500
     one = told(spec, logs)
@@ -295,7 +295,7 @@ def test_a_value_outside_the_range_has_no_density_and_is_learnt_as_the_nearest_c
     assert beyond.all() and not none.any()
 
 
-@pytest.mark.parametrize("spec", UNNORMALISED)
+@each("spec", UNNORMALISED)
 def test_what_is_too_large_is_learnt_as_the_largest_and_what_is_too_small_as_zero(
     spec: str,
 ) -> None:
@@ -308,7 +308,7 @@ def test_what_is_too_large_is_learnt_as_the_largest_and_what_is_too_small_as_zer
     assert beyond.tolist() == [True, True, False, False, True]
 
 
-@pytest.mark.parametrize("spec", UNNORMALISED)
+@each("spec", UNNORMALISED)
 def test_zero_has_the_gap_between_the_smallest_numbers_as_its_cell(spec: str) -> None:
     numbers = listed(spec)
     zero = numbers.paths.index(tuple(nearest_tokens(numbers.scheme, np.zeros(1))[0][0].tolist()))
@@ -418,7 +418,7 @@ def test_of_equal_tokens_no_more_than_k_are_kept() -> None:
     assert int((Sampling(top_k=9).of(logs) > -torch.inf).sum()) == 4
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "parts"),
     [
         ({"temperature": 0.0}, ("--temperature 0.0", "above 0")),
@@ -434,7 +434,7 @@ def test_an_impossible_sampling_is_refused(
     says(found, *parts)
 
 
-@pytest.mark.parametrize("spec", DRAWN)
+@each("spec", DRAWN)
 def test_without_an_order_answers_come_from_draws(spec: str) -> None:
     numbers, logs = listed(spec), log_masses(spec)
     one = told(spec, logs)
@@ -487,7 +487,7 @@ def test_whatever_the_weights_only_numbers_are_said_and_share_a_probability_of_o
         assert float(chosen.sum(dim=1).exp().sum()) == pytest.approx(1, abs=1e-9)
 
 
-@pytest.mark.parametrize("spec", ["ud", "nd,base=10,length=4", UNNORMALISED[0]])
+@each("spec", ["ud", "nd,base=10,length=4", UNNORMALISED[0]])
 def test_of_a_transformer_quantiles_and_distribution_function_are_of_one_mind(spec: str) -> None:
     reader = random_reader(spec)
     one = DecoderDistribution(reader, random_parameters(reader, 1), PLAIN)
@@ -531,7 +531,7 @@ def test_no_rows_have_no_answers() -> None:
 # --- learning ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec", ["ud", "nd,base=2,length=5", "hamming,length=4"])
+@each("spec", ["ud", "nd,base=2,length=5", "hamming,length=4"])
 def test_the_loss_is_the_probability_of_the_tokens_and_token_losses_their_mean(spec: str) -> None:
     reader = random_reader(spec)
     parameters = random_parameters(reader, 20)
@@ -565,7 +565,7 @@ def test_a_loss_that_is_not_masked_counts_what_cannot_follow() -> None:
         )
 
 
-@pytest.mark.parametrize("size", ["1 x 32", "3 x 128"])
+@each("size", ["1 x 32", "3 x 128"])
 def test_the_operations_are_those_that_torch_counts(size: str) -> None:
     reader = random_reader("ud", size)
     hidden = torch.zeros(4, 5)

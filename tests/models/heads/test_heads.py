@@ -202,7 +202,7 @@ def test_every_value_has_the_density_of_the_bin_that_it_is_learnt_as() -> None:
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("scaling", [PLAIN, SIGNED_LOG], ids=["plain", "signed-log"])
+@each("scaling", [PLAIN, SIGNED_LOG])
 def test_a_mixture_that_is_told_the_truth_has_its_density(scaling: Scaling) -> None:
     weights, centers, deviations = [0.2, 0.5, 0.3], [-1.0, 0.1, 2.0], [0.5, 1e-3, 3.0]
     raw = [math.log(d) if d < 1 else d - 1 for d in deviations]  # what ELU + 1 makes of it
@@ -222,7 +222,7 @@ def test_a_mixture_that_is_told_the_truth_has_its_density(scaling: Scaling) -> N
     np.testing.assert_allclose(found, np.log(density) + slope, atol=1e-6)
 
 
-@pytest.mark.parametrize("spec", ["pointwise", "pointwise,sigmoid=yes", "scalar"])
+@each("spec", ["pointwise", "pointwise,sigmoid=yes", "scalar"])
 def test_a_point_has_a_gaussian_of_its_validation_error(spec: str) -> None:
     reader = value_head(spec).build(4)
     parameters = torch.tensor([[0.25], [0.5], [-1.0]])
@@ -262,8 +262,8 @@ def stretched() -> Scaling:
     return Chained(signed, fit(NORMALIZERS.build("unit"), Moments.of(ends)))
 
 
-@pytest.mark.parametrize("scaling", [PLAIN, stretched()], ids=["plain", "chained"])
-@pytest.mark.parametrize("spec", CODECS)
+@each("scaling", [PLAIN, stretched()])
+@each("spec", CODECS)
 def test_a_decoders_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
     numbers = listed(spec)
     if numbers.scheme.bounds.high > 1:
@@ -361,7 +361,7 @@ def test_components_begin_spread_over_the_range() -> None:
     assert parameters[0, 4:8].tolist() == [-0.375, -0.125, 0.125, 0.375]
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "parts"),
     [
         ("riemann:1", ("bins=1", "from 2 to 1,048,576")),
@@ -395,7 +395,7 @@ def test_the_small_decoder_has_less_than_a_tenth_of_the_parameters(
     assert share(codec, Mlp(*size)) < 0.10
 
 
-@pytest.mark.parametrize("codec", CODECS_OF_THE_PAPER)
+@each("codec", CODECS_OF_THE_PAPER)
 def test_beside_the_least_trunks_of_the_paper_it_has_more_than_the_paper_says(codec: str) -> None:
     assert 0.24 < share(codec, Mlp(2, 256)) < 0.25
     assert 0.10 < share(codec, Mlp(2, 512)) < 0.11

@@ -234,7 +234,7 @@ def test_what_is_asked_for_is_masked_and_nothing_else_is_changed(spec: str, sche
     assert np.array_equal(one.real, of.real)
 
 
-@pytest.mark.parametrize("spec", ["mlm,rate=1", "mlm:tokens,rate=1"])
+@each("spec", ["mlm,rate=1", "mlm:tokens,rate=1"])
 def test_at_a_rate_of_one_all_but_the_pads_is_masked(spec: str) -> None:
     of = batch("p1000", TEXTS)
     one = example(of, spec)
@@ -245,7 +245,7 @@ def test_at_a_rate_of_one_all_but_the_pads_is_masked(spec: str) -> None:
     assert asked(of, one).all()
 
 
-@pytest.mark.parametrize("spec", ["mlm,rate=1", "mlm:tokens,rate=1"])
+@each("spec", ["mlm,rate=1", "mlm:tokens,rate=1"])
 def test_of_empty_rows_nothing_is_asked(spec: str) -> None:
     assert len(example(batch("p1000", ["", ""]), spec).where) == 0
 
@@ -267,7 +267,7 @@ def share(part: int, whole: int, rate: float) -> bool:
     return abs(part - rate * whole) < 5 * math.sqrt(whole * rate * (1 - rate))
 
 
-@pytest.mark.parametrize("rate", [0.15, 0.3, 0.8])
+@each("rate", [0.15, 0.3, 0.8])
 def test_numbers_and_other_tokens_are_masked_at_the_rate(rate: float) -> None:
     of = batch("digits", MANY)
     one = example(of, f"mlm,rate={rate}")
@@ -277,7 +277,7 @@ def test_numbers_and_other_tokens_are_masked_at_the_rate(rate: float) -> None:
     assert share(int((hidden & ~inside).sum()), int((of.real & ~inside).sum()), rate)
 
 
-@pytest.mark.parametrize("rate", [0.15, 0.3])
+@each("rate", [0.15, 0.3])
 def test_tokens_alone_are_masked_at_the_rate_and_leave_sibling_digits_in_sight(rate: float) -> None:
     of = batch("p10", MANY)
     one = example(of, f"mlm:tokens,rate={rate}")
@@ -315,7 +315,7 @@ def test_a_number_with_only_a_later_token_masked_is_not_asked_for() -> None:
 # --- one token after the other -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec", ["ar", "ar:answer"])
+@each("spec", ["ar", "ar:answer"])
 def test_a_row_is_seen_moved_by_one_with_end_before_it(spec: str) -> None:
     of = batch("xval", TEXTS, answers=[11, 0, 2, 0, 4])
     one = example(of, spec)
@@ -384,7 +384,7 @@ def test_a_label_is_read_at_the_last_real_place_and_never_at_a_pad(spec: str, sc
     assert not (one.tokens[one.real] == PAD).any()
 
 
-@pytest.mark.parametrize("spec", LABELS)
+@each("spec", LABELS)
 def test_a_model_of_labels_sees_all_numbers_and_is_asked_for_none(spec: str) -> None:
     of = replace(batch("xval", TEXTS, targets=[2]), label=np.zeros(5, np.int64))
     one = example(of, spec)
@@ -395,7 +395,7 @@ def test_a_model_of_labels_sees_all_numbers_and_is_asked_for_none(spec: str) -> 
     assert not len(one.number_where) and MASK not in one.tokens
 
 
-@pytest.mark.parametrize("spec", LABELS)
+@each("spec", LABELS)
 def test_a_row_without_a_label_teaches_nothing(spec: str) -> None:
     of = replace(batch("p1000", TEXTS), label=np.array([2, -1, 1, -1, -1]))
     one = example(of, spec)

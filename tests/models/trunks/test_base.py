@@ -16,6 +16,7 @@ from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import add_plugin_folders
 from numtok.registry import settings_of
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import codec, model
 from tests.messages import Says
 from tests.test_plugin_kinds import TRUNK
@@ -60,7 +61,7 @@ def test_vectors_of_another_tokenizer_are_refused(
     says(found, "--preset transformer", "5 tokens", "256")
 
 
-@pytest.mark.parametrize(
+@each(
     ("objective", "parts"),
     [
         ("mlm", ("--objective mlm", "--preset mine", "--objective ar")),

@@ -100,7 +100,7 @@ def test_the_state_stands_at_each_place_that_is_asked_for() -> None:
     assert torch.equal(states(of, x, mask, asked), everywhere[:, :2])
 
 
-@pytest.mark.parametrize("changed", [0, 3, 8])
+@each("changed", [0, 3, 8])
 def test_both_halves_of_the_state_depend_on_every_token_and_on_the_order(changed: int) -> None:
     of, x = trunk(1), embedded(2, 9)
     other = x.clone()
