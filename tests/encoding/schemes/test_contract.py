@@ -37,7 +37,7 @@ from tests.each import each
 PLUGINS = Path(__file__).parents[2] / "plugins"
 OTHER_SETTINGS = (
     *("p10,digits=1", "p10,digits=15,exponents=-300..290", "p10,digits=8,exponents=-20..3"),
-    *("p1000,exponents=0..0", "b1999,exponents=-40..-30", "fp15,exponents=-10..2"),
+    *("p1000,exponents=0..0", "b1999,exponents=-40..-30", "fp15,exponents=-3..0"),
     *("nd,base=2,length=50,point=edge", "nd,base=36,length=3,point=nearest", "nd,repeat=3"),
     *("hamming,length=3", "hamming,length=50,point=nearest", "hamming,repeat=2"),
     *("ud,exponent=3,mantissa=15", "ud,point=edge", "ud,base=2,exponent=10,mantissa=50"),

@@ -353,18 +353,20 @@ def test_a_text_tokenizer_that_cannot_be_used_is_refused(
 
 
 @each(
-    ("spec", "message"),
+    ("spec", "parts"),
     [
-        ("scale:wide", "scale: limit='wide' is not a number"),
-        ("scale:0", "scale: limit=0.0 is not possible; it is above 0 and finite"),
-        ("scale:nan", "scale: limit=nan is not possible; it is above 0 and finite"),
-        ("signed", "unknown normaliser 'signed'; did you mean 'signed-log'? known: "),
+        ("scale:wide", ("limit='wide'", "a number")),
+        ("scale:0", ("limit=0.0", "above 0 and finite")),
+        ("scale:nan", ("limit=nan", "above 0 and finite")),
+        ("signed", ("'signed'", "'signed-log'")),
     ],
 )
-def test_a_normaliser_that_cannot_be_used_is_refused(spec: str, message: str) -> None:
+def test_a_normaliser_that_cannot_be_used_is_refused(
+    spec: str, parts: tuple[str, ...], says: Says
+) -> None:
     with pytest.raises(UsageError) as found:
         NORMALIZERS.build(spec)
-    assert str(found.value).startswith(message)
+    says(found, *parts)
 
 
 def test_settings_of_another_revision_are_refused(says: Says) -> None:

@@ -427,7 +427,6 @@ def fitted(spec: str, target: Floats, learning_rate: float, patience: int) -> Fi
     ("spec", "learning_rate", "patience", "within"),
     [
         ("riemann:16", 2e-3, 5, 0.02),
-        ("decoder:nd,base=4,length=3", 2e-3, 5, 0.02),
         ("decoder:nd,base=2,length=6", 2e-3, 5, 0.02),
         ("mdn:32", 5e-3, 20, 0.05),  # Gaussians are slow to become a box
     ],
