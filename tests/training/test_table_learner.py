@@ -289,7 +289,7 @@ def finished(spec: str, recipe: FittingRecipe = RECIPE, **of: Any) -> FittedTabl
 @pytest.mark.parametrize("spec", HEAD_SPECS)
 def test_predictions_are_in_raw_units(spec: str) -> None:
     columns, target = table(300)
-    recipe = FittingRecipe(epochs=150, patience=30, batch=32, learning_rate=0.01)
+    recipe = FittingRecipe(epochs=75, patience=30, batch=32, learning_rate=0.01)
     one = finished(spec, recipe, train=(columns, 1e5 + 1e3 * target))
     found = one.predictive(columns).median()
     errors = (found - (1e5 + 1e3 * target)) / 1e3

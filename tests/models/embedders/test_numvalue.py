@@ -454,9 +454,9 @@ def test_answers_are_learnt_by_heart_and_written_without_seeing_them(encoder: st
         spread=0.05,
         size="nano,layers=2,heads=2,width=32",
     )
-    learner = Trainer(of, Recipe(250, 5e-3), Execution(CPU))
+    learner = Trainer(of, Recipe(150, 8e-3), Execution(CPU))
     example = of.objective.example(rows, np.random.default_rng(0))
-    for _ in range(250):
+    for _ in range(150):
         learner.advance(example)
     written, _ = Writer(of.eval(), codec(SCHEME), Grammar(codec(SCHEME).scheme), True, 16).write(
         rows
