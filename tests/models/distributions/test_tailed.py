@@ -83,13 +83,15 @@ def test_quantiles_of_several_levels_come_in_their_order() -> None:
     assert points[0, 1] == pytest.approx(1 + 4 * math.log(0.2))
 
 
-@each("value", [-9.0, 1.0, 1.7, 2.3, 5.0, 5.5, 40.0])
-def test_the_crps_is_the_integral_of_its_definition(value: float) -> None:
-    edges = np.union1d(np.linspace(-160.0, 166.0, 200001), [*EDGES, value])
+def test_the_crps_is_the_integral_of_its_definition() -> None:
+    values = [-9.0, 1.0, 1.7, 2.3, 5.0, 5.5, 40.0]
+    edges = np.union1d(np.linspace(-160.0, 166.0, 200001), [*EDGES, *values])
     middles = (edges[1:] + edges[:-1]) / 2
-    apart = answers(lambda one: one.cdf, middles) - (middles >= value)
-    found = answers(lambda one: one.crps, np.array([value]))[0]
-    assert found == pytest.approx(np.square(apart) @ np.diff(edges), rel=1e-6)
+    cdf = answers(lambda one: one.cdf, middles)
+    for value in values:
+        found = answers(lambda one: one.crps, np.array([value]))[0]
+        expected = np.square(cdf - (middles >= value)) @ np.diff(edges)
+        assert found == pytest.approx(expected, rel=1e-6), value
 
 
 def test_the_crps_of_what_is_not_finite_is_not_finite() -> None:

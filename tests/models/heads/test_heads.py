@@ -266,8 +266,8 @@ def stretched() -> Scaling:
 @each("spec", CODECS)
 def test_a_decoders_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
     numbers = listed(spec)
-    if numbers.scheme.bounds.high > 1:
-        scaling = PLAIN  # its numbers are no share of a range
+    if numbers.scheme.bounds.high > 1 and scaling != PLAIN:
+        return  # its numbers are no share of a range
     logs = np.random.default_rng(0).standard_normal((1, len(numbers.paths)))
     logs -= np.logaddexp.reduce(logs, axis=1, keepdims=True)
     reader = Told(numbers, logs)
