@@ -91,7 +91,7 @@ def test_the_density_integrates_to_the_probability_of_a_finite_number(
     mantissa: object, weights: Floats, normalizer: FittedNormalizer
 ) -> None:
     one = multiples(1, weights, mantissa(1), normalizer)  # type: ignore[operator]
-    sizes = np.geomspace(1e-4, 999.0, 8001)
+    sizes = np.geomspace(1e-4, 999.0, 20001)
     near = np.linspace(-1e-4, 1e-4, 5)
     edges = normalizer.inverse(np.concatenate([-sizes[::-1], near, sizes]))
     middles = (edges[1:] + edges[:-1]) / 2
