@@ -607,6 +607,7 @@ def unit(literal: str) -> Decimal:
         max_size=8,
     )
 )
+@example(["4.62786483764648438"])
 @each(
     ("scheme", "normalize"),
     [
@@ -629,7 +630,8 @@ def test_numbers_that_their_channel_does_not_hold_are_counted(
     for literal, value, outcome in zip(literals, held.tolist(), encoded.outcomes, strict=True):
         if outcome == Outcome.NUMBER:
             last = unit(literal) if Decimal(literal) else Decimal(1)
-            lost += abs(Decimal(value) - Decimal(literal)) >= last / 2
+            # Half a unit of an 18th digit off is not told apart: numbers are compared as float64.
+            lost += abs(Decimal(value) - Decimal(float(literal))) >= last / 2
     assert encoded.inexact == lost
 
 
