@@ -26,6 +26,9 @@ from numtok.errors import DataError, StoreError, UsageError
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.records import SPECIALS
+from tests.each import each
+from tests.known import unlisted
+from tests.messages import Says
 
 LONG = settings(settings.get_profile("long"))
 TEXT_SCHEMES = [name for name in SCHEMES.names() if not SCHEMES[name].channel]
@@ -131,9 +134,9 @@ columns = st.lists(texts, max_size=4)
 # --- there and back ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", TEXT_TOKENIZER_SPECS)
 @given(columns)
 @example(["", "[NUM]", "[\\NUM] [\\\\MASK]", "\x00[PAD]\x001.5", "日本語 [END] -2e5 🙂"])
+@each("text", TEXT_TOKENIZER_SPECS)
 def test_digits_gives_every_text_back_as_it_was(text: str, texts: list[str]) -> None:
     one = codec("digits", text)
     assert decoded(one, encode(one, texts)) == texts
@@ -148,17 +151,16 @@ def test_digits_gives_every_text_back_as_it_was_for_many(text: str, texts: list[
     assert decoded(one, encode(one, texts)) == texts
 
 
-@pytest.mark.parametrize("numerals", ["default,thousands=yes,percent=yes", "xval"])
 @given(columns)
+@each("numerals", ["default,thousands=yes,percent=yes", "xval"])
 def test_digits_gives_every_text_back_under_every_policy(numerals: str, texts: list[str]) -> None:
     one = codec("digits", numerals=numerals)
     assert decoded(one, encode(one, texts)) == texts
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("scheme", SCHEMES.names())
-@settings(max_examples=40)
 @given(columns)
+@each("scheme", SCHEMES.names())
 def test_the_text_between_numbers_comes_back_and_numbers_as_decoded(
     scheme: str, texts: list[str]
 ) -> None:
@@ -166,10 +168,9 @@ def test_the_text_between_numbers_comes_back_and_numbers_as_decoded(
     assert decoded(one, encode(one, texts)) == [expected(one, text) for text in texts]
 
 
-@pytest.mark.parametrize("normalize", ["scale:5", "affine", "unit", "signed-log"])
-@pytest.mark.parametrize("scheme", ["p10", "xval", "digits"])
-@settings(max_examples=25)
 @given(columns)
+@each("normalize", ["scale:5", "affine", "unit", "signed-log"])
+@each("scheme", ["p10", "xval", "digits"])
 def test_normalised_numbers_come_back_raw(scheme: str, normalize: str, texts: list[str]) -> None:
     one = codec(scheme, normalize=normalize)
     encoded = encode(one, texts)
@@ -177,8 +178,8 @@ def test_normalised_numbers_come_back_raw(scheme: str, normalize: str, texts: li
     assert encoded.numbers.tolist() == encode(codec(scheme), texts).numbers.tolist()
 
 
-@pytest.mark.parametrize("scheme", SCHEMES.names())
 @given(columns)
+@each("scheme", SCHEMES.names())
 def test_rows_are_encoded_each_by_itself(scheme: str, texts: list[str]) -> None:
     one = codec(scheme)
     whole = encode(one, texts)
@@ -250,7 +251,7 @@ def test_a_number_without_a_value_is_written_by_its_tokens() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("scheme", "tokens", "expected"),
     [
         ("digits", "8 8 3 e", "883e"),
@@ -305,10 +306,10 @@ def _outside_numbers(spans: Spans, marks: list[int]) -> list[int]:
     return [-1 if ((starts < mark) & (mark < ends)).any() else mark for mark in marks]
 
 
-@pytest.mark.parametrize("text", TEXT_TOKENIZER_SPECS)
 @given(marked())
 @example((["see [NUM]", "1.5 2", "[\\\\PAD]", "[MASK", ""], [5, 0, 2, 2, 0]))
 @example((["12 3", "4", "ab"], [2, 1, 2]))
+@each("text", TEXT_TOKENIZER_SPECS)
 def test_a_token_begins_at_every_mark(text: str, given_: tuple[list[str], list[int]]) -> None:
     texts, points = given_
     one = codec("digits", text)
@@ -351,11 +352,11 @@ def read_by_huggingface(scheme: str, text: str) -> Tokenizer:
     return Tokenizer.from_str(content.decode())
 
 
-@pytest.mark.parametrize("text", TEXT_TOKENIZER_SPECS)
-@pytest.mark.parametrize("scheme", TEXT_SCHEMES)
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(columns)
 @example(["[NUM] 1.5 [NUM:-] -2", "[PAD]1[MASK]2[END]", "the 5 the pressure of the air 6 the"])
+@each("text", TEXT_TOKENIZER_SPECS)
+@each("scheme", TEXT_SCHEMES)
 def test_huggingface_reads_the_text_column_as_the_same_tokens(
     scheme: str, text: str, texts: list[str]
 ) -> None:
@@ -372,7 +373,7 @@ def test_huggingface_reads_the_text_column_as_the_same_tokens(
         assert theirs.encode(written, add_special_tokens=False).ids == tokens.tolist()
 
 
-@pytest.mark.parametrize("scheme", TEXT_SCHEMES)
+@each("scheme", TEXT_SCHEMES)
 def test_huggingface_knows_the_special_tokens_by_their_ids(scheme: str) -> None:
     theirs = read_by_huggingface(scheme, "words")
     assert [theirs.token_to_id(token) for token in SPECIALS] == list(range(len(SPECIALS)))
@@ -394,7 +395,7 @@ CODECS = [
 ]
 
 
-@pytest.mark.parametrize("settings_", CODECS)
+@each("settings_", CODECS)
 def test_a_codec_is_what_its_scheme_json_holds(settings_: tuple[str, str, str, str]) -> None:
     one = codec(*settings_)
     again = Codec.from_json(one.to_json())
@@ -420,58 +421,33 @@ def _changed(*path: str, value: Any) -> bytes:
     return json.dumps(content).encode()
 
 
-AGAIN = "encode the data again with this numtok"
-CHANGED = (
-    "scheme.json does not hold the vocabulary that its settings give; "
-    "it was changed by hand, or its scheme without a new revision"
-)
+CHANGED = "its scheme without a new revision"
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
+@each(
+    ("path", "value", "parts"),
     [
-        (
-            ("scheme", "revision"),
-            7,
-            f"scheme 'p1000' was written at revision 7, this numtok has revision 1; {AGAIN}",
-        ),
-        (
-            ("numerals", "revision"),
-            7,
-            f"the numeral policy was written at revision 7, this numtok has revision 1; {AGAIN}",
-        ),
-        (
-            ("normalize", "revision"),
-            7,
-            f"normaliser 'scale' was written at revision 7, this numtok has revision 1; {AGAIN}",
-        ),
-        (
-            ("text_tokenizer", "revision"),
-            7,
-            "text tokenizer 'words' was written at revision 7, this numtok has revision 1; "
-            + AGAIN,
-        ),
-        (
-            ("scheme", "name"),
-            "p2000",
-            "this (scheme.json) was made with the scheme 'p2000', which is none of this ",
-        ),
-        (("vocabulary", "special"), ["[MASK]", "[PAD]", "[END]"], CHANGED),
-        (("vocabulary", "number"), ["+"], CHANGED),
-        (("vocabulary", "text"), [], CHANGED),
-        (("scheme", "exponents"), "-8..8", CHANGED),
-        (("text_tokenizer", "state", "words"), ["the"], CHANGED),
+        (("scheme", "revision"), 7, ("'p1000'", "revision 7", "encode the data again")),
+        (("numerals", "revision"), 7, ("policy", "revision 7", "encode the data again")),
+        (("normalize", "revision"), 7, ("'scale'", "revision 7", "encode the data again")),
+        (("text_tokenizer", "revision"), 7, ("'words'", "revision 7", "encode the data again")),
+        (("scheme", "name"), "p2000", ("'p2000'", "none of this")),
+        (("vocabulary", "special"), ["[MASK]", "[PAD]", "[END]"], (CHANGED,)),
+        (("vocabulary", "number"), ["+"], (CHANGED,)),
+        (("vocabulary", "text"), [], (CHANGED,)),
+        (("scheme", "exponents"), "-8..8", (CHANGED,)),
+        (("text_tokenizer", "state", "words"), ["the"], (CHANGED,)),
     ],
 )
 def test_a_scheme_json_that_does_not_fit_is_refused(
-    path: tuple[str, ...], value: Any, message: str
+    path: tuple[str, ...], value: Any, parts: tuple[str, ...], says: Says
 ) -> None:
     with pytest.raises(UsageError) as found:
         Codec.from_json(_changed(*path, value=value))
-    assert str(found.value).removeprefix("scheme.json: ").startswith(message)
+    says(unlisted(found, "scheme"), *parts)
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "value"),
     [
         (("normalize", "constants"), []),
@@ -494,14 +470,15 @@ def test_a_scheme_json_that_does_not_fit_is_refused(
         (("vocabulary", "text"), [1]),
     ],
 )
-def test_a_scheme_json_of_other_types_is_damaged(path: tuple[str, ...], value: Any) -> None:
-    with pytest.raises(StoreError, match=r"^scheme\.json is damaged: .*; `numtok verify` says"):
+def test_a_scheme_json_of_other_types_is_damaged(
+    path: tuple[str, ...], value: Any, says: Says
+) -> None:
+    with pytest.raises(StoreError) as found:
         Codec.from_json(_changed(*path, value=value))
+    says(found, "scheme.json is damaged: ", "numtok verify")
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"[]", b"[" * 100_000, b'{"format": 1}', b'{"format": NaN}', b'"\\ud800"']
-)
+@each("content", [b"", b"[]", b"[" * 100_000, b'{"format": 1}', b'{"format": NaN}', b'"\\ud800"'])
 def test_what_is_no_scheme_json_is_damaged(content: bytes) -> None:
     with pytest.raises(StoreError, match=r"^scheme\.json is damaged"):
         Codec.from_json(content)
@@ -512,11 +489,13 @@ def test_a_setting_without_a_value_is_refused() -> None:
         Codec.from_json(_changed("scheme", "exponents", value=None))
 
 
-def test_a_scheme_json_of_another_format_is_refused() -> None:
-    with pytest.raises(StoreError, match=r"^scheme\.json has format 2, this numtok knows up to 1"):
+def test_a_scheme_json_of_another_format_is_refused(says: Says) -> None:
+    with pytest.raises(StoreError) as found:
         Codec.from_json(_changed("format", value=2))
-    with pytest.raises(StoreError, match=r"^scheme\.json is damaged: it does not say which"):
+    says(found, "scheme.json has format 2", "up to 1")
+    with pytest.raises(StoreError) as found:
         Codec.from_json(b"{}")
+    says(found, "scheme.json is damaged")
 
 
 def containers(texts: list[str]) -> dict[str, Any]:
@@ -568,7 +547,7 @@ def test_the_encoding_is_the_same_whatever_holds_the_texts() -> None:
         assert other.text.to_pylist() == first.text.to_pylist(), name
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "words"),
     [
         (pa.array(["a", None, None]), ["text 1 is null", "2 are"]),
@@ -614,16 +593,6 @@ def unit(literal: str) -> Decimal:
     return Decimal(1).scaleb(power)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "normalize"),
-    [
-        ("xval", "none"),
-        ("xval", "scale:5"),
-        ("xval", "affine"),
-        ("xval", "signed-log"),
-        ("numgpt", "none"),
-    ],
-)
 @given(
     st.lists(
         st.one_of(
@@ -638,6 +607,17 @@ def unit(literal: str) -> Decimal:
         max_size=8,
     )
 )
+@example(["4.62786483764648438"])
+@each(
+    ("scheme", "normalize"),
+    [
+        ("xval", "none"),
+        ("xval", "scale:5"),
+        ("xval", "affine"),
+        ("xval", "signed-log"),
+        ("numgpt", "none"),
+    ],
+)
 def test_numbers_that_their_channel_does_not_hold_are_counted(
     scheme: str, normalize: str, literals: list[str]
 ) -> None:
@@ -650,7 +630,8 @@ def test_numbers_that_their_channel_does_not_hold_are_counted(
     for literal, value, outcome in zip(literals, held.tolist(), encoded.outcomes, strict=True):
         if outcome == Outcome.NUMBER:
             last = unit(literal) if Decimal(literal) else Decimal(1)
-            lost += abs(Decimal(value) - Decimal(literal)) >= last / 2
+            # Half a unit of an 18th digit off is not told apart: numbers are compared as float64.
+            lost += abs(Decimal(value) - Decimal(float(literal))) >= last / 2
     assert encoded.inexact == lost
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numtok.encoding.slots import places, wording
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from tests.counted import count, labels, values
+from tests.each import each
 
 
 def slots(*texts: str, policy: str = "default") -> dict[str, list[float]]:
@@ -25,7 +26,7 @@ def slots(*texts: str, policy: str = "default") -> dict[str, list[float]]:
 # --- JSON-like texts ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "expected"),
     [
         (['{"a": 1, "b": {"c": -2.5}}'], {"a": [1], "b.c": [-2.5]}),
@@ -70,7 +71,7 @@ def test_a_json_like_text_gives_paths(texts: list[str], expected: dict[str, list
     assert list(found) == list(expected)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "[1, 2", "1, 2]", "[1, 2]]", "[1, 2}", "{1, 2}", '{"a" 1}', '{"a": }', '{"a": 1 2}',
@@ -205,7 +206,7 @@ def test_the_lines_of_a_table_share_their_columns() -> None:
     assert list(slots(*rows)) == ["#1", "#2", "#3"]
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|", " | "])
+@each("separator", [",", ";", "\t", "|", " | "])
 def test_a_column_is_one_slot_whatever_the_other_columns_say(separator: str) -> None:
     cities = [f"{first}{last}" for first in ("Ber", "Lon", "Ma", "Ro") for last in ("lin", "me")]
     for kinds in (2, 8):
@@ -217,7 +218,7 @@ def test_a_column_is_one_slot_whatever_the_other_columns_say(separator: str) -> 
         }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("2024-03-05 13:00,1.5", ["column 1", *(f"#{k} in column 1" for k in (2, 3, 4, 5)),
@@ -322,6 +323,7 @@ def divided(data: st.DataObject, rows: Sequence[str]) -> list[list[list[str]]]:
 
 
 @pytest.mark.integration
+@settings(max_examples=12)
 @given(_ROWS, st.data())
 def test_paths_follow_the_rule_however_rows_are_divided(rows: list[Any], data: Any) -> None:
     write = data.draw(st.sampled_from([json.dumps, repr]))
@@ -360,7 +362,7 @@ def test_a_word_and_the_end_of_its_line_are_two_anchors_in_any_order() -> None:
     assert values(count([[rows[81:], rows[:40]], [rows[40:81]]])) == expected
 
 
-@pytest.mark.parametrize("templates", [wording.MOST_TEMPLATES, wording.MOST_TEMPLATES + 1])
+@each("templates", [wording.MOST_TEMPLATES, wording.MOST_TEMPLATES + 1])
 def test_templates_of_two_units_count_together(templates: int) -> None:
     rows = [f"{chr(97 + k) * 3} and {k}" for k in range(templates)] * 2
     half = [rows[:5] + rows[templates : templates + 5], rows[5:templates] + rows[templates + 5 :]]
@@ -387,8 +389,8 @@ def test_whatever_comes_in_every_number_has_one_slot(texts: list[str], data: Any
     assert values(count(divided(data, texts))) == whole
 
 
-@pytest.mark.parametrize("brackets", [1, 2, 63, 64, 65, 200])
-@pytest.mark.parametrize("kind", ["[", "(", "{", "[{"])
+@each("brackets", [1, 2, 63, 64, 65, 200])
+@each("kind", ["[", "(", "{", "[{"])
 def test_brackets_that_are_not_closed_are_text(brackets: int, kind: str) -> None:
     text = kind * brackets + "1"
     assert list(slots(text, text)) == ["#1"]

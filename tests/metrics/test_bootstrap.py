@@ -20,6 +20,8 @@ from numtok.metrics.base import (
     figures,
 )
 from numtok.reports import QUANTILES, Figure
+from tests.each import each
+from tests.messages import Says
 
 MAE = METRICS.build("mae")
 
@@ -203,19 +205,17 @@ def test_an_error_without_bound_leaves_that_end_open() -> None:
     assert found.high is None
 
 
-@pytest.mark.parametrize(("resamples", "level"), [(0, 0.95), (1000, 0.0), (1000, 1.0)])
-def test_a_bootstrap_that_is_not_possible_is_refused(resamples: int, level: float) -> None:
-    message = (
-        f"a bootstrap of {resamples} resamples at level {level} is not possible; it needs at "
-        "least one resample and a level between 0 and 1, such as 0.95"
-    )
+@each(("resamples", "level"), [(0, 0.95), (1000, 0.0), (1000, 1.0)])
+def test_a_bootstrap_that_is_not_possible_is_refused(
+    resamples: int, level: float, says: Says
+) -> None:
     with pytest.raises(UsageError) as found:
         figures(metrics("mae"), noisy(0), resamples=resamples, level=level)
-    assert str(found.value) == message
+    says(found, f"{resamples} resamples at level {level}", "between 0 and 1")
     assert found.value.exit_code == 2
     with pytest.raises(UsageError) as found:
         paired(MAE, noisy(0), noisy(1), resamples=resamples, level=level)
-    assert str(found.value) == message
+    says(found, f"{resamples} resamples at level {level}", "between 0 and 1")
 
 
 # --- paired ------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def full_for(name: str, seed: int, n: int = 30) -> Predictions:
     return answers._replace(truth=np.resize(np.arange(3.0), n), prediction=guess, measures="labels")
 
 
-@pytest.mark.parametrize("name", METRICS.names())
+@each("name", METRICS.names())
 def test_equal_answers_differ_by_exactly_nothing(name: str) -> None:
     metric, first, second = METRICS.build(name), full_for(name, 0), full_for(name, 0)
     found = paired(metric, first, second, resamples=100)
@@ -260,7 +260,7 @@ def test_equal_answers_differ_by_exactly_nothing(name: str) -> None:
     assert found.share_better == (None if neither else 0.5)
 
 
-@pytest.mark.parametrize("name", METRICS.names())
+@each("name", METRICS.names())
 def test_a_difference_is_that_of_the_two_figures_and_changes_sign_with_them(name: str) -> None:
     metric, first, second = METRICS.build(name), full_for(name, 0), full_for(name, 1)
     found = paired(metric, first, second, resamples=100)
@@ -283,7 +283,7 @@ def test_pairing_sees_a_difference_that_separate_intervals_hide() -> None:
     assert found.share_better == 1.0
 
 
-@pytest.mark.parametrize("name", ["mae", "r2"])
+@each("name", ["mae", "r2"])
 def test_the_better_one_is_better_whichever_way_the_metric_points(name: str) -> None:
     better, worse = noisy(0, noise=0.1), noisy(1, noise=1.0)
     assert paired(METRICS.build(name), better, worse).share_better == 1.0
@@ -336,8 +336,8 @@ def test_samples_are_drawn_whole_in_pairs_too() -> None:
 # --- shares of 0 and 1 ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("level", [0.95, 0.5])
-@pytest.mark.parametrize(("off", "value"), [(0.0, 0.0), (5.0, 1.0)])
+@each("level", [0.95, 0.5])
+@each(("off", "value"), [(0.0, 0.0), (5.0, 1.0)])
 def test_a_share_of_0_or_1_has_wilsons_interval(off: float, value: float, level: float) -> None:
     truth = np.arange(1.0, 41.0)
     over, mae = METRICS.build("relative-error-over"), METRICS.build("mae")
@@ -350,7 +350,7 @@ def test_a_share_of_0_or_1_has_wilsons_interval(off: float, value: float, level:
         assert (found["mae"].low, found["mae"].high) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize(("off", "value"), [(0.001, 1.0), (0.5, 0.0)])
+@each(("off", "value"), [(0.001, 1.0), (0.5, 0.0)])
 def test_a_share_of_matches_that_is_0_or_1_has_wilsons_interval(off: float, value: float) -> None:
     truth = np.arange(1.0, 41.0)
     literals = {

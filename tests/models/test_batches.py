@@ -15,6 +15,7 @@ from numtok import seeds
 from numtok.models.batches import PAD, Batch, Batches, positions, ranges
 from numtok.seeds import generator, seed_of, uniforms
 from numtok.training.prefetch import prefetched
+from tests.each import each
 from tests.fakemodels import batch, batches, codec, samples
 
 SPANS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 50), st.integers(0, 5)), max_size=12)
@@ -170,7 +171,7 @@ def test_answers_begin_where_the_data_says() -> None:
 # --- their order -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rows", "size"), [(1, 1), (1, 4), (7, 3), (12, 4), (700, 3), (130, 200)])
+@each(("rows", "size"), [(1, 1), (1, 4), (7, 3), (12, 4), (700, 3), (130, 200)])
 def test_every_row_comes_exactly_once_an_epoch(rows: int, size: int) -> None:
     of = batches(samples("fp15", lines(rows)), size)
     assert len(of) == -(-rows // size)
@@ -227,7 +228,7 @@ def test_which_rows_are_in_the_smaller_batch_is_left_to_chance() -> None:
 # --- prefetching -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3])
+@each("workers", [0, 1, 3])
 def test_the_data_order_does_not_depend_on_batch_workers(workers: int) -> None:
     of = samples("fp15", lines(30))
     alone = batches(of, 8)
@@ -258,13 +259,13 @@ def slow(index: int) -> int:
     return index
 
 
-@pytest.mark.parametrize("workers", [0, 1, 4])
-@pytest.mark.parametrize(("first", "end"), [(0, 17), (3, 4), (5, 5)])
+@each("workers", [0, 1, 4])
+@each(("first", "end"), [(0, 17), (3, 4), (5, 5)])
 def test_results_come_in_order_whichever_is_done_first(workers: int, first: int, end: int) -> None:
     assert list(prefetched(slow, first, end, workers)) == list(range(first, end))
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3])
+@each("workers", [0, 1, 3])
 def test_an_error_is_raised_where_its_result_would_have_come(workers: int) -> None:
     def make(index: int) -> int:
         if index == 4:
@@ -278,7 +279,7 @@ def test_an_error_is_raised_where_its_result_would_have_come(workers: int) -> No
     assert found == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3])
+@each("workers", [0, 1, 3])
 def test_closing_early_ends_the_work(workers: int) -> None:
     before = threading.active_count()
     made: list[int] = []

@@ -24,8 +24,10 @@ from numtok.models.vocabulary import Vocabulary
 from numtok.registry import settings_of
 from numtok.seeds import generator
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import batch, codec, model, transformer
-from tests.known import known
+from tests.known import unlisted
+from tests.messages import Says
 
 one_thread = fakemodels.one_thread
 
@@ -56,7 +58,7 @@ def learn(found: Losses) -> None:
 # --- how numbers go in -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("large", ["1e22", "-3e38"])
+@each("large", ["1e22", "-3e38"])
 def test_a_number_of_any_size_leaves_what_stands_before_it_alone(large: str) -> None:
     of = model("xval", "ar")
     one, two = (
@@ -88,7 +90,7 @@ def test_xval_multiplies_the_vector_of_a_number_by_its_value() -> None:
     assert torch.equal(seen[[0, 1, 3, 4, 5]], table[text])
 
 
-@pytest.mark.parametrize("value", [-60.2, -1.0, -0.125, 0.0, 0.5, 3.0])
+@each("value", [-60.2, -1.0, -0.125, 0.0, 0.5, 3.0])
 def test_layer_norm_leaves_of_a_value_x_its_share_x_over_sqrt_1_plus_x_squared(
     value: float,
 ) -> None:
@@ -123,8 +125,8 @@ def by_hand(of: Model, one: TrainingBatch) -> tuple[float, float]:
     return token, float(np.mean((values - one.number_values.astype(np.float64)) ** 2))
 
 
-@pytest.mark.parametrize("objective", ["mlm", "mlm:tokens", "ar"])
-@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
+@each("objective", ["mlm", "mlm:tokens", "ar"])
+@each("scheme", ["digits", "p1000", "xval"])
 def test_the_loss_is_cross_entropy_and_squared_error_one_to_one(
     scheme: str, objective: str
 ) -> None:
@@ -144,7 +146,7 @@ def test_a_value_head_can_stand_beside_the_tokens_of_a_text_scheme() -> None:
     assert set(one.number_values.tolist()) <= {2, 3.5, -7, 8, 0, 12.25}
 
 
-@pytest.mark.parametrize(("states", "tokens"), [(1, 2), (7, 1), (40, 300)])
+@each(("states", "tokens"), [(1, 2), (7, 1), (40, 300)])
 def test_the_gradient_of_cross_entropy_is_that_of_torch(states: int, tokens: int) -> None:
     torch.manual_seed(0)
     labels = torch.randint(tokens, (states,))
@@ -159,7 +161,7 @@ def test_the_gradient_of_cross_entropy_is_that_of_torch(states: int, tokens: int
     torch.testing.assert_close(logits.grad.double(), again.grad, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("head", [None, "token"])
+@each("head", [None, "token"])
 def test_a_model_without_a_value_head_has_no_loss_of_values(head: str | None) -> None:
     of = model("p1000" if head is None else "xval", "mlm", head=head)
     assert of.value_head is None
@@ -168,7 +170,7 @@ def test_a_model_without_a_value_head_has_no_loss_of_values(head: str | None) ->
     assert found.value.item() == 0
 
 
-@pytest.mark.parametrize("objective", ["mlm", "ar:answer"])
+@each("objective", ["mlm", "ar:answer"])
 def test_only_what_is_predicted_counts(objective: str) -> None:
     """The gradient of every state at which nothing is asked for is zero."""
     of = model("xval", objective, size="nano,layers=1,heads=2,width=16")
@@ -187,7 +189,7 @@ def test_only_what_is_predicted_counts(objective: str) -> None:
     assert len(learnt) < one.tokens.size
 
 
-@pytest.mark.parametrize("objective", ["mlm:targets", "ar:answer"])
+@each("objective", ["mlm:targets", "ar:answer"])
 def test_losses_are_those_of_all_states_where_only_some_are_worked_out(objective: str) -> None:
     of = model("xval", objective, size="nano,layers=2,heads=2,width=16")
     one = example("xval", objective, TEXTS, answers=[11, -1, -1, 0, 10], targets=[2, 5])
@@ -203,8 +205,8 @@ def test_losses_are_those_of_all_states_where_only_some_are_worked_out(objective
     torch.testing.assert_close(found.value, expected)
 
 
-@pytest.mark.parametrize("texts", [["ab", "c"], ["", ""], ["1 2"]])
-@pytest.mark.parametrize("scheme", ["p1000", "xval"])
+@each("texts", [["ab", "c"], ["", ""], ["1 2"]])
+@each("scheme", ["p1000", "xval"])
 def test_where_nothing_is_predicted_the_loss_is_zero_and_every_weight_has_a_gradient(
     scheme: str, texts: list[str]
 ) -> None:
@@ -228,7 +230,7 @@ def test_without_numbers_the_value_head_has_a_gradient_of_zero() -> None:
     assert all(p.grad is not None and not p.grad.any() for p in of.value_head.parameters())
 
 
-@pytest.mark.parametrize("objective", ["ar", "mlm:targets"])
+@each("objective", ["ar", "mlm:targets"])
 def test_where_every_state_predicts_something_none_is_picked(objective: str) -> None:
     alike = ["1 + 2 = 3", "4 + 5 = 9"]
     of, one = model("p1000", objective), example("p1000", objective, alike, targets=[2, 5])
@@ -261,7 +263,7 @@ def test_everything_that_a_model_is_given_goes_to_its_device() -> None:
 # --- heads -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layers", [1, 2])
+@each("layers", [1, 2])
 def test_the_scalar_head_learns_by_the_squared_error(layers: int) -> None:
     head = HEADS.build(f"scalar,layers={layers}")
     assert isinstance(head, ValueHead)
@@ -306,7 +308,7 @@ def test_the_token_head_describes_its_distribution() -> None:
     assert HEADS.build("token").describe() == expected
 
 
-@pytest.mark.parametrize("name", SCHEMES.names())
+@each("name", SCHEMES.names())
 def test_the_embedder_and_the_head_that_a_scheme_names_exist(name: str) -> None:
     scheme = SCHEMES.build(name)
     assert settings_of(EMBEDDERS.build(scheme.embedder))["name"] == scheme.embedder
@@ -346,7 +348,7 @@ def test_nano_has_about_a_million_parameters() -> None:
     assert total == 793_344 + 1100 * 128 + 1000 * 128 == 1_062_144
 
 
-@pytest.mark.parametrize(
+@each(
     ("size", "layers", "width", "context"),
     [("micro", 6, 256, 100), ("small", 8, 512, 100), ("nano,context=7", 4, 128, 7)],
 )
@@ -374,16 +376,14 @@ def test_gpt2_predicts_by_the_table_that_it_reads_by() -> None:
     assert of.parameter_counts() == (124_439_808, (50_257 + 1024) * 768)
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+@each("positions", ["sinusoidal", "rotary"])
 def test_positions_that_are_not_learnt_are_no_parameters(positions: str) -> None:
     total, tables = sized(f"nano,positions={positions}", 1000).parameter_counts()
     assert (total, tables) == (1_062_144 - 100 * 128, 1000 * 128)
 
 
-@pytest.mark.parametrize("size", ["head_layers=1", "head_layers=2", "tied=yes"])
-@pytest.mark.parametrize(
-    ("scheme", "objective"), [("p1000", "mlm"), ("xval", "ar"), ("xval", "mlm:targets")]
-)
+@each("size", ["head_layers=1", "head_layers=2", "tied=yes"])
+@each(("scheme", "objective"), [("p1000", "mlm"), ("xval", "ar"), ("xval", "mlm:targets")])
 def test_operations_are_those_that_torch_counts(scheme: str, objective: str, size: str) -> None:
     of = model(scheme, objective, size=f"nano,layers=2,heads=2,width=16,{size}")
     one = example(scheme, objective, TEXTS * 2, targets=[2, 3])
@@ -397,7 +397,7 @@ def test_operations_are_those_that_torch_counts(scheme: str, objective: str, siz
 # --- settings ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@each("name", PRESETS)
 def test_a_preset_is_built_by_its_name(name: str) -> None:
     assert preset(name) == preset(PRESETS[name])
 
@@ -426,80 +426,69 @@ def test_what_versions_depend_on_is_what_it_was_before_trunks_had_names() -> Non
     assert preset("bigru").settings() == {"layers": 1, "width": 256, "dropout": 0.0}
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
+@each(
+    ("spec", "parts"),
     [
-        (
-            "nanno",
-            "unknown preset 'nanno'; did you mean 'nano'? known: "
-            + ", ".join(sorted([*PRESETS, *TRUNKS])),
-        ),
-        (
-            "nano,layer=2",
-            "unknown setting of preset 'nano' 'layer'; did you mean 'layers'? known: context, "
-            "dropout, head_layers, heads, layers, learning_rate, positions, tied, width",
-        ),
-        ("nano:2", "preset 'nano' takes no value after ':', got 'nano:2'"),
-        ("nano,layers=two", "transformer: layers='two' is not an integer"),
-        ("nano,dropout=little", "transformer: dropout='little' is not a number"),
-        ("nano,tied=maybe", "presets: tied='maybe' is not yes or no"),
-        ("nano,head_layers=3", "head_layers=3 is not possible; allowed: 1 and 2"),
-        ("xval,tied=yes", "tied=yes needs head_layers=1: a table can only be the one map"),
-        (
-            "nano,learning_rate=0",
-            "learning_rate=0.0 is not possible; it is between 0 and 1",
-        ),
+        ("nanno", ("'nanno'", "'nano'", "known: every preset")),
+        ("nano,layer=2", ("'layer'", "'layers'")),
+        ("nano:2", ("takes no value after ':'", "'nano:2'")),
+        ("nano,layers=two", ("layers='two'", "an integer")),
+        ("nano,dropout=little", ("dropout='little'", "a number")),
+        ("nano,tied=maybe", ("tied='maybe'", "yes or no")),
+        ("nano,head_layers=3", ("head_layers=3", "1 and 2")),
+        ("xval,tied=yes", ("tied=yes", "head_layers=1")),
+        ("nano,learning_rate=0", ("learning_rate=0.0", "between 0 and 1")),
     ],
 )
-def test_a_preset_that_cannot_be_is_refused(spec: str, message: str) -> None:
+def test_a_preset_that_cannot_be_is_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:
     with pytest.raises(UsageError) as found:
         preset(spec)
-    assert str(found.value) == message
+    every = ", ".join(sorted([*PRESETS, *TRUNKS]))
+    says(str(found.value).replace(every, "every preset"), *parts)
     assert found.value.exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("size", "parts", "message"),
+@each(
+    ("size", "chosen", "parts"),
     [
         (
             "nano,positions=rotary",
             {"embedder": "scaled"},
-            "--embedder scaled does not go with positions=rotary: layer norm would take the value "
-            "away, since it is seen only beside an added position; use learned or sinusoidal",
+            ("--embedder scaled", "positions=rotary", "learned or sinusoidal"),
         ),
         (
             "nano,positions=alibi",
             {},
-            "positions='alibi' is not possible; allowed are learned, sinusoidal, rotary",
+            ("positions='alibi'", "learned, sinusoidal, rotary"),
         ),
-        ("nano,layers=0", {}, "layers=0 is not possible; at least 1"),
+        ("nano,layers=0", {}, ("layers=0", "at least 1")),
         (
             "nano",
             {"embedder": "scale"},
-            f"unknown embedder 'scale'; did you mean 'scaled'? {known('embedder')}",
+            ("'scale'", "'scaled'", "known: every embedder"),
         ),
         (
             "nano",
             {"head": "scaler"},
-            f"unknown head 'scaler'; did you mean 'scalar'? {known('head')}",
+            ("'scaler'", "'scalar'", "known: every head"),
         ),
         (
             "nano",
             {"head": "scalar,layers=3"},
-            "scalar: layers=3 is not possible; it is from 1 to 2",
+            ("layers=3", "from 1 to 2"),
         ),
     ],
 )
 def test_parts_that_do_not_go_together_are_refused(
-    size: str, parts: dict[str, str], message: str
+    size: str, chosen: dict[str, str], parts: tuple[str, ...], says: Says
 ) -> None:
     with pytest.raises(UsageError) as found:
-        sized(size, 100, **parts)  # type: ignore[arg-type]
-    assert str(found.value) == message
+        sized(size, 100, **chosen)  # type: ignore[arg-type]
+    says(unlisted(found, "embedder", "head"), *parts)
     assert found.value.exit_code == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("size", "embedder"),
     [("nano,positions=rotary", "lookup"), ("nano,positions=sinusoidal", "scaled")],
 )

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pytest
 
 from numtok.numerals.decimals import read
 from numtok.numerals.literals import value_of
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
+from tests.each import each
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "NUMERALS.md"
 _SPAN = re.compile(r"`([^`]+)`")
@@ -65,7 +65,7 @@ PLAIN = _cases("| text | numbers | `xval` | why |")
 OPTIONS = _cases("| text | options | numbers | values |")
 
 
-@pytest.mark.parametrize("case", PLAIN, ids=lambda case: f"{case.group}: {case.text}")
+@each("case", PLAIN)
 def test_the_scanner_reads_what_the_page_says(case: Case) -> None:
     default, xval, _ = case.cells
     expected = _numbers(default)
@@ -76,7 +76,7 @@ def test_the_scanner_reads_what_the_page_says(case: Case) -> None:
         assert expected != expected_by_xval, "say `same`"
 
 
-@pytest.mark.parametrize("case", OPTIONS, ids=lambda case: f"{case.cells[0]}: {case.text}")
+@each("case", OPTIONS)
 def test_the_options_read_what_the_page_says(case: Case) -> None:
     options, numbers, values = case.cells
     policy = NumeralPolicy.parse(",".join(["default", *(f"{o}=yes" for o in options.split())]))
@@ -89,7 +89,7 @@ def test_the_options_read_what_the_page_says(case: Case) -> None:
     assert [value_of(literal) for literal in expected] == wanted
 
 
-@pytest.mark.parametrize("rule", ["default", "xval"])
+@each("rule", ["default", "xval"])
 def test_the_whole_table_as_one_column_reads_the_same_as_row_by_row(rule: str) -> None:
     texts = ["", *(case.text for case in PLAIN), ""]
     policy = NumeralPolicy(rule)
@@ -122,7 +122,7 @@ SETTLED = {
 }
 
 
-@pytest.mark.parametrize("text", SETTLED)
+@each("text", SETTLED)
 def test_the_settled_cases_are_on_the_page_with_their_results(text: str) -> None:
     (case,) = [case for case in PLAIN if case.text == text]
     assert _numbers(case.cells[0]) == SETTLED[text]

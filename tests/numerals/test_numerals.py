@@ -28,6 +28,8 @@ from numtok.numerals.decimals import read, round_half_even
 from numtok.numerals.literals import plain_literal, resolution, round_literal, value_of
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
+from tests.each import each
+from tests.messages import Says
 from tests.numerals.test_golden import scanned
 
 ERA5 = Path(__file__).resolve().parents[3] / "shared/data/text/era5-uk-2019-03.jsonl"
@@ -122,7 +124,7 @@ def _random_texts(count: int) -> list[str]:
 
 
 def test_thousands_of_random_texts_in_one_column_read_as_the_rules_say() -> None:
-    column = _random_texts(30_000)
+    column = _random_texts(10_000)
     for thousands in (False, True):
         for percent in (False, True):
             expected = [reference(text, thousands, percent) for text in column]
@@ -152,13 +154,11 @@ def test_a_column_that_starts_inside_its_buffer_does_not_see_what_is_around_it()
             assert counts.tolist() == [len(found)]
 
 
-@pytest.mark.parametrize("spec", ["default,thousands=yes,percent=yes", "xval"])
-@pytest.mark.parametrize(
-    "fragment", ["1", "1,", ",234", "1.", "1_", "-1", "1e", "5%", "0x", "'", "1'", "''", ".1e1"]
-)
+@each("spec", ["default,thousands=yes,percent=yes", "xval"])
+@each("fragment", ["1", "1,", ",234", "1.", "1_", "-1", "1e", "5%", "0x", "'", "1'", "''", ".1e1"])
 def test_long_repetitions_take_linear_time(spec: str, fragment: str) -> None:
     # Quadratic time would be minutes.
-    text = "1" + fragment * (1_000_000 // len(fragment)) + "5'"
+    text = "1" + fragment * (300_000 // len(fragment)) + "5'"
     scanned([text], NumeralPolicy.parse(spec))
 
 
@@ -173,7 +173,7 @@ ALL_POLICIES = [
 ]
 
 
-@pytest.mark.parametrize("policy", ALL_POLICIES, ids=NumeralPolicy.spec)
+@each("policy", ALL_POLICIES)
 def test_spec_and_settings_of_a_policy_give_it_back(policy: NumeralPolicy) -> None:
     assert NumeralPolicy.parse(policy.spec()) == policy
     settings = json.loads(json.dumps(policy.settings()))
@@ -192,57 +192,31 @@ def test_specs_are_the_shortest_and_no_is_the_default() -> None:
     assert NumeralPolicy.parse("default,thousands=no,percent=no") == NumeralPolicy()
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
+@each(
+    ("spec", "parts"),
     [
-        (
-            "numgpt",
-            "unknown numeral policy 'numgpt'; known: default, xval; "
-            "give for example --numerals default,thousands=yes",
-        ),
-        (
-            "default,thousand=yes",
-            "numeral policy 'default,thousand=yes': got thousand=yes; "
-            "allowed are thousands=yes|no and percent=yes|no",
-        ),
-        (
-            "default,percent=true",
-            "numeral policy 'default,percent=true': got percent=true; "
-            "allowed are thousands=yes|no and percent=yes|no",
-        ),
-        (
-            "xval,percent=yes",
-            "the numeral policy 'xval' has no options; use 'default' for them",
-        ),
-        ("default:3", "numeral policy 'default:3': nothing is allowed after ':'"),
-        (
-            "default,thousands",
-            "numeral policy 'default,thousands': 'thousands' is not key=value; "
-            "a spec is written name[:value][,key=value...]",
-        ),
-        (
-            "default,percent=no,percent=yes",
-            "numeral policy 'default,percent=no,percent=yes' gives 'percent' twice",
-        ),
-        (
-            "",
-            "numeral policy '' is incomplete; a spec is written name[:value][,key=value...]",
-        ),
+        ("numgpt", ("'numgpt'", "default, xval")),
+        ("default,thousand=yes", ("thousand=yes", "thousands=yes|no")),
+        ("default,percent=true", ("percent=true", "percent=yes|no")),
+        ("xval,percent=yes", ("'xval'", "'default'")),
+        ("default:3", ("'default:3'", "':'")),
+        ("default,thousands", ("'thousands'", "name[:value]")),
+        ("default,percent=no,percent=yes", ("'percent' twice",)),
+        ("", ("''", "name[:value]")),
     ],
 )
-def test_a_wrong_policy_is_refused_with_what_is_allowed(spec: str, message: str) -> None:
+def test_a_wrong_policy_is_refused_with_what_is_allowed(
+    spec: str, parts: tuple[str, ...], says: Says
+) -> None:
     with pytest.raises(UsageError) as error:
         NumeralPolicy.parse(spec)
-    assert str(error.value) == message
+    says(error, *parts)
 
 
-def test_settings_of_another_revision_are_refused() -> None:
+def test_settings_of_another_revision_are_refused(says: Says) -> None:
     with pytest.raises(UsageError) as error:
         NumeralPolicy.from_settings(NumeralPolicy().settings() | {"revision": 2})
-    assert str(error.value) == (
-        "the numeral policy was written at revision 2, this numtok has revision 1; "
-        "encode the data again with this numtok"
-    )
+    says(error, "revision 2", "revision 1", "encode the data again")
 
 
 # --- values ------------------------------------------------------------------------------------
@@ -383,12 +357,12 @@ def long_zeros() -> Iterator[str]:
 
 
 def test_values_of_random_bit_patterns_are_those_of_float() -> None:
-    assert_same_bits(random_reprs(np.random.default_rng(1), 100_000))
+    assert_same_bits(random_reprs(np.random.default_rng(1), 30_000))
 
 
 @pytest.mark.integration
 def test_values_of_17_to_40_digits_are_those_of_float() -> None:
-    assert_same_bits(random_long_digits(np.random.default_rng(2), 100_000))
+    assert_same_bits(random_long_digits(np.random.default_rng(2), 50_000))
 
 
 def test_values_of_subnormals_are_those_of_float() -> None:
@@ -397,7 +371,7 @@ def test_values_of_subnormals_are_those_of_float() -> None:
 
 @pytest.mark.integration
 def test_values_half_way_between_two_floats_are_those_of_float() -> None:
-    assert_same_bits(list(random_halfway_cases(np.random.default_rng(4), 2_000)))
+    assert_same_bits(list(random_halfway_cases(np.random.default_rng(4), 1_000)))
 
 
 def test_values_of_short_literals_half_way_between_two_floats_are_those_of_float() -> None:
@@ -578,11 +552,11 @@ def test_exponents_beyond_all_bounds_round_as_a_thousand_million() -> None:
     assert [value_of(literal) for literal in literals] == [math.inf, 0.0, math.inf, math.inf]
 
 
-@pytest.mark.parametrize("digits", [0, -1, 19])
-def test_a_number_of_digits_that_does_not_fit_is_refused(digits: int) -> None:
+@each("digits", [0, -1, 19])
+def test_a_number_of_digits_that_does_not_fit_is_refused(digits: int, says: Says) -> None:
     with pytest.raises(ValueError) as error:
         rounded(["1"], digits)
-    assert str(error.value) == f"places is {digits}; 1 to 18 are possible"
+    says(error, f"places is {digits}", "1 to 18")
 
 
 # --- columns of numbers ------------------------------------------------------------------------
@@ -669,6 +643,7 @@ def test_values_of_kernels_and_of_python_agree_bit_for_bit_on_zeros() -> None:
 # --- real data ---------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(not ERA5.exists(), reason=f"the real weather data are not at {ERA5}")
 def test_real_weather_data_have_their_537_zeros_and_3_2_percent_of_ties() -> None:
     with ERA5.open(encoding="utf-8") as lines:
@@ -695,7 +670,7 @@ def test_real_weather_data_have_their_537_zeros_and_3_2_percent_of_ties() -> Non
     assert 0.031 < share < 0.033
 
 
-@pytest.mark.parametrize(
+@each(
     ("literal", "unit"),
     [
         ("42", 1.0),
@@ -714,8 +689,8 @@ def test_the_resolution_is_a_unit_of_the_last_written_digit(literal: str, unit: 
     assert resolution(literal) == unit
 
 
-@pytest.mark.parametrize("literal", ["nan", "inf", "-inf", "", "."])
-def test_what_has_no_digits_has_no_resolution(literal: str) -> None:
+@each("literal", ["nan", "inf", "-inf", "", "."])
+def test_what_has_no_digits_has_no_resolution(literal: str, says: Says) -> None:
     with pytest.raises(ValueError) as found:
         resolution(literal)
-    assert str(found.value) == f"{literal!r} is no decimal number"
+    says(found, repr(literal))

@@ -19,6 +19,8 @@ from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.trainer import Recipe
 from tests import fakemodels
 from tests.cli.test_store_commands import Shell
+from tests.each import each
+from tests.messages import Says
 from tests.stages import test_train
 from tests.stages.test_train import records, tiny, train
 
@@ -198,45 +200,35 @@ def test_a_phase_of_all_rows_is_a_run_over_all_rows_in_another_order(
 # --- what cannot be -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
+@each(
+    ("text", "parts"),
     [
-        ("", "Object missing required field 'phase'"),
-        ("phase = []", "there is no [[phase]]; at least one is needed"),
-        ("[[phase]]", "Object missing required field 'rows' - at 'phase[0]'"),
-        ("[[phase]]\nrows = []", "phase 1 has no rows; write rows = [{}] for all"),
-        (
-            "[[phase]]\nrows = [{}]\nlength = 0",
-            "phase 1: length 0 is not possible; it is above 0, 1e-12 to 1e+12",
-        ),
-        (
-            "[[phase]]\nrows = [{ weight = -1.5 }]",
-            "phase 1: weight -1.5 is not possible; it is above 0, 1e-12 to 1e+12",
-        ),
-        (
-            "[[phase]]\nrows = [{ were = {} }]",
-            "phase 1: rows 1: unknown key 'were'; did you mean 'where'? known: weight, where",
-        ),
-        (
-            "[[phase]]\nrows = [{}]\n[[phase]]\nlenght = 1",
-            "phase 2: unknown key 'lenght'; did you mean 'length'? known: length, rows",
-        ),
-        ("[data]", "unknown key 'data'; known: phase, restart"),
+        ("", ("'phase'",)),
+        ("phase = []", ("[[phase]]", "at least one")),
+        ("[[phase]]", ("'rows'", "'phase[0]'")),
+        ("[[phase]]\nrows = []", ("phase 1", "rows = [{}]")),
+        ("[[phase]]\nrows = [{}]\nlength = 0", ("phase 1", "length 0", "1e-12 to 1e+12")),
+        ("[[phase]]\nrows = [{ weight = -1.5 }]", ("phase 1", "weight -1.5", "1e-12 to 1e+12")),
+        ("[[phase]]\nrows = [{ were = {} }]", ("phase 1: rows 1", "'were'", "'where'")),
+        ("[[phase]]\nrows = [{}]\n[[phase]]\nlenght = 1", ("phase 2", "'lenght'", "'length'")),
+        ("[data]", ("'data'", "known: phase, restart")),
     ],
 )
-def test_files_that_are_no_curriculum_are_one_line(tmp_path: Path, text: str, told: str) -> None:
+def test_files_that_are_no_curriculum_are_one_line(
+    tmp_path: Path, text: str, parts: tuple[str, ...], says: Says
+) -> None:
     path = tmp_path / "phases.toml"
     path.write_text(text)
     with pytest.raises(UsageError) as caught:
         Curriculum.read(path)
-    assert str(caught.value) == f"--curriculum {path}: {told}"
+    says(caught, f"--curriculum {path}", *parts)
 
 
-def test_files_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_are_one_line(tmp_path: Path, says: Says) -> None:
     missing = tmp_path / "missing.toml"
     with pytest.raises(UsageError) as caught:
         Curriculum.read(missing)
-    assert str(caught.value) == (f"--curriculum {missing}: there is no such file; check the path")
+    says(caught, f"--curriculum {missing}", "no such file; check the path")
     broken = tmp_path / "broken.toml"
     broken.write_text("[[phase")
     with pytest.raises(UsageError) as caught:
@@ -245,54 +237,48 @@ def test_files_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("rows", "told"),
+@each(
+    ("rows", "parts"),
     [
         (
             '{ where = { digit = "1" } }',
-            "--curriculum: phase 1: rows have no group 'digit'; groups are digits, task",
+            ("phase 1", "'digit'", "digits, task"),
         ),
         (
             '{ where = { digits = "5..9" } }',
-            "--curriculum: phase 1: no row has digits 5..9; they have 1, 2, 3, 4",
+            ("phase 1", "digits 5..9", "1, 2, 3, 4"),
         ),
         (
             '{ where = { digits = ["x", 7] } }',
-            "--curriculum: phase 1: no row has digits x, 7; they have 1, 2, 3, 4",
+            ("phase 1", "digits x, 7", "1, 2, 3, 4"),
         ),
-        (
-            "{}, {}, {}, {}, {}",
-            "--curriculum: phase 1 mixes 5 choices of rows and --batch 4 has not a row for each; "
-            "give a larger one",
-        ),
+        ("{}, {}, {}, {}, {}", ("phase 1", "5 choices", "--batch 4")),
     ],
 )
-def test_rows_that_are_not_there_are_one_line(tmp_path: Path, rows: str, told: str) -> None:
+def test_rows_that_are_not_there_are_one_line(
+    tmp_path: Path, rows: str, parts: tuple[str, ...], says: Says
+) -> None:
     phases = curriculum(tmp_path, f"[[phase]]\nrows = [{rows}]")
     with pytest.raises(UsageError) as caught:
         CurriculumSampler(phases, samples(), 4, 10)
-    assert str(caught.value) == told
+    says(caught, *parts)
 
 
 def test_a_phase_without_a_step_is_refused_before_anything_is_begun(
-    store: Store, tmp_path: Path
+    store: Store, tmp_path: Path, says: Says
 ) -> None:
     with pytest.raises(UsageError) as caught:
         learnt(store, tmp_path, OPERATORS.replace("[[phase]]", "[[phase]]\nlength = 1e-3", 1))
-    assert str(caught.value) == (
-        "--steps 6 leaves no step for phase 1 of --curriculum; give more steps"
-    )
+    says(caught, "--steps 6", "phase 1 of --curriculum")
 
 
-def test_a_curriculum_divides_steps() -> None:
+def test_a_curriculum_divides_steps(says: Says) -> None:
     with pytest.raises(UsageError) as caught:
         Config("data", curriculum="phases.toml", tokens=1000)
-    assert str(caught.value) == (
-        "--curriculum divides the steps of a run among its phases; give --steps"
-    )
+    says(caught, "--curriculum", "give --steps")
     with pytest.raises(UsageError) as caught:
         Recipe(10, 1e-3, final_rate=2e-3)
-    assert str(caught.value) == "--lr-end 0.002 is not possible; it is from 0 to --lr, 0.001"
+    says(caught, "--lr-end 0.002", "--lr, 0.001")
 
 
 @pytest.mark.integration

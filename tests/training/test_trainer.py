@@ -30,7 +30,9 @@ from numtok.training.trainer import (
     oom_advice,
 )
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import CPU, batches, model, samples, transformer
+from tests.messages import Says
 
 one_thread = fakemodels.one_thread
 
@@ -78,17 +80,19 @@ def test_no_rate_is_zero_or_above_the_learning_rate(steps: int, warmup: float, l
     assert rates[0] == pytest.approx(lr / max(1, round(warmup * steps)))
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
+@each(
+    ("settings", "parts"),
     [
-        ({"weight_decay": 1.0}, "--weight-decay 1.0 is not possible; it is 0 or more, below 1"),
-        ({"clip": math.inf}, "--clip inf is not possible; it is 0 (no limit) or more"),
+        ({"weight_decay": 1.0}, ("--weight-decay 1.0", "0 or more, below 1")),
+        ({"clip": math.inf}, ("--clip inf", "0 (no limit) or more")),
     ],
 )
-def test_a_recipe_that_cannot_be_is_refused(settings: dict[str, Any], message: str) -> None:
+def test_a_recipe_that_cannot_be_is_refused(
+    settings: dict[str, Any], parts: tuple[str, ...], says: Says
+) -> None:
     with pytest.raises(UsageError) as found:
         Recipe(**{"steps": 10, "learning_rate": 0.1} | settings)
-    assert str(found.value) == message
+    says(found, *parts)
     assert found.value.exit_code == 2
 
 
@@ -209,8 +213,8 @@ def test_bfloat16_is_near_and_its_weights_stay_float32() -> None:
 # --- a batch in parts --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("accumulate", [2, 3, 4, 9])
-@pytest.mark.parametrize("objective", ["mlm", "mlm:targets", "ar"])
+@each("accumulate", [3, 9])
+@each("objective", ["mlm", "mlm:targets", "ar"])
 def test_a_batch_that_is_learnt_in_parts_is_the_same_step(objective: str, accumulate: int) -> None:
     """Rows differ in length and in how much is asked of them; of some nothing is."""
     made = examples(objective)
@@ -232,12 +236,9 @@ def test_a_batch_that_is_learnt_in_parts_is_the_same_step(objective: str, accumu
     assert (parts.step, parts.tokens) == (whole.step, whole.tokens)
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.2])
-@pytest.mark.parametrize("objective", ["mlm", "mlm:targets", "ar"])
-def test_what_is_worked_out_again_for_the_gradient_is_the_same_to_the_bit(
-    objective: str, dropout: float
-) -> None:
-    size = f"nano,layers=3,heads=2,width=16,dropout={dropout}"
+@each("objective", ["mlm", "mlm:targets", "ar"])
+def test_what_is_worked_out_again_for_the_gradient_is_the_same_to_the_bit(objective: str) -> None:
+    size = "nano,layers=3,heads=2,width=16,dropout=0.2"
     kept, again = (
         trainer(objective=objective, size=size, how=Execution(CPU, recompute=recompute))
         for recompute in (False, True)
@@ -305,29 +306,33 @@ WAYS = [
 
 
 @pytest.mark.parametrize("how", WAYS)
-@pytest.mark.parametrize("stop", [1, 3, STEPS - 1])
-@pytest.mark.parametrize("dropout", [0.0, 0.1])
-@pytest.mark.parametrize("objective", ["mlm", "mlm:targets", "ar"])
+@pytest.mark.parametrize(
+    ("objective", "dropout"), [("mlm", 0.0), ("mlm", 0.1), ("mlm:targets", 0.1), ("ar", 0.1)]
+)
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(
-    tmp_path: Path, objective: str, dropout: float, stop: int, how: Execution
+    tmp_path: Path, objective: str, dropout: float, how: Execution
 ) -> None:
     made = examples(objective=objective)
     size = f"{TINY},dropout={dropout}"
     settings: dict[str, Any] = {"size": size, "objective": objective, "how": how}
-    straight, first, second = (trainer(**settings, seed=seed) for seed in (0, 0, 1))
+    straight, first = trainer(**settings), trainer(**settings)
     for one in made:
         straight.advance(one)
-    for one in made[:stop]:
+    expected, means = saved(straight, tmp_path / "straight"), straight.means()
+    for step, one in enumerate(made[:-1], 1):
         first.advance(one)
-    second.load(*saved(first, tmp_path / "state"))
-    torch.rand(3)  # the generator that others use does not matter
-    for one in made[stop:]:
-        second.advance(one)
-    expected, found = straight.state(), second.state()
-    assert found[1] == expected[1]
-    assert found[0].keys() == expected[0].keys()
-    assert all(torch.equal(found[0][name], tensor) for name, tensor in expected[0].items())
-    assert second.means() == straight.means()
+        if step not in (1, 3, STEPS - 1):
+            continue
+        second = trainer(**settings, seed=1)
+        second.load(*saved(first, tmp_path / f"state-{step}"))
+        torch.rand(3)  # the generator that others use does not matter
+        for further in made[step:]:
+            second.advance(further)
+        found = second.state()
+        assert found[1] == expected[1]
+        assert found[0].keys() == expected[0].keys()
+        assert all(torch.equal(found[0][name], tensor) for name, tensor in expected[0].items())
+        assert second.means() == means
 
 
 @pytest.mark.parametrize("stop", [1, 2, 4])
@@ -367,8 +372,8 @@ def test_dropout_is_a_pure_function_of_seed_and_step() -> None:
 # --- when it fails -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("broken", [math.nan, math.inf])
-def test_a_loss_that_is_not_finite_ends_the_training(broken: float) -> None:
+@each("broken", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_ends_the_training(broken: float, says: Says) -> None:
     trained, one = trainer(), examples()[0]
     trained.advance(one)
     with torch.no_grad():
@@ -376,10 +381,7 @@ def test_a_loss_that_is_not_finite_ends_the_training(broken: float) -> None:
     trained.advance(one)
     with pytest.raises(TrainingFailed) as found:
         trained.means()
-    assert str(found.value) == (
-        "the loss is not finite at step 2; give a smaller --lr (it was 0.01), a longer --warmup, "
-        "or a --normalize that keeps numbers small"
-    )
+    says(found, "step 2", "--lr (it was 0.01)", "--warmup")
     assert found.value.exit_code == 5
 
 
@@ -395,23 +397,23 @@ def memory_error() -> None:
     raise MemoryError
 
 
-@pytest.mark.parametrize("fail", [too_much, out_of_memory, memory_error])
-def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any) -> None:
+@each("fail", [too_much, out_of_memory, memory_error])
+def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any, says: Says) -> None:
     with pytest.raises(TrainingFailed) as found, oom_advice("so much; take less"):
         fail()
-    assert str(found.value) == "out of memory with so much; take less"
+    says(found, "out of memory", "so much; take less")
     assert found.value.exit_code == 5
     assert found.value.__cause__ is not None
 
 
-@pytest.mark.parametrize("error", [RuntimeError("shapes differ"), KeyError("x"), OSError()])
+@each("error", [RuntimeError("shapes differ"), KeyError("x"), OSError()])
 def test_other_errors_pass_as_they_are(error: Exception) -> None:
     with pytest.raises(type(error)) as found, oom_advice("so much"):
         raise error
     assert found.value is error
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "there", "device"),
     [
         ("auto", False, "cpu"),
@@ -428,18 +430,18 @@ def test_a_device_is_found_by_its_name(
     assert device_of(name).type == device
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
+@each(
+    ("name", "parts"),
     [
-        ("gpu", "--device 'gpu' is not possible; allowed are auto, cpu and cuda"),
-        ("cuda", "--device cuda: this PyTorch sees no GPU; give --device cpu"),
+        ("gpu", ("--device 'gpu'", "auto, cpu and cuda")),
+        ("cuda", ("--device cuda", "--device cpu")),
     ],
 )
 def test_a_device_that_is_not_there_is_refused(
-    monkeypatch: pytest.MonkeyPatch, name: str, message: str
+    monkeypatch: pytest.MonkeyPatch, name: str, parts: tuple[str, ...], says: Says
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(UsageError) as found:
         device_of(name)
-    assert str(found.value) == message
+    says(found, *parts)
     assert found.value.exit_code == 2

@@ -32,11 +32,12 @@ from numtok.encoding.schemes.p1000 import P1000
 from numtok.encoding.schemes.xval import XVal
 from numtok.numerals.column import Numerals
 from numtok.plugins import add_plugin_folders
+from tests.each import each
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 OTHER_SETTINGS = (
     *("p10,digits=1", "p10,digits=15,exponents=-300..290", "p10,digits=8,exponents=-20..3"),
-    *("p1000,exponents=0..0", "b1999,exponents=-40..-30", "fp15,exponents=-10..2"),
+    *("p1000,exponents=0..0", "b1999,exponents=-40..-30", "fp15,exponents=-3..0"),
     *("nd,base=2,length=50,point=edge", "nd,base=36,length=3,point=nearest", "nd,repeat=3"),
     *("hamming,length=3", "hamming,length=50,point=nearest", "hamming,repeat=2"),
     *("ud,exponent=3,mantissa=15", "ud,point=edge", "ud,base=2,exponent=10,mantissa=50"),
@@ -498,7 +499,7 @@ BREAKS: list[Row] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "make", "message"), BREAKS)
+@each(("name", "make", "message"), BREAKS)
 def test_a_check_finds_its_break(name: str, make: Callable[[], Scheme], message: str) -> None:
     with pytest.raises(ContractBreak) as found:
         CHECKS[name](make(), 0)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
@@ -23,6 +22,7 @@ from numtok.numerals.scan import scan
 from numtok.registry import Registry
 from numtok.stages import encode
 from numtok.store.store import Store
+from tests.each import each
 
 SAMPLE = Path(__file__).parents[3] / "numtok" / "data" / "sample" / "era5-uk.jsonl"
 TEXTS = (
@@ -63,7 +63,7 @@ def declaring(registry: Registry[Any]) -> list[str]:
     return [name for name in registry if hasattr(registry[name], "digest")]
 
 
-@pytest.mark.parametrize("name", declaring(TEXT_TOKENIZERS))
+@each("name", declaring(TEXT_TOKENIZERS))
 def test_a_text_tokenizer_gives_what_its_revision_gave(name: str) -> None:
     column = texts()
     pieces = cut(column, Spans(*scan(column.data, column.rows, NumeralPolicy())))
@@ -73,7 +73,7 @@ def test_a_text_tokenizer_gives_what_its_revision_gave(name: str) -> None:
     assert got == getattr(tokenizer, "digest", None), "raise the tokenizer's revision"
 
 
-@pytest.mark.parametrize("name", declaring(NORMALIZERS))
+@each("name", declaring(NORMALIZERS))
 def test_a_normaliser_gives_what_its_revision_gave(name: str) -> None:
     values = np.array([-3.25, -1e-9, 0.0, 0.5, 7.0, 1e6])
     fitted = fit(NORMALIZERS.build(name), Moments.of(values))

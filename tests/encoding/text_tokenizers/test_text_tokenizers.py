@@ -33,6 +33,8 @@ from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.registry import settings_of, spec_of
+from tests.each import each
+from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[3]
 LONG = settings(settings.get_profile("long"))
@@ -98,8 +100,8 @@ def check(spec: str, column: list[str]) -> None:
         assert huggingface(spec).encode(text, add_special_tokens=False).ids == own.tolist()
 
 
-@pytest.mark.parametrize("spec", SPECS)
 @given(columns)
+@each("spec", SPECS)
 def test_every_text_comes_back_and_huggingface_reads_the_same(spec: str, column: list[str]) -> None:
     check(spec, column)
 
@@ -114,8 +116,8 @@ def test_every_text_comes_back_and_huggingface_reads_the_same_for_many(
     check(spec, column)
 
 
-@pytest.mark.parametrize("spec", SPECS)
 @given(column=columns)
+@each("spec", SPECS)
 def test_a_piece_is_tokenised_by_itself(spec: str, column: list[str]) -> None:
     fitted = tokenizer(spec)
     whole = fitted.encode(pieces(column))
@@ -129,8 +131,8 @@ PIECE = st.sampled_from(
 
 
 @given(st.lists(st.lists(PIECE, min_size=1, max_size=4), min_size=1, max_size=4), st.data())
-@pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
-@pytest.mark.parametrize("spec", ["words:40", "structure:40"])
+@each("dtype", [np.uint16, np.uint32])
+@each("spec", ["words:40", "structure:40"])
 def test_words_are_woven_as_four_passes_do(
     spec: str, dtype: Any, rows: list[list[str]], data: st.DataObject
 ) -> None:
@@ -254,7 +256,7 @@ def test_the_sample_of_the_paper_has_its_structure_tokens() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "tokens"),
     [
         ("""{"a b-c/d.e_f": [""", ["{", '"a b-c/d.e_f": ', "["]),
@@ -270,11 +272,11 @@ def test_what_is_a_key_and_what_is_none(text: str, tokens: list[str]) -> None:
     assert split("structure", text) == [tokens]
 
 
-@pytest.mark.parametrize("spec", ["words", "structure"])
-def test_a_size_that_cannot_be_is_refused(spec: str) -> None:
+@each("spec", ["words", "structure"])
+def test_a_size_that_cannot_be_is_refused(spec: str, says: Says) -> None:
     with pytest.raises(UsageError) as found:
         TEXT_TOKENIZERS.build(f"{spec}:-1")
-    assert str(found.value) == f"{spec}: size=-1 is not possible; it is from 0 to 1,000,000"
+    says(found, "size=-1", "0 to 1,000,000")
 
 
 # --- the same vocabulary every time ------------------------------------------------------------
@@ -384,7 +386,7 @@ REFUSED: list[tuple[Change, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "objection"), REFUSED)
+@each(("change", "objection"), REFUSED)
 def test_a_tokenizer_that_loses_text_is_refused(
     change: Change, objection: str, tmp_path: Path
 ) -> None:
@@ -458,7 +460,7 @@ def test_an_id_far_from_the_others_is_refused(id: int, tmp_path: Path) -> None:
     assert len(File.read(path)[1].vocabulary()) == 701
 
 
-@pytest.mark.parametrize("content", ["[]", "3", '{"model": []}', '{"model": {"type": "BPE"}}'])
+@each("content", ["[]", "3", '{"model": []}', '{"model": {"type": "BPE"}}'])
 def test_a_json_file_that_is_no_tokenizer_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(content, "utf-8")
@@ -494,12 +496,10 @@ def test_a_given_tokenizer_is_known_by_its_content_alone(tmp_path: Path) -> None
     assert fitted.decode(np.array([300], np.uint32)) == b"<extra>"
 
 
-def test_a_tokenizer_without_its_path_cannot_be_fitted() -> None:
+def test_a_tokenizer_without_its_path_cannot_be_fitted(says: Says) -> None:
     with pytest.raises(UsageError) as found:
         TEXT_TOKENIZERS.build("file,sha256=0").fit(pieces([]))
-    assert str(found.value) == (
-        "the text tokenizer 'file' is named by its path: --text-tokenizer path/to/tokenizer.json"
-    )
+    says(found, "'file'", "--text-tokenizer path/to/tokenizer.json")
 
 
 def test_only_what_is_fitted_needs_a_sample() -> None:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from numtok.models.distributions import harrell_davis as module
 from numtok.models.distributions.harrell_davis import harrell_davis
+from tests.each import each
+from tests.messages import Says
 
 
 def test_the_examples_are_right() -> None:
@@ -69,10 +71,8 @@ def test_the_median_varies_less_than_the_draw_in_the_middle() -> None:
     assert harrell_davis(draws).std() < 0.97 * np.median(draws, axis=1).std()
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, math.nan])
-def test_a_level_that_is_none_is_refused(level: float) -> None:
+@each("level", [0.0, 1.0, -0.5, math.nan])
+def test_a_level_that_is_none_is_refused(level: float, says: Says) -> None:
     with pytest.raises(ValueError) as found:
         harrell_davis(np.zeros((1, 3)), level)
-    assert str(found.value) == (
-        f"levels of quantiles lie between 0 and 1, both excluded; got {[level]}"
-    )
+    says(found, str([level]), "between 0 and 1")

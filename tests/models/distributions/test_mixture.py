@@ -16,6 +16,8 @@ from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.models.distributions import normal
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.mixture import Mixture
+from tests.each import each
+from tests.messages import Says
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +30,7 @@ NORMALIZATIONS = {
 LINEAR = ["none", "scale", "affine"]
 
 
-@pytest.mark.parametrize("name", ["normal", "mixture"])
+@each("name", ["normal", "mixture"])
 def test_the_examples_are_right(name: str) -> None:
     found = doctest.testmod(importlib.import_module(f"numtok.models.distributions.{name}"))
     assert found.attempted > 0
@@ -125,7 +127,7 @@ def test_what_two_components_give_by_hand() -> None:
     assert one.quantiles([0.3 * NormalDist().cdf(1.0)])[0, 0] == pytest.approx(-0.5, rel=1e-12)
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@each("normalization", list(NORMALIZATIONS))
 def test_one_component_is_a_gaussian(normalization: str) -> None:
     one = mixture(40, 1, normalization)
     plain = Gaussian(one.centers[:, 0], one.deviations[:, 0], one.normalizer)
@@ -141,7 +143,7 @@ def test_one_component_is_a_gaussian(normalization: str) -> None:
     np.testing.assert_allclose(one.crps(values), plain.crps(values), rtol=1e-4)
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@each("normalization", list(NORMALIZATIONS))
 def test_the_density_of_a_mixture_integrates_to_one(normalization: str) -> None:
     one = mixture(1, 7, normalization)
     edges = one.normalizer.inverse(np.linspace(-14, 14, 40001))
@@ -190,7 +192,7 @@ def test_levels_of_all_rows_and_sizes_of_parts_change_nothing(
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
+@each("normalization", list(NORMALIZATIONS))
 def test_draws_of_a_mixture_agree_with_its_cdf(normalization: str) -> None:
     one = mixture(1, 5, normalization)
     draws = np.sort(one.sample(20000, np.random.default_rng(8))[0])
@@ -198,8 +200,8 @@ def test_draws_of_a_mixture_agree_with_its_cdf(normalization: str) -> None:
     assert np.abs(repeated(one, 20000).cdf(draws) - shares).max() < 1.95 / math.sqrt(20000)
 
 
-@pytest.mark.parametrize("normalization", list(NORMALIZATIONS))
-@pytest.mark.parametrize("value", [-2.0, 0.1, 3.0])
+@each("normalization", list(NORMALIZATIONS))
+@each("value", [-2.0, 0.1, 3.0])
 def test_the_crps_of_a_mixture_is_the_integral_of_its_definition(
     normalization: str, value: float
 ) -> None:
@@ -268,7 +270,7 @@ def test_weights_are_divided_by_their_sum() -> None:
     np.testing.assert_allclose(more.cdf(values), one.cdf(values))
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308])
+@each("value", [math.nan, math.inf, -math.inf, 1e308])
 def test_what_is_not_finite_is_impossible_for_a_mixture(value: float) -> None:
     assert of_two("none").log_density(np.array([value]))[0] == -math.inf
 
@@ -291,11 +293,11 @@ def test_the_interval_of_a_mixture_is_the_sum_over_its_components(low: float, wi
     assert found == pytest.approx(expected, rel=1e-11, abs=1e-11)
 
 
-def test_arrays_that_make_no_mixture_are_refused() -> None:
+def test_arrays_that_make_no_mixture_are_refused(says: Says) -> None:
     fitted, one = NORMALIZATIONS["none"], np.ones((2, 3))
     with pytest.raises(ValueError) as found:
         Mixture(one, one[:, :2], one, fitted)
-    assert str(found.value) == "a mixture has arrays of one shape [n, k]; got [(2, 2), (2, 3)]"
+    says(found, "[n, k]", "[(2, 2), (2, 3)]")
     for deviation in (0.0, -1.0, math.nan):
         with pytest.raises(ValueError, match=r"^a deviation must be positive$"):
             Mixture(one, one, np.full((2, 3), deviation), fitted)

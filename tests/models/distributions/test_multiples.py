@@ -17,6 +17,7 @@ from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.multiples import Multiples
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.tailed import Tailed
+from tests.each import each
 
 Floats = NDArray[np.float64]
 
@@ -83,9 +84,9 @@ def test_the_density_is_that_of_the_mantissa_over_each_factor_by_hand() -> None:
         assert found == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("mantissa", MANTISSAS)
-@pytest.mark.parametrize("weights", [PLAIN, ALL])
-@pytest.mark.parametrize("normalizer", [NONE, AFFINE])
+@each("mantissa", MANTISSAS)
+@each("weights", [PLAIN, ALL])
+@each("normalizer", [NONE, AFFINE])
 def test_the_density_integrates_to_the_probability_of_a_finite_number(
     mantissa: object, weights: Floats, normalizer: FittedNormalizer
 ) -> None:
@@ -102,7 +103,7 @@ def test_the_density_integrates_to_the_probability_of_a_finite_number(
     assert total == pytest.approx(weights[:5].sum(), abs=0.06)
 
 
-@pytest.mark.parametrize("mantissa", MANTISSAS)
+@each("mantissa", MANTISSAS)
 def test_the_probability_of_an_interval_is_the_difference_of_the_distribution_function(
     mantissa: object,
 ) -> None:
@@ -133,9 +134,9 @@ def test_underflow_overflow_and_what_is_no_number_have_their_mass() -> None:
     assert np.isnan(ends[4])
 
 
-@pytest.mark.parametrize("mantissa", MANTISSAS)
-@pytest.mark.parametrize("weights", [PLAIN, ALL])
-@pytest.mark.parametrize("normalizer", [NONE, AFFINE, LOG])
+@each("mantissa", MANTISSAS)
+@each("weights", [PLAIN, ALL])
+@each("normalizer", [NONE, AFFINE, LOG])
 def test_quantiles_are_the_inverse_of_the_distribution_function(
     mantissa: object, weights: Floats, normalizer: FittedNormalizer
 ) -> None:
@@ -185,7 +186,7 @@ def test_each_row_has_its_own_exponents() -> None:
     np.testing.assert_allclose(one.median()[:2], [0.25, 250.0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("mantissa", MANTISSAS)
+@each("mantissa", MANTISSAS)
 def test_draws_are_of_the_same_distribution(mantissa: object) -> None:
     one = multiples(1, ALL, mantissa(1))  # type: ignore[operator]
     draws = one.sample(40_000, np.random.default_rng(0))[0]
@@ -199,8 +200,8 @@ def test_draws_are_of_the_same_distribution(mantissa: object) -> None:
     assert one.mean()[0] == pytest.approx(finite.mean(), abs=4 * error)
 
 
-@pytest.mark.parametrize("mantissa", MANTISSAS)
-@pytest.mark.parametrize("value", [-40.0, 0.03, 7.0, 900.0])
+@each("mantissa", MANTISSAS)
+@each("value", [-40.0, 0.03, 7.0, 900.0])
 def test_the_score_is_that_of_many_draws(mantissa: object, value: float) -> None:
     one = multiples(1, ALL, mantissa(1))  # type: ignore[operator]
     draws = one.sample(60_000, np.random.default_rng(1))[0]
@@ -238,7 +239,7 @@ def test_the_mode_is_what_greedy_decoding_gives() -> None:
     np.testing.assert_allclose(one.mode(), expected)
 
 
-@pytest.mark.parametrize("normalizer", [NONE, AFFINE, LOG])
+@each("normalizer", [NONE, AFFINE, LOG])
 def test_the_mean_is_that_of_draws_whatever_the_normalisation(
     normalizer: FittedNormalizer,
 ) -> None:

@@ -21,7 +21,9 @@ from numtok.models.objectives.base import MASK, OBJECTIVES
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import batch, codec, model
+from tests.messages import Says
 
 one_thread = fakemodels.one_thread
 
@@ -94,7 +96,7 @@ def test_a_number_that_is_1_is_a_number_as_any_other() -> None:
     assert steps[0] > 0.1
 
 
-@pytest.mark.parametrize("factor", [1.001, 1.05, 2.0, 1000.0])
+@each("factor", [1.001, 1.05, 2.0, 1000.0])
 def test_equal_ratios_are_equal_distances_at_every_magnitude(factor: float) -> None:
     lower = np.geomspace(1e-5, 9e7 / factor, 40)
     for sign in (-1, 1):
@@ -150,7 +152,7 @@ def read_back(of: nn.Module, vectors: NDArray[np.float64]) -> NDArray[np.float64
     return np.asarray(np.sign(u) * 1e-8 * np.expm1(np.abs(u)))
 
 
-@pytest.mark.parametrize("sign", [-1, 1])
+@each("sign", [-1, 1])
 def test_value_and_sign_are_read_back_over_sixteen_decades_behind_a_layer_norm(sign: int) -> None:
     of = built()
     values = sign * MAGNITUDES
@@ -165,7 +167,7 @@ def test_numbers_of_all_magnitudes_and_signs_and_zero_are_apart_behind_a_layer_n
     assert apart.min() > 1.0  # of a length of 8
 
 
-@pytest.mark.parametrize(("x", "like"), [(1e9, 1e8), (-3e38, -1e8), (math.inf, 1e8)])
+@each(("x", "like"), [(1e9, 1e8), (-3e38, -1e8), (math.inf, 1e8)])
 def test_what_lies_beyond_the_largest_is_like_it(x: float, like: float) -> None:
     assert np.array_equal(*seen(built(), [x, like]))
 
@@ -218,7 +220,7 @@ def test_a_masked_number_does_not_show_its_value() -> None:
     assert torch.equal(*found)
 
 
-@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary"])
+@each("positions", ["learned", "sinusoidal", "rotary"])
 def test_a_model_sees_every_magnitude_with_any_kind_of_positions(positions: str) -> None:
     size = f"nano,layers=2,heads=2,width=16,positions={positions}"
     of = model("xval", "mlm", size=size, embedder="fourier")
@@ -252,28 +254,27 @@ def test_its_operations_are_counted() -> None:
 # --- settings -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
+@each(
+    ("spec", "parts"),
     [
-        ("fourier:0", "fourier: frequencies=0 is not possible; it is from 1 to 20"),
-        ("fourier:21", "fourier: frequencies=21 is not possible; it is from 1 to 20"),
+        ("fourier:0", ("frequencies=0", "from 1 to 20")),
+        ("fourier:21", ("frequencies=21", "from 1 to 20")),
         *(
             (
                 f"fourier,smallest={a},largest={b}",
-                f"fourier: smallest={a} and largest={b} are not possible; allowed are 1e-37 to "
-                "1e38, the smallest first, at most a factor of 1e38 apart",
+                (f"smallest={a} and largest={b}", "1e-37 to 1e38"),
             )
             for a, b in [("0", "1"), ("2", "1"), ("1", "inf"), ("1e-10", "1e+30"), ("nan", "1")]
         ),
     ],
 )
-def test_settings_that_cannot_be_are_refused(spec: str, message: str) -> None:
+def test_settings_that_cannot_be_are_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:
     with pytest.raises(UsageError) as found:
         EMBEDDERS.build(spec)
-    assert str(found.value) == message
+    says(found, *parts)
 
 
-@pytest.mark.parametrize("spec", ["fourier,largest=1e38,smallest=1", "fourier:20", "fourier:1"])
+@each("spec", ["fourier,largest=1e38,smallest=1", "fourier:20", "fourier:1"])
 def test_the_widest_settings_keep_numbers_finite_and_rising(spec: str) -> None:
     values = seen(built(spec), 10.0 ** np.arange(-7.0, 38.0))
     assert np.isfinite(values).all()

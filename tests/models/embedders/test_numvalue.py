@@ -23,7 +23,9 @@ from numtok.models.steps import Prefill
 from numtok.models.vocabulary import Vocabulary
 from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState
 from tests import fakemodels
+from tests.each import each
 from tests.fakemodels import CPU, batch, codec, model
+from tests.messages import Says
 
 one_thread = fakemodels.one_thread
 
@@ -167,7 +169,7 @@ def test_the_scalar_is_the_number() -> None:
         torch.testing.assert_close(values_of(of, text)[0], expected)
 
 
-@pytest.mark.parametrize("text", ["0", "1", "5.75", "999999999999999999.5", "0.1", "-3.000001"])
+@each("text", ["0", "1", "5.75", "999999999999999999.5", "0.1", "-3.000001"])
 def test_bits_are_those_of_the_number(text: str) -> None:
     seen: list[Tensor] = []
     of = embedder("numvalue:binary,auxiliary=no")
@@ -182,7 +184,7 @@ def test_bits_are_those_of_the_number(text: str) -> None:
     assert int("".join(map(str, bits[60:])), 2) == exact
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+@each("encoder", ENCODERS)
 def test_all_but_prefixes_are_looked_up(encoder: str) -> None:
     of = embedder(f"numvalue:{encoder}")
     tokens = tokens_of(*TEXTS)
@@ -193,7 +195,7 @@ def test_all_but_prefixes_are_looked_up(encoder: str) -> None:
     assert not torch.allclose(first, second)
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+@each("encoder", ENCODERS)
 def test_without_what_is_known_besides_the_sign_is_not_seen(encoder: str) -> None:
     plain, other = values_of(embedder(f"numvalue:{encoder},auxiliary=no"), "5", "-5")
     assert torch.allclose(plain, other) == (encoder != "scalar")
@@ -201,7 +203,7 @@ def test_without_what_is_known_besides_the_sign_is_not_seen(encoder: str) -> Non
     assert not torch.allclose(plain, other)
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+@each("encoder", ENCODERS)
 def test_rows_without_numbers_leave_gradients_of_zero(encoder: str) -> None:
     of = model(SCHEME, "numvalue", embedder=f"numvalue:{encoder}")
     rows = batch(SCHEME, ["a", "bc"], answers=[0, 0])
@@ -237,7 +239,7 @@ def by_hand(of: Model, rows: Batch, settings: Any) -> tuple[Tensor, Tensor, Tens
     return tuple(torch.stack(one).mean() for one in (emb, proj, rec))  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize(
+@each(
     "objective",
     [
         "numvalue",
@@ -248,7 +250,7 @@ def by_hand(of: Model, rows: Batch, settings: Any) -> tuple[Tensor, Tensor, Tens
         "numvalue,reconstruction=0",
     ],
 )
-@pytest.mark.parametrize("encoder", ["rnn", "mlp"])
+@each("encoder", ["rnn", "mlp"])
 def test_the_losses_are_those_of_the_equations(objective: str, encoder: str) -> None:
     of = model(SCHEME, objective, embedder=f"numvalue:{encoder}")
     rows, example = example_of(objective)
@@ -352,8 +354,8 @@ def test_what_makes_the_vectors_has_a_rate_of_its_own() -> None:
     assert {*map(id, every)} == {*map(id, of.model.parameters())}
 
 
-@pytest.mark.parametrize("accumulate", [2, 3])
-@pytest.mark.parametrize("objective", ["numvalue", "numvalue:answer,project=answer"])
+@each("accumulate", [2, 3])
+@each("objective", ["numvalue", "numvalue:answer,project=answer"])
 def test_a_batch_in_parts_is_the_same_step(objective: str, accumulate: int) -> None:
     whole, parts = (trainer(objective, accumulate=count) for count in (1, accumulate))
     _, example = example_of(objective)
@@ -452,9 +454,9 @@ def test_answers_are_learnt_by_heart_and_written_without_seeing_them(encoder: st
         spread=0.05,
         size="nano,layers=2,heads=2,width=32",
     )
-    learner = Trainer(of, Recipe(250, 5e-3), Execution(CPU))
+    learner = Trainer(of, Recipe(150, 8e-3), Execution(CPU))
     example = of.objective.example(rows, np.random.default_rng(0))
-    for _ in range(250):
+    for _ in range(150):
         learner.advance(example)
     written, _ = Writer(of.eval(), codec(SCHEME), Grammar(codec(SCHEME).scheme), True, 16).write(
         rows
@@ -533,86 +535,76 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "parts"),
     [
-        (
-            "numvalue:gru",
-            "numvalue: encoder=gru is not possible; allowed are rnn, mlp, scalar and binary",
-        ),
+        ("numvalue:gru", ("encoder=gru", "rnn, mlp, scalar and binary")),
     ],
 )
-def test_embedders_that_cannot_be_are_one_line(spec: str, told: str) -> None:
+def test_embedders_that_cannot_be_are_one_line(
+    spec: str, parts: tuple[str, ...], says: Says
+) -> None:
     with pytest.raises(UsageError) as caught:
         EMBEDDERS.build(spec)
-    assert str(caught.value) == told
+    says(caught, *parts)
 
 
-@pytest.mark.parametrize(
-    ("spec", "told"),
+@each(
+    ("spec", "parts"),
     [
-        ("numvalue:some", "numvalue: loss=some is not possible; allowed are all and answer"),
-        ("numvalue,project=no", "numvalue: project=no is not possible; allowed are all and answer"),
-        (
-            "numvalue,reconstruction=-1",
-            "numvalue: reconstruction=-1.0 is not possible; it is 0 or more and finite",
-        ),
-        ("numvalue,rate=2", "numvalue: rate=2.0 is not possible; it is above 0 and below 1"),
+        ("numvalue:some", ("loss=some", "all and answer")),
+        ("numvalue,project=no", ("project=no", "all and answer")),
+        ("numvalue,reconstruction=-1", ("reconstruction=-1.0", "0 or more and finite")),
+        ("numvalue,rate=2", ("rate=2.0", "above 0 and below 1")),
         (
             "numvalue,second=no,reconstruction=0",
-            "numvalue: second=no,reconstruction=0 is not possible: nothing would teach the "
-            "projection, by which numbers are written; leave one of them in",
+            ("second=no,reconstruction=0", "leave one of them in"),
         ),
     ],
 )
-def test_objectives_that_cannot_be_are_one_line(spec: str, told: str) -> None:
+def test_objectives_that_cannot_be_are_one_line(
+    spec: str, parts: tuple[str, ...], says: Says
+) -> None:
     with pytest.raises(UsageError) as caught:
         OBJECTIVES.build(spec)
-    assert str(caught.value) == told
+    says(caught, *parts)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "objective", "embedder", "told"),
+@each(
+    ("scheme", "objective", "embedder", "parts"),
     [
         (
             "numvalue",
             "numvalue",
             "lookup",
-            "--objective numvalue projects the vectors of <num>, which --embedder numvalue makes; "
-            "give that one, or --objective ar",
+            ("--objective numvalue", "--embedder numvalue", "--objective ar"),
         ),
         (
             "numvalue",
             "ar",
             "numvalue",
-            "--embedder numvalue shows each number at its <num>, before it is written, and "
-            "--objective ar teaches nothing to stand there when the model writes; give --objective "
-            "numvalue",
+            ("--embedder numvalue", "--objective ar", "--objective numvalue"),
         ),
         (
             "digits",
             "numvalue",
             "numvalue",
-            "--embedder numvalue makes the vector of <num> of the number behind it, and these data "
-            "have none; give --embedder lookup, or data encoded with --scheme numvalue",
+            ("--embedder numvalue", "--embedder lookup", "--scheme numvalue"),
         ),
     ],
 )
 def test_models_that_cannot_be_are_one_line(
-    scheme: str, objective: str, embedder: str, told: str
+    scheme: str, objective: str, embedder: str, parts: tuple[str, ...], says: Says
 ) -> None:
     with pytest.raises(UsageError) as caught:
         model(scheme, objective, embedder=embedder)
-    assert str(caught.value) == told
+    says(caught, *parts)
 
 
-def test_a_row_has_no_likelihood_in_one_pass() -> None:
+def test_a_row_has_no_likelihood_in_one_pass(says: Says) -> None:
     of = model(SCHEME, "numvalue")
     with pytest.raises(UsageError) as caught:
         log_likelihoods(of, example_of()[1])
-    assert str(caught.value) == (
-        "a model of --objective numvalue sees each number before it is said, so one pass gives no "
-        "likelihood of rows; take one with another --embedder"
-    )
+    says(caught, "--objective numvalue", "another --embedder")
 
 
 def test_masked_models_and_models_of_labels_may_see_values() -> None:

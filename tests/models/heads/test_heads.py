@@ -33,8 +33,10 @@ from numtok.registry import settings_of
 from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe
 from numtok.training.trained_table import FittedTable, Preparation
+from tests.each import each
 from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Told, listed
 from tests.fakemodels import CPU, one_thread
+from tests.messages import Says
 
 __all__ = ["one_thread"]
 
@@ -108,9 +110,9 @@ def spread_over(one: DecoderDistribution, count: int) -> DecoderDistribution:
     return DecoderDistribution(one.reader, one.parameters.expand(count, -1), one.scaling)
 
 
-@pytest.mark.parametrize("spec", CODECS)
-@pytest.mark.parametrize("target", [UNIFORM, STAIRS, CAUCHY], ids=["uniform", "stairs", "cauchy"])
-@pytest.mark.parametrize("scaling", [PLAIN, SIGNED_LOG], ids=["plain", "signed-log"])
+@each("spec", CODECS)
+@each("target", [UNIFORM, STAIRS, CAUCHY])
+@each("scaling", [PLAIN, SIGNED_LOG])
 def test_a_decoder_that_is_told_the_truth_has_its_density(
     spec: str, target: Target, scaling: Scaling
 ) -> None:
@@ -149,7 +151,7 @@ def test_with_fine_cells_the_density_is_that_of_a_heavy_tail() -> None:
     assert np.abs(found - truth).mean() < 5e-3
 
 
-@pytest.mark.parametrize("spec", CODECS)
+@each("spec", CODECS)
 def test_a_decoders_expected_likelihood_is_the_entropy_of_its_cells(spec: str) -> None:
     # Of any target: the mean of -log(mass / width) over what is drawn.
     numbers, masses = listed(spec), told_masses(spec, CAUCHY)
@@ -167,8 +169,8 @@ def expected_nll(one: Predictive, target: Target, bins: int) -> float:
     return float(mass @ -one.log_density(centres))
 
 
-@pytest.mark.parametrize("bins", [2, 7, 256])
-@pytest.mark.parametrize("target", [UNIFORM, STAIRS, CAUCHY], ids=["uniform", "stairs", "cauchy"])
+@each("bins", [2, 7, 256])
+@each("target", [UNIFORM, STAIRS, CAUCHY])
 def test_a_histogram_that_is_told_the_truth_has_its_density(target: Target, bins: int) -> None:
     mass = np.array([between(target, k / bins, (k + 1) / bins) for k in range(bins)])
     mass /= mass.sum()
@@ -200,7 +202,7 @@ def test_every_value_has_the_density_of_the_bin_that_it_is_learnt_as() -> None:
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("scaling", [PLAIN, SIGNED_LOG], ids=["plain", "signed-log"])
+@each("scaling", [PLAIN, SIGNED_LOG])
 def test_a_mixture_that_is_told_the_truth_has_its_density(scaling: Scaling) -> None:
     weights, centers, deviations = [0.2, 0.5, 0.3], [-1.0, 0.1, 2.0], [0.5, 1e-3, 3.0]
     raw = [math.log(d) if d < 1 else d - 1 for d in deviations]  # what ELU + 1 makes of it
@@ -220,7 +222,7 @@ def test_a_mixture_that_is_told_the_truth_has_its_density(scaling: Scaling) -> N
     np.testing.assert_allclose(found, np.log(density) + slope, atol=1e-6)
 
 
-@pytest.mark.parametrize("spec", ["pointwise", "pointwise,sigmoid=yes", "scalar"])
+@each("spec", ["pointwise", "pointwise,sigmoid=yes", "scalar"])
 def test_a_point_has_a_gaussian_of_its_validation_error(spec: str) -> None:
     reader = value_head(spec).build(4)
     parameters = torch.tensor([[0.25], [0.5], [-1.0]])
@@ -260,12 +262,16 @@ def stretched() -> Scaling:
     return Chained(signed, fit(NORMALIZERS.build("unit"), Moments.of(ends)))
 
 
-@pytest.mark.parametrize("scaling", [PLAIN, stretched()], ids=["plain", "chained"])
-@pytest.mark.parametrize("spec", CODECS)
+@each(
+    ("spec", "scaling"),
+    [
+        *((spec, PLAIN) for spec in CODECS),
+        # Numbers of ud are no share of a range.
+        *((spec, stretched()) for spec in CODECS if not spec.startswith("ud")),
+    ],
+)
 def test_a_decoders_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
     numbers = listed(spec)
-    if numbers.scheme.bounds.high > 1:
-        scaling = PLAIN  # its numbers are no share of a range
     logs = np.random.default_rng(0).standard_normal((1, len(numbers.paths)))
     logs -= np.logaddexp.reduce(logs, axis=1, keepdims=True)
     reader = Told(numbers, logs)
@@ -275,8 +281,8 @@ def test_a_decoders_density_integrates_to_one(spec: str, scaling: Scaling) -> No
     assert integral(one, 0, edges, lambda n: spread_over(one, n)) == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize("scaling", [PLAIN, stretched()], ids=["plain", "chained"])
-@pytest.mark.parametrize("spec", ["riemann:2", "riemann:100", "mdn:4", "pointwise", "scalar"])
+@each("scaling", [PLAIN, stretched()])
+@each("spec", ["riemann:2", "riemann:100", "mdn:4", "pointwise", "scalar"])
 def test_a_heads_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
     reader = value_head(spec).build(6)
     torch.manual_seed(0)
@@ -296,8 +302,8 @@ def test_a_heads_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
 # --- losses are densities ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scaling", [PLAIN, stretched()], ids=["plain", "chained"])
-@pytest.mark.parametrize("spec", ["riemann:32", "mdn:3"])
+@each("scaling", [PLAIN, stretched()])
+@each("spec", ["riemann:32", "mdn:3"])
 def test_the_loss_is_the_negative_log_density_of_the_normalised_number(
     spec: str, scaling: Scaling
 ) -> None:
@@ -318,7 +324,7 @@ def test_the_loss_is_the_negative_log_density_of_the_normalised_number(
     np.testing.assert_allclose(losses.detach(), -expected, atol=2e-5)
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@each("spec", SPECS)
 def test_a_head_learns_and_answers_in_the_shapes_it_promises(spec: str) -> None:
     head = value_head(spec)
     reader = head.build(8)
@@ -342,7 +348,7 @@ def test_a_head_learns_and_answers_in_the_shapes_it_promises(spec: str) -> None:
     assert head.describe()
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@each("spec", SPECS)
 def test_the_operations_of_a_head_are_those_that_torch_counts(spec: str) -> None:
     head = value_head(spec)
     model = Regressor(RegressorSettings(7, Mlp(2, 16), settings_of(head)))
@@ -359,18 +365,18 @@ def test_components_begin_spread_over_the_range() -> None:
     assert parameters[0, 4:8].tolist() == [-0.375, -0.125, 0.125, 0.375]
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
+@each(
+    ("spec", "parts"),
     [
-        ("riemann:1", "riemann: bins=1 is not possible; it is from 2 to 1,048,576"),
-        ("mdn:0", "mdn: components=0 is not possible; it is from 1 to 10,000"),
-        ("scalar,layers=3", "scalar: layers=3 is not possible; it is from 1 to 2"),
+        ("riemann:1", ("bins=1", "from 2 to 1,048,576")),
+        ("mdn:0", ("components=0", "from 1 to 10,000")),
+        ("scalar,layers=3", ("layers=3", "from 1 to 2")),
     ],
 )
-def test_impossible_settings_are_refused(spec: str, message: str) -> None:
+def test_impossible_settings_are_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:
     with pytest.raises(UsageError) as found:
         HEADS.build(spec)
-    assert str(found.value) == message
+    says(found, *parts)
 
 
 # --- sizes ---------------------------------------------------------------------------------------
@@ -385,15 +391,15 @@ def share(codec: str, trunk: Mlp) -> float:
     return mine / total
 
 
-@pytest.mark.parametrize("codec", CODECS_OF_THE_PAPER)
-@pytest.mark.parametrize("size", [(5, 256), (3, 512), (2, 2048), (5, 2048)])
+@each("codec", CODECS_OF_THE_PAPER)
+@each("size", [(5, 256), (3, 512), (2, 2048), (5, 2048)])
 def test_the_small_decoder_has_less_than_a_tenth_of_the_parameters(
     codec: str, size: tuple[int, int]
 ) -> None:
     assert share(codec, Mlp(*size)) < 0.10
 
 
-@pytest.mark.parametrize("codec", CODECS_OF_THE_PAPER)
+@each("codec", CODECS_OF_THE_PAPER)
 def test_beside_the_least_trunks_of_the_paper_it_has_more_than_the_paper_says(codec: str) -> None:
     assert 0.24 < share(codec, Mlp(2, 256)) < 0.25
     assert 0.10 < share(codec, Mlp(2, 512)) < 0.11
@@ -425,7 +431,6 @@ def fitted(spec: str, target: Floats, learning_rate: float, patience: int) -> Fi
     ("spec", "learning_rate", "patience", "within"),
     [
         ("riemann:16", 2e-3, 5, 0.02),
-        ("decoder:nd,base=4,length=3", 2e-3, 5, 0.02),
         ("decoder:nd,base=2,length=6", 2e-3, 5, 0.02),
         ("mdn:32", 5e-3, 20, 0.05),  # Gaussians are slow to become a box
     ],

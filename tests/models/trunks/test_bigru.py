@@ -26,7 +26,9 @@ from numtok.training.warm_start import begin_with
 from tests import fakemodels
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.each import each
 from tests.fakemodels import embedded, real, states
+from tests.messages import Says
 from tests.stages import test_labels as test_classify
 from tests.stages.test_labels import CPU, contents, encoded, evaluated, report_of, trained, weights
 
@@ -98,7 +100,7 @@ def test_the_state_stands_at_each_place_that_is_asked_for() -> None:
     assert torch.equal(states(of, x, mask, asked), everywhere[:, :2])
 
 
-@pytest.mark.parametrize("changed", [0, 3, 8])
+@each("changed", [0, 3, 8])
 def test_both_halves_of_the_state_depend_on_every_token_and_on_the_order(changed: int) -> None:
     of, x = trunk(1), embedded(2, 9)
     other = x.clone()
@@ -124,7 +126,7 @@ def test_dropout_is_of_training_only() -> None:
     assert (found[0, 0] == 0).any() and torch.equal(found[:, 0], found[:, 5])
 
 
-@pytest.mark.parametrize("scheme", sorted(SCHEMES))
+@each("scheme", sorted(SCHEMES))
 def test_padded_rows_are_read_as_rows_alone(scheme: str) -> None:
     model = fakemodels.model(scheme, "classify", size=TINY, classes=("a", "b", "c"))
     one = SCHEMES.build(scheme)
@@ -268,98 +270,80 @@ def test_init_brings_embedder_and_trunk_bit_for_bit(store: Store, tmp_path: Path
 
 @pytest.mark.integration
 def test_init_of_another_trunk_or_shape_is_refused(
-    numtok: Shell, store: Store, tmp_path: Path
+    numtok: Shell, store: Store, tmp_path: Path, says: Says
 ) -> None:
     data = encoded(store, tmp_path, weights(60))
     gru = trained(store, data, preset=TINY, name="gru").ref
     ar = trained(store, data, "ar", name="ar").ref
     tokens = in_model(store.resolve("gru")).settings.vocabulary
-    then = "leave --preset out: it is that model's"
-    leave = "leave --preset and --embedder out: they are that model's"
-    for init, spec, told in (
-        (ar, TINY, f"--init {ar} has the trunk transformer, --preset {TINY} bigru; {then}"),
-        (gru, "nano", f"--init {gru} has the trunk bigru, --preset nano transformer; {then}"),
-        (
-            gru,
-            "bigru,width=48",
-            f"--init {gru} has another shape: its embedder.table.weight is ({tokens}, 32), here it "
-            f"is ({tokens}, 48); {leave}",
-        ),
-        (
-            gru,
-            TINY + ",layers=2",
-            f"--init {gru} has another shape: its trunk.back.1.bias_hh_l0 is not there, here it is "
-            f"(48,); {leave}",
-        ),
+    for init, spec, *parts in (
+        (ar, TINY, "transformer", f"--preset {TINY} bigru", "leave --preset out"),
+        (gru, "nano", "bigru", "--preset nano transformer", "leave --preset out"),
+        (gru, "bigru,width=48", "embedder.table.weight", f"({tokens}, 32)", f"({tokens}, 48)"),
+        (gru, TINY + ",layers=2", "trunk.back.1.bias_hh_l0", "(48,)", "--preset and --embedder"),
     ):
         ran = numtok("train", data.ref, "--objective", "classify", "--steps", "1", "--init", init,
                      "--preset", spec)  # fmt: skip
-        assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {told}\n")
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+        says(ran.err.replace(init, "MODEL"), "--init MODEL", *parts)
 
 
 # --- what is refused ---------------------------------------------------------------------------
 
-WHOLE = "--preset bigru reads a row as a whole, for its label, and cannot learn --objective"
-ANOTHER = "give --objective classify, or another --preset, such as nano"
-CANNOT = "does not go with --preset bigru, whose trunk cannot; leave it out"
-KNOWN = "known: dropout, layers, width"
+LABELS = "--objective classify"
 REFUSED = {
-    (): f"{WHOLE} mlm; {ANOTHER}",
-    ("--objective", "ar"): f"{WHOLE} ar; {ANOTHER}",
-    ("--objective", "mlm:tokens"): f"{WHOLE} mlm:tokens; {ANOTHER}",
-    ("--objective", "classify,causal=yes"): "--objective classify,causal=yes does not go with "
-    "--preset bigru, which reads each row from both ends; leave causal out",
-    ("--objective", "classify", "--recompute"): f"--recompute {CANNOT}",
-    ("--objective", "classify", "--compile"): f"--compile {CANNOT}",
-    ("--objective", "classify", "--head", "token"): "--head token says numbers, --objective "
-    "classify labels, by a linear map; leave --head out",
-}  # fmt: skip
+    (): ("--objective mlm", LABELS, "nano"),
+    ("--objective", "ar"): ("--objective ar", LABELS, "nano"),
+    ("--objective", "mlm:tokens"): ("--objective mlm:tokens", LABELS, "nano"),
+    ("--objective", "classify,causal=yes"): (f"{LABELS},causal=yes", "leave causal out"),
+    ("--objective", "classify", "--recompute"): ("--recompute", "leave it out"),
+    ("--objective", "classify", "--compile"): ("--compile", "leave it out"),
+    ("--objective", "classify", "--head", "token"): ("--head token", "leave --head out"),
+}
 
 
-def test_what_it_cannot_do_is_told_in_one_line(numtok: Shell, store: Store, tmp_path: Path) -> None:
+def test_what_it_cannot_do_is_told_in_one_line(
+    numtok: Shell, store: Store, tmp_path: Path, says: Says
+) -> None:
     encoded(store, tmp_path, weights(20))
-    for options, told in REFUSED.items():
+    for options, parts in REFUSED.items():
         ran = numtok("train", "texts-xval", "--preset", "bigru", "--steps", "1", *options)
-        assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {told}\n")
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+        says(ran.err, "--preset bigru" if "--head" not in options else LABELS, *parts)
     (tmp_path / "table.csv").write_text("a,b\n1,2\n3,4\n", "utf-8")
     ran = numtok("train", "table.csv", "--target", "b", "--preset", "bigru")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.splitlines()[1:] == ["numtok: preset 'bigru' is of texts; a table takes mlp"]
+    [told] = ran.err.splitlines()[1:]
+    says(told, "'bigru'", "a table takes mlp")
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
+@each(
+    ("spec", "parts"),
     [
-        ("bigru,heads=4", f"unknown setting of preset 'bigru' 'heads'; {KNOWN}"),
-        ("bigru,positions=rotary", f"unknown setting of preset 'bigru' 'positions'; {KNOWN}"),
-        ("bigru,context=64", f"unknown setting of preset 'bigru' 'context'; {KNOWN}"),
-        ("bigru,tied=yes", f"unknown setting of preset 'bigru' 'tied'; {KNOWN}"),
-        ("bigru,layers=0", "bigru: layers=0 is not possible; it is 1 or more"),
-        (
-            "bigru,width=33",
-            "bigru: width=33 is not possible; it is even, half of it for each direction",
-        ),
-        ("bigru,width=0", "bigru: width=0 is not possible; it is even, half of it for each "
-         "direction"),
-        ("bigru,dropout=1", "bigru: dropout=1.0 is not possible; it is 0 or more and below 1"),
-        ("bigru,width=wide", "bigru: width='wide' is not an integer"),
+        ("bigru,heads=4", ("'heads'", "known")),
+        ("bigru,positions=rotary", ("'positions'", "known")),
+        ("bigru,context=64", ("'context'", "known")),
+        ("bigru,tied=yes", ("'tied'", "known")),
+        ("bigru,layers=0", ("layers=0", "1 or more")),
+        ("bigru,width=33", ("width=33", "even")),
+        ("bigru,width=0", ("width=0", "even")),
+        ("bigru,dropout=1", ("dropout=1.0", "0 or more and below 1")),
+        ("bigru,width=wide", ("width='wide'", "an integer")),
     ],
 )  # fmt: skip
-def test_sizes_that_cannot_be_are_refused(spec: str, message: str) -> None:
+def test_sizes_that_cannot_be_are_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:
     with pytest.raises(UsageError) as found:
         preset(spec)
-    assert (str(found.value), found.value.exit_code) == (message, 2)
+    says(found, *parts)
+    assert found.value.exit_code == 2
 
 
 @pytest.mark.integration
 def test_the_embedding_of_a_number_has_no_norm_to_be_looked_at_after(
-    numtok: Shell, store: Store, tmp_path: Path
+    numtok: Shell, store: Store, tmp_path: Path, says: Says
 ) -> None:
     data = encoded(store, tmp_path, weights(20))
     model = trained(store, data, preset=TINY, steps=1, name="gru")
     ran = numtok("probe", "embedding", "gru")
-    assert (ran.code, ran.err) == (
-        2,
-        "numtok: probe embedding is of what the first layer norm leaves of a number, and the trunk "
-        f"bigru of {model.ref} has none; use probe pca\n",
-    )
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    says(ran.err.replace(model.ref, "MODEL"), "probe embedding", "bigru of MODEL", "use probe pca")
