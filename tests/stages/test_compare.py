@@ -682,23 +682,40 @@ def test_a_failed_requirement_exits_1_and_names_each_report(
 # --- the command -------------------------------------------------------------------------------
 
 
-def a_handful(store: Store) -> list[str]:
+@pytest.fixture(scope="module")
+def handful(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
+    """A store with some reports, and their references; not to be written to."""
+    store = Store(tmp_path_factory.mktemp("handful") / "artifacts")
     fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1, 2)]
     fakes += [Fake("xval", noise=0.1), Fake("fp15", noise=7, invalid=3), Fake("p10", noise=40)]
     fakes.append(replace(fakes[-1], settings={"head": "mdn:10", "budget_steps": 2000}))
-    return [make(store, fake, f"arithmetic-{i}").ref for i, fake in enumerate(fakes)]
+    refs = [make(store, fake, f"arithmetic-{i}").ref for i, fake in enumerate(fakes)]
+    return str(store.root), refs
 
 
-@pytest.mark.parametrize("extra", [(), ("--by", "operands"), ("--metric", "mse")])
-def test_the_tables_fit_80_columns(numtok: Run, store: Store, extra: tuple[str, ...]) -> None:
-    gate = "--require", "r2>=0.1", "--against", "xval/table3"
-    code, out, err = numtok("compare", *a_handful(store), *gate, *extra)
+def compare_them(
+    numtok: Run, handful: tuple[str, list[str]], *options: str
+) -> tuple[int, str, str]:
+    store, refs = handful
+    return numtok("--store", store, "compare", *refs, *options)
+
+
+GATE = "--require", "r2>=0.1", "--against", "xval/table3"
+
+
+@pytest.mark.parametrize("extra", [("--by", "operands"), ("--metric", "mse")])
+def test_the_tables_fit_80_columns(
+    numtok: Run, handful: tuple[str, list[str]], extra: tuple[str, ...]
+) -> None:
+    code, out, err = compare_them(numtok, handful, *GATE, *extra)
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_the_table_says_what_a_reader_needs(numtok: Run, store: Store) -> None:
-    _, out, _ = numtok("compare", *a_handful(store), "--against", "xval/table3")
+def test_the_table_says_what_a_reader_needs(numtok: Run, handful: tuple[str, list[str]]) -> None:
+    code, out, err = compare_them(numtok, handful, *GATE)
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert lines[0] == "split test, 200 numbers"
     rows = [line for line in lines if line.startswith("xval 0.99999")]
@@ -897,9 +914,8 @@ def test_a_baseline_is_told_once_though_one_report_has_more_metrics(
     ]
 
 
-def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:
-    refs = a_handful(store)
-    _, out, _ = numtok("compare", *refs, "--format", "csv", "--against", "xval/table3")
+def test_csv_has_one_row_a_figure(numtok: Run, handful: tuple[str, list[str]]) -> None:
+    _, out, _ = compare_them(numtok, handful, "--format", "csv", "--against", "xval/table3")
     rows = list(csv.DictReader(io.StringIO(out)))
     key = ("experiment", "p1000", "r2")
     [row] = [row for row in rows if (row["kind"], row["label"], row["metric"]) == key]
@@ -917,20 +933,22 @@ def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:
     assert {row["kind"] for row in rows} >= {"baseline", "cost"}
 
 
-def test_json_holds_everything(numtok: Run, store: Store) -> None:
-    refs = a_handful(store)
-    _, out, _ = numtok("compare", *refs, "--json", "--by", "operands", "--require", "r2>0")
+def test_json_holds_everything(numtok: Run, handful: tuple[str, list[str]]) -> None:
+    store, refs = handful
+    options = "--json", "--by", "operands", "--require", "r2>0"
+    _, out, _ = compare_them(numtok, handful, *options)
     found = json.loads(out)
     assert found.pop("schema") == 2
     assert msgspec.convert(found, Comparison).group == "operands"
     assert found["experiments"][0]["reports"] == refs[:3]
     assert found["parts"][0]["standings"]["p1000"]["r2"]["figure"]["interval"] == "seeds"
     assert [result["met"] for result in found["requirements"]] == [True] * 7
-    assert numtok("compare", refs[0], "--format", "json") == numtok("compare", refs[0], "--json")
+    one = "--store", store, "compare", refs[0]
+    assert numtok(*one, "--format", "json") == numtok(*one, "--json")
 
 
-def test_markdown_has_whole_tables(numtok: Run, store: Store) -> None:
-    _, out, _ = numtok("compare", *a_handful(store), "--format", "md")
+def test_markdown_has_whole_tables(numtok: Run, handful: tuple[str, list[str]]) -> None:
+    _, out, _ = compare_them(numtok, handful, "--format", "md")
     header = "| experiment | r2 | signed-log-r2 | median-relative-error | relative-error-over |"
     assert out.splitlines()[:4] == ["split test, 200 numbers", "", header, "|" + " --- |" * 5]
 
