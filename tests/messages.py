@@ -45,6 +45,7 @@ class Says:
             assert part in text
         for folder, sign in self._folders.items():
             text = text.replace(folder, sign)
+        text = re.sub(r"(?<=[@/])[0-9a-f]{16}\b", "VERSION", text)  # of data, settings, the device
         # Fixtures number their folders in the order in which they are made.
         self.texts.append(re.sub(r"(?<=BASE/)([\w-]*?)\d+\b", r"\1", text))
 

@@ -22,8 +22,8 @@ def test_every_message_of_the_snapshot_is_that_of_a_test() -> None:
 
 def test_folders_of_a_run_are_written_alike(tmp_path: Path) -> None:
     says = Says({str(tmp_path): "TMP", "/base": "BASE"})
-    says(f"no file {tmp_path}/a12, /base/data3/b4", "no file")
-    assert says.texts == ["no file TMP/a12, BASE/data/b4"]
+    says(f"no file {tmp_path}/a12, /base/data3/b4 of sums@0123456789abcdef", "no file")
+    assert says.texts == ["no file TMP/a12, BASE/data/b4 of sums@VERSION"]
     with pytest.raises(AssertionError):
         says("no file", "a12")
 

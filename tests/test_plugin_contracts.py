@@ -9,6 +9,7 @@ import importlib
 import json
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,9 +24,9 @@ from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.store.artifact import MANIFEST
 from numtok.store.store import Store
-from tests import test_plugins
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
+from tests.forks import Forks, forking
 from tests.stages import test_train
 
 pytestmark = pytest.mark.integration
@@ -508,14 +509,16 @@ def test_the_parts_of_numtok_keep_the_contracts_that_plugins_are_held_to(
 # --- artifacts of plugins that are not here ------------------------------------------------------
 
 
-def elsewhere(folder: Path, *arguments: str) -> Ran:
-    """A command in a process of its own, which knows of no plugins."""
-    ran = test_plugins.run(folder, "numtok", *arguments)
-    return Ran(ran.code, ran.out, ran.err)
+@pytest.fixture(scope="module")
+def elsewhere(encoded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    """Commands in processes of their own, which know of no plugins."""
+    store = ("--store", str(encoded))
+    with forking(tmp_path_factory.mktemp("elsewhere"), [("eval", "no", "such", *store)]) as forks:
+        yield forks
 
 
 def test_a_model_of_plugins_that_are_not_here_says_where_they_were(
-    folder: Path, numtok: Shell, plugins: Path
+    folder: Path, numtok: Shell, plugins: Path, elsewhere: Forks
 ) -> None:
     write(folder, "embedder", EMBEDDER, "fone")
     trained = numtok("-q", *TRAIN, "--embedder", "fone")
@@ -533,7 +536,7 @@ def test_a_model_of_plugins_that_are_not_here_says_where_they_were(
 
 
 def test_a_model_of_an_earlier_numtok_says_that_a_plugin_is_missing(
-    folder: Path, numtok: Shell
+    folder: Path, numtok: Shell, elsewhere: Forks
 ) -> None:
     """Its manifest names no plugins."""
     write(folder, "head", HEAD)

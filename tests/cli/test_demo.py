@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_store_commands import Shell
+
 
 def numtok(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
@@ -30,9 +32,13 @@ def test_the_demo_runs_the_chain_for_three_schemes_and_prints_commands(tmp_path:
     assert found.returncode == 0 and "found, not made again" in found.stderr
 
 
-def test_the_demo_ends_with_the_exit_code_of_what_failed(tmp_path: Path) -> None:
+def test_the_demo_ends_with_the_exit_code_of_what_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of a process of its own, as each command is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NUMTOK_STORE", raising=False)
     (tmp_path / "artifacts").write_text("not a folder")
-    done = numtok(tmp_path, "demo")
-    assert done.returncode == 4
-    assert done.stderr.startswith("numtok: cannot ")
-    assert done.stderr.count("\n") == 1
+    ran = Shell(capfd, monkeypatch)("demo")
+    assert (ran.code, ran.err.count("\n")) == (4, 1)
+    assert ran.err.startswith("numtok: cannot ")

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest import Subtests
 from scipy.stats import ttest_ind
 
 from numtok.cli.output.comparison import _apart
@@ -33,6 +34,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.cli.test_store_commands import Shell
 from tests.fakereports import METRIC_NAMES, Fake, make
+from tests.messages import Says
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -188,11 +190,11 @@ def test_a_reference_may_be_a_scheme_that_one_experiment_alone_has(store: Store)
     assert "Of all: preset micro." in found.notes
 
 
-@pytest.mark.parametrize("name", SCHEMES.names())
-def test_a_scheme_names_its_parts_as_reports_say_them(name: str) -> None:
-    scheme = SCHEMES[name]
-    assert spec_of(EMBEDDERS.build(scheme.embedder)) == scheme.embedder
-    assert spec_of(HEADS.build(scheme.head)) == scheme.head
+def test_schemes_name_their_parts_as_reports_say_them() -> None:
+    for name in SCHEMES.names():
+        scheme = SCHEMES[name]
+        assert spec_of(EMBEDDERS.build(scheme.embedder)) == scheme.embedder, name
+        assert spec_of(HEADS.build(scheme.head)) == scheme.head, name
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12))
@@ -203,31 +205,24 @@ def test_an_interval_over_seeds_is_centred_on_the_mean(values: list[float]) -> N
     assert min(values) - 1e-6 <= found.value <= max(values) + 1e-6
 
 
-@pytest.mark.parametrize(
-    ("seeds", "t"), [(2, 12.706), (3, 4.303), (4, 3.182), (5, 2.776), (11, 2.228), (31, 2.042)]
-)
-def test_the_interval_over_seeds_is_students(seeds: int, t: float) -> None:
-    found = seed_statistics([Figure(float(index % 2), None, None, 5) for index in range(seeds)])
-    assert found.high is not None and found.value is not None and found.deviation is not None
-    half = (found.high - found.value) / found.deviation * math.sqrt(seeds)
-    assert half == pytest.approx(t, abs=5e-4)
+def test_the_interval_over_seeds_is_students() -> None:
+    for seeds, t in [(2, 12.706), (3, 4.303), (4, 3.182), (5, 2.776), (11, 2.228), (31, 2.042)]:
+        found = over_seeds(*(float(index % 2) for index in range(seeds)))
+        assert found.high is not None and found.value is not None and found.deviation is not None
+        half = (found.high - found.value) / found.deviation * math.sqrt(seeds)
+        assert half == pytest.approx(t, abs=5e-4), seeds
 
 
-@pytest.mark.parametrize(
-    ("values", "bounds", "ends"),
-    [
+def test_an_interval_over_seeds_ends_where_figures_end() -> None:
+    for values, bounds, wanted in [
         ((0.9, 1.0), (0.0, 1.0), (0.315, 1.0)),
         ((0.0, 0.1), (0.0, 1.0), (0.0, 0.685)),
         ((0.9, 1.0), (-math.inf, math.inf), (0.315, 1.585)),
         ((0.5, 0.5), (0.0, 1.0), (0.5, 0.5)),
-    ],
-)
-def test_an_interval_over_seeds_ends_where_figures_end(
-    values: tuple[float, ...], bounds: tuple[float, float], ends: tuple[float, float]
-) -> None:
-    found = seed_statistics([Figure(value, None, None, 5) for value in values], bounds)
-    assert (found.low, found.high) == pytest.approx(ends, abs=5e-4)
-    assert found.value == pytest.approx(sum(values) / 2)
+    ]:
+        found = seed_statistics([Figure(value, None, None, 5) for value in values], bounds)
+        assert (found.low, found.high) == pytest.approx(wanted, abs=5e-4), (values, bounds)
+        assert found.value == pytest.approx(sum(values) / 2)
 
 
 def test_a_figure_that_one_seed_lacks_is_undefined() -> None:
@@ -239,21 +234,16 @@ def over_seeds(*values: float) -> SeedStatistics:
     return seed_statistics([Figure(value, None, None, 5) for value in values])
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "p"),
-    [
+def test_the_p_of_two_groups_of_seeds_is_students() -> None:
+    for first, second, p in [
         ((1.0, 2.0, 3.0), (2.0, 3.0, 4.0), 0.28786),
         ((1.0, 2.0), (1.0, 2.0), 1.0),
         # Student's distribution has 4 degrees of freedom: its 97.5% point is 2.776.
         ((-1.0, 0.0, 1.0), (1.26666, 2.26666, 3.26666), 0.05),
-    ],
-)
-def test_the_p_of_two_groups_of_seeds_is_students(
-    first: tuple[float, ...], second: tuple[float, ...], p: float
-) -> None:
-    there, back = over_seeds(*first), over_seeds(*second)
-    assert t_test(there, back) == pytest.approx(p, abs=2e-5)
-    assert t_test(back, there) == t_test(there, back)
+    ]:
+        there, back = over_seeds(*first), over_seeds(*second)
+        assert t_test(there, back) == pytest.approx(p, abs=2e-5), (first, second)
+        assert t_test(back, there) == t_test(there, back)
 
 
 def test_the_p_is_that_of_scipy() -> None:
@@ -505,7 +495,7 @@ def test_an_interval_that_is_marked_does_not_look_as_if_it_held_0() -> None:
     assert _apart(within) == "0.073 [-0.0, 0.8]" or _apart(within) == "0.073 [0.0, 0.8]"
 
 
-def test_differences_are_from_whatever_is_asked_for(numtok: Run, store: Store) -> None:
+def test_differences_are_from_whatever_is_asked_for(numtok: Run, store: Store, says: Says) -> None:
     fakes = [Fake("p10", noise=1.0), Fake("p1000", noise=5.0), Fake("xval", noise=9.0)]
     refs = [make(store, fake, f"of-{fake.scheme}").ref for fake in fakes]
     for asked in ("xval", refs[2], "of-xval"):
@@ -522,13 +512,10 @@ def test_differences_are_from_whatever_is_asked_for(numtok: Run, store: Store) -
     assert "difference from xval" in out and "Differences are from xval: 95%" in out
     code, out, err = numtok("compare", *refs, "--reference", "xvla")
     assert (code, out) == (2, "")
-    assert err == (
-        "numtok: unknown experiment of --reference 'xvla'; did you mean 'xval'? known: p10, p1000, "
-        "xval\n"
-    )
+    says(err, "numtok: ", "--reference 'xvla'; did you mean 'xval'? known: p10, p1000, xval\n")
 
 
-def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store) -> None:
+def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store, says: Says) -> None:
     numbers = make(store, Fake(), "numbers")
     answers = make(store, Fake(seed=1), "answers")
     path = answers.path / REPORT_FILE
@@ -540,90 +527,64 @@ def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store) -> None:
     ):
         with pytest.raises(UsageError) as caught:
             run(Config(tuple(one.ref for one in refs)), store)
-        assert str(caught.value) == (
-            f"{refs[0].ref} is of {kinds[0]} and {refs[1].ref} of {kinds[1]}, which do not "
-            "compare; name reports of one kind (`numtok eval --fill answers` makes those of "
-            "answers)"
-        )
+        both = f"{refs[0].ref} is of {kinds[0]} and {refs[1].ref} of {kinds[1]}"
+        says(caught, both, "reports of one kind", "`numtok eval --fill answers`")
 
 
 # --- what is refused ---------------------------------------------------------------------------
 
 
-def test_different_test_sets_are_refused(store: Store) -> None:
+def test_different_test_sets_are_refused(store: Store, says: Says) -> None:
     message = error(DataError, store, Fake(count=5), Fake("xval", count=5, shift=1))
-    assert message.startswith("different test sets: id 'row-0' (target 'answer', number 3) is in ")
-    assert "report-0@" in message and "and not in report-1@" in message
-    assert message.endswith(
-        "; compare needs reports on the same rows: "
-        "evaluate both models on one split of the same data"
-    )
+    where = "is in report-0@", "and not in report-1@"
+    says(message, "id 'row-0' (target 'answer', number 3)", *where, "one split of the same data")
     message = error(DataError, store, Fake(count=5), Fake("xval", count=6))
-    assert "id 'row-5' (target 'answer', number 3) is in report-1@" in message
-
-
-def test_different_truths_are_refused(store: Store) -> None:
+    says(message, "id 'row-5' (target 'answer', number 3) is in report-1@")
     message = error(DataError, store, Fake(count=5), Fake("xval", count=5, truth_shift=1))
-    assert message.startswith("different test sets: id 'row-4' (target 'answer', number 3) is -45.")
-    assert " in report-0@" in message and " and -44." in message
+    says(message, "id 'row-4' (target 'answer', number 3) is -45.", " in report-0@", " and -44.")
 
 
-def test_repeated_ids_are_refused(store: Store) -> None:
+def test_repeated_ids_are_refused(store: Store, says: Says) -> None:
     message = error(DataError, store, Fake(count=5, repeat=True))
-    assert message.startswith("report-0@")
-    assert message.endswith(
-        " has id 'row-3' (target 'answer', number 3) twice, so its predictions cannot be paired; "
-        "give the rows of the data ids of their own and evaluate again"
-    )
+    says(message, "report-0@", "id 'row-3' (target 'answer', number 3) twice", "ids of their own")
 
 
-def test_one_seed_given_twice_is_refused(store: Store) -> None:
+def test_one_seed_given_twice_is_refused(store: Store, says: Says) -> None:
     ref = make(store, Fake(seed=4)).ref
     with pytest.raises(UsageError) as caught:
         run(Config((ref, ref)), store)
-    assert str(caught.value) == (
-        f"{ref} and {ref} are one experiment with one seed, 4; name each seed of an experiment once"
-    )
+    says(caught, f"{ref} and {ref}", "one seed, 4", "each seed of an experiment once")
 
 
-def test_invalid_predictions_without_a_train_mean_are_refused(store: Store) -> None:
+def test_invalid_predictions_without_a_train_mean_are_refused(store: Store, says: Says) -> None:
     message = error(DataError, store, Fake(invalid=1, train_mean=None))
-    assert message.endswith(
-        " has invalid predictions and no train mean to score them by; "
-        "evaluate again, on data that have a train split"
-    )
+    says(message, "report-0@", "no train mean", "data that have a train split")
     compared(store, Fake(train_mean=None))
 
 
-def test_unknown_names_are_refused_with_the_nearest_match(store: Store) -> None:
-    known = "known: operands, operator"
+def test_unknown_names_are_refused_with_the_nearest_match(store: Store, says: Says) -> None:
     message = error(UsageError, store, Fake(), by="operand")
-    assert message == f"unknown group 'operand'; did you mean 'operands'? {known}"
-    message = error(UsageError, store, Fake(), metrics=["r3"])
-    assert message.startswith("unknown metric 'r3'; did you mean 'r2'? known: ")
-    message = error(UsageError, store, Fake(), require=["r3>=1"])
-    assert message.startswith("unknown metric 'r3'; did you mean 'r2'? known: ")
+    says(message, "group 'operand'; did you mean 'operands'? known: operands, operator")
+    for option in ({"metrics": ["r3"]}, {"require": ["r3>=1"]}):
+        message = error(UsageError, store, Fake(), **option)
+        says(message, "metric 'r3'; did you mean 'r2'? known: ")
 
 
-@pytest.mark.parametrize("text", ["r2", "r2=0.9", "r2==0.9", ">=0.9", "r2>=", "r2>=high", "r2>nan"])
-def test_a_malformed_requirement_is_refused(text: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        Requirement.parse(text)
-    assert str(caught.value) == (
-        f"--require {text!r} is not METRIC OP NUMBER; OP is >=, >, <= or <, "
-        'as in --require "r2>=0.99"'
-    )
+def test_a_malformed_requirement_is_refused(says: Says, subtests: Subtests) -> None:
+    for text in ("r2", "r2=0.9", "r2==0.9", ">=0.9", "r2>=", "r2>=high", "r2>nan"):
+        with subtests.test(text):
+            with pytest.raises(UsageError) as caught:
+                Requirement.parse(text)
+            says(caught, f"--require {text!r} ", ">=, >, <= or <", '--require "r2>=0.99"')
 
 
-def test_a_column_without_a_table_is_refused() -> None:
+def test_a_column_without_a_table_is_refused(says: Says) -> None:
     with pytest.raises(UsageError) as caught:
         Config(("a",), column="2 operands")
-    assert str(caught.value) == (
-        "--column '2 operands' names a column of a published table; name the table with --against"
-    )
+    says(caught, "--column '2 operands'", "--against")
 
 
-def test_a_damaged_report_is_refused(store: Store) -> None:
+def test_a_damaged_report_is_refused(store: Store, says: Says) -> None:
     artifact = make(store, Fake())
     text = (artifact.path / REPORT_FILE).read_bytes()
 
@@ -633,24 +594,21 @@ def test_a_damaged_report_is_refused(store: Store) -> None:
         return str(caught.value)
 
     (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"schema":2', b'"schema":3'))
-    assert message().endswith(
-        "report.json has schema 3, this numtok knows up to 2; "
-        "use the numtok that made it, or a newer one"
-    )
+    says(message(), "report.json has schema 3", "up to 2", "a newer one")
     (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"seed":0', b'"seed":"x"'))
-    assert message().endswith(
-        "report.json is damaged: Expected `int`, got `str` - at `$.seed`; "
-        "`numtok verify` says which files are damaged"
-    )
+    says(message(), "report.json is damaged", "`$.seed`", "`numtok verify`")
     (artifact.path / REPORT_FILE).write_bytes(text)
     (artifact.path / PREDICTIONS_FILE).write_bytes(b"PAR1")
-    assert "predictions.parquet cannot be read: " in message()
-    assert message().endswith("; `numtok verify` says which files are damaged")
+    says(message(), "predictions.parquet cannot be read: ", "`numtok verify`")
 
 
-@pytest.mark.parametrize(
-    ("name", "damage", "why"),
-    [
+def test_predictions_are_compared_with_their_schema(
+    store: Store, says: Says, subtests: Subtests
+) -> None:
+    artifact = make(store, Fake())
+    path = artifact.path / PREDICTIONS_FILE
+    whole = pq.read_table(path)
+    cases: list[tuple[str, pa.Array[Any] | None, str]] = [
         ("truth", None, "it lacks the column 'truth'"),
         ("valid", pa.array([1.0] * 200), "its column 'valid' is of type double, not bool"),
         ("valid", pa.nulls(200, pa.bool_()), "a value of its column 'valid' is missing"),
@@ -661,82 +619,61 @@ def test_a_damaged_report_is_refused(store: Store) -> None:
         ("prediction_literal", pa.array(["e7"] * 200), "no number as it is written"),
         ("group_x", pa.array([1] * 200), "its column 'group_x' is of type int64, not string"),
         ("more", pa.array([1] * 200), "there is no column 'more' in such a file"),
-    ],
-)
-def test_predictions_are_compared_with_their_schema(
-    store: Store, name: str, damage: "pa.Array[Any] | None", why: str
-) -> None:
-    artifact = make(store, Fake())
-    path = artifact.path / PREDICTIONS_FILE
-    table = pq.read_table(path)
-    there = table.column_names.index(name) if name in table.column_names else None
-    if there is not None:
-        table = table.remove_column(there)
-    if damage is not None:
-        table = table.append_column(name, damage)
-    pq.write_table(table, path)
+    ]
+    for name, damage, why in cases:
+        with subtests.test(why):
+            table = whole.drop_columns([name]) if name in whole.column_names else whole
+            if damage is not None:
+                table = table.append_column(name, damage)
+            pq.write_table(table, path)
+            with pytest.raises(StoreError) as caught:
+                run(Config((artifact.ref,)), store)
+            says(caught, f"{path} cannot be read: ", why)
+    pq.write_table(whole.slice(0, 0), path)
     with pytest.raises(StoreError) as caught:
         run(Config((artifact.ref,)), store)
-    assert str(caught.value).startswith(f"{path} cannot be read: ")
-    assert why in str(caught.value)
-
-
-def test_a_report_without_its_predictions_is_damaged(store: Store) -> None:
-    artifact = make(store, Fake())
-    path = artifact.path / PREDICTIONS_FILE
-    pq.write_table(pq.read_table(path).slice(0, 0), path)
-    with pytest.raises(StoreError, match=r"predictions\.parquet .* no rows that the figures"):
-        run(Config((artifact.ref,)), store)
+    says(caught, str(path), "no rows that the figures")
 
 
 # --- requirements ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "met"),
-    [
+def test_a_requirement_is_met_or_not() -> None:
+    for text, value, met in [
         ("r2>=0.5", 0.5, True),
         ("r2 > 0.5", 0.5, False),
         ("mse <= 1e3", 1000.0, True),
         ("mse<1000", 1000.0, False),
         ("relative-error-over,limit=0.5<=0.1", 0.05, True),
         ("r2<1", None, False),
-    ],
-)
-def test_a_requirement_is_met_or_not(text: str, value: float | None, met: bool) -> None:
-    requirement = Requirement.parse(text)
-    verdict = requirement.judge("a@1", {requirement.key: Figure(value, None, None, 9)})
-    assert (verdict.report, verdict.value, verdict.met) == ("a@1", value, met)
+    ]:
+        requirement = Requirement.parse(text)
+        verdict = requirement.judge("a@1", {requirement.key: Figure(value, None, None, 9)})
+        assert (verdict.report, verdict.value, verdict.met) == ("a@1", value, met), text
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "told"),
-    [
+def test_what_is_required_is_told_with_the_digits_that_decide() -> None:
+    for text, value, told in [
         ("r2>=0.99999999", 0.9999999, "a@1 has 0.9999999 where r2>=0.99999999 is required"),
         ("mse<=12345678", 12345679.0, "a@1 has 1.23457e+07 where mse<=12345678 is required"),
         ("r2>0.5", 0.5, "a@1 has 0.5 where r2>0.5 is required"),
         ("nll<1e-7", 0.123456789, "a@1 has 0.123457 where nll<1e-07 is required"),
         ("nll<5", None, "a@1 has no figure where nll<5 is required"),
-    ],
-)
-def test_what_is_required_is_told_with_the_digits_that_decide(
-    text: str, value: float | None, told: str
+    ]:
+        requirement = Requirement.parse(text)
+        verdict = requirement.judge("a@1", {requirement.key: Figure(value, None, None, 9)})
+        assert (verdict.met, verdict.message) == (False, told)
+
+
+def test_a_failed_requirement_exits_1_and_names_each_report(
+    numtok: Run, store: Store, says: Says
 ) -> None:
-    requirement = Requirement.parse(text)
-    verdict = requirement.judge("a@1", {requirement.key: Figure(value, None, None, 9)})
-    assert (verdict.met, verdict.message) == (False, told)
-
-
-def test_a_failed_requirement_exits_1_and_names_each_report(numtok: Run, store: Store) -> None:
     good, bad = (make(store, Fake("xval", noise=1)), make(store, Fake("p10", noise=90)))
     gates = "--require", "r2>=0.99", "--require", "nll<5"
     code, out, err = numtok("compare", good.ref, bad.ref, *gates)
     assert code == 1
-    assert err == (
-        f"numtok: not met: {bad.ref} has 0.0162985 where r2>=0.99 is required; "
-        f"{good.ref} has no figure where nll<5 is required; "
-        f"{bad.ref} has no figure where nll<5 is required\n"
-    )
+    told = f"numtok: not met: {bad.ref} has 0.0162985 where r2>=0.99"
+    says(err, told, *(f"{one.ref} has no figure where nll<5" for one in (good, bad)))
     assert out.count("NOT MET") == 3
     assert out.count(" met\n") == 1
     assert numtok("compare", good.ref, "--require", "r2>=0.99")[0] == 0
@@ -745,23 +682,40 @@ def test_a_failed_requirement_exits_1_and_names_each_report(numtok: Run, store: 
 # --- the command -------------------------------------------------------------------------------
 
 
-def a_handful(store: Store) -> list[str]:
+@pytest.fixture(scope="module")
+def handful(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
+    """A store with some reports, and their references; not to be written to."""
+    store = Store(tmp_path_factory.mktemp("handful") / "artifacts")
     fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1, 2)]
     fakes += [Fake("xval", noise=0.1), Fake("fp15", noise=7, invalid=3), Fake("p10", noise=40)]
     fakes.append(replace(fakes[-1], settings={"head": "mdn:10", "budget_steps": 2000}))
-    return [make(store, fake, f"arithmetic-{i}").ref for i, fake in enumerate(fakes)]
+    refs = [make(store, fake, f"arithmetic-{i}").ref for i, fake in enumerate(fakes)]
+    return str(store.root), refs
 
 
-@pytest.mark.parametrize("extra", [(), ("--by", "operands"), ("--metric", "mse")])
-def test_the_tables_fit_80_columns(numtok: Run, store: Store, extra: tuple[str, ...]) -> None:
-    gate = "--require", "r2>=0.1", "--against", "xval/table3"
-    code, out, err = numtok("compare", *a_handful(store), *gate, *extra)
+def compare_them(
+    numtok: Run, handful: tuple[str, list[str]], *options: str
+) -> tuple[int, str, str]:
+    store, refs = handful
+    return numtok("--store", store, "compare", *refs, *options)
+
+
+GATE = "--require", "r2>=0.1", "--against", "xval/table3"
+
+
+@pytest.mark.parametrize("extra", [("--by", "operands"), ("--metric", "mse")])
+def test_the_tables_fit_80_columns(
+    numtok: Run, handful: tuple[str, list[str]], extra: tuple[str, ...]
+) -> None:
+    code, out, err = compare_them(numtok, handful, *GATE, *extra)
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_the_table_says_what_a_reader_needs(numtok: Run, store: Store) -> None:
-    _, out, _ = numtok("compare", *a_handful(store), "--against", "xval/table3")
+def test_the_table_says_what_a_reader_needs(numtok: Run, handful: tuple[str, list[str]]) -> None:
+    code, out, err = compare_them(numtok, handful, *GATE)
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert lines[0] == "split test, 200 numbers"
     rows = [line for line in lines if line.startswith("xval 0.99999")]
@@ -803,13 +757,13 @@ def test_heads_of_a_data_set_stand_beside_their_cells_alone(numtok: Run, store: 
     ],
 )
 def test_a_column_is_of_one_target_in_or_out_of_distribution(
-    numtok: Run, store: Store, split: str, column: str | None, where: str, printed: str
+    numtok: Run, store: Store, says: Says, split: str, column: str | None, where: str, printed: str
 ) -> None:
     ref = make(store, Fake("xval", split=split, target="a"), "orbits").ref
     code, out, err = numtok("compare", ref, "--json", "--against", "xval/table5")
     if column is None:
-        message = "the reports have none of its groups, targets, data or heads"
-        assert (code, err.count(message)) == (2, 1)
+        assert code == 2
+        says(err, "none of its groups, targets, data or heads")
         return
     [cell] = json.loads(out)["published"]["cells"]
     told = (cell["column"], cell["where"], cell["cell"]["value"])
@@ -960,9 +914,8 @@ def test_a_baseline_is_told_once_though_one_report_has_more_metrics(
     ]
 
 
-def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:
-    refs = a_handful(store)
-    _, out, _ = numtok("compare", *refs, "--format", "csv", "--against", "xval/table3")
+def test_csv_has_one_row_a_figure(numtok: Run, handful: tuple[str, list[str]]) -> None:
+    _, out, _ = compare_them(numtok, handful, "--format", "csv", "--against", "xval/table3")
     rows = list(csv.DictReader(io.StringIO(out)))
     key = ("experiment", "p1000", "r2")
     [row] = [row for row in rows if (row["kind"], row["label"], row["metric"]) == key]
@@ -980,45 +933,42 @@ def test_csv_has_one_row_a_figure(numtok: Run, store: Store) -> None:
     assert {row["kind"] for row in rows} >= {"baseline", "cost"}
 
 
-def test_json_holds_everything(numtok: Run, store: Store) -> None:
-    refs = a_handful(store)
-    _, out, _ = numtok("compare", *refs, "--json", "--by", "operands", "--require", "r2>0")
+def test_json_holds_everything(numtok: Run, handful: tuple[str, list[str]]) -> None:
+    store, refs = handful
+    options = "--json", "--by", "operands", "--require", "r2>0"
+    _, out, _ = compare_them(numtok, handful, *options)
     found = json.loads(out)
     assert found.pop("schema") == 2
     assert msgspec.convert(found, Comparison).group == "operands"
     assert found["experiments"][0]["reports"] == refs[:3]
     assert found["parts"][0]["standings"]["p1000"]["r2"]["figure"]["interval"] == "seeds"
     assert [result["met"] for result in found["requirements"]] == [True] * 7
-    assert numtok("compare", refs[0], "--format", "json") == numtok("compare", refs[0], "--json")
+    one = "--store", store, "compare", refs[0]
+    assert numtok(*one, "--format", "json") == numtok(*one, "--json")
 
 
-def test_markdown_has_whole_tables(numtok: Run, store: Store) -> None:
-    _, out, _ = numtok("compare", *a_handful(store), "--format", "md")
+def test_markdown_has_whole_tables(numtok: Run, handful: tuple[str, list[str]]) -> None:
+    _, out, _ = compare_them(numtok, handful, "--format", "md")
     header = "| experiment | r2 | signed-log-r2 | median-relative-error | relative-error-over |"
     assert out.splitlines()[:4] == ["split test, 200 numbers", "", header, "|" + " --- |" * 5]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["--require", "r2"], 2, "--require 'r2' is not METRIC OP NUMBER"),
-        (["--metric", "r3"], 2, "unknown metric 'r3'"),
-        (["--by", "x"], 2, "unknown group 'x'; known: operands, operator"),
-        (["--against", "xval/table9"], 2, "unknown published table 'xval/table9'"),
-        (["--column", "x"], 2, "--column 'x' names a column of a published table"),
-    ],
-)
 def test_errors_are_one_line_with_their_exit_code(
-    numtok: Run, store: Store, arguments: list[str], code: int, message: str
+    numtok: Run, store: Store, says: Says, subtests: Subtests
 ) -> None:
     ref = make(store, Fake()).ref
-    got, out, err = numtok("compare", ref, *arguments)
-    assert (got, out) == (code, "")
-    assert err.startswith(f"numtok: {message}") and err.count("\n") == 1
-
-
-def test_different_test_sets_exit_3(numtok: Run, store: Store) -> None:
+    for option, value, told in (
+        ("--require", "r2", "--require 'r2'"),
+        ("--metric", "r3", "metric 'r3'"),
+        ("--by", "x", "group 'x'; known: operands, operator"),
+        ("--against", "xval/table9", "table 'xval/table9'"),
+        ("--column", "x", "--column 'x'"),
+    ):
+        with subtests.test(option):
+            code, out, err = numtok("compare", ref, option, value)
+            assert (code, out, err.count("\n")) == (2, "", 1)
+            says(err, "numtok: ", told)
     refs = [make(store, Fake("p10", count=5)).ref, make(store, Fake("xval", count=6)).ref]
     code, out, err = numtok("compare", *refs)
-    assert (code, out) == (3, "")
-    assert err.startswith("numtok: different test sets: id 'row-5'")
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    says(err, "numtok: different test sets: id 'row-5'")

@@ -18,6 +18,7 @@ from numtok.stages.figure import picture_of
 from numtok.store.store import Store
 from tests.cli.test_store_commands import Shell
 from tests.fakereports import Fake, make
+from tests.messages import Says
 
 NOTHING = Config(("r",))
 
@@ -206,8 +207,8 @@ def test_few_predictions_are_further_off_by_chance() -> None:
 
 
 def test_a_large_report_takes_no_more_than_its_values() -> None:
-    shares_of = {str(k): 1e-6 for k in range(1_000_000)}
-    assert by_chance(shares_of, shares_of, 10**6, 10**6) == pytest.approx(0.5, abs=1e-6)
+    shares_of = {str(k): 1e-5 for k in range(100_000)}
+    assert by_chance(shares_of, shares_of, 10**5, 10**5) == pytest.approx(0.5, abs=1e-5)
 
 
 def test_numbers_apart_from_signs() -> None:
@@ -240,17 +241,11 @@ def test_errors_may_be_large() -> None:
     assert [error.of_squares for error in found.errors if error.kind == "exponent"] == [1.0]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"digits": 0}, "--digits 0 is not possible; it is from 1 to 17"),
-        ({"top": 201}, "--top 201 is not possible; it is from 1 to 200"),
-    ],
-)
-def test_impossible_options(options: dict[str, int], message: str) -> None:
-    with pytest.raises(UsageError) as error:
-        Config(("r",), None, **options)
-    assert str(error.value) == message
+def test_impossible_options(says: Says) -> None:
+    for option, given, bounds in (("digits", 0, "from 1 to 17"), ("top", 201, "from 1 to 200")):
+        with pytest.raises(UsageError) as error:
+            Config(("r",), None, **{option: given})
+        says(error, f"--{option} {given} ", bounds)
 
 
 # --- the command and the figure ------------------------------------------------------------------
@@ -297,13 +292,11 @@ def test_reports_of_one_model_are_compared_number_by_number(store: Store) -> Non
     assert run(Config((first, other)), store).differences == []
 
 
-def test_an_unknown_target_is_refused(store: Store) -> None:
+def test_an_unknown_target_is_refused(store: Store, says: Says) -> None:
     ref = make(store, Fake()).ref
     with pytest.raises(UsageError) as error:
         run(Config((ref,), target="answr"), store)
-    assert str(error.value) == (
-        f"unknown target of {ref} 'answr'; did you mean 'answer'? known: answer"
-    )
+    says(error, ref, "'answr'; did you mean 'answer'? known: answer")
 
 
 def test_the_command_prints_tables_that_fit(
@@ -354,15 +347,12 @@ def test_the_figure_shows_the_most_frequent_first(store: Store) -> None:
     assert float(np.sum(prediction.lengths)) == pytest.approx(1)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("part=sign", "part=sign is not possible; allowed are mantissa, exponent and number"),
-        ("digits=0", "digits=0 is not possible; it is from 1 to 17"),
-        ("top=0", "top=0 is not possible; it is from 1 to 200"),
-    ],
-)
-def test_impossible_options_of_the_figure(option: str, message: str) -> None:
-    with pytest.raises(UsageError) as error:
-        FIGURES.build(f"frequencies,{option}")
-    assert str(error.value) == f"frequencies: {message}"
+def test_impossible_options_of_the_figure(says: Says) -> None:
+    for option, bounds in (
+        ("part=sign", "mantissa, exponent and number"),
+        ("digits=0", "from 1 to 17"),
+        ("top=0", "from 1 to 200"),
+    ):
+        with pytest.raises(UsageError) as error:
+            FIGURES.build(f"frequencies,{option}")
+        says(error, f"frequencies: {option} ", bounds)

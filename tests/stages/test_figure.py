@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
+from pytest import Subtests
 
 from numtok.analysis.figures._drawing import default_size, image
 from numtok.analysis.figures._picture import Axis, BarMarks, LineMark, Panel, Picture, Points, Ticks
@@ -25,6 +26,7 @@ from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.fakereports import Fake, make
 from tests.known import known
+from tests.messages import Says
 
 numtok = test_cli_store.numtok
 SVG = "{http://www.w3.org/2000/svg}"
@@ -168,61 +170,58 @@ def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
     assert not list(folder.glob(".*"))
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
+def test_what_cannot_be_drawn_is_one_line(
+    numtok: Shell, folder: Path, says: Says, subtests: Subtests
+) -> None:
+    for words, code, told in (
         (
             "bar p10-10",
             2,
-            f"unknown figure 'bar'; did you mean 'bars'? {known('figure')}",
+            f"figure 'bar'; did you mean 'bars'? {known('figure')}",
         ),
         ("truth p10-11", 2, "p10-11"),
         ("truth sine", 2, "'sine' is of kind table; here it must be report"),
         (
             "truth p10-10 --x rows",
             2,
-            "no such option: --x; `numtok figure --help` says what is possible",
+            "--x; `numtok figure --help`",
         ),
         (
             "truth p10-10 --scale loglog",
             2,
-            "--scale loglog is not possible; allowed are linear, log and signed-log",
+            "linear, log and signed-log",
         ),
-        ("truth p10-10 --scale log", 2, "--scale log shows numbers above 0, and the least of"),
-        ("truth p10-10 --size 80", 2, "--size '80' is not possible; it is width x height in pix"),
+        ("truth p10-10 --scale log", 2, "--scale log shows"),
+        ("truth p10-10 --size 80", 2, "--size '80' "),
         (
             "truth p10-10 --size 80x600",
             2,
-            "--size '80x600' is not possible; it is width x hei",
+            "--size '80x600' ",
         ),
-        ("lines p10-10", 2, "figure lines needs --x KEY, the setting along the x axis: a number"),
+        ("lines p10-10", 2, "lines needs --x KEY"),
         (
             "lines p10-10 --x rows --over days",
             2,
-            "--over days is not possible; allowed are",
+            "--over days ",
         ),
         ("lines p10-10 --x row", 2, "did you mean 'rows'? known: rows, steps"),
         ("lines p10-10 --x rows --metric r3", 2, "unknown metric 'r3'"),
-        ("bars p10-10", 2, "figure bars compares two ways, and these reports are of 1: p10"),
+        ("bars p10-10", 2, "reports are of 1: p10"),
         (
             "curve two-pointwise-test",
             2,
-            "the x axis is a table's only feature, a number, and two@",
+            "only feature, a number, and two@",
         ),
-        ("density sine-mdn", 2, "figure density needs one table and at least one model of it, got"),
-        ("density sine-mdn sine --rows 0", 2, "--rows 0 is not possible; it is 1 or more"),
-        ("density sine-mdn sine --split tests", 2, "unknown split of fold 0 'tests'; did you mea"),
+        ("density sine-mdn", 2, "density needs one table"),
+        ("density sine-mdn sine --rows 0", 2, "--rows 0 "),
+        ("density sine-mdn sine --split tests", 2, "fold 0 'tests'; did you mean 'test'?"),
         ("density two-pointwise sine", 3, "was not fitted to the columns of sine@"),
-    ],
-)
-def test_what_cannot_be_drawn_is_one_line(
-    numtok: Shell, folder: Path, words: str, code: int, message: str
-) -> None:
-    ran = numtok("figure", *shlex.split(words), "--out", "a.png")
-    assert (ran.code, ran.out) == (code, "")
-    assert message in ran.err
-    assert ran.err.count("\n") == 1
-    assert not (folder / "a.png").exists()
+    ):
+        with subtests.test(words):
+            ran = numtok("figure", *shlex.split(words), "--out", "a.png")
+            assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
+            says(ran.err, "numtok: ", told)
+            assert not (folder / "a.png").exists()
 
 
 def test_a_density_is_drawn_over_the_rows_of_the_fold_that_models_have_in_common(

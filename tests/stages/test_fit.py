@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from pytest import Subtests
 
 from numtok.errors import DataError, NumtokError, StoreError
 from numtok.evaluation.table_options import TableOptions, over_grid
@@ -35,6 +36,7 @@ from numtok.training.regressor_files import read_regressor
 from tests import fakeheads
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.messages import Says
 from tests.stages import test_train
 
 TINY = "mlp,layers=2,width=16"
@@ -469,107 +471,75 @@ def test_the_command_of_a_model_makes_it_again(numtok: Shell, store: Store) -> N
     assert numtok(*list(scored.manifest.command)[1:], "-q").out.strip() == scored.ref
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        (
-            "train toy --head token",
-            2,
-            "--head token reads tokens of a text, which a table has not; give one that reads "
-            "values, such as pointwise, riemann:256, mdn:5 or decoder:ud",
-        ),
-        (
-            "train toy --head numgpt",
-            2,
-            "--head numgpt reads tokens of a text, which a table has not; give one that reads "
-            "values, such as pointwise, riemann:256, mdn:5 or decoder:ud",
-        ),
-        (
-            "train toy --head riemann:64 --normalize affine",
-            2,
-            " targets outside of [0, 1], where --head riemann:64 says numbers; leave it out, or "
-            "give unit",
-        ),
-        ("train toy --head decoder:nd --normalize none", 2, "leave it out, or give unit"),
-        ("train toy --head pointwise,sigmoid=yes --normalize scale:5", 2, "give unit"),
-        ("train toy --steps 5", 2, "--steps means nothing for a table; leave it out"),
-        ("train toy --fold 3", 2, "unknown fold '3'; known: 0"),
-        ("train toy --epochs 0", 2, "--epochs 0 is not possible; it is 1 or more"),
-        ("train toy --patience -1", 2, "--patience -1 is not possible; it is 0 or more"),
-        (
-            "train toy --validation 1",
-            2,
-            "--validation 1.0 is not possible; it is above 0 and below 1",
-        ),
-        ("train toy --preset nano", 2, "preset 'nano' is of texts; a table takes mlp"),
-        ("train toy --preset mlp,layers=0", 2, "mlp: layers=0 is not possible; it is 1 or"),
-        ("train toy --head decoder:xval", 2, "cannot be written by a decoder head"),
-        (
-            "train toy --head decoder:nd,mantissa=3",
-            2,
-            "decoder: mantissa=3 means nothing to nd; it has base, length, repeat",
-        ),
-        ("train toy --head riemann:1", 2, "riemann: bins=1 is not possible; it is from 2 to"),
-        ("train toy --head mdn:0", 2, "mdn: components=0 is not possible; it is from 1 to"),
-        ("train nothing.csv --target y", 2, "nothing.csv"),
-        ("train toy.csv --target z", 2, "'z'"),
-    ],
-)
 def test_what_cannot_be_trained_is_one_line(
-    numtok: Shell, store: Store, words: str, code: int, message: str
+    numtok: Shell, store: Store, says: Says, subtests: Subtests
 ) -> None:
-    ran = numtok(*shlex.split(words))
-    assert (ran.code, ran.out) == (code, "")
-    assert message in ran.err
-    assert ran.err.count("\n") == 1
+    heads = "pointwise, riemann:256, mdn:5 or decoder:ud"
+    for words, *told in (
+        ("toy --head token", "--head token ", heads),
+        ("toy --head numgpt", "--head numgpt ", heads),
+        ("toy --head riemann:64 --normalize affine", "[0, 1]", "--head riemann:64 ", "give unit"),
+        ("toy --head decoder:nd --normalize none", "--head decoder:nd ", "give unit"),
+        ("toy --head pointwise,sigmoid=yes --normalize scale:5", "give unit"),
+        ("toy --steps 5", "--steps ", "leave it out"),
+        ("toy --fold 3", "fold '3'; known: 0"),
+        ("toy --epochs 0", "--epochs 0 ", "1 or more"),
+        ("toy --patience -1", "--patience -1 ", "0 or more"),
+        ("toy --validation 1", "--validation 1.0 ", "above 0 and below 1"),
+        ("toy --preset nano", "preset 'nano'", "takes mlp"),
+        ("toy --preset mlp,layers=0", "mlp: layers=0 ", "1 or more"),
+        ("toy --head decoder:xval", "cannot be written by a decoder head"),
+        ("toy --head decoder:nd,mantissa=3", "decoder: mantissa=3 ", "base, length, repeat"),
+        ("toy --head riemann:1", "riemann: bins=1 ", "from 2 to"),
+        ("toy --head mdn:0", "mdn: components=0 ", "from 1 to"),
+        ("nothing.csv --target y", "nothing.csv"),
+        ("toy.csv --target z", "'z'"),
+    ):
+        with subtests.test(words):
+            ran = numtok("train", *shlex.split(words))
+            assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+            says(ran.err, "numtok: ", *told)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--fill parallel", "--fill means nothing for a model of tables; leave it out"),
-        ("--point best", "--point 'best' is not possible; allowed are mode, median, mean"),
-        (
-            "--top-k 3",
-            "--temperature, --top-k and --top-p change how numbers are drawn; give --draws N with",
-        ),
-        ("--draws 4 --temperature 0", "--temperature 0.0 is not possible; it is above 0"),
-        ("--draws 4 --top-p 2", "--top-p 2.0 is not possible; it is above 0 and at most 1"),
-        ("--draws 4 --top-k -1", "--top-k -1 is not possible; it is 0 or more"),
-        ("--draws 4 --point raft", "--point raft needs densities, which draws have not"),
-        ("--split nowhere", "unknown split of fold 0 'nowhere'; known: test, train"),
-        (
-            "--draws 4 --top-k 2",
-            "change the tokens that a decoder draws; toy-pointwise@",
-        ),
-    ],
-)
 def test_what_cannot_be_evaluated_is_one_line(
-    numtok: Shell, store: Store, words: str, message: str
+    numtok: Shell, store: Store, says: Says, subtests: Subtests
 ) -> None:
     model = fitted(store, tiny())
-    ran = numtok(*shlex.split(f"eval {model.ref} toy {words}"))
-    assert (ran.code, ran.out) == (2, "")
-    assert message in ran.err
-    assert ran.err.count("\n") == 1
+    for words, *told in (
+        ("--fill parallel", "--fill ", "leave it out"),
+        ("--point best", "--point 'best' ", "mode, median, mean"),
+        ("--top-k 3", "--temperature, --top-k and --top-p ", "--draws N"),
+        ("--draws 4 --temperature 0", "--temperature 0.0 ", "above 0"),
+        ("--draws 4 --top-p 2", "--top-p 2.0 ", "above 0 and at most 1"),
+        ("--draws 4 --top-k -1", "--top-k -1 ", "0 or more"),
+        ("--draws 4 --point raft", "--point raft ", "densities"),
+        ("--split nowhere", "fold 0 'nowhere'; known: test, train"),
+        ("--draws 4 --top-k 2", f"a decoder draws; {model.ref} "),
+    ):
+        with subtests.test(words):
+            ran = numtok("eval", model.ref, "toy", *words.split())
+            assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+            says(ran.err, "numtok: ", *told)
 
 
-def test_a_table_with_other_columns_is_refused(store: Store) -> None:
+def test_a_table_with_other_columns_is_refused(store: Store, says: Says) -> None:
     model = fitted(store, tiny())
     (store.root.parent / "other.csv").write_text("a,y,split\n1,2,train\n2,3,test\n3,1,train\n")
     table(TableConfig(str(store.root.parent / "other.csv"), "y"), store)
-    with pytest.raises(DataError, match="was fitted to a \\(number\\), b \\(number\\), color"):
+    with pytest.raises(DataError) as caught:
         evaluated(store, model, "other")
+    says(caught, "fitted to a (number), b (number), color")
 
 
-def test_one_row_to_learn_from_is_too_few(store: Store) -> None:
+def test_one_row_to_learn_from_is_too_few(store: Store, says: Says) -> None:
     (store.root.parent / "few.csv").write_text("a,y,split\n1,2,train\n2,3,test\n3,1,test\n")
     table(TableConfig(str(store.root.parent / "few.csv"), "y"), store)
-    with pytest.raises(DataError, match="has 1 row to learn from in fold 0; at least 2 are needed"):
+    with pytest.raises(DataError) as caught:
         fitted(store, tiny("few"))
+    says(caught, "few@", "1 row to learn from in fold 0")
 
 
-def test_damage_to_a_model_is_named(store: Store) -> None:
+def test_damage_to_a_model_is_named(store: Store, says: Says) -> None:
     model = fitted(store, tiny())
     path = model.path / MODEL_FILE
     text = path.read_text()
@@ -589,13 +559,14 @@ def test_damage_to_a_model_is_named(store: Store) -> None:
     )
     for content, kind, message in cases:
         path.write_text(content)
-        with pytest.raises(kind, match=message):
+        with pytest.raises(kind) as caught:
             read_regressor(model, CPU)
+        says(caught, str(model.path), message)
 
 
 @pytest.mark.parametrize("head", ["pointwise", "riemann:16"])
 def test_a_head_of_tables_without_a_density_is_scored_by_all_that_needs_none(
-    store: Store, numtok: Shell, monkeypatch: pytest.MonkeyPatch, head: str
+    store: Store, numtok: Shell, monkeypatch: pytest.MonkeyPatch, head: str, says: Says
 ) -> None:
     for reader in (PointReader, _RiemannReader):
         monkeypatch.setattr(reader, "predictive", fakeheads.draws_alone)
@@ -611,7 +582,4 @@ def test_a_head_of_tables_without_a_density_is_scored_by_all_that_needs_none(
     assert ran.code == 0, ran.err
     ran = numtok("eval", model.ref, "--point", "raft")
     assert ran.code == 2
-    assert ran.err == (
-        "numtok: --point raft needs densities, which the head of this model does not say; give "
-        "median, mean or mode\n"
-    )
+    says(ran.err, "numtok: --point raft ", "densities", "median, mean or mode\n")

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from pytest import Subtests
 from torch import Tensor
 
 from numtok.analysis.probing.probe_files import LoadedProbe, read
@@ -37,6 +38,7 @@ from numtok.training.model_json import Trained
 from tests import fakemodels
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.messages import Says
 from tests.stages.test_eval import World, equation, quiet
 from tests.stages.test_eval import table as predictions
 
@@ -441,15 +443,12 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
     assert ("half way up" in printed.getvalue()) == levels_off
 
 
-def test_an_embedding_that_looks_at_no_value_has_no_direction() -> None:
+def test_an_embedding_that_looks_at_no_value_has_no_direction(says: Says) -> None:
     of = loaded("p1000")
     assert projections(of.model, of.codec.number_first, np.linspace(-1, 1, 5)) is None
     with pytest.raises(UsageError) as caught:
         embedded(of, -1.0, 1.0, 5)
-    assert str(caught.value) == (
-        "probe embedding follows a value beside its token, and the embedder 'lookup' of "
-        "fake@0000000000000000 looks up tokens alone; use probe pca, which shows their vectors"
-    )
+    says(caught, "probe embedding ", "'lookup' of fake@0000000000000000", "use probe pca")
 
 
 def test_components_are_of_mantissas_and_of_those_in_the_train_split() -> None:
@@ -488,108 +487,83 @@ def test_whole_numbers_and_digits_are_tokens_with_values(
 
 # --- what is refused -----------------------------------------------------------------------------
 
-BOUNDS: list[tuple[str, dict[str, Any], str]] = [
-    ("sweep", {"number": -1}, "--number -1 is not possible; it is 0 or more"),
-    ("sweep", {"number": 0, "points": 2}, "--points 2 is not possible; it is 3 or more"),
-    ("samples", {"top": -1}, "--top -1 is not possible; it is 0 or more"),
-    ("samples", {"digits": 0}, "--digits 0 is not possible; it is 1 or more"),
-    (
-        "sweep",
-        {"number": 0, "from_": 2.0, "to": 2.0},
-        "--from 2 --to 2 is not possible: --from is less than --to",
-    ),
-    (
-        "embedding",
-        {"from_": 20.0},
-        "--from 20 --to 10 is not possible: --from is less than --to",
-    ),
-    ("sweep", {"number": 0, "to": "inf"}, "--to inf is not possible; a finite number is"),
-    ("sweep", {"number": 0, "from_": "low"}, "sweep: from_='low' is not a number"),
-]
+
+def test_settings_that_cannot_be_are_refused(says: Says, subtests: Subtests) -> None:
+    cases: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
+        ("sweep", {"number": -1}, ("--number -1 ", "0 or more")),
+        ("sweep", {"number": 0, "points": 2}, ("--points 2 ", "3 or more")),
+        ("samples", {"top": -1}, ("--top -1 ", "0 or more")),
+        ("samples", {"digits": 0}, ("--digits 0 ", "1 or more")),
+        ("sweep", {"number": 0, "from_": 2.0, "to": 2.0}, ("--from 2 --to 2 ", "less than --to")),
+        ("embedding", {"from_": 20.0}, ("--from 20 --to 10 ", "less than --to")),
+        ("sweep", {"number": 0, "to": "inf"}, ("--to inf ", "finite")),
+        ("sweep", {"number": 0, "from_": "low"}, ("from_='low' ", "number")),
+    ]
+    for kind, options, told in cases:
+        with subtests.test(told[0]):
+            with pytest.raises(UsageError) as caught:
+                PROBES.build(kind, options)
+            says(caught, *told)
 
 
-@pytest.mark.parametrize(("kind", "options", "message"), BOUNDS)
-def test_settings_that_cannot_be_are_refused(
-    kind: str, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        PROBES.build(kind, options)
-    assert str(caught.value) == message
-
-
-def test_data_stand_beside_the_model_where_a_probe_is_of_them(world: World) -> None:
+def test_data_stand_beside_the_model_where_a_probe_is_of_them(world: World, says: Says) -> None:
     data = encoded(world)
     model = by_chance(world, data)
     for kind, options in (("samples", {}), ("sweep", {"number": 0})):
-        assert refused(UsageError, world, kind, model, **options) == (
-            f"probe {kind} needs encoded data beside the model"
-        )
-    assert refused(UsageError, world, "embedding", model, data) == (
-        f"an embedding is of the model alone; leave {data.ref} out"
-    )
+        says(refused(UsageError, world, kind, model, **options), f"probe {kind} needs encoded data")
+    says(refused(UsageError, world, "embedding", model, data), f"leave {data.ref} out")
 
 
-def test_what_is_not_in_the_data_is_refused_with_what_is(world: World) -> None:
+def test_what_is_not_in_the_data_is_refused_with_what_is(
+    world: World, says: Says, subtests: Subtests
+) -> None:
     data = encoded(world)
     model = by_chance(world, data)
-    told = f"split 'ood' of {data.ref}"
-    assert refused(UsageError, world, "samples", model, data) == (
-        f"unknown split of {data.ref} 'test'; known: ood, train"
-    )
-    assert refused(UsageError, world, "samples", model, data, split="ood", target="resul") == (
-        f"unknown target of {told} 'resul'; did you mean 'result'? known: result"
-    )
-    assert refused(UsageError, world, "sweep", model, data, split="ood", number=0, row="ood-x") == (
-        f"unknown row of {told} 'ood-x'; did you mean 'ood-4'? known: ood-0, ood-1, ood-2, "
-        "ood-3, ood-4; and so on, 12 in all"
-    )
-    row = f"row 'ood-0' of {told}"
-    assert refused(UsageError, world, "sweep", model, data, split="ood", number=3) == (
-        f"--number 3 is not possible: {row} has 3 numbers, 0 to 2"
-    )
-    assert refused(UsageError, world, "sweep", model, data, split="ood", number=2) == (
-        f"--number 2 is not possible: that number of {row} is a target, which the model does not "
-        "see; sweep another one of 0 to 2"
-    )
-    assert refused(
-        UsageError, world, "sweep", model, data, split="ood", number=0, to=1e12, from_=1.0
-    ) == (
-        "scheme 'p1000' cannot write 1e+10; it writes -9.99e+09 to 9.99e+09, and of these no "
-        "magnitude below 1e-06: give --from and --to within"
-    )
+    split = f"split 'ood' of {data.ref}"
+    row = f"row 'ood-0' of {split}"
+    cases: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
+        ("samples", {"split": "test"}, (f"{data.ref} 'test'; known: ood, train",)),
+        ("samples", {"target": "resul"}, (f"{split} 'resul'; did you mean 'result'?",)),
+        (
+            "sweep",
+            {"number": 0, "row": "ood-x"},
+            (f"{split} 'ood-x'; did you mean 'ood-4'?", "12 in all"),
+        ),
+        ("sweep", {"number": 3}, ("--number 3 ", f"{row} has 3 numbers, 0 to 2")),
+        ("sweep", {"number": 2}, ("--number 2 ", f"{row} is a target", "another one of 0 to 2")),
+        (
+            "sweep",
+            {"number": 0, "to": 1e12, "from_": 1.0},
+            ("'p1000' cannot write 1e+10", "-9.99e+09 to 9.99e+09", "--from and --to"),
+        ),
+    ]
+    for kind, options, told in cases:
+        with subtests.test(told[0]):
+            given = {"split": "ood"} | options
+            says(refused(UsageError, world, kind, model, data, **given), *told)
 
 
-def test_several_targets_must_be_named_and_one_truth_is_too_few(world: World) -> None:
+def test_several_targets_must_be_named_and_one_truth_is_too_few(world: World, says: Says) -> None:
     data = encoded(world, of="two")
     model = by_chance(world, data)
     told = f"split 'ood' of {data.ref}"
-    assert refused(UsageError, world, "samples", model, data, split="ood") == (
-        f"{told} has the targets x, y; name one with --target"
-    )
-    assert refused(DataError, world, "samples", model, data, split="ood", target="y") == (
-        f"{told} has 1 different values of target 'y'; at least 3 are needed to see how "
-        "predictions follow them"
-    )
-    assert refused(UsageError, world, "sweep", model, data, split="ood", target="y", number=1) == (
-        f"--number 1 is not possible: that number of row 'a' of {told} is a target, which the "
-        "model does not see; sweep another one of 0 to 2"
-    )
-    assert refused(UsageError, world, "sweep", model, data, split="ood", target="y", number=0) == (
-        "--number 0 needs --from and --to: the train split is not at hand, or no two of its rows "
-        "of 3 numbers have different ones there"
-    )
+    message = refused(UsageError, world, "samples", model, data, split="ood")
+    says(message, f"{told} has the targets x, y", "--target")
+    message = refused(DataError, world, "samples", model, data, split="ood", target="y")
+    says(message, f"{told} has 1 different values of target 'y'", "at least 3")
+    message = refused(UsageError, world, "sweep", model, data, split="ood", target="y", number=1)
+    says(message, "--number 1 ", f"row 'a' of {told} is a target", "another one of 0 to 2")
+    message = refused(UsageError, world, "sweep", model, data, split="ood", target="y", number=0)
+    says(message, "--number 0 needs --from and --to")
 
 
-def test_an_autoregressive_model_is_swept_before_the_target_alone(world: World) -> None:
+def test_an_autoregressive_model_is_swept_before_the_target_alone(world: World, says: Says) -> None:
     data = encoded(world, of="two")
     model = by_chance(world, data, "ar")
     options: dict[str, Any] = {"split": "ood", "from_": 1.0, "to": 2.0, "points": 3}
     message = refused(UsageError, world, "sweep", model, data, target="x", number=2, **options)
-    assert message == (
-        "--number 2 is not possible: the model is autoregressive and has not read that number of "
-        f"row 'a' of split 'ood' of {data.ref} when it predicts the target, number 1; sweep one "
-        "before it"
-    )
+    row = f"row 'a' of split 'ood' of {data.ref}"
+    says(message, "--number 2 ", "autoregressive", row, "number 1; sweep one before it")
     found = probed(
         world, "sweep", model, data, target="y", number=1, **options
     )  # the true text is read
@@ -669,7 +643,7 @@ def test_json_csv_and_markdown_hold_the_summary(numtok: Shell, world: World) -> 
     assert isinstance(read_back, Embedding) and not isinstance(read_back, TokenComponents)
 
 
-def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path) -> None:
+def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path, says: Says) -> None:
     lines = [f"{x},{x * x}" for x in range(40)]
     (tmp_path / "squares.csv").write_text("x,y\n" + "\n".join(lines) + "\n")
     options = "--preset", "mlp,layers=1,width=8", "--epochs", "1", "--head", "pointwise"
@@ -678,37 +652,32 @@ def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path) -> None:
     ref = ran.out.strip()
     refused_ = numtok("probe", "pca", ref)
     assert refused_.code == 2
-    assert refused_.err == (
-        f"numtok: {ref} is a model of tables, and a probe is of one of texts; `numtok eval` "
-        "predicts the rows of its table, and `numtok figure curve` draws them\n"
-    )
+    says(refused_.err, f"numtok: {ref} is a model of tables", "`numtok eval`", "figure curve`")
 
 
-@pytest.mark.parametrize(
-    ("words", "form"),
-    [
-        (("of-p10", "data"), "samples MODEL ENCODED"),
-        (("of-p10", "data", "--sweep", "0"), "sweep MODEL ENCODED --number N"),
-        (("of-p10", "data", "--confidence"), "confidence MODEL ENCODED"),
-        (("of-p10", "--text=From 3 to 7"), "confidence MODEL --text TEXT"),
-        (("of-p10", "--embedding"), "embedding MODEL"),
-        (("of-p10", "data", "--pca"), "pca MODEL [ENCODED]"),
-    ],
-)
 def test_a_command_line_of_before_is_told_the_form_of_now(
-    numtok: Shell, words: tuple[str, ...], form: str
+    numtok: Shell, says: Says, subtests: Subtests
 ) -> None:
-    ran = numtok("probe", *words)
-    assert (ran.code, ran.out, ran.err) == (
-        2,
-        "",
-        f"numtok: unknown probe 'of-p10'; known: {', '.join(PROBES)}; a "
-        f"probe stands before the model now: `numtok probe {form}`\n",
-    )
+    for words, form in (
+        (("data",), "samples MODEL ENCODED"),
+        (("data", "--sweep", "0"), "sweep MODEL ENCODED --number N"),
+        (("data", "--confidence"), "confidence MODEL ENCODED"),
+        (("--text=From 3 to 7",), "confidence MODEL --text TEXT"),
+        (("--embedding",), "embedding MODEL"),
+        (("data", "--pca"), "pca MODEL [ENCODED]"),
+    ):
+        with subtests.test(form):
+            ran = numtok("probe", "of-p10", *words)
+            assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+            says(
+                ran.err,
+                f"numtok: unknown probe 'of-p10'; known: {', '.join(PROBES)}",
+                f"`numtok probe {form}`",
+            )
 
 
 def test_a_probe_of_a_plugin_is_kept_printed_and_found(
-    numtok: Shell, world: World, tmp_path: Path, plugins: Path
+    numtok: Shell, world: World, tmp_path: Path, plugins: Path, says: Says
 ) -> None:
     (tmp_path / "numtok.toml").write_text('[plugins]\nfolders = ["plugins"]\n')
     (plugins / "probes").mkdir()
@@ -722,17 +691,12 @@ def test_a_probe_of_a_plugin_is_kept_printed_and_found(
     assert (artifact.name, read(artifact).probe.form) == (f"{model.name}-lengths", "lengths")
     assert numtok(*artifact.manifest.command[1:], *words[:2]).out == ran.out
     figure = numtok(*words[:2], "figure", "sweep", artifact.ref, "--out", "a.svg")
-    assert figure.err == (
-        f"numtok: figure sweep does not draw {artifact.ref}, a probe of form lengths; no figure "
-        "does\n"
-    )
+    says(figure.err, f"numtok: figure sweep does not draw {artifact.ref}", "form lengths")
     wrong = PLUGIN.replace('["x", "length"]', '["x"]')
     (plugins / "probes" / "wrong.py").write_text(wrong)
     ran = numtok("--store", str(world.store.root), "probe", "wrong", model.ref)
     assert ran.code == 2
-    assert "Lengths.run gives points of x double, length double; it must give points of x " in (
-        ran.err
-    )
+    says(ran.err, "wrong.py", "Lengths.run gives points of x double, length double; it must give ")
 
 
 PLUGIN = '''

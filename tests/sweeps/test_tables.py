@@ -24,6 +24,7 @@ from numtok.sweeps.sweep import Config, Result, run
 from numtok.training.table_learner import held_back
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.messages import Says
 
 numtok = test_cli_store.numtok  # the fixture
 
@@ -104,10 +105,10 @@ def test_folds_are_one_report_whose_mean_and_deviation_are_shown(numtok: Shell) 
     assert [(float(row["figure"]), row["n"]) for row in found] == [(over.mean, "2")]
 
 
-def test_what_cannot_be_fitted_stops_nothing_else() -> None:
+def test_what_cannot_be_fitted_stops_nothing_else(says: Says) -> None:
     result = swept(f'{FOLDS}head = ["token", "pointwise"]\nfold = [0, 1]\n')
     assert {one.label for one in result.failed} == {"head=token, fold=0", "head=token, fold=1"}
-    assert str(result.failed[0].problem).startswith("--head token reads tokens of a text, which a ")
+    says(result.failed[0].problem, "--head token reads tokens of a text")
     assert [one.label for one in result.tables] == ["fold=0", "fold=1"]
     assert [one.comparison.over_folds for one in result.tables] == [{}, {}]
 
@@ -186,23 +187,18 @@ def test_a_metric_that_a_data_set_lacks_is_undefined_over_all() -> None:
     assert all(one.metrics[kept].mean is not None for one in averaged)
 
 
-def test_a_split_that_is_not_there_is_told_before_anything_is_fitted() -> None:
+def test_a_split_that_is_not_there_is_told_before_anything_is_fitted(says: Says) -> None:
     result = swept(f'{FOLDS}[eval]\nsplit = "other"\n')
-    assert re.sub("@[0-9a-f]+", "@V", str(result.failed[0].problem)) == (
-        "unknown split of rows@V 'other'; known: test, train"
-    )
+    says(result.failed[0].problem, "unknown split of rows@", "'other'; known: test, train")
     assert all(one.kind != MODEL for one in store().artifacts())
 
 
-def test_texts_are_no_table() -> None:
+def test_texts_are_no_table(says: Says) -> None:
     Path("rows.jsonl").write_text('{"text": "5"}\n')
     Path("sweep.toml").write_text('data = "rows.jsonl"\n')
     with pytest.raises(UsageError) as caught:
         run(Config("sweep.toml"), store(), lambda _: None)
-    assert str(caught.value) == (
-        "sweep.toml: rows.jsonl is no table (.csv or .parquet), and texts need [encode] with a "
-        "scheme"
-    )
+    says(caught, "sweep.toml: rows.jsonl is no table", "[encode] with a scheme")
 
 
 # --- rows held back ----------------------------------------------------------------------------
@@ -237,12 +233,13 @@ def test_of_fewer_rows_some_are_held_back_and_another_seed_draws_others() -> Non
     assert all(row % 6 for row in first)
 
 
-def test_another_table_has_no_rows_that_were_held_back() -> None:
-    with pytest.raises(UsageError, match="unknown split of fold 0 'validation'; known: test, trai"):
+def test_another_table_has_no_rows_that_were_held_back(says: Says) -> None:
+    with pytest.raises(UsageError) as caught:
         validated(other=True)
+    says(caught, "fold 0 'validation'; known: test, train")
 
 
-def test_one_row_is_too_few_to_learn_from() -> None:
+def test_one_row_is_too_few_to_learn_from(says: Says) -> None:
     with pytest.raises(UsageError) as caught:
         train.Config("rows", rows=1)
-    assert str(caught.value) == "--rows 1 is not possible; it is 2 or more"
+    says(caught, "--rows 1 ", "2 or more")
