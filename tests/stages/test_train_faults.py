@@ -37,7 +37,7 @@ from tests.cli.test_store_commands import Shell
 from tests.faults import Faults, Plan, installed, points, sample
 from tests.messages import Says
 from tests.stages import test_train
-from tests.stages.test_train import TINY, contents, tiny, train
+from tests.stages.test_train import TINY, contents, records, tiny, train
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = pytest.mark.slow
@@ -383,11 +383,14 @@ def test_losses_that_are_means_of_several_steps_survive_as_well(
     config = tiny(steps=402, preset=size, batch=4, checkpoint_steps=201)
     undisturbed = traced(data, tmp_path, config)
     root = undisturbed.start(tmp_path / "artifacts")
-    forks.killed(config, root, 300)
+    forks.killed(config, root, 210)
     assert steps_kept(root) == 201
     artifact, updates = undisturbed.train(root)
     assert [update.step for update in updates] == list(range(202, 403, 2))
     assert contents(artifact) == undisturbed.whole
+    assert [one["step"] for one in records(artifact, "train")] == list(range(2, 403, 2))
+    looks = [one["step"] for one in records(artifact, "validation")]
+    assert looks == [*range(45, 361, 45), 402]
 
 
 def test_minutes_are_measured_once(
