@@ -711,7 +711,8 @@ ANSWERS = (
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_an_answer_begins_a_token(tmp_path: Path, scheme: str, subtests: pytest.Subtests) -> None:
-    made: list[dict[str, object]] = [{"text": "é 1"}, *({"text": text} for text, _ in ANSWERS)]
+    made: list[dict[str, object]] = [{"text": "é 1"}]
+    made += [{"text": text} for text, _ in ANSWERS]
     made += [{"text": text, "answer_start": answer} for text, answer in ANSWERS]
     artifact = encode(Store(tmp_path), write(tmp_path / "a.jsonl", made), scheme=scheme)
     codec = codec_of(artifact)
@@ -724,7 +725,7 @@ def test_an_answer_begins_a_token(tmp_path: Path, scheme: str, subtests: pytest.
             assert row["text"] == plain["text"]
             at = row["answer_start"]
             inside = sum(start < at for start in row["number_start"])
-            head = {
+            head: dict[str, Any] = {
                 key: row[key][: at if key == "tokens" else inside]
                 for key in ("tokens", "number_start", "number_length", "channel")
                 if key in row
