@@ -386,8 +386,8 @@ def test_what_cannot_be_fetched_is_told_in_one_line(
     for arguments, *parts in (
         ("uzi", "'uzi'", "did you mean 'uci'?", *SOURCES.names()),
         ("uci", "'--set'", "`numtok fetch --help`"),
-        ("uci --set airfoli", "'airfoli'", "did you mean 'airfoil'?", *uci._SETS),
-        ("uci --set yacht,", "unknown set ''", *uci._SETS, "all"),
+        ("uci --set airfoli", "'airfoli'", "did you mean 'airfoil'?", "yacht"),
+        ("uci --set yacht,", "unknown set ''", "yacht", "all"),
         ("uci --set yacht --task 3", "--task", "`numtok fetch --help`"),
         ("uci --set yacht --dry-run", "--dry-run", "leave it out"),
         ("uci --set yacht --from nowhere", "--from nowhere", "leave --from out"),
