@@ -36,7 +36,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,10 +133,23 @@ def installed(plan: Plan, who: str = "main") -> Iterator[Faults]:
         files.system = real
 
 
-def points(plan_kind: str, trace: list[str]) -> list[int]:
+def points(plan_kind: str, trace: Sequence[str]) -> list[int]:
     """The operations of a traced run, counted from 1, at which a kind of fault can strike."""
     plan = Plan(plan_kind)
     return [at for at, name in enumerate(trace, 1) if plan.applies_to(name)]
+
+
+def sample(plan_kind: str, trace: Sequence[str], most: int, every: bool = False) -> list[int]:
+    """Points at equal distances, from another first one a kind; and, of ``every`` operation that
+    these pass over, the middle one."""
+    places = points(plan_kind, trace)
+    apart = max(1, len(places) // most)
+    found = places[sum(plan_kind.encode()) % apart :: apart][:most]
+    struck = {trace[at - 1] for at in found}
+    for name in sorted({trace[at - 1] for at in places} - struck) if every else []:
+        alike = [at for at in places if trace[at - 1] == name]
+        found.append(alike[len(alike) // 2])
+    return sorted(found)
 
 
 def _launch() -> None:

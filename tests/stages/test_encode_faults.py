@@ -1,8 +1,7 @@
 """Encode under faults: whatever fails or dies, nothing half-made shows, and a rerun ends the same.
 
-The quick tests strike at every n-th operation, another n-th for each kind; the
-slow ones at every operation there is. ``pytest -s`` prints points reached over
-points existing.
+Most tests strike at some operations, each of them at least once; the slow ones at every one there
+is. ``pytest -s`` prints points reached over points existing.
 """
 
 import gc
@@ -17,10 +16,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +33,15 @@ from numtok.store.artifact import MANIFEST, RECEIPTS, TIMING, Artifact
 from numtok.store.provenance import provenance
 from numtok.store.store import Store
 from numtok.store.verification import verify
-from tests.faults import Plan, installed, points
+from tests.faults import Plan, installed, points, sample
+from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = pytest.mark.slow
 
 
 def silent(note: str) -> None:
-    raise AssertionError(f"nothing should be said: {note}")
+    assert note.startswith("waiting for another process"), f"nothing else should be said: {note}"
 
 
 def nothing_differs(note: str) -> None:
@@ -264,70 +263,77 @@ def test_the_scenarios_reach_every_part_of_encode(
 
 # --- operations that fail ----------------------------------------------------------------------
 
-SOME, ALL = "some", "all"  # of the points that there are
-SHARES = [SOME, pytest.param(ALL, marks=SLOW)]
 KINDS = ("eio", "enospc", "short", "torn")
+Strike = tuple[str, bool, int]  # the kind of fault, whether it stays, and where
 
 
-def chosen(name: str, kind: str, scenario: Scenario, share: str) -> list[int]:
-    """The points to strike at: all, or some at equal distances from another first one a kind."""
-    places = points(kind.removesuffix("+"), list(scenario.trace))
-    # A disk that fails for good differs little by what was asked of it.
-    if share == ALL and not (kind.endswith("+") and name in SCENARIOS[2:]):
-        return places
-    some = 16 if name == "from nothing" else 6
-    apart = len(places) // (some // 2 if kind.startswith("kill") else some)
-    return places[sum(kind.encode()) % apart :: apart]
+def some_strikes(name: str, scenario: Scenario) -> Iterator[Strike]:
+    """Every kind at some points, and at each operation there is; what stays, in two scenarios: a
+    disk that fails for good differs little by what was asked of it."""
+    first = name == SCENARIOS[0]
+    for kind in KINDS:
+        for at in sample(kind, scenario.trace, 5 if first else 2, every=first and kind == "eio"):
+            yield kind, False, at
+        if name in SCENARIOS[:2]:
+            for at in sample(kind, scenario.trace, 2 if first else 1):
+                yield kind, True, at
 
 
 def told(name: str, kind: str, reached: int, scenario: Scenario) -> None:
-    existing = len(points(kind.removesuffix("+"), list(scenario.trace)))
+    existing = len(points(kind, scenario.trace))
     print(f"\nencode, {name}, {kind}: {reached} points reached of {existing}")
 
 
-def faults() -> Iterator[Any]:
-    """Every scenario, kind of fault, whether it stays, and share of the points.
+def check_strike(scenario: Scenario, root: Path, kind: str, onward: bool, at: int) -> None:
+    scenario.start(root)
+    before = len(os.listdir("/dev/fd"))
+    problem: NumtokError | None = None
+    with installed(Plan(kind, at, onward)) as faults:
+        try:
+            scenario.encode(root)
+        except NumtokError as error:
+            problem = error
+    assert len(os.listdir("/dev/fd")) == before, problem
+    assert faults.reached
+    check_problem(problem, kind, scenario.trace[at - 1])
+    check_after_fault(scenario, root)
+    shutil.rmtree(root)
 
-    What a disk that fails for good was asked of matters little: then, of the later scenarios,
-    some points are all there are, and the slow tests have them.
-    """
-    for name, kind, onward in product(SCENARIOS, KINDS, (False, True)):
-        label = f"{name}-{kind}-{'onward' if onward else 'once'}"
-        if not (onward and name in SCENARIOS[2:]):
-            yield pytest.param(name, kind, onward, SOME, id=f"{label}-{SOME}")
-        yield pytest.param(name, kind, onward, ALL, marks=SLOW, id=f"{label}-{ALL}")
 
-
-@pytest.mark.parametrize(("name", "kind", "onward", "share"), list(faults()))
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_any_operation_may_fail(
     tmp_path: Path,
     scenarios: Callable[[str], Scenario],
+    subtests: pytest.Subtests,
+    name: str,
+) -> None:
+    scenario = scenarios(name)
+    gc.collect()  # descriptors that other tests left are not closed while this one counts
+    for strike in some_strikes(name, scenario):
+        with subtests.test(strike=strike):
+            check_strike(scenario, tmp_path / "{}-{}-{}".format(*strike), *strike)
+
+
+@SLOW
+@pytest.mark.parametrize("onward", [False, True], ids=["once", "onward"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_operation_may_fail(
+    tmp_path: Path,
+    scenarios: Callable[[str], Scenario],
+    subtests: pytest.Subtests,
     name: str,
     kind: str,
     onward: bool,
-    share: str,
 ) -> None:
     scenario = scenarios(name)
-    places = chosen(name, kind + "+" * onward, scenario, share)
-    reached = 0
-    gc.collect()  # descriptors that other tests left are not closed while this one counts
+    gc.collect()
+    some = onward and name in SCENARIOS[2:]
+    places = sample(kind, scenario.trace, 6) if some else points(kind, scenario.trace)
     for at in places:
-        root = tmp_path / str(at)
-        scenario.start(root)
-        before = len(os.listdir("/dev/fd"))
-        problem: NumtokError | None = None
-        with installed(Plan(kind, at, onward)) as faults:
-            try:
-                scenario.encode(root)
-            except NumtokError as error:
-                problem = error
-        assert len(os.listdir("/dev/fd")) == before, (at, problem)
-        reached += faults.reached
-        check_problem(problem, kind, scenario.trace[at - 1])
-        check_after_fault(scenario, root)
-        shutil.rmtree(root)
-    told(name, kind + "+" * onward, reached, scenario)
-    assert reached == len(places)
+        with subtests.test(at=at):
+            check_strike(scenario, tmp_path / str(at), kind, onward, at)
+    told(name, kind, len(places), scenario)
 
 
 # What only tidies up may fail without a word: closing what was read, removing a lock or a spool.
@@ -347,31 +353,27 @@ def check_problem(problem: NumtokError | None, kind: str, operation: str) -> Non
 # --- operations that are the last --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=SLOW)], ids=["some", "all"])
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_any_operation_may_be_the_last(
-    tmp_path: Path, scenarios: Callable[[str], Scenario], forks: "Forks", name: str, share: str
+    tmp_path: Path, scenarios: Callable[[str], Scenario], forks: "Forks", name: str, every: bool
 ) -> None:
-    scenario = scenarios(name)
-    plans = [
-        f"{kind}@{at}"
-        for kind in ("kill", "killtorn")
-        for at in chosen(name, kind, scenario, share)
-    ]
-    killed = Counter[str]()
+    scenario, plans = scenarios(name), list[str]()
+    for kind in ("kill", "killtorn"):
+        some = sample(kind, scenario.trace, 4 if name == SCENARIOS[0] else 2)
+        places = points(kind, scenario.trace) if every else some
+        plans += [f"{kind}@{at}" for at in places]
+        told(name, kind, len(places), scenario)
     # Some at a time: a copy of the store for each point there is would fill a small disk.
     for first in range(0, len(plans), 50):
         roots = {plan: tmp_path / plan for plan in plans[first : first + 50]}
         for root in roots.values():
             scenario.start(root)
-        for plan, code in zip(roots, forks(scenario, roots), strict=True):
-            assert code == -signal.SIGKILL, plan
-            killed[Plan.parse(plan).kind] += 1
+        codes = forks(scenario, roots)
+        assert codes == dict.fromkeys(roots, -signal.SIGKILL)
         for root in roots.values():
             check_after_fault(scenario, root)
             shutil.rmtree(root)
-    for kind, reached in killed.items():
-        told(name, kind, reached, scenario)
 
 
 class Forks:
@@ -384,12 +386,12 @@ class Forks:
     def __init__(self, server: subprocess.Popen[str]) -> None:
         self._server = server
 
-    def __call__(self, scenario: Scenario, roots: dict[str, Path]) -> list[int]:
+    def __call__(self, scenario: Scenario, roots: dict[str, Path]) -> dict[str, int]:
         assert self._server.stdin is not None and self._server.stdout is not None
         runs = [(plan, str(root)) for plan, root in roots.items()]
         job = {"config": asdict(scenario.config), "stdin": str(scenario.stdin), "runs": runs}
         print(json.dumps(job), file=self._server.stdin, flush=True)
-        codes: list[int] = json.loads(self._server.stdout.readline())
+        codes: dict[str, int] = json.loads(self._server.stdout.readline())
         return codes
 
 
@@ -418,7 +420,7 @@ def _serve() -> None:
     for line in sys.stdin:
         job = json.loads(line)
         config = Config(**job["config"] | {"inputs": tuple(job["config"]["inputs"])})
-        codes = []
+        running = {}
         for plan, root in job["runs"]:
             child = os.fork()
             if child == 0:
@@ -429,7 +431,11 @@ def _serve() -> None:
                     code = 0
                 finally:
                     os._exit(code)
-            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            running[plan] = child
+        codes = {
+            plan: os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            for plan, child in running.items()
+        }
         print(json.dumps(codes), flush=True)
 
 
@@ -480,20 +486,16 @@ def check_nobody_is_left(session: int) -> None:
 
 @dataclass(frozen=True)
 class Large:
-    """Four compressed files, so four units: the first is soon done, the others take a while.
-
-    ``scenario`` is the run in this process, ``seconds`` what one of its own with two workers takes.
-    """
+    """Four compressed files, so four units: the first is soon done, the others take a while."""
 
     scenario: Scenario
-    seconds: float = 0
 
-    def command(self, root: Path, *options: str) -> list[str]:
-        """For ``started``: with two workers unless the options say otherwise."""
+    def command(self, root: Path) -> list[str]:
+        """For ``started``: with two workers."""
         config = self.scenario.config
         assert config.scheme is not None
         chosen = ["--scheme", config.scheme, "--on-error", config.on_error, "--workers", "2"]
-        return [*NUMTOK, "--store", str(root), "encode", *chosen, *options, *config.inputs]
+        return [*NUMTOK, "--store", str(root), "encode", *chosen, *config.inputs]
 
 
 @pytest.fixture(scope="module")
@@ -501,25 +503,22 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Large:
     folder = tmp_path_factory.mktemp("large")
     rows = json.dumps({"text": "at 17.25, " * 40}).encode() + b"\n"
     inputs = []
-    for number, copies in enumerate([1, 10_000, 10_000, 10_000]):
+    for number, copies in enumerate([1, 6_000, 6_000, 6_000]):
         path = folder / f"{number}.jsonl.gz"
         path.write_bytes(gzip.compress(lines(number * 10, 8) + rows * copies, 1, mtime=0))
         inputs.append(str(path))
-    empty = folder / "empty"
-    empty.mkdir()
+    (folder / "empty").mkdir()
     config = Config(tuple(inputs), scheme="xval", on_error="skip", workers=1)
-    made = Large(Scenario(config, empty, Path(os.devnull), {}))
-    begun = time.monotonic()
-    with started(*made.command(folder / "store")) as process:
-        out, err = process.communicate(timeout=120)
-    seconds = time.monotonic() - begun
-    assert process.returncode == 0, err
-    whole = contents(Store(folder / "store", silent).resolve(out.strip()))
-    return Large(replace(made.scenario, whole=whole), seconds)
+    whole = contents(encode(config, folder / "store"))
+    return Large(Scenario(config, folder / "empty", Path(os.devnull), whole))
 
 
 def test_workers_make_what_one_process_makes(tmp_path: Path, large: Large) -> None:
-    assert contents(large.scenario.encode(tmp_path / "store")) == large.scenario.whole
+    with started(*large.command(tmp_path / "store")) as process:
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    made = Store(tmp_path / "store", silent).resolve(out.strip())
+    assert contents(made) == large.scenario.whole
 
 
 def wait_for(receipt: str, root: Path, process: subprocess.Popen[str]) -> None:
@@ -536,18 +535,25 @@ def wait_for_worker(process: subprocess.Popen[str]) -> Any:
     return workers[0]
 
 
-@pytest.mark.parametrize("when", ["a worker starts", "a unit is done"])
+STARTS, DONE = "a worker starts", "a unit is done"
+
+
 @pytest.mark.parametrize(
-    "number, code, message",
-    [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")],
-    ids=["SIGTERM", "SIGINT"],
+    ("number", "when"),
+    [
+        (signal.SIGTERM, STARTS),
+        (signal.SIGINT, DONE),
+        (signal.SIGKILL, DONE),
+        pytest.param(signal.SIGTERM, DONE, marks=SLOW),
+        pytest.param(signal.SIGINT, STARTS, marks=SLOW),
+    ],
 )
 def test_a_run_that_is_told_to_end_keeps_what_is_finished(
-    tmp_path: Path, large: Large, number: signal.Signals, code: int, message: str, when: str
+    tmp_path: Path, large: Large, number: signal.Signals, when: str
 ) -> None:
     root = tmp_path / "store"
     with started(*large.command(root)) as process:
-        if when == "a worker starts":
+        if when == STARTS:
             wait_for_worker(process)
             time.sleep(0.1)  # it is importing
         else:
@@ -558,34 +564,43 @@ def test_a_run_that_is_told_to_end_keeps_what_is_finished(
             process.send_signal(number)
         out, err = process.communicate(timeout=60)
         check_nobody_is_left(process.pid)
-    assert (process.returncode, out, err) == (code, "", f"numtok: {message}\n")
-    assert (f"{RECEIPTS}/00000.json" in finished(large.scenario, root)) == (
-        when != "a worker starts"
-    )
+    code, said = {
+        signal.SIGTERM: (143, "numtok: terminated\n"),
+        signal.SIGINT: (130, "numtok: interrupted\n"),
+        signal.SIGKILL: (-signal.SIGKILL, err),  # what Python says of semaphores that were left
+    }[number]
+    assert (process.returncode, out, err) == (code, "", said)
+    check_kept(large, root, when)
+
+
+def check_kept(large: Large, root: Path, when: str) -> None:
+    assert (f"{RECEIPTS}/00000.json" in finished(large.scenario, root)) == (when == DONE)
     check_after_fault(large.scenario, root)
 
 
-@pytest.mark.parametrize("when", [pytest.param("a worker starts", marks=SLOW), "a unit is done"])
 def test_a_run_that_loses_a_worker_says_so_and_keeps_what_is_finished(
-    tmp_path: Path, large: Large, when: str
+    tmp_path: Path, large: Large, says: Says
 ) -> None:
-    root = tmp_path / "store"
+    says(lose_a_worker(tmp_path / "store", large, DONE), "worker process died", "same command")
+
+
+@SLOW
+def test_a_run_that_loses_a_worker_as_it_starts_says_so(
+    tmp_path: Path, large: Large, says: Says
+) -> None:
+    says(lose_a_worker(tmp_path / "store", large, STARTS), "worker process died", "same command")
+
+
+def lose_a_worker(root: Path, large: Large, when: str) -> str:
     with started(*large.command(root)) as process:
-        if when != "a worker starts":
+        if when == DONE:
             wait_for("00000.json", root, process)
         wait_for_worker(process).kill()
         out, err = process.communicate(timeout=60)
         check_nobody_is_left(process.pid)
-    assert (process.returncode, out, err) == (
-        4,
-        "",
-        "numtok: a worker process died (killed, or out of memory); run the same command again: "
-        "what is finished is kept; fewer --workers or --jobs need less memory\n",
-    )
-    assert (f"{RECEIPTS}/00000.json" in finished(large.scenario, root)) == (
-        when != "a worker starts"
-    )
-    check_after_fault(large.scenario, root)
+    assert (process.returncode, out) == (4, "")
+    check_kept(large, root, when)
+    return err
 
 
 def workers_of(parent: int) -> list[Any]:
@@ -598,20 +613,20 @@ def workers_of(parent: int) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    "seed, kills", [(0, 4), pytest.param(1, 50, marks=SLOW)], ids=["4 kills", "50 kills"]
-)
-def test_a_run_may_be_killed_at_any_time(
-    tmp_path: Path, large: Large, seed: int, kills: int
-) -> None:
-    generator, ends = random.Random(seed), Counter[str]()
+@SLOW
+def test_a_run_may_be_killed_at_any_time(tmp_path: Path, large: Large) -> None:
+    generator, ends, kills = random.Random(1), Counter[str](), 50
+    begun = time.monotonic()
+    with started(*large.command(tmp_path / "whole")) as process:
+        process.communicate(timeout=120)
+    seconds = time.monotonic() - begun
     for kill in range(kills):
         root = tmp_path / str(kill)
         # Evenly over the run, and at random in each stretch of it.
         share = (kill + generator.random()) / kills
         with started(*large.command(root)) as process:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(share * large.seconds)
+                process.wait(share * seconds)
             process.kill()
             process.communicate(timeout=60)
             check_nobody_is_left(process.pid)
@@ -632,13 +647,14 @@ WORKER_KINDS = ("eio", "torn", "short", "kill")
 
 
 @pytest.mark.parametrize(
-    "kind, share", [("eio", SOME), *(pytest.param(kind, ALL, marks=SLOW) for kind in WORKER_KINDS)]
+    ("kind", "places"),
+    [("eio", [30]), *(pytest.param(kind, range(1, 40, 2), marks=SLOW) for kind in WORKER_KINDS)],
 )
 def test_any_operation_of_a_worker_may_fail(
-    tmp_path: Path, large: Large, kind: str, share: str
+    tmp_path: Path, large: Large, kind: str, places: Sequence[int]
 ) -> None:
     """Of those that every worker comes to: which works on which unit is a matter of chance."""
-    for at in [30] if share == SOME else range(1, 40, 2):
+    for at in places:
         root = tmp_path / str(at)
         command = ["-m", "tests.faults", f"worker:{kind}@{at}", "--", "numtok"]
         with started(*command, *large.command(root)[len(NUMTOK) :]) as process:
@@ -647,18 +663,17 @@ def test_any_operation_of_a_worker_may_fail(
         if process.returncode:
             assert (process.returncode, out) == (4, ""), err
             assert err.startswith("numtok: ") and err.count("\n") == 1, err
-        assert process.returncode or share == ALL
+        assert process.returncode or len(places) > 1
         check_after_fault(large.scenario, root)
         shutil.rmtree(root)
 
 
-def test_two_runs_of_the_same_at_once_make_one_artifact(tmp_path: Path, large: Large) -> None:
+def test_two_runs_of_the_same_at_once_make_one_artifact(
+    tmp_path: Path, large: Large, forks: Forks
+) -> None:
     root = tmp_path / "store"
-    with started(*large.command(root)) as one, started(*large.command(root)) as other:
-        answers = [process.communicate(timeout=120) for process in (one, other)]
-    assert [one.returncode, other.returncode] == [0, 0], answers
+    assert forks(large.scenario, {"trace": root, "trace@0": root}) == {"trace": 0, "trace@0": 0}
     (artifact,) = Store(root, silent).artifacts()
-    assert [out for out, _ in answers] == [f"{artifact.ref}\n"] * 2
     assert contents(artifact) == large.scenario.whole
     check_nothing_half_made(root)
     assert hidden(root) == []

@@ -4,7 +4,6 @@ import ast
 import doctest
 import hashlib
 import json
-import os
 import re
 import shlex
 import signal
@@ -31,7 +30,8 @@ from numtok.store.store import Store
 from numtok.store.verification import verify
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
-from tests.faults import Plan, installed
+from tests.faults import Plan, installed, points, sample
+from tests.messages import Says
 
 numtok = test_cli_store.numtok
 
@@ -159,49 +159,50 @@ def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
     assert contents(make(replace(SMALL, workers=2), tmp_path / "two")) == contents(alone)
 
 
-def test_any_operation_may_fail_and_the_next_run_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_any_operation_may_fail_and_the_next_run_goes_on(
+    tmp_path: Path, subtests: pytest.Subtests, every: bool
+) -> None:
     make(SMALL, tmp_path / "warm-up")
     with installed(Plan("trace")) as faults:
         whole = contents(make(SMALL, tmp_path / "whole"))
-    failed = 0
-    for at in range(1, len(faults.trace) + 1):
-        root = tmp_path / str(at)
-        try:
-            with installed(Plan("eio", at)):
-                make(SMALL, root)
-        except StoreError:
-            failed += 1
-        if root.exists():
-            assert all(not verify(artifact).problems for artifact in Store(root).artifacts())
-        assert contents(make(SMALL, root)) == whole
-    assert failed > len(faults.trace) * 2 // 3
+    some, failed = sample("eio", faults.trace, 6, every=True), 0
+    places = points("eio", faults.trace) if every else some
+    for at in places:
+        with subtests.test(at=at, operation=faults.trace[at - 1]):
+            root = tmp_path / str(at)
+            try:
+                with installed(Plan("eio", at)):
+                    make(SMALL, root)
+            except StoreError:
+                failed += 1
+            if root.exists():
+                assert all(not verify(artifact).problems for artifact in Store(root).artifacts())
+            assert contents(make(SMALL, root)) == whole
+    assert failed > (len(places) * 2 // 3 if every else len(places) // 2)
+
+
+def main() -> None:
+    """This file as a program of ``tests.faults``: SMALL is made in a folder."""
+    make(SMALL, Path(sys.argv[1]))
 
 
 def test_a_killed_run_keeps_what_is_finished(tmp_path: Path) -> None:
-    def start(plan: str, root: Path, **environment: str) -> int:
-        options = ["--store", str(root), "gen", SMALL.task, "--samples", str(SMALL.samples)]
-        return subprocess.run(
-            [sys.executable, "-m", "tests.faults", plan, "--", "numtok", *options],
-            cwd=ROOT,
-            env=os.environ | environment,
-            stdout=subprocess.DEVNULL,
-            check=False,
-            timeout=120,
-        ).returncode
-
-    log = tmp_path / "log"
-    assert start("trace", tmp_path / "whole", NUMTOK_TRACE=str(log)) == 0
-    trace = [line.split()[1] for line in log.read_text().splitlines()]
-    writes = [at for at, name in enumerate(trace, 1) if name == "write"]
+    with installed(Plan("trace")) as faults:
+        whole = make(SMALL, tmp_path / "whole")
+    writes = points("killtorn", faults.trace)
     root = tmp_path / "store"
-    assert start(f"killtorn@{writes[2]}", root) == -signal.SIGKILL  # of the second unit's file
+    plan = f"killtorn@{writes[2]}"  # of the second unit's file
+    program = [sys.executable, "-m", "tests.faults", plan, "--", "tests.stages.test_gen", str(root)]
+    killed = subprocess.run(program, cwd=ROOT, check=False, timeout=120)
+    assert killed.returncode == -signal.SIGKILL
     (receipt,) = root.glob(f"data/*/.draft-*/{RECEIPTS}/[!.]*.json")
     assert receipt.name == "test-00000.json"
     assert list(root.glob("data/*/.draft-*/.train-00000.jsonl.part"))
     before = receipt.stat().st_mtime_ns
     artifact = make(SMALL, root)
     assert (artifact.path / RECEIPTS / receipt.name).stat().st_mtime_ns == before
-    assert contents(artifact) == contents(Store(tmp_path / "whole").artifacts()[0])
+    assert contents(artifact) == contents(whole)
     assert verify(artifact).problems == []
 
 
@@ -286,11 +287,11 @@ def test_help_shows_a_task_and_its_options(numtok: Shell) -> None:
     assert f"Tasks: {KNOWN}" in " ".join(every.out.split())  # over two lines
 
 
-@pytest.mark.parametrize("task", list(TASKS))
-def test_the_help_of_every_task_fits_80_columns(numtok: Shell, task: str) -> None:
-    ran = numtok("gen", task, "--help")
-    assert ran.code == 0
-    assert [line for line in ran.out.splitlines() if len(line) > 80] == []
+def test_the_help_of_every_task_fits_80_columns(numtok: Shell) -> None:
+    for task in TASKS:
+        ran = numtok("gen", task, "--help")
+        assert ran.code == 0, task
+        assert [line for line in ran.out.splitlines() if len(line) > 80] == [], task
 
 
 def test_the_help_of_tasks_fills_its_lines() -> None:
@@ -320,77 +321,58 @@ def test_encode_finds_splits_targets_and_groups(numtok: Shell) -> None:
 # --- errors ------------------------------------------------------------------------------------
 
 KNOWN = ", ".join(TASKS)
-SHARE = (
-    " is not a new split's name and a share above 0 and up to 1; write for example "
-    "train=0.8,validation=0.1,test=0.1 (names: lower-case letters, digits, - and _, and neither "
-    "clipped nor rejected)"
-)
-WRONG = [
-    ("", f"gen needs a task; known: {KNOWN}; `numtok gen TASK --help` says what it is"),
-    ("arithmatic", f"unknown task 'arithmatic'; did you mean 'arithmetic'? known: {KNOWN}"),
-    ("arithmatic --help", "unknown task 'arithmatic'; did you mean 'arithmetic'? known: "
-     f"{KNOWN}"),
-    ("arithmetic --operand 3", "no such option: --operand (Possible options: --operands, "
-     "--operators); `numtok gen --help` says what is possible"),
-    ("arithmetic,operand=3", "unknown setting of 'arithmetic' 'operand'; did you mean 'operands'? "
-     "known: digits, figures, high, kind, low, operands, operators, places, spaces"),
-    ("arithmetic --operands", "option '--operands' requires an argument; `numtok --help` says what "
-     "is possible"),
-    ("arithmetic --operands=", "arithmetic: operands='' is not an integer"),
-    ("arithmetic 3", "got unexpected extra argument(s) (3); `numtok gen --help` says what is "
-     "possible"),
-    ("arithmetic,operands=3 --operands 4",
-     "task 'arithmetic,operands=3' and --operands give 'operands' twice"),
-    ("arithmetic --operands three", "arithmetic: operands='three' is not an integer"),
-    ("arithmetic --operands 9", "--operands 9 is not possible; it is from 2 to 8"),
-    ("arithmetic --samples 0", "--samples 0 is not possible; it is from 1 to 1,000,000,000,000"),
-    ("arithmetic --seed 1000000000000000000", "--seed 1000000000000000000 is not possible; allowed "
-     "are integers of at most 18 digits"),
-    ("arithmetic --name Big", "--name 'Big' cannot be used; allowed are lower-case letters, digits "
-     "and ._- after a first letter or digit"),
-    ("arithmetic --workers 0", "--workers 0 is not possible; it is 1 or more"),
-    ("arithmetic --split test", f"--split 'test': 'test'{SHARE}"),
-    ("arithmetic --split Test=0.1", f"--split 'Test=0.1': 'Test=0.1'{SHARE}"),
-    ("arithmetic --split test=0", f"--split 'test=0': 'test=0'{SHARE}"),
-    ("arithmetic --split test=1.5", f"--split 'test=1.5': 'test=1.5'{SHARE}"),
-    ("arithmetic --split test=10", f"--split 'test=10': 'test=10'{SHARE}"),
-    ("arithmetic --split a=.1,a=.2", f"--split 'a=.1,a=.2': 'a=.2'{SHARE}"),
-    ("arithmetic --split a=0.6,b=0.6", "--split 'a=0.6,b=0.6': the shares add up to 1.2; make it "
-     "1, or leave train out, which is then what is left"),
-    ("arithmetic --split train=0.6,b=0.3", "--split 'train=0.6,b=0.3': the shares add up to 0.9; "
-     "make it 1, or leave train out, which is then what is left"),
-    ("arithmetic --samples 5", "--samples 5 leaves no row for the split 'test' of "
-     "train=0.8,validation=0.1,test=0.1; give more samples, or a larger share"),
-    ("arithmetic --kind product --digits 1 --samples 1000000",
-     "arithmetic,kind=product,digits=1 has only 81 different rows, and --samples asks for "
-     "1,000,000; give fewer, or settings with more rows"),
+#: Arguments, and some of what is said of them.
+WRONG: tuple[tuple[str, *tuple[str, ...]], ...] = (
+    ("", KNOWN, "`numtok gen TASK --help`"),
+    ("arithmatic", "'arithmatic'", "did you mean 'arithmetic'?", KNOWN),
+    ("arithmatic --help", "'arithmatic'", "did you mean 'arithmetic'?", KNOWN),
+    ("arithmetic --operand 3", "--operand ", "--operands, --operators", "`numtok gen --help`"),
+    ("arithmetic,operand=3", "'operand'", "did you mean 'operands'?", "figures"),
+    ("arithmetic --operands", "'--operands'", "requires an argument", "`numtok --help`"),
+    ("arithmetic --operands=", "operands=''", "an integer"),
+    ("arithmetic 3", "(3)", "`numtok gen --help`"),
+    ("arithmetic,operands=3 --operands 4", "'operands' twice"),
+    ("arithmetic --operands three", "operands='three'", "an integer"),
+    ("arithmetic --operands 9", "--operands 9", "from 2 to 8"),
+    ("arithmetic --samples 0", "--samples 0", "from 1 to 1,000,000,000,000"),
+    ("arithmetic --seed 1000000000000000000", "--seed 1000000000000000000", "at most 18 digits"),
+    ("arithmetic --name Big", "--name 'Big'", "lower-case"),
+    ("arithmetic --workers 0", "--workers 0", "1 or more"),
+    ("arithmetic --split test", "--split 'test': 'test' is", "above 0 and up to 1"),
+    ("arithmetic --split Test=0.1", "--split 'Test=0.1': 'Test=0.1' is", "lower-case"),
+    ("arithmetic --split test=0", "--split 'test=0': 'test=0' is", "above 0 and up to 1"),
+    ("arithmetic --split test=1.5", "--split 'test=1.5': 'test=1.5' is", "above 0 and up to 1"),
+    ("arithmetic --split test=10", "--split 'test=10': 'test=10' is", "above 0 and up to 1"),
+    ("arithmetic --split a=.1,a=.2", "--split 'a=.1,a=.2': 'a=.2' is", "a new split's name"),
+    ("arithmetic --split a=0.6,b=0.6", "'a=0.6,b=0.6'", "add up to 1.2", "leave train out"),
+    ("arithmetic --split train=0.6,b=0.3", "'train=0.6,b=0.3'", "add up to 0.9", "make it 1"),
+    ("arithmetic --samples 5", "--samples 5", "split 'test'", "more samples"),
+    ("arithmetic --kind product --digits 1 --samples 1000000", "only 81", "1,000,000", "fewer"),
     ("arithmetic --kind product --digits 1 --samples 81 --split test=0.9",
-     "arithmetic,kind=product,digits=1 has 81 different expressions, and at most some 95% can be "
-     "drawn: too few for 9 in the split 'train'; give fewer --samples, or settings with more "
-     "expressions"),
-]  # fmt: skip
+     "81 different", "9 in the split 'train'", "fewer --samples"),
+)  # fmt: skip
 
 
-def failed(ran: Ran, message: str) -> None:
-    assert ran.err == f"numtok: {message}\n"
+def failed(says: Says, ran: Ran, *parts: str) -> None:
     assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("numtok: ") and ran.err.count("\n") == 1
+    says(ran.err, *parts)
 
 
-@pytest.mark.parametrize(("arguments", "message"), WRONG)
 def test_what_cannot_be_done_is_told_in_one_line(
-    numtok: Shell, arguments: str, message: str
+    numtok: Shell, says: Says, subtests: pytest.Subtests
 ) -> None:
-    failed(numtok("gen", *arguments.split()), message)
+    for arguments, *parts in WRONG:
+        with subtests.test(arguments=arguments):
+            failed(says, numtok("gen", *arguments.split()), *parts)
 
 
-@pytest.mark.parametrize("threads", ["x", "0"])
 def test_the_number_of_threads_is_checked(
-    numtok: Shell, monkeypatch: pytest.MonkeyPatch, threads: str
+    numtok: Shell, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
-    monkeypatch.setenv("NUMTOK_THREADS", threads)
-    failed(
-        numtok("gen", "arithmetic"), f"NUMTOK_THREADS={threads!r} is not possible; it is 1 or more"
-    )
+    for threads in ("x", "0"):
+        monkeypatch.setenv("NUMTOK_THREADS", threads)
+        failed(says, numtok("gen", "arithmetic"), f"NUMTOK_THREADS={threads!r}", "1 or more")
 
 
 def test_an_error_in_a_unit_leaves_no_artifact(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ from numtok.training.weights import WEIGHTS
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.fakemodels import transformer
-from tests.known import known
+from tests.messages import Says
 
 TINY = "nano,layers=1,width=32,heads=2"
 CPU = torch.device("cpu")
@@ -86,6 +86,24 @@ def store(data: Path, tmp_path: Path) -> Store:
     return Store(tmp_path / "artifacts")
 
 
+@pytest.fixture(scope="module")
+def taught(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store with the model that ``trained`` makes."""
+    root = tmp_path_factory.mktemp("taught") / "artifacts"
+    shutil.copytree(data, root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMTOK_THREADS", "1")
+        train(Store(root), tiny(steps=4))
+    return root
+
+
+@pytest.fixture
+def learnt(taught: Path, tmp_path: Path) -> Artifact:
+    """The model in a copy of it, for one test; in the working folder of ``numtok``."""
+    shutil.copytree(taught, tmp_path / "artifacts")
+    return Store(tmp_path / "artifacts").resolve("arithmetic-xval-nano")
+
+
 def tiny(scheme: str = "xval", **options: Any) -> Config:
     """Some steps with a tiny model; 8 steps are an epoch."""
     budget = {} if {"tokens", "minutes"} & options.keys() else {"steps": 6}
@@ -112,6 +130,12 @@ def records(artifact: Artifact, split: str) -> list[dict[str, Any]]:
     return [line for line in lines if line["split"] == split]
 
 
+def refused(says: Says, ran: Ran, code: int, *parts: str) -> None:
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.err.startswith("numtok: ") and ran.err.count("\n") == 1
+    says(ran.err, *parts)
+
+
 def texts(store: Store, folder: Path, rows: list[dict[str, object]], **options: Any) -> Artifact:
     """Some rows of text, encoded under the name ``texts``."""
     path = folder / "texts.jsonl"
@@ -136,7 +160,7 @@ def test_a_cpu_that_has_no_bfloat16_is_told(
         device, "measured_matmul_rate", lambda device, bfloat16, tries: rate if bfloat16 else 60e9
     )
     notes: list[str] = []
-    run(tiny(precision="bfloat16"), Store(store.root, notes.append), lambda update: None)
+    run(tiny(precision="bfloat16", steps=1), Store(store.root, notes.append), lambda update: None)
     assert any("bfloat16 is 100 times slower than float32" in note for note in notes) == told
 
 
@@ -173,7 +197,7 @@ def test_an_epoch_ends_with_a_smaller_batch_that_is_counted_so(store: Store) -> 
 
 @pytest.mark.parametrize("scheme", ["p1000", "xval"])
 def test_a_model_learns(store: Store, scheme: str) -> None:
-    artifact = train(store, tiny(scheme, steps=60, learning_rate=0.01))
+    artifact = train(store, tiny(scheme, steps=40, learning_rate=0.02))
     for split in ("train", "validation"):
         losses = [record["loss"] for record in records(artifact, split)]
         assert losses[-1] < 0.8 * losses[0], (split, losses)
@@ -251,13 +275,6 @@ def test_what_is_too_large_for_memory_is_learnt_from_disk_to_the_same_weights(
     assert len(spilled) == 2 and not any(path.exists() for path in spilled)
 
 
-def test_a_long_run_writes_some_losses_down(store: Store) -> None:
-    artifact = train(store, tiny(steps=450, batch=16, preset="nano,layers=1,width=4,heads=2"))
-    assert [record["step"] for record in records(artifact, "train")] == list(range(2, 451, 2))
-    looks = [record["step"] for record in records(artifact, "validation")]
-    assert looks == [*range(22, 441, 22), 450]
-
-
 @pytest.mark.parametrize("objective", ["ar", "mlm,rate=1"])  # the number is seen; it is not
 @pytest.mark.parametrize("others", [0, 5])
 def test_numbers_too_large_for_float32_do_not_spoil_a_model_that_never_learnt_them(
@@ -277,8 +294,7 @@ def test_numbers_too_large_for_float32_do_not_spoil_a_model_that_never_learnt_th
     assert np.isfinite(read_model(artifact, CPU).trained.calibration["deviation"])
 
 
-@pytest.mark.parametrize("scheme", ["p1000", "xval"])
-@pytest.mark.parametrize("steps", [20, 21])
+@pytest.mark.parametrize(("scheme", "steps"), [("p1000", 10), ("xval", 11)])
 def test_threads_that_prepare_batches_change_nothing(
     store: Store, tmp_path: Path, scheme: str, steps: int
 ) -> None:
@@ -352,30 +368,30 @@ def test_a_batch_in_parts_is_the_same_experiment_to_rounding(store: Store, schem
 
 
 @pytest.mark.parametrize("objective", ["mlm", "ar"])
-@pytest.mark.parametrize("tokens", [1, 700, 20_000])
 def test_a_budget_of_tokens_ends_with_the_batch_that_reaches_it(
-    store: Store, tmp_path: Path, objective: str, tokens: int
+    store: Store, tmp_path: Path, objective: str
 ) -> None:
     texts(store, tmp_path, sentences(150))
-    config = Config("texts", preset=TINY, objective=objective, tokens=tokens, batch=16)
-    artifact = train(store, config)
-    seen = [record["tokens"] for record in records(artifact, "train")]
-    assert seen[-1] == artifact.manifest.counts["tokens"] >= tokens
-    assert ([0, *seen])[-2] < tokens
+    for tokens in (1, 700, 8_000):
+        config = Config("texts", preset=TINY, objective=objective, tokens=tokens, batch=16)
+        artifact = train(store, config)
+        seen = [record["tokens"] for record in records(artifact, "train")]
+        assert seen[-1] == artifact.manifest.counts["tokens"] >= tokens
+        assert ([0, *seen])[-2] < tokens
 
 
 def test_a_budget_in_minutes_is_measured_and_is_what_the_version_depends_on(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = train(store, tiny(minutes=0.01))
-    assert made.manifest.settings["budget"] == {"minutes": 0.01}
+    made = train(store, tiny(minutes=0.004))
+    assert made.manifest.settings["budget"] == {"minutes": 0.004}
     steps = made.manifest.counts["steps"]
     timing = json.loads((made.path / "timing.json").read_bytes())
     assert steps > 1
-    assert 0.06 < timing["seconds"] < 6  # asked were 0.6; other work may take the processor
+    assert 0.024 < timing["seconds"] < 6  # asked were 0.24; other work may take the processor
     store.remove(made)
     monkeypatch.setattr(Training, "_seconds_per_step", lambda self, budget: budget / 4)
-    slower = train(store, tiny(minutes=0.01))
+    slower = train(store, tiny(minutes=0.004))
     assert slower.version == made.version
     assert slower.manifest.counts["steps"] == 4
 
@@ -467,7 +483,7 @@ def test_init_brings_preset_embedder_and_head(store: Store) -> None:
 
 
 def test_init_refuses_rows_of_more_tokens_than_it_has_learnt_places(
-    store: Store, tmp_path: Path
+    store: Store, tmp_path: Path, says: Says
 ) -> None:
     short = texts(store, tmp_path, [{"id": f"{n}", "text": f"x = {n}"} for n in range(9)])
     first = train(store, Config(short.ref, preset=TINY + ",context=8", steps=1, name="first"))
@@ -477,18 +493,16 @@ def test_init_refuses_rows_of_more_tokens_than_it_has_learnt_places(
     for size in (None, TINY, TINY + ",context=32"):
         with pytest.raises(DataError) as caught:
             train(store, Config(long.ref, preset=size, init=first.ref, steps=1, name="second"))
-        assert str(caught.value) == (
-            f"{long.ref} has a row of 19 tokens, and --init {first.ref} has learnt 8 places; "
-            "shorten such rows, or begin with a model whose preset has context=19"
-        )
+        text = str(caught.value).replace(long.ref, "LONG").replace(first.ref, "FIRST")
+        says(text, "LONG has a row of 19", "--init FIRST", "8 places", "context=19")
 
 
-def test_init_refuses_a_model_of_tables(numtok: Shell, store: Store, tmp_path: Path) -> None:
+def test_init_refuses_a_model_of_tables(numtok: Shell, store: Store) -> None:
     Path("t.csv").write_text("x,y\n" + "".join(f"{n},{n * n}\n" for n in range(40)), "utf-8")
     ref = numtok("train", "t.csv", "--target", "y", "--epochs", "1").out.split()[-1]
     ran = trained(numtok, "--init", ref)
-    message = f"--init {ref} is a model of tables; begin with one of texts"
-    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"--init {ref} is a model of tables" in ran.err and "one of texts" in ran.err
 
 
 def test_init_may_change_the_objective(store: Store) -> None:
@@ -523,24 +537,21 @@ def test_train_prints_the_ref_and_what_it_did(numtok: Shell, store: Store) -> No
 
 
 def test_a_rerun_finds_the_model_without_training(
-    numtok: Shell, store: Store, monkeypatch: pytest.MonkeyPatch
+    numtok: Shell, learnt: Artifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = trained(numtok)
-
     def forbidden(*arguments: object) -> None:
         raise AssertionError("nothing should be read or trained")
 
     monkeypatch.setattr(text_learner, "read_split", forbidden)
     monkeypatch.setattr(text_learner, "Training", forbidden)
     ran = trained(numtok)
-    assert (ran.code, ran.out) == (0, first.out)
+    assert (ran.code, ran.out) == (0, f"{learnt.ref}\n")
     assert ran.err.startswith("found, not trained again\n")
     assert trained(numtok, "--quiet").err == ""
 
 
-def test_train_prints_for_programs(numtok: Shell, store: Store) -> None:
-    ref = trained(numtok).out.strip()
-    artifact = store.resolve(ref)
+def test_train_prints_for_programs(numtok: Shell, learnt: Artifact) -> None:
+    artifact, ref = learnt, learnt.ref
     ran = trained(numtok, "--json")
     answer = json.loads(ran.out)
     assert ran.err == ""
@@ -584,15 +595,15 @@ def test_show_prints_a_command_line_that_makes_the_model_again(
 
 
 def test_the_command_line_of_a_model_names_the_model_it_began_with(
-    numtok: Shell, store: Store
+    numtok: Shell, learnt: Artifact
 ) -> None:
-    first = trained(numtok).out.strip()
+    first = learnt.ref
     second = trained(numtok, "--init", first, "--name", "second").out
     command = shlex.split(numtok("show", second.strip()).out.splitlines()[0])
     assert command[command.index("--init") + 1] == first
     assert numtok(*command[1:]).out == second
     lineage = numtok("lineage", second.strip()).out
-    assert first in lineage and store.resolve("arithmetic-xval").ref in lineage
+    assert first in lineage and learnt.manifest.parents[0].where in lineage
 
 
 def test_speeds_and_memory_are_beside_the_content(store: Store) -> None:
@@ -609,9 +620,9 @@ def test_speeds_and_memory_are_beside_the_content(store: Store) -> None:
 
 
 def test_a_model_of_an_earlier_numtok_is_shown_without_what_is_not_known_of_it(
-    numtok: Shell, store: Store
+    numtok: Shell, learnt: Artifact
 ) -> None:
-    path = store.resolve(trained(numtok).out.strip()).path / "timing.json"
+    path = learnt.path / "timing.json"
     path.write_text('{"seconds": 2.5, "tokens_per_second": 1000.0, "device": "cpu", "threads": 1}')
     ran = trained(numtok)
     assert ran.code == 0
@@ -620,16 +631,15 @@ def test_a_model_of_an_earlier_numtok_is_shown_without_what_is_not_known_of_it(
 
 
 def test_a_profile_has_a_trace_and_a_table_and_changes_nothing(
-    numtok: Shell, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    numtok: Shell, learnt: Artifact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
-    first = trained(numtok)
-    before = contents(store.resolve(first.out.strip()))
-    assert numtok("rm", first.out.strip()).code == 0
+    before = contents(learnt)
+    assert numtok("rm", learnt.ref).code == 0
     trace = tmp_path / "trace.json"
     ran = trained(numtok, "--profile", str(trace), "--checkpoint-every", "1")
-    assert (ran.code, ran.out) == (0, first.out)
-    assert contents(store.resolve(first.out.strip())) == before
+    assert (ran.code, ran.out) == (0, f"{learnt.ref}\n")
+    assert contents(learnt) == before
     names = [event["name"] for event in json.loads(trace.read_bytes())["traceEvents"]]
     assert names.count("Optimizer.step#AdamW.step") == 5
     title, columns, _, *lines = ran.err.splitlines()
@@ -641,39 +651,33 @@ def test_a_profile_has_a_trace_and_a_table_and_changes_nothing(
 
 
 def test_nothing_is_profiled_where_nothing_is_trained(
-    numtok: Shell, store: Store, tmp_path: Path
+    numtok: Shell, learnt: Artifact, tmp_path: Path, says: Says
 ) -> None:
     nowhere = tmp_path / "none" / "trace.json"
-    ran = trained(numtok, "--profile", str(nowhere))
-    assert (ran.code, ran.out) == (4, "")
-    assert ran.err.startswith("numtok: cannot write ") and "No such file" in ran.err
-    ref = trained(numtok).out.strip()
+    ran = trained(numtok, "--seed", "1", "--profile", str(nowhere))
+    refused(says, ran, 4, f"cannot write {nowhere.parent}", "No such file")
     ran = trained(numtok, "--profile", str(tmp_path / "trace.json"))
-    message = (
-        f"--profile: {ref} is there already, so nothing is trained that could be profiled; "
-        "add --force"
-    )
-    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+    refused(says, ran, 2, f"--profile: {learnt.ref} is there", "add --force")
     assert (
         trained(numtok, "--quiet", "--force", "--profile", str(tmp_path / "trace.json")).err == ""
     )
 
 
-def test_verify_and_lineage_know_models(numtok: Shell, store: Store) -> None:
-    ref = trained(numtok).out.strip()
+def test_verify_and_lineage_know_models(numtok: Shell, learnt: Artifact) -> None:
+    ref, store = learnt.ref, Store(Path("artifacts"))
     assert numtok("verify", ref).code == 0
     lineage = numtok("lineage", ref).out
     for parent in ("arithmetic-xval", "arithmetic"):
         assert any(one.ref in lineage for one in store.artifacts() if one.name == parent)
-    weights = store.resolve(ref).path / WEIGHTS
+    weights = learnt.path / WEIGHTS
     weights.write_bytes(weights.read_bytes()[:-1] + b"?")
     assert numtok("verify", ref).code == 1
 
 
 def test_other_data_can_be_encoded_like_a_model_and_train_it_further(
-    numtok: Shell, store: Store, tmp_path: Path
+    numtok: Shell, learnt: Artifact, tmp_path: Path
 ) -> None:
-    ref = trained(numtok).out.strip()
+    ref = learnt.ref
     rows = [{"text": f"({row}.5 + 1) = {row + 1}.5"} for row in range(20)]
     (tmp_path / "more.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     encoded = numtok("encode", "--like", ref, "more.jsonl")
@@ -682,12 +686,13 @@ def test_other_data_can_be_encoded_like_a_model_and_train_it_further(
     assert more.code == 0, more.err
 
 
-def test_force_makes_the_same_model_again_and_keeps_the_first(numtok: Shell, store: Store) -> None:
-    first = trained(numtok)
-    artifact = store.resolve(first.out.strip())
+def test_force_makes_the_same_model_again_and_keeps_the_first(
+    numtok: Shell, learnt: Artifact
+) -> None:
+    artifact = learnt
     before = (artifact.path / WEIGHTS).stat().st_ino
     ran = trained(numtok, "--force")
-    assert (ran.code, ran.out) == (0, first.out)
+    assert (ran.code, ran.out) == (0, f"{learnt.ref}\n")
     assert (artifact.path / WEIGHTS).stat().st_ino == before
     (artifact.path / LOG_FILE).write_bytes(b"{}\n")
     ran = trained(numtok, "--force")
@@ -751,123 +756,99 @@ def test_updates_say_where_training_stands(store: Store) -> None:
 
 # --- what is refused ---------------------------------------------------------------------------
 
-SCHEDULE = "is not possible; it is"
-REFUSED: dict[tuple[str, ...], str] = {
-    ("--steps", "1", "--minutes", "1"): "--steps and --minutes are two budgets; give one of "
-    "--steps, --tokens and --minutes",
-    ("--steps", "1", "--tokens", "1"): "--steps and --tokens are two budgets; give one of "
-    "--steps, --tokens and --minutes",
-    ("--steps", "0"): f"--steps 0 {SCHEDULE} above 0",
-    ("--tokens", "-5"): f"--tokens -5 {SCHEDULE} above 0",
-    ("--minutes", "0"): f"--minutes 0.0 {SCHEDULE} above 0 and finite",
-    ("--minutes", "nan"): f"--minutes nan {SCHEDULE} above 0 and finite",
-    ("--minutes", "inf"): f"--minutes inf {SCHEDULE} above 0 and finite",
-    ("--batch", "0"): f"--batch 0 {SCHEDULE} above 0",
-    ("--accumulate", "0"): f"--accumulate 0 {SCHEDULE} 1 or more",
-    ("--accumulate", "65", "--batch", "64"): f"--accumulate 65 {SCHEDULE} from 1 to --batch (64)",
-    ("--checkpoint-every", "0"): f"--checkpoint-every 0 {SCHEDULE} above 0",
-    ("--batch-workers", "-1"): f"--batch-workers -1 {SCHEDULE} 0 or more",
-    ("--lr", "0"): f"--lr 0.0 {SCHEDULE} above 0 and below 1",
-    ("--lr", "1"): f"--lr 1.0 {SCHEDULE} above 0 and below 1",
-    ("--lr", "nan"): f"--lr nan {SCHEDULE} above 0 and below 1",
-    ("--warmup", "1"): f"--warmup 1.0 {SCHEDULE} 0 or more and below 1",
-    ("--weight-decay", "-1"): f"--weight-decay -1.0 {SCHEDULE} 0 or more and finite",
-    ("--clip", "-1"): f"--clip -1.0 {SCHEDULE} 0 or more",
-    ("--precision", "float16"): "--precision 'float16' is not possible; allowed are auto, float32 "
-    "and bfloat16",
-    ("--device", "gpu"): "--device 'gpu' is not possible; allowed are auto, cpu and cuda",
-    ("--name", "My Model"): "--name 'My Model' cannot be used; allowed are lower-case letters, "
-    "digits and ._- after a first letter or digit",
-    ("--preset", "nanno"): "unknown preset 'nanno'; did you mean 'nano'? known: "
-    + ", ".join(sorted([*PRESETS, *TRUNKS])),
-    ("--preset", "nano,layer=2"): "unknown setting of preset 'nano' 'layer'; did you mean "
-    "'layers'? known: context, dropout, head_layers, heads, layers, learning_rate, positions, "
-    "tied, width",
-    ("--preset", "nano,layers=two"): "transformer: layers='two' is not an integer",
-    ("--preset", "nano,width=30"): "width=30 is not possible with 4 heads; it is a multiple of 8",
-    ("--objective", "mlmm"): f"unknown objective 'mlmm'; did you mean 'mlm'? {known('objective')}",
-    ("--objective", "mlm:words"): "mlm: mask=words is not possible; allowed are numbers, tokens "
-    "and targets",
-    ("--embedder", "scale"): "unknown embedder 'scale'; did you mean 'scaled'? "
-    + known("embedder"),
-    ("--head", "scaler"): f"unknown head 'scaler'; did you mean 'scalar'? {known('head')}",
-    ("--preset", "nano,positions=rotary"): "--embedder scaled does not go with positions=rotary: "
-    "layer norm would take the value away, since it is seen only beside an added position; use "
-    "learned or sinusoidal",
-}  # fmt: skip
+#: Options, and some of what is said of them.
+REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
+    ("--steps 1 --minutes 1", "--steps and --minutes", "--steps, --tokens and --minutes"),
+    ("--steps 1 --tokens 1", "--steps and --tokens", "--steps, --tokens and --minutes"),
+    ("--steps 0", "--steps 0", "above 0"),
+    ("--tokens -5", "--tokens -5", "above 0"),
+    ("--minutes 0", "--minutes 0.0", "above 0 and finite"),
+    ("--minutes nan", "--minutes nan", "above 0 and finite"),
+    ("--minutes inf", "--minutes inf", "above 0 and finite"),
+    ("--batch 0", "--batch 0", "above 0"),
+    ("--accumulate 0", "--accumulate 0", "1 or more"),
+    ("--accumulate 65 --batch 64", "--accumulate 65", "from 1 to --batch (64)"),
+    ("--checkpoint-every 0", "--checkpoint-every 0", "above 0"),
+    ("--batch-workers -1", "--batch-workers -1", "0 or more"),
+    ("--lr 0", "--lr 0.0", "above 0 and below 1"),
+    ("--lr 1", "--lr 1.0", "above 0 and below 1"),
+    ("--lr nan", "--lr nan", "above 0 and below 1"),
+    ("--warmup 1", "--warmup 1.0", "0 or more and below 1"),
+    ("--warmup 2", "--warmup 2.0", "0 or more and below 1"),
+    ("--weight-decay -1", "--weight-decay -1.0", "0 or more and finite"),
+    ("--clip -1", "--clip -1.0", "0 or more"),
+    ("--precision float16", "'float16'", "auto, float32 and bfloat16"),
+    ("--device gpu", "'gpu'", "auto, cpu and cuda"),
+    ("--name 'My Model'", "--name 'My Model'", "lower-case"),
+    ("--preset nanno", "'nanno'", "did you mean 'nano'?", *PRESETS, *TRUNKS),
+    ("--preset nano,layer=2", "'layer'", "did you mean 'layers'?", "dropout"),
+    ("--preset nano,layers=two", "layers='two'", "not an integer"),
+    ("--preset nano,width=30", "width=30", "4 heads", "a multiple of 8"),
+    ("--preset nano,heads=3", "width=128", "3 heads"),
+    ("--objective mlmm", "'mlmm'", "did you mean 'mlm'?", "ar"),
+    ("--objective mlm:words", "mask=words", "numbers, tokens and targets"),
+    ("--embedder scale", "'scale'", "did you mean 'scaled'?", "fourier"),
+    ("--head scaler", "'scaler'", "did you mean 'scalar'?", "mdn"),
+    ("--head token", "--head token", "xval", "such as scalar"),
+    ("--preset nano,positions=rotary", "positions=rotary", "learned or sinusoidal"),
+)
 
 
-@pytest.mark.parametrize("arguments", REFUSED, ids=" ".join)
-def test_settings_that_cannot_be_are_refused_in_one_line(
-    numtok: Shell, store: Store, arguments: tuple[str, ...]
+def test_settings_that_cannot_be_are_refused_before_anything_is_begun(
+    numtok: Shell, store: Store, says: Says, subtests: pytest.Subtests
 ) -> None:
-    budget = () if {"--steps", "--tokens", "--minutes"} & {*arguments} else ("--steps", "2")
-    ran = numtok("train", "arithmetic-xval", *arguments, *budget)
-    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {REFUSED[arguments]}\n")
-    assert {one.kind for one in store.artifacts()} == {"data", "encoded"}
+    for options, *parts in REFUSED:
+        with subtests.test(options=options):
+            arguments = shlex.split(options)
+            budget = () if {"--steps", "--tokens", "--minutes"} & {*arguments} else ("--steps", "2")
+            ran = numtok("train", "arithmetic-xval", *arguments, *budget)
+            refused(says, ran, 2, *parts)
+    assert not (store.root / MODEL).exists()
 
 
 def test_a_gpu_that_is_not_there_is_refused(
-    numtok: Shell, store: Store, monkeypatch: pytest.MonkeyPatch
+    numtok: Shell, store: Store, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    ran = trained(numtok, "--device", "cuda")
-    message = "--device cuda: this PyTorch sees no GPU; give --device cpu"
-    assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
+    refused(says, trained(numtok, "--device", "cuda"), 2, "--device cuda", "give --device cpu")
 
 
 def test_without_a_compiler_nothing_is_compiled(
-    numtok: Shell, store: Store, monkeypatch: pytest.MonkeyPatch
+    numtok: Shell, store: Store, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
-    ran = trained(numtok, "--compile")
-    message = (
-        "--compile needs a C++ compiler, and there is no 'no-such-compiler'; install one, name it "
-        "in the environment variable CXX, or leave --compile out"
-    )
-    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
+    refused(says, trained(numtok, "--compile"), 2, "--compile", "'no-such-compiler'", "CXX")
 
 
-def test_only_encoded_data_can_be_learnt(numtok: Shell, store: Store) -> None:
+def test_only_encoded_data_can_be_learnt(numtok: Shell, store: Store, says: Says) -> None:
     ran = numtok("train", "arithmetic", "--steps", "1")
-    message = "'arithmetic' is of kind data; here it must be encoded or table"
-    assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
+    refused(says, ran, 2, "'arithmetic' is of kind data", "encoded or table")
     ran = numtok("train", "arithmetic-xvall", "--steps", "1")
-    assert ran.code == 2
-    assert "no artifact 'arithmetic-xvall' in artifacts; did you mean 'arithmetic-xval'?" in ran.err
+    refused(says, ran, 2, "'arithmetic-xvall' in artifacts", "did you mean 'arithmetic-xval'?")
 
 
 def test_data_without_what_is_asked_for_is_refused(
-    numtok: Shell, store: Store, tmp_path: Path
+    numtok: Shell, store: Store, tmp_path: Path, says: Says
 ) -> None:
     ref = texts(store, tmp_path, sentences(20)).ref
     for objective, wanted in (("mlm:targets", "targets"), ("ar:answer", "answer_start")):
         ran = numtok("train", "texts", "--steps", "1", "--objective", objective)
-        message = (
-            f"--objective {objective} needs {wanted} in every row, {ref} has rows without; encode "
-            f"data with {wanted}, or give another --objective"
-        )
-        assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
+        refused(says, ran, 3, f"--objective {objective} needs {wanted}", ref, "another --objective")
     rows: list[dict[str, object]] = [{"text": "at 1.5 m", "split": "test"}]
     test_only = texts(store, tmp_path, rows, scheme=None, like="texts", name="other").ref
     ran = numtok("train", "other", "--steps", "1")
-    message = f"{test_only} has no split 'train' to learn from; encode one"
-    assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
+    refused(says, ran, 3, f"{test_only} has no split 'train'", "encode one")
 
 
 @pytest.mark.parametrize(("objective", "tokens"), [("mlm", 6), ("ar", 7)])
 def test_a_row_longer_than_the_context_is_refused(
-    numtok: Shell, store: Store, objective: str, tokens: int
+    numtok: Shell, store: Store, says: Says, objective: str, tokens: int
 ) -> None:
     size = f"{TINY},context={tokens - 1}"
     run = ("train", "arithmetic-xval", "--steps", "1", "--objective", objective)
-    ran = numtok(*run, "--preset", size)
     ref = store.resolve("arithmetic-xval").ref
-    message = (
-        f"{ref} has a row of {tokens} tokens, --preset {size} reads {tokens - 1}; "
-        f"give the preset context={tokens}"
-    )
-    assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
+    parts = (f"{ref} has a row of {tokens}", f"--preset {size} reads {tokens - 1}")
+    refused(says, numtok(*run, "--preset", size), 3, *parts, f"give the preset context={tokens}")
     assert numtok(*run, "--preset", f"{TINY},context={tokens}").code == 0
 
 
@@ -886,58 +867,26 @@ def test_a_budget_that_is_typed_takes_the_place_of_that_of_the_file(
     assert (both.code, both.err.count("are two budgets")) == (2, 1)
 
 
-def test_init_refuses_another_encoding(numtok: Shell, store: Store) -> None:
-    first = trained(numtok).out.strip()
-    ran = trained(numtok, "--init", first, scheme="p1000")
-    message = (
-        f"--init {first} was trained on another encoding than "
-        f"{store.resolve('arithmetic-p1000').ref}; `numtok encode --like {first}` encodes data "
-        "for it"
-    )
-    assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
-
-
-def test_init_refuses_another_shape(numtok: Shell, store: Store) -> None:
-    first = trained(numtok).out.strip()
-    advice = "leave --preset, --embedder and --head out: they are that model's"
-    for more, name, there, here in (
-        (("--preset", "nano,layers=1,width=48,heads=2"), "embedder.table.weight", "32", "48"),
-        (("--preset", f"{TINY},context=9"), "trunk.positions", (16, 32), (9, 32)),
-        (("--head", "scalar,layers=1"), "value_head.module.0.bias", (128,), "not there"),
-    ):
-        ran = trained(numtok, "--init", first, *more)
-        shapes = f"its {name} is {there}, here it is {here};"
-        if name == "embedder.table.weight":
-            shapes = shapes.replace("32", "(271, 32)").replace("48", "(271, 48)")
-        message = f"--init {first} has another shape: {shapes} {advice}"
-        assert (ran.code, ran.err) == (2, f"numtok: {message}\n")
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("--warmup", "2"), "--warmup 2.0 is not possible"),
-        (("--clip", "-1"), "--clip -1.0 is not possible"),
-        (("--preset", "nano,positions=rotary"), "does not go with positions=rotary"),
-        (
-            ("--head", "token"),
-            "--head token cannot read xval, whose tokens alone do not say a number; give one "
-            "that reads values, such as scalar",
-        ),
-        (("--preset", "nano,heads=3"), "width=128 is not possible with 3 heads"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_begun(
-    numtok: Shell, store: Store, options: tuple[str, ...], told: str
+def test_init_refuses_another_encoding_and_another_shape(
+    numtok: Shell, learnt: Artifact, says: Says
 ) -> None:
-    ran = trained(numtok, *options)
-    assert (ran.code, ran.out) == (2, "") and told in ran.err
-    assert not (store.root / MODEL).exists()
+    first, other = learnt.ref, Store(Path("artifacts")).resolve("arithmetic-p1000").ref
+    ran = trained(numtok, "--init", first, scheme="p1000")
+    refused(says, ran, 2, f"--init {first}", other, f"`numtok encode --like {first}`")
+    for option, spec, *told in (
+        ("--preset", "nano,layers=1,width=48,heads=2", "(271, 32), here it is (271, 48)"),
+        ("--preset", f"{TINY},context=9", "trunk.positions is (16, 32), here it is (9, 32)"),
+        ("--head", "scalar,layers=1", "bias is (128,), here it is not there"),
+    ):
+        ran = trained(numtok, "--init", first, option, spec)
+        refused(says, ran, 2, f"--init {first} has another shape", *told, "leave --preset")
 
 
 @pytest.mark.parametrize("name", ["timing.json", LOG_FILE])
-def test_a_found_model_with_a_damaged_file_is_told(numtok: Shell, store: Store, name: str) -> None:
-    path = store.resolve(trained(numtok).out.strip()).path / name
+def test_a_found_model_with_a_damaged_file_is_told(
+    numtok: Shell, learnt: Artifact, name: str
+) -> None:
+    path = learnt.path / name
     path.write_bytes(path.read_bytes()[:-5])
     ran = trained(numtok)
     assert ran.code == 4
@@ -948,48 +897,36 @@ def test_a_found_model_with_a_damaged_file_is_told(numtok: Shell, store: Store, 
 
 
 def test_a_loss_that_is_not_finite_ends_training_with_advice(
-    numtok: Shell, store: Store, tmp_path: Path
+    numtok: Shell, store: Store, tmp_path: Path, says: Says
 ) -> None:
     rows: list[dict[str, object]] = [{"text": f"at {row}.5e35 m"} for row in range(1, 20)]
     texts(store, tmp_path, rows, normalize="none")
     ran = numtok("train", "texts", "--preset", TINY, "--steps", "40", "--lr", "0.01")
-    message = (
-        "the loss is not finite at step 1; give a smaller --lr (it was 0.01), a longer --warmup, "
-        "or a --normalize that keeps numbers small"
-    )
-    assert (ran.code, ran.out, ran.err) == (5, "", f"numtok: {message}\n")
+    refused(says, ran, 5, "not finite at step 1", "--lr (it was 0.01)", "--warmup", "--normalize")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        torch.OutOfMemoryError("CUDA out of memory"),
-        MemoryError(),
-        RuntimeError("[enforce fail at alloc_cpu.cpp:1] . DefaultCPUAllocator: can't allocate"),
-    ],
-    ids=["device", "python", "allocator"],
-)
 def test_a_lack_of_memory_is_told_with_advice(
-    numtok: Shell, store: Store, monkeypatch: pytest.MonkeyPatch, error: Exception
+    numtok: Shell, store: Store, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
+    allocator = "[enforce fail at alloc_cpu.cpp:1] . DefaultCPUAllocator: can't allocate"
+    error: Exception = torch.OutOfMemoryError("CUDA out of memory")
+
     def fail(*arguments: object) -> None:
         raise error
 
     monkeypatch.setattr(Model, "losses", fail)
-    again, smaller = "--recompute, the same steps in more time", "a smaller --preset"
-    parts = "the same steps in smaller parts"
-    for given, advice in (
-        ("", f"; give --accumulate 2, {parts}, or {again}, or {smaller}"),
-        (" --accumulate 3", f"; give --accumulate 6, {parts}, or {again}, or {smaller}"),
-        (" --accumulate 40", f"; give --accumulate 64, {parts}, or {again}, or {smaller}"),
-        (" --accumulate 64", f"; give {again}, or {smaller}"),
+    batch, again = "out of memory with --batch 64", "--recompute"
+    for given, *advice in (
+        ("", "give --accumulate 2", again),
+        ("--accumulate 3", "--accumulate 3", "give --accumulate 6", again),
+        ("--accumulate 40", "--accumulate 40", "give --accumulate 64", again),
+        ("--accumulate 64", "--accumulate 64", f"give {again}"),
+        ("--accumulate 64 --recompute", "--accumulate 64; give a smaller --preset"),
     ):
-        ran = trained(numtok, *given.split())
-        message = f"numtok: out of memory with --batch 64{given}{advice}\n"
-        assert (ran.code, ran.out, ran.err) == (5, "", message)
-    ran = trained(numtok, "--accumulate=64", "--recompute")
-    message = f"numtok: out of memory with --batch 64 --accumulate 64; give {smaller}\n"
-    assert ran.err == message
+        refused(says, trained(numtok, *given.split()), 5, batch, *advice, "a smaller --preset")
+    for other in (MemoryError(), RuntimeError(allocator)):
+        error = other
+        refused(says, trained(numtok), 5, batch, "give --accumulate 2")
 
 
 def test_any_other_error_of_pytorch_is_a_bug(
@@ -1033,23 +970,20 @@ def test_a_model_is_read_as_it_was_written(store: Store) -> None:
     assert loaded.codec.digest == read_codec(store.resolve("arithmetic-xval")).digest
 
 
-@pytest.mark.parametrize("left", [0, 5, 300, -1])
-def test_weights_that_end_early_are_refused(store: Store, left: int) -> None:
-    artifact = train(store, tiny(steps=1))
-    path = artifact.path / WEIGHTS
-    path.write_bytes(path.read_bytes()[:left])
-    error = damaged(artifact)
-    assert isinstance(error, StoreError)
-    assert str(error).startswith(f"{path} cannot be read: ")
-    assert str(error).endswith("; `numtok verify` says which files are damaged")
-
-
-def test_weights_that_are_not_there_are_named(store: Store) -> None:
-    artifact = train(store, tiny(steps=1))
-    (artifact.path / WEIGHTS).unlink()
-    error = damaged(artifact)
-    assert isinstance(error, StoreError)
-    assert str(error).startswith(f"{artifact.path / WEIGHTS} cannot be read: ")
+def test_weights_that_end_early_or_are_not_there_are_refused(
+    learnt: Artifact, subtests: pytest.Subtests
+) -> None:
+    path = learnt.path / WEIGHTS
+    whole = path.read_bytes()
+    for left in (0, 5, 300, -1, None):
+        with subtests.test(left=left):
+            path.unlink() if left is None else path.write_bytes(whole[:left])
+            error = damaged(learnt)
+            assert isinstance(error, StoreError)
+            assert str(error).startswith(f"{path} cannot be read: ")
+            assert left is None or str(error).endswith(
+                "; `numtok verify` says which files are damaged"
+            )
 
 
 Tensors = dict[str, torch.Tensor]
@@ -1070,122 +1004,94 @@ CHANGES: dict[str, tuple[Callable[[Tensors], object], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_weights_of_another_model_are_refused(store: Store, change: str) -> None:
-    artifact = train(store, tiny(steps=1))
-    path = artifact.path / WEIGHTS
+def test_weights_of_another_model_are_refused(
+    learnt: Artifact, says: Says, subtests: pytest.Subtests
+) -> None:
+    path = learnt.path / WEIGHTS
     weights = load_file(path)
-    alter, told = CHANGES[change]
-    alter(weights)
-    save_file(weights, path)
-    error = damaged(artifact)
-    assert isinstance(error, StoreError)
-    assert str(error) == (
-        f"{path} does not belong to its model.json: {told}; `numtok verify` says which file is "
-        "damaged"
-    )
+    for change, (alter, told) in CHANGES.items():
+        with subtests.test(change=change):
+            altered = dict(weights)
+            alter(altered)
+            save_file(altered, path)
+            error = damaged(learnt)
+            assert isinstance(error, StoreError)
+            says(error, f"{path} does not belong to its model.json", told, "`numtok verify`")
 
 
-def edited(artifact: Artifact, edit: Callable[[dict[str, Any]], object]) -> NumtokError:
-    """What reading says after a change of model.json."""
-    path = artifact.path / MODEL_FILE
-    content = json.loads(path.read_bytes())
-    edit(content)
-    path.write_text(json.dumps(content))
-    return damaged(artifact)
+Edit = Callable[[dict[str, Any]], object]
 
 
-def test_a_newer_format_of_a_model_is_refused_by_name(store: Store) -> None:
-    artifact = train(store, tiny(steps=1))
-    error = edited(artifact, lambda content: content.update(format=3, new_field=[]))
-    assert isinstance(error, StoreError)
-    assert str(error) == (
-        f"{artifact.path / MODEL_FILE} has format 3, this numtok knows up to 2; use the numtok "
-        "that made it, or a newer one"
-    )
+def trunk(**changes: Any) -> Edit:
+    return lambda model: model["settings"]["trunk"].update(changes)
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"", "it is not JSON (Input data was truncated)"),
-        (
-            b"\xff\xfe",
-            "it is not JSON ('utf-8' codec can't decode byte 0xff in position 0: "
-            "invalid start byte)",
-        ),
-        (b'{"a":' * 100_000, "it is nested too deep"),
-        (b"[]", "Expected `object`, got `array`"),
-        (b"{}", "it does not say which version of such a file it is"),
-        (b'{"format": 1}', "Object missing required field `settings`"),
-    ],
-)
-def test_a_model_file_that_is_none_is_refused(store: Store, content: bytes, why: str) -> None:
-    artifact = train(store, tiny(steps=1))
-    path = artifact.path / MODEL_FILE
-    path.write_bytes(content)
-    error = damaged(artifact)
-    assert isinstance(error, StoreError)
-    assert str(error) == f"{path} is damaged: {why}; `numtok verify` says which files are damaged"
+NO_MODEL = "is of no model that can be"
+#: Changes of model.json, and what is said of them.
+EDITS: dict[str, tuple[Edit, *tuple[str, ...]]] = {
+    "a newer format": (
+        lambda model: model.update(format=3, new_field=[]), "has format 3", "knows up to 2"
+    ),
+    "no tied": (lambda model: model["settings"].pop("tied"), "missing required field `tied`"),
+    "no trunk": (lambda model: model["settings"].update(trunk=[]), "`object`, got `array`"),
+    "width a text": (trunk(width="32"), "Expected `int`, got `str`"),
+    "no steps": (lambda model: model["trained"].update(steps=None), "Expected `int`, got `null`"),
+    "one more": (lambda model: model["trained"].update(more=1), "unknown field `more`"),
+    # Sizes are checked before memory is taken.
+    "another width": (trunk(width=64), "'embedder.table.weight' is ('F32', 271, 32)"),
+    "a large width": (trunk(width=1 << 40), NO_MODEL, "(width is 1,099,511,627,776, "),
+    "a huge width": (trunk(width=10**30), NO_MODEL, f"(width is {10**30:,}, "),
+    "many layers": (trunk(layers=10**6), NO_MODEL, "(layers is 1,000,000, "),
+    "a long context": (trunk(context=10**9), NO_MODEL, "(context is 1,000,000,000, "),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("edit", "why"),
-    [
-        (lambda model: model["settings"].pop("tied"), "Object missing required field `tied`"),
-        (lambda model: model["settings"].update(trunk=[]), "Expected `object`, got `array`"),
-        (lambda model: model["settings"]["trunk"].update(width="32"), "Expected `int`, got `str`"),
-        (lambda model: model["trained"].update(steps=None), "Expected `int`, got `null`"),
-        (lambda model: model["trained"].update(more=1), "Object contains unknown field `more`"),
-    ],
-)
 def test_wrong_fields_of_a_model_file_are_named(
-    store: Store, edit: Callable[[dict[str, Any]], object], why: str
+    learnt: Artifact, says: Says, subtests: pytest.Subtests
 ) -> None:
-    error = edited(train(store, tiny(steps=1)), edit)
-    assert isinstance(error, StoreError)
-    assert why in str(error)
-
-
-def test_a_setting_that_a_part_has_not_is_named(store: Store) -> None:
-    error = edited(
-        train(store, tiny(steps=1)), lambda model: model["settings"]["trunk"].update(more=1)
-    )
+    path = learnt.path / MODEL_FILE
+    content = path.read_bytes()
+    for name, (edit, *parts) in EDITS.items():
+        with subtests.test(edit=name):
+            model = json.loads(content)
+            edit(model)
+            path.write_text(json.dumps(model))
+            error = damaged(learnt)
+            assert isinstance(error, StoreError)
+            says(error, *parts, "model.json")
+    model = json.loads(content)
+    trunk(more=1)(model)
+    path.write_text(json.dumps(model))
+    error = damaged(learnt)
     assert isinstance(error, UsageError)
-    assert f"{MODEL_FILE}: unknown setting of 'transformer' 'more'; known: " in str(error)
+    says(error, f"{MODEL_FILE}: unknown setting of 'transformer' 'more'; known: ")
 
 
-def test_sizes_of_a_model_file_are_checked_before_memory_is_taken(store: Store) -> None:
-    artifact = train(store, tiny(steps=1))
-    error = edited(artifact, lambda model: model["settings"]["trunk"].update(width=64))
-    assert isinstance(error, StoreError)
-    assert "its model.json: 'embedder.table.weight' is ('F32', 271, 32)" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("what", "size"),
-    [("width", 1 << 40), ("width", 10**30), ("layers", 10**6), ("context", 10**9)],
-)
-def test_a_model_of_sizes_that_its_weights_cannot_have_is_not_made(
-    store: Store, what: str, size: int
+def test_a_model_file_that_is_none_is_refused(
+    learnt: Artifact, says: Says, subtests: pytest.Subtests
 ) -> None:
-    artifact = train(store, tiny(steps=1))
-    error = edited(artifact, lambda model: model["settings"]["trunk"].update({what: size}))
-    assert isinstance(error, StoreError)
-    path = artifact.path / MODEL_FILE
-    assert str(error).startswith(f"{path} is of no model that can be ({what} is {size:,}, ")
+    path = learnt.path / MODEL_FILE
+    for content, why in (
+        (b"", "not JSON (Input data was truncated)"),
+        (b"\xff\xfe", "not JSON ('utf-8' codec can't decode byte 0xff in position 0"),
+        (b'{"a":' * 100_000, "nested too deep"),
+        (b"[]", "got `array`"),
+        (b"{}", "does not say which version"),
+        (b'{"format": 1}', "missing required field `settings`"),
+    ):
+        with subtests.test(content=content[:20]):
+            path.write_bytes(content)
+            error = damaged(learnt)
+            assert isinstance(error, StoreError)
+            says(error, f"{path} is damaged: ", why, "`numtok verify`")
 
 
-def test_an_encoding_of_another_model_is_refused(store: Store) -> None:
-    artifact = train(store, tiny(steps=1))
-    other = store.resolve("arithmetic-p1000").path / "scheme.json"
-    shutil.copy(other, artifact.path / "scheme.json")
-    error = damaged(artifact)
+def test_an_encoding_of_another_model_is_refused(learnt: Artifact, says: Says) -> None:
+    other = Store(learnt.path.parents[2]).resolve("arithmetic-p1000").path / "scheme.json"
+    shutil.copy(other, learnt.path / "scheme.json")
+    error = damaged(learnt)
     assert isinstance(error, StoreError)
-    assert str(error) == (
-        f"{artifact.path / MODEL_FILE} is for 271 tokens, scheme.json beside it has 1189; "
-        f"`numtok verify {artifact.ref}` says which is damaged"
-    )
+    says(error, "model.json is for 271 tokens", "has 1189", f"`numtok verify {learnt.ref}`")
 
 
 @pytest.mark.parametrize("split", ["train", "validation"])

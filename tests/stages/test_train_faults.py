@@ -1,8 +1,8 @@
 """Training under faults: whatever fails or dies, the same command goes on and ends in the same
 bytes.
 
-The quick tests strike at some steps and at every n-th file operation; the slow ones at all of
-them. ``pytest -s`` prints points reached over points existing.
+Most tests strike at some steps and at some file operations, each of them at least once; the slow
+ones at all. ``pytest -s`` prints points reached over points existing.
 """
 
 import io
@@ -34,9 +34,10 @@ from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.training.loop import Training, TrainingProgress
 from tests.cli.test_store_commands import Shell
-from tests.faults import Faults, Plan, installed, points
+from tests.faults import Faults, Plan, installed, points, sample
+from tests.messages import Says
 from tests.stages import test_train
-from tests.stages.test_train import TINY, contents, tiny, train
+from tests.stages.test_train import TINY, contents, records, tiny, train
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = pytest.mark.slow
@@ -45,12 +46,8 @@ data, numtok, one_thread = test_train.data, test_train.numtok, test_train.one_th
 
 
 def silent(note: str) -> None:
-    if not re.fullmatch(r"goes on at step \d+ of \d+", note):
+    if not re.fullmatch(r"goes on at step [\d,]+ of [\d,]+", note):
         raise AssertionError(f"nothing should be said: {note}")
-
-
-def stopped(step: int, steps: int) -> str:
-    return f"numtok: stopped at step {step} of {steps}; the same command goes on\n"
 
 
 # --- one way of training -----------------------------------------------------------------------
@@ -259,12 +256,12 @@ CELLS = [
     for scheme in ("xval", "p1000")
     for objective in ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
 ]
-QUICK = [("xval", "mlm", (4, 9, 12)), ("p1000", "ar:answer", (3, 8, 11))]
+SOME = [("xval", "mlm", (4, 12)), ("p1000", "ar:answer", (3, 8))]
 
 
 @pytest.mark.parametrize(
     ("scheme", "objective", "steps"),
-    [*QUICK, *(pytest.param(*cell, range(1, 13), marks=SLOW) for cell in CELLS)],
+    [*SOME, *(pytest.param(*cell, range(1, 13), marks=SLOW) for cell in CELLS)],
 )
 def test_a_killed_run_ends_in_the_bytes_of_one_that_was_not(
     data: Path,
@@ -293,7 +290,7 @@ def test_a_run_that_is_killed_again_and_again_gets_there(
     config = tiny(scheme, steps=20, objective=objective, preset=DROPOUT, checkpoint_steps=1)
     undisturbed = traced(data, tmp_path, config)
     root = undisturbed.start(tmp_path / "artifacts")
-    forks.killed(config, root, 3, 4, 9, 10, 17, 20)
+    forks.killed(config, root, 3, 4, 10, 20)
     assert check_goes_on(undisturbed, root) == 19
 
 
@@ -324,7 +321,7 @@ def test_a_run_that_learns_in_two_passes_goes_on_as_well(
     )
     undisturbed = traced(data, tmp_path, config)
     root = undisturbed.start(tmp_path / "artifacts")
-    forks.killed(config, root, 5, 7)
+    forks.killed(config, root, 7)
     assert check_goes_on(undisturbed, root) == 6
 
 
@@ -383,20 +380,23 @@ def test_losses_that_are_means_of_several_steps_survive_as_well(
 ) -> None:
     # A loss is written down every second step; the checkpoint is between two of these.
     size = "nano,layers=1,width=4,heads=2,dropout=0.1"
-    config = tiny(steps=402, preset=size, batch=16, checkpoint_steps=201)
+    config = tiny(steps=402, preset=size, batch=4, checkpoint_steps=201)
     undisturbed = traced(data, tmp_path, config)
     root = undisturbed.start(tmp_path / "artifacts")
-    forks.killed(config, root, 300)
+    forks.killed(config, root, 210)
     assert steps_kept(root) == 201
     artifact, updates = undisturbed.train(root)
     assert [update.step for update in updates] == list(range(202, 403, 2))
     assert contents(artifact) == undisturbed.whole
+    assert [one["step"] for one in records(artifact, "train")] == list(range(2, 403, 2))
+    looks = [one["step"] for one in records(artifact, "validation")]
+    assert looks == [*range(45, 361, 45), 402]
 
 
 def test_minutes_are_measured_once(
     data: Path, forks: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = tiny(minutes=0.01, checkpoint_steps=1)
+    config = tiny(minutes=0.005, checkpoint_steps=1)
     root = tmp_path / "artifacts"
     shutil.copytree(data, root)
     forks.killed(config, root, 2)
@@ -423,10 +423,9 @@ def test_restart_discards_what_a_killed_run_left(data: Path, forks: Forks, tmp_p
     root = undisturbed.start(tmp_path / "artifacts")
     forks.killed(config, root, 5)
     assert steps_kept(root) == 4
-    again = replace(undisturbed, config=replace(config, restart=True))
-    artifact, updates = again.train(root)
-    assert [update.step for update in updates] == [1, 2, 3, 4, 5, 6]
-    assert contents(artifact) == undisturbed.whole
+    (ended,) = forks(Attempt(str(root), (*command_of(config), "--restart")))
+    assert (ended.code, ended.steps) == (0, [1, 2, 3, 4, 5, 6])
+    assert contents(Store(root).resolve(ended.out)) == undisturbed.whole
 
 
 def test_time_is_added_up_over_runs(data: Path, forks: Forks, tmp_path: Path) -> None:
@@ -448,8 +447,6 @@ def test_time_is_added_up_over_runs(data: Path, forks: Forks, tmp_path: Path) ->
 
 # --- file operations that fail -----------------------------------------------------------------
 
-SOME, ALL = "some", "all"  # of the points that there are
-SHARES = [SOME, pytest.param(ALL, marks=SLOW)]
 STRUCK = tiny("xval", steps=5, objective="mlm", preset=DROPOUT, checkpoint_steps=2)
 
 
@@ -459,54 +456,53 @@ def struck(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     return traced(data, tmp_path_factory.mktemp("struck"), STRUCK)
 
 
-def chosen(kind: str, struck: Scenario, share: str) -> list[int]:
-    """All points to strike at, or sixteen at equal distances, from another first one a kind."""
-    places = points(kind, list(struck.trace))
-    apart = 1 if share == ALL else max(1, len(places) // 16)
-    return places[sum(kind.encode()) % apart :: apart]
-
-
 # What only tidies up may fail without a word: closing what was read, removing a lock.
 TIDYING = {"close", "unlink"}
 
 
-def told(kind: str, reached: int, struck: Scenario) -> None:
-    print(f"\ntrain, {kind}: {reached} points reached of {len(points(kind, list(struck.trace)))}")
+EVERY = pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=SLOW)], ids=["some", "all"]
+)
 
 
-@pytest.mark.parametrize("share", SHARES)
+@EVERY
 @pytest.mark.parametrize("kind", ["eio", "enospc", "short", "torn"])
-def test_any_operation_may_fail(tmp_path: Path, struck: Scenario, kind: str, share: str) -> None:
-    places = chosen(kind, struck, share)
-    for at in places:
-        root = struck.start(tmp_path / str(at))
-        problem: NumtokError | None = None
-        with installed(Plan(kind, at)) as faults:
-            try:
-                struck.train(root)
-            except NumtokError as error:
-                problem = error
-        assert faults.reached, at
-        if problem is None:
-            assert kind == "short" or struck.trace[at - 1] in TIDYING, (at, struck.trace[at - 1])
-        else:
-            assert kind != "short", problem
-            assert isinstance(problem, StoreError), repr(problem)
-            assert str(problem).isprintable()
-        check_goes_on(struck, root)
-        shutil.rmtree(root)
-    told(kind, len(places), struck)
-
-
-@pytest.mark.parametrize("share", SHARES)
-@pytest.mark.parametrize("kind", ["kill", "killtorn"])
-def test_any_operation_may_be_the_last(
-    tmp_path: Path, forks: Forks, struck: Scenario, kind: str, share: str
+def test_any_operation_may_fail(
+    tmp_path: Path, struck: Scenario, subtests: pytest.Subtests, kind: str, every: bool
 ) -> None:
-    command, places = command_of(STRUCK), chosen(kind, struck, share)
-    kept = []
-    for at in places:
-        root = struck.start(tmp_path / str(at) / "artifacts")
+    some = sample(kind, struck.trace, 3, every=kind == "eio")
+    for at in points(kind, struck.trace) if every else some:
+        with subtests.test(at=at):
+            root = struck.start(tmp_path / str(at))
+            problem: NumtokError | None = None
+            with installed(Plan(kind, at)) as faults:
+                try:
+                    struck.train(root)
+                except NumtokError as error:
+                    problem = error
+            assert faults.reached
+            if problem is None:
+                assert kind == "short" or struck.trace[at - 1] in TIDYING, struck.trace[at - 1]
+            else:
+                assert kind != "short", problem
+                assert isinstance(problem, StoreError), repr(problem)
+                assert str(problem).isprintable()
+            check_goes_on(struck, root)
+            shutil.rmtree(root)
+
+
+@EVERY
+def test_any_operation_may_be_the_last(
+    tmp_path: Path, forks: Forks, struck: Scenario, every: bool
+) -> None:
+    command, kept = command_of(STRUCK), []
+    places = [
+        (at, kind)
+        for kind, most in (("kill", 8), ("killtorn", 3))
+        for at in (points(kind, struck.trace) if every else sample(kind, struck.trace, most))
+    ]
+    for at, kind in sorted(places):
+        root = struck.start(tmp_path / f"{kind} {at}" / "artifacts")
         (ended,) = forks(Attempt(str(root), command, f"{kind}@{at}"))
         assert (ended.code, ended.err) == (-signal.SIGKILL, ""), at
         kept.append(check_goes_on(struck, root))
@@ -514,11 +510,10 @@ def test_any_operation_may_be_the_last(
     # The later a run dies, the more of it is kept; at last the whole model.
     assert kept == sorted(kept)
     assert {0, 2, 4, 5} == set(kept)
-    told(kind, len(places), struck)
 
 
 def test_a_full_disk_is_told_in_one_line_and_the_same_command_goes_on(
-    numtok: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    numtok: Shell, data: Path, tmp_path: Path
 ) -> None:
     root = tmp_path / "artifacts"
     shutil.copytree(data, root)
@@ -531,10 +526,8 @@ def test_a_full_disk_is_told_in_one_line_and_the_same_command_goes_on(
         ran = numtok(*command)
     assert ran.code == 4
     assert ran.err.count("\n") == 1
-    assert ran.err.endswith(
-        "/checkpoint-000000003.safetensors: No space left on device; free some space, then run the "
-        "same command again: what is finished is kept\n"
-    )
+    assert "/checkpoint-000000003.safetensors: No space left on device; free some" in ran.err
+    assert "the same command" in ran.err
     assert steps_kept(root) == 2
     again = numtok(*command)
     assert (again.code, again.out) == (0, straight.out)
@@ -542,10 +535,6 @@ def test_a_full_disk_is_told_in_one_line_and_the_same_command_goes_on(
 
 # --- signals -----------------------------------------------------------------------------------
 
-INTERRUPTED = [
-    (signal.SIGINT, 130, "numtok: interrupted\n"),
-    (signal.SIGTERM, 143, "numtok: terminated\n"),
-]
 # There is no --checkpoint-every, and no minute passes: a signal is what makes a checkpoint.
 LONG = tiny(steps=12, preset=DROPOUT, objective="mlm")
 
@@ -556,30 +545,27 @@ def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Scenari
     return traced(data, tmp_path_factory.mktemp("undisturbed"), LONG)
 
 
-@pytest.mark.parametrize(("number", "code", "line"), INTERRUPTED)
-def test_an_interrupt_is_answered_by_a_checkpoint(
-    undisturbed: Scenario, forks: Forks, tmp_path: Path, number: int, code: int, line: str
+def test_a_signal_is_answered_by_a_checkpoint_and_the_same_command_goes_on(
+    undisturbed: Scenario, forks: Forks, tmp_path: Path, says: Says
 ) -> None:
     root = undisturbed.start(tmp_path / "artifacts")
-    (ended,) = forks(Attempt(str(root), command_of(LONG), step=5, signals=(number,)))
-    assert ended == Ended(code, [1, 2, 3, 4, 5], "", stopped(5, 12) + line)
-    assert steps_kept(root) == 5
-    assert check_goes_on(undisturbed, root) == 5
-
-
-def test_the_same_command_goes_on_after_an_interrupt(
-    undisturbed: Scenario, forks: Forks, tmp_path: Path
-) -> None:
-    root = undisturbed.start(tmp_path / "artifacts")
-    first = Attempt(str(root), command_of(LONG), step=4, signals=(signal.SIGINT,))
-    second = replace(first, step=12, signals=(signal.SIGTERM,))
-    third = replace(first, step=0)
+    first = Attempt(str(root), command_of(LONG), step=5, signals=(signal.SIGINT,))
+    second = replace(first, step=9, signals=(signal.SIGTERM,))
+    third = replace(first, step=12)
     ended = forks(first, second, third)
-    assert [(one.code, one.steps) for one in ended] == [
-        (130, [1, 2, 3, 4]), (143, list(range(5, 13))), (0, []),
+    assert [(one.code, one.steps, one.out) for one in ended] == [
+        (130, [1, 2, 3, 4, 5], ""), (143, [6, 7, 8, 9], ""), (130, [10, 11, 12], ""),
     ]  # fmt: skip
-    assert contents(Store(root).resolve(ended[2].out)) == undisturbed.whole
-    assert ended[2].err.startswith("numtok: goes on at step 12 of 12\ntrained\n")
+    says(ended[0].err, "stopped at step 5 of 12", "the same command", "interrupted")
+    says(ended[1].err, "goes on at step 5 of 12", "stopped at step 9 of 12", "terminated")
+    says(ended[2].err, "goes on at step 9 of 12", "stopped at step 12 of 12")
+    assert steps_kept(root) == 12
+    (last,) = forks(replace(first, step=0))
+    assert (last.code, last.steps) == (0, [])
+    assert last.err.startswith("numtok: goes on at step 12 of 12\ntrained\n")
+    assert contents(Store(root).resolve(last.out)) == undisturbed.whole
+    Store(root, silent).collect()
+    assert sorted(path.name for path in root.rglob(".*")) == []
 
 
 def test_what_follows_the_last_step_can_be_cut_short(
@@ -630,20 +616,11 @@ def test_a_checkpoint_that_fails_is_told_rather_than_the_interrupt(
     assert check_goes_on(undisturbed, root) == 0
 
 
-def test_restart_discards_the_checkpoint_of_an_interrupt(
-    undisturbed: Scenario, forks: Forks, tmp_path: Path
-) -> None:
-    root = undisturbed.start(tmp_path / "artifacts")
-    first = Attempt(str(root), command_of(LONG), step=5, signals=(signal.SIGINT,))
-    again = Attempt(str(root), (*command_of(LONG), "--restart"))
-    interrupted, ended = forks(first, again)
-    assert interrupted.code == 130
-    assert (ended.code, ended.steps) == (0, list(range(1, 13)))
-    assert contents(Store(root).resolve(ended.out)) == undisturbed.whole
-
-
 @SLOW
-@pytest.mark.parametrize(("number", "code", "line"), INTERRUPTED)
+@pytest.mark.parametrize(
+    ("number", "code", "line"),
+    [(signal.SIGINT, 130, "numtok: interrupted\n"), (signal.SIGTERM, 143, "numtok: terminated\n")],
+)
 def test_an_interrupt_from_outside_is_answered_at_any_time(
     data: Path, tmp_path: Path, number: int, code: int, line: str
 ) -> None:
@@ -662,8 +639,7 @@ def test_an_interrupt_from_outside_is_answered_at_any_time(
         running.send_signal(number)
         out, err = running.communicate(timeout=60)
     kept = steps_kept(root)
-    told = stopped(kept, 1500).replace("1500", "1,500")
-    told = told.replace(f"step {kept}", f"step {kept:,}")
+    told = f"numtok: stopped at step {kept:,} of 1,500; the same command goes on\n"
     assert (running.returncode, out, err.decode()) == (code, b"", told + line)
     assert 500 < kept < 1500  # not the one that was seen: the signal made another
     artifact, updates = undisturbed.train(root)
