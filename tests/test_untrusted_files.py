@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -37,8 +38,10 @@ from numtok.sweeps.file import read_sweep
 from numtok.training.curriculum import Curriculum
 from numtok.training.weights import WEIGHTS, load_weights
 from tests import fakefields
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.messages import Says
 from tests.stages.test_encode import encode, shards, table, texts
 
 numtok = test_cli_store.numtok
@@ -282,31 +285,29 @@ def test_a_disk_is_not_filled_by_what_is_piped(
         assert encode(store, name, disk_limit="none").manifest.counts["rows"] == 1
 
 
-def test_a_limit_of_bytes_holds_for_pipes_and_standard_input(tmp_path: Path, numtok: Shell) -> None:
+def test_a_limit_of_bytes_holds_for_pipes_and_standard_input(numtok: Shell, says: Says) -> None:
     rows = lines(*["it is 7"] * 100)
     for command in (["encode", "--scheme", "p10"], ["profile"]):
         with piped(rows) as (name,):
             ran = numtok(*command, "--disk-limit", "1kB", name)
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err == (
-            f"numtok: {name} has more than the 1,000 bytes that --disk-limit allows; give a larger "
-            "one, or none for no limit\n"
-        )
+        assert ran.err.count("\n") == 1
+        says(ran.err.replace(name, "PIPE"), "numtok: PIPE", "1,000 bytes", "--disk-limit")
         with piped(rows) as (name,):
             assert numtok(*command, "--disk-limit", "10MB", name).code == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "most"), [("5", 5), ("1.5kB", 1500), ("2 MiB", 2 << 20), ("1TB", 10**12)]
-)
-def test_sizes_have_the_usual_units(text: str, most: int) -> None:
-    assert Quota.parse(text) == Quota(most)
+def test_sizes_have_the_usual_units() -> None:
+    for text, most in [("5", 5), ("1.5kB", 1500), ("2 MiB", 2 << 20), ("1TB", 10**12)]:
+        assert Quota.parse(text) == Quota(most), (text, most)
 
 
-@pytest.mark.parametrize("text", ["", "much", "-1", "1e9", "5 gb", "nan", "\u0665", "1" * 40])
-def test_what_is_no_size_is_refused(text: str) -> None:
-    config = Config(("a",), scheme="p10", disk_limit=text)
-    refused(lambda: run(config, Store(Path()), lambda *_: None), UsageError, "--disk-limit")
+def test_what_is_no_size_is_refused() -> None:
+    for text in ["", "much", "-1", "1e9", "5 gb", "nan", "\u0665", "1" * 40]:
+        with case(text):
+            config = Config(("a",), scheme="p10", disk_limit=text)
+            encoding = partial(run, config, Store(Path()), lambda *_: None)
+            refused(encoding, UsageError, "--disk-limit")
 
 
 # --- small files that a user names --------------------------------------------------------------
@@ -343,39 +344,45 @@ def test_a_small_file_that_is_large_is_refused(tmp_path: Path, what: str) -> Non
 
 
 @named
-@pytest.mark.parametrize("deep", [documents.DEEPEST + 1, 100_000])
-def test_what_is_nested_too_deeply_is_refused(tmp_path: Path, what: str, deep: int) -> None:
-    is_json = what in ("tokenizer.json", "bpe")
-    nested = "[" * deep + "]" * deep
-    (tmp_path / "x").write_text(nested if is_json else f"data = {nested}")
-    refused(lambda: NAMED[what](tmp_path / "x"), UsageError, "nested too deeply", "32")
+def test_what_is_nested_too_deeply_is_refused(tmp_path: Path, what: str) -> None:
+    for deep in [documents.DEEPEST + 1, 100_000]:
+        with case(deep):
+            is_json = what in ("tokenizer.json", "bpe")
+            nested = "[" * deep + "]" * deep
+            (tmp_path / "x").write_text(nested if is_json else f"data = {nested}")
+            refused(lambda: NAMED[what](tmp_path / "x"), UsageError, "nested too deeply", "32")
 
 
-@pytest.mark.parametrize("what", ["numtok.toml", "curriculum", "sweep", "templates"])
-@pytest.mark.parametrize("number", ["nan", "-inf", "1e999", "1" * 20, "1" * 5000])
-def test_numbers_are_finite(tmp_path: Path, what: str, number: str) -> None:
-    (tmp_path / "x").write_text(f"store = {number}")
-    refused(lambda: NAMED[what](tmp_path / "x"), UsageError, "cannot be read")
+def test_numbers_are_finite(tmp_path: Path) -> None:
+    for what in ["numtok.toml", "curriculum", "sweep", "templates"]:
+        for number in ["nan", "-inf", "1e999", "1" * 20, "1" * 5000]:
+            with case(what, number):
+                (tmp_path / "x").write_text(f"store = {number}")
+                refused(partial(NAMED[what], tmp_path / "x"), UsageError, "cannot be read")
 
 
-@pytest.mark.parametrize("length", ["1e308", "1e13", "1e-13"])
-@pytest.mark.parametrize("what", ["length", "weight"])
-def test_phases_have_lengths_that_can_be_added(tmp_path: Path, length: str, what: str) -> None:
-    path = tmp_path / "phases.toml"
-    phase = f"[[phase]]\nrows = [{{ {what} = {length} }}]\n"
-    if what == "length":
-        phase = f"[[phase]]\nrows = [{{}}]\nlength = {length}\n"
-    path.write_text(2 * phase)
-    refused(lambda: Curriculum.read(path), UsageError, f"phase 1: {what}", "1e-12 to 1e+12")
+def test_phases_have_lengths_that_can_be_added(tmp_path: Path) -> None:
+    for length in ["1e308", "1e13", "1e-13"]:
+        for what in ["length", "weight"]:
+            with case(length, what):
+                path = tmp_path / "phases.toml"
+                phase = f"[[phase]]\nrows = [{{ {what} = {length} }}]\n"
+                if what == "length":
+                    phase = f"[[phase]]\nrows = [{{}}]\nlength = {length}\n"
+                path.write_text(2 * phase)
+                reading = partial(Curriculum.read, path)
+                refused(reading, UsageError, f"phase 1: {what}", "1e-12 to 1e+12")
 
 
-@pytest.mark.parametrize("noise", ["nan", "inf", "1e308", "-1"])
-def test_noise_is_finite(noise: str) -> None:
-    refused(lambda: TASKS.build(f"curves,noise={noise}"), UsageError, "0 to 1e+300")
+def test_noise_is_finite() -> None:
+    for noise in ["nan", "inf", "1e308", "-1"]:
+        with case(noise):
+            making = partial(TASKS.build, f"curves,noise={noise}")
+            refused(making, UsageError, "0 to 1e+300")
 
 
 def test_a_sweep_of_too_many_runs_is_refused_before_they_are_made(
-    tmp_path: Path, numtok: Shell
+    tmp_path: Path, numtok: Shell, says: Says
 ) -> None:
     seeds = list(range(1000))
     (tmp_path / "s.toml").write_text(
@@ -384,10 +391,8 @@ def test_a_sweep_of_too_many_runs_is_refused_before_they_are_made(
     )
     ran = numtok("sweep", "s.toml")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == (
-        "numtok: s.toml asks for 1,000,000 runs, every combination of its lists, and 10,000 are "
-        "allowed; give shorter lists, or --max-runs 1000000\n"
-    )
+    assert ran.err.count("\n") == 1
+    says(ran.err, "numtok: s.toml", "1,000,000 runs", "10,000", "--max-runs 1000000")
     text = 'data = "a.jsonl"\n[encode]\nscheme = "p10"\n[train]\nsteps = 1\nseed = [1, 2, 3]\n'
     text += '[[also]]\nencode.scheme = ["xval", "fp15"]\n'
     (tmp_path / "s.toml").write_text(text)

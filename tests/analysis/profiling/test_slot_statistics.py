@@ -16,6 +16,7 @@ from numtok.analysis.profiling.slot_statistics import Distinct, NumberStatistics
 from numtok.analysis.profiling.unit import Counted
 from numtok.encoding.number_sample import ROWS_KEPT
 from numtok.encoding.row_keys import KEPT
+from tests.cases import case
 from tests.counted import count, figures, labels, tally
 from tests.encoding.test_slots import divided
 
@@ -87,9 +88,8 @@ def _counted(sizes: list[int], width: int) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("literal", "digits", "decimals", "decade"),
-    [
+def test_digits_decimals_and_decades_are_of_the_literal() -> None:
+    for literal, digits, decimals, decade in [
         ("1200", 2, 0, 3),
         ("0.0120", 2, 4, -2),
         ("6.30", 2, 2, 0),
@@ -100,15 +100,12 @@ def _counted(sizes: list[int], width: int) -> list[int]:
         ("12345678901234567890123", 20, 0, 22),
         ("1e-90", 1, 20, -80),
         ("1e90", 1, 0, 79),
-    ],
-)
-def test_digits_decimals_and_decades_are_of_the_literal(
-    literal: str, digits: int, decimals: int, decade: int
-) -> None:
-    found = tally(count([[[f"[{literal}]"]]]))
-    assert np.flatnonzero(found.digits).tolist() == [digits]
-    assert np.flatnonzero(found.decimals).tolist() == [decimals]
-    assert np.flatnonzero(found.decades).tolist() == [decade - tallies.FIRST_DECADE]
+    ]:
+        with case(literal, digits, decimals, decade):
+            found = tally(count([[[f"[{literal}]"]]]))
+            assert np.flatnonzero(found.digits).tolist() == [digits]
+            assert np.flatnonzero(found.decimals).tolist() == [decimals]
+            assert np.flatnonzero(found.decades).tolist() == [decade - tallies.FIRST_DECADE]
 
 
 def many(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", parts: int) -> Counted:
