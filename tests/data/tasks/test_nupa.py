@@ -60,11 +60,28 @@ def stratum(row: Row) -> tuple[str, int]:
     return row["group"]["task"], row["group"]["digits"]
 
 
+#: A few of all keys in unit tests, and the others.
+some_keys = pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param([*KEYS.values()][::7], id="some"),
+        pytest.param(
+            [key for place, key in enumerate(KEYS.values()) if place % 7],
+            id="others",
+            marks=pytest.mark.integration,
+        ),
+    ],
+)
+
+
 # --- what is asked and answered ------------------------------------------------------------------
 
 
-def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone() -> None:
-    for key in KEYS.values():
+@some_keys
+def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone(
+    keys: list[Key],
+) -> None:
+    for key in keys:
         with case(key):
             preset = "published" if key.is_published else "paper"
             for digits in spread(key):
@@ -99,8 +116,9 @@ def test_a_difference_below_one_has_an_exponent_below_zero() -> None:
         assert read(key, text) == (operands, gold)
 
 
-def test_operands_are_of_the_stratum_and_as_the_task_wants_them() -> None:
-    for key in KEYS.values():
+@some_keys
+def test_operands_are_of_the_stratum_and_as_the_task_wants_them(keys: list[Key]) -> None:
+    for key in keys:
         with case(key):
             preset = "published" if key.is_published else "paper"
             for digits in (3, 7):
@@ -221,6 +239,7 @@ def test_the_counts_of_the_published_test_add_up() -> None:
     assert {s.name: s.rows for s in NupaTask(preset="published").own_splits}["test"] == TEST_ROWS
 
 
+@pytest.mark.integration
 def test_a_stratum_has_as_many_rows_as_published_or_as_asked_for() -> None:
     tasks = "sub_Fraction+max_Fraction+to_scient_Integer+to_float_Fraction"
     task = NupaTask(tasks=tasks, train=0, validation=0)
@@ -244,6 +263,7 @@ def test_a_small_stratum_is_shared_out_and_what_lacks_is_counted() -> None:
     assert task.unit(0, train, 0).counts == {"missing_in_small_strata": 1000 - made["train"]}
 
 
+@pytest.mark.integration
 def test_no_question_of_test_is_in_another_split_even_exchanged_or_of_a_variant() -> None:
     for digits in ["1", "2", "4"]:
         with case(digits):

@@ -131,19 +131,17 @@ def test_a_curve_is_its_formula_on_its_range() -> None:
 
 
 def test_curves_have_the_values_that_can_be_worked_out_by_hand() -> None:
-    for name, x, y in [
-        ("sawtooth", [-0.25, 1.5], [0.75, 0.5]),
-        ("staircase", [-0.25, 1.5], [-1, 1]),
-        ("step", [-0.25, 0.0], [0, 1]),
-        ("spikes", [2.0, 1.5], [1.0, np.exp(-250.0)]),
-        ("power", [-10, 2], [-1e9, 512]),
-        ("reciprocal", [-0.001, 0.5], [-1000, 2]),
-    ]:
-        assert np.allclose(curves._CURVES[name].function(np.array(x)), y, rtol=1e-12, atol=0), (
-            name,
-            x,
-            y,
-        )
+    known: dict[str, tuple[list[float], list[float]]] = {
+        "sawtooth": ([-0.25, 1.5], [0.75, 0.5]),
+        "staircase": ([-0.25, 1.5], [-1, 1]),
+        "step": ([-0.25, 0.0], [0, 1]),
+        "spikes": ([2.0, 1.5], [1.0, np.exp(-250.0)]),
+        "power": ([-10, 2], [-1e9, 512]),
+        "reciprocal": ([-0.001, 0.5], [-1000, 2]),
+    }
+    for name, (x, y) in known.items():
+        found = curves._CURVES[name].function(np.array(x))
+        assert np.allclose(found, y, rtol=1e-12, atol=0), name
 
 
 def test_noise_is_gaussian_and_leaves_x_as_it_is() -> None:
