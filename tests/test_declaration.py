@@ -57,12 +57,13 @@ def test_its_doctests_hold() -> None:
 
 
 def test_a_value_out_of_bounds_is_told_where_it_stands(says: Says) -> None:
-    for key, value, told in (
+    cases: list[tuple[str, Any, str]] = [
         ("eggs", 0, "1 to 12"),
         ("minutes", 0.0, "above 0 and below 60"),
         ("salt", "all", "none, some and much"),
         ("own", 3, "odd"),
-    ):
+    ]
+    for key, value, told in cases:
         with case(key, value):
             with pytest.raises(SettingError) as caught:
                 Boil(**{"eggs": 2, key: value})

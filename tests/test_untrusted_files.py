@@ -334,31 +334,32 @@ NAMED: dict[str, Callable[[Path], object]] = {
     "tokenizer.json": File.read,
     "bpe": BpeScheme.read,
 }
-named = pytest.mark.parametrize("what", NAMED)
 
 
-@named
-@no_file
-def test_a_small_file_that_is_none_is_refused(tmp_path: Path, make: Make, what: str) -> None:
-    make(tmp_path / "x")
-    refused(lambda: NAMED[what](tmp_path / "x"), UsageError, "only a regular file can be read")
+def test_a_small_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    for make, (what, read) in product(NO_FILES, NAMED.items()):
+        with case(make, what):
+            folder = tmp_path / f"{make.__name__} {what}"
+            folder.mkdir()
+            make(folder / "x")
+            refused(partial(read, folder / "x"), UsageError, "only a regular file can be read")
 
 
-@named
-def test_a_small_file_that_is_large_is_refused(tmp_path: Path, what: str) -> None:
-    with (tmp_path / "x").open("wb") as file:
-        file.truncate(1 << 40)  # with nothing in it, so it takes no disk
-    refused(lambda: NAMED[what](tmp_path / "x"), UsageError, f"{1 << 40} bytes", "at most")
+def test_a_small_file_that_is_large_is_refused(tmp_path: Path) -> None:
+    for what, read in NAMED.items():
+        with (tmp_path / "x").open("wb") as file:
+            file.truncate(1 << 40)  # with nothing in it, so it takes no disk
+        with case(what):
+            refused(partial(read, tmp_path / "x"), UsageError, f"{1 << 40} bytes", "at most")
 
 
-@named
-def test_what_is_nested_too_deeply_is_refused(tmp_path: Path, what: str) -> None:
-    for deep in [documents.DEEPEST + 1, 100_000]:
-        with case(deep):
+def test_what_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    for deep, (what, read) in product([documents.DEEPEST + 1, 100_000], NAMED.items()):
+        with case(deep, what):
             is_json = what in ("tokenizer.json", "bpe")
             nested = "[" * deep + "]" * deep
             (tmp_path / "x").write_text(nested if is_json else f"data = {nested}")
-            refused(lambda: NAMED[what](tmp_path / "x"), UsageError, "nested too deeply", "32")
+            refused(partial(read, tmp_path / "x"), UsageError, "nested too deeply", "32")
 
 
 def test_numbers_are_finite(tmp_path: Path) -> None:

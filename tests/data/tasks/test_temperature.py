@@ -654,7 +654,7 @@ def test_what_cannot_be_done_is_told_in_one_line(numtok: Shell, store: Path, say
     times = hours(160, step=6)
     fakefields.make(store, times, waves(times, 256), name="coarse")
     times = hours(240)
-    rain = {"variable": "total_precipitation", "units": "m"}
+    rain: dict[str, Any] = {"variable": "total_precipitation", "units": "m"}
     fakefields.make(store, times, waves(times, 256), name="rain", **rain)
     for arguments, told in WRONG:
         with case(arguments):
