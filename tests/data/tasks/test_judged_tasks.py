@@ -391,18 +391,6 @@ def test_what_another_process_is_given_makes_the_same() -> None:
             assert elsewhere.unit(5, TEST, 0) == task.unit(5, TEST, 0)
 
 
-@pytest.mark.integration
-def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
-    made = []
-    for workers in (1, 2):
-        config = Config("comparison", 70_000, split="train=1", workers=workers)
-        made.append(gen.run(config, Store(tmp_path / str(workers)), lambda *_: None).artifact)
-    first, second = made
-    assert first is not None and second is not None
-    assert len(first.files()) == 2
-    assert first.files() == second.files()
-
-
 WRONG = [
     (
         "measurement --multipliers 0..5",

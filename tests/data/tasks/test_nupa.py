@@ -20,13 +20,11 @@ from numtok.data.tasks._nupa_questions import variants
 from numtok.data.tasks.base import TaskSplit
 from numtok.data.tasks.nupa import NupaTask
 from numtok.errors import UsageError
-from numtok.stages.gen import Config
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
 from tests.nupa_oracle import answer, value
-from tests.stages.test_gen import contents, make
 
 numtok = test_cli_store.numtok
 
@@ -330,20 +328,6 @@ def test_digits_are_drawn_evenly() -> None:
 # --- the command ---------------------------------------------------------------------------------
 
 SPEC = "nupa,tasks=mod+sub_Fraction,digits=2..4,train=60,validation=20,test=20,prompt=short"
-
-
-@pytest.mark.integration
-def test_any_number_of_workers_makes_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = contents(make(Config(SPEC, workers=1), tmp_path / "one"))
-    two = contents(make(Config(SPEC, workers=2), tmp_path / "two"))
-    assert one == two
-    assert {name for name in one if name.endswith(".jsonl") and "-" in name} == {
-        "test-00000.jsonl",
-        "train-00000.jsonl",
-        "validation-00000.jsonl",
-    }
 
 
 def test_gen_counts_the_rows_that_were_made(numtok: Shell) -> None:

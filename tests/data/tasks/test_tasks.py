@@ -1,6 +1,9 @@
 """What lies beside the tasks. (What every task must do: numtok/data/tasks/_contract.py.)"""
 
 import doctest
+import pickle
+
+import pytest
 
 from numtok.data.tasks import _draws, _seen, _temperature_rows, _templates, _unrepeated, _windows
 from numtok.data.tasks.base import TASKS, DerivedTask, TableTask, TextTask
@@ -18,3 +21,13 @@ def test_the_examples_beside_the_tasks_are_true() -> None:
         with case(module):
             found = doctest.testmod(module)
             assert (found.failed, bool(found.attempted)) == (0, True)
+
+
+@pytest.mark.integration
+def test_a_copy_in_another_process_makes_the_same_unit() -> None:
+    suite = TASKS.contract()
+    for name in TASKS:
+        task = TASKS.build(TASKS.checked_at(name))
+        elsewhere = pickle.loads(pickle.dumps(task))
+        made, same = (suite.unit_bytes(one, 5, suite.TRAIN, 0) for one in (task, elsewhere))
+        assert made and made == same, name
