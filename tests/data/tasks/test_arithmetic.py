@@ -230,7 +230,7 @@ def split_of_all(spec: str, count: int, begin: int = 0, end: int = SHARES) -> li
 @pytest.mark.integration
 @pytest.mark.parametrize("begin", [0, SHARES - SHARES // 10], ids=["all", "a tenth"])
 def test_shapes_operators_and_operands_are_uniform_and_independent(begin: int) -> None:
-    made = split_of_all("arithmetic,operands=3", 30_000, begin)
+    made = split_of_all("arithmetic,operands=3", 40_000, begin)
     trees = [parsed(text)[:2] for text in made]
     shapes = [shape_of(text) for text in made]
     operators = [tuple(re.findall(r" ([-+*]) ", text)) for text in made]

@@ -174,11 +174,11 @@ def test_what_is_drawn_has_that_density(name: str) -> None:
     x, y = drawn(task, rows)
     edges = np.linspace(-1, 1, 11), np.linspace(-4, 4, 41)
     counts, _, _ = np.histogram2d(x[:, 0], y, edges)
-    # The mass of each cell: the density at 10 times 100 places of it.
+    # The mass of each cell: the density at 20 times 100 places of it.
     fine_x, fine_y = (np.linspace(low, high, n, endpoint=False) + (high - low) / 2 / n
-                      for low, high, n in ((-1, 1, 100), (-4, 4, 4000)))  # fmt: skip
+                      for low, high, n in ((-1, 1, 200), (-4, 4, 4000)))  # fmt: skip
     at_x, at_y = np.repeat(fine_x, len(fine_y)), np.tile(fine_y, len(fine_x))
-    density = np.exp(task.log_density(at_x[:, None], at_y)).reshape(10, 10, 40, 100)
+    density = np.exp(task.log_density(at_x[:, None], at_y)).reshape(10, 20, 40, 100)
     mass = density.mean((1, 3)) * 0.2 * 0.2 / 2
     expected = rows * mass
     spread = np.sqrt(expected) + 0.01 * expected + 1
