@@ -443,14 +443,8 @@ def test_bars_of_nothing_are_refused() -> None:
 @pytest.mark.parametrize(
     ("fakes", "parts"),
     [
-        (
-            [Fake("p10"), Fake("xval"), Fake("b1999")],
-            ["1999", "xval", "figure lines takes more"],
-        ),
-        (
-            [Fake("p10"), Fake("xval")],
-            ["'xval'", "p10", "figure bars needs both ways on each data"],
-        ),
+        ([Fake("p10"), Fake("xval"), Fake("b1999")], ["1999", "xval", "figure lines takes more"]),
+        ([Fake("p10"), Fake("xval")], ["'xval'", "p10", "figure bars needs both ways on each"]),
     ],
 )
 def test_bars_need_two_ways_on_each_data_set(

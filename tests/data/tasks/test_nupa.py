@@ -351,10 +351,7 @@ def test_settings_that_cannot_be_are_one_line(numtok: Shell, says: Says) -> None
         ("digits=5..4", ["--digits 5..4", "allowed are published, a number or a"]),
         ("train=-1", ["train=-1", "it is from 0 to 1,000,000"]),
         ("test=-2", ["test=-2", "it is from -1 to 1,000,000"]),
-        (
-            "train=0,validation=0,test=0",
-            ["digits=published", "train=0", "give more of one of them"],
-        ),
+        ("train=0,validation=0,test=0", ["digits=published", "train=0", "give more of one of"]),
     ]:
         with case(spec, parts):
             ran = numtok("gen", f"nupa,{spec}")

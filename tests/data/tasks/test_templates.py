@@ -50,21 +50,9 @@ def test_a_text_that_cannot_be_filled_in_is_told(says: Says) -> None:
     for text, parts in [
         ("[N] and [M]", ["[N]", "[M]", "known: [N]"]),
         ("[]: [N]", ["[N]", "known: [N]"]),
-        (
-            "no number",
-            [
-                "the field [N] is there 0 times, and must be",
-                "the field [N] is there 0 times, and must",
-            ],
-        ),
+        ("no number", ["the field [N] is there 0 times, and must be"]),
         ("[N] or [N]", ["[N]", "the field [N] is there 2 times, and must"]),
-        (
-            "[N egg/eggs]",
-            [
-                "the field [N] is there 0 times, and must be",
-                "the field [N] is there 0 times, and must",
-            ],
-        ),
+        ("[N egg/eggs]", ["the field [N] is there 0 times, and must be"]),
         ("[N] [N eggs]", ["eggs]", "[N eggs] is not two words, written [N"]),
         ("[N] [N a/b/c]", ["a/b/c]", "[N a/b/c] is not two words, written [N"]),
         ("[N] [N", ["' [N'", "a bracket is not closed, or not opened,"]),
@@ -86,16 +74,13 @@ SENTENCE = 'text = "[NUMA] < [NUMB]"\nnumbers = [1, 9]\ncorrect = "NUMA < NUMB"\
 QUESTION = '[[templates]]\nname = "w"\ntext = "How heavy [INT is/are] [INT] [OBJ]?"\n'
 THING = '[[objects]]\nname = "egg"\nplural = "eggs"\n'
 
+NAMED = '[[templates]]\nname = "a"\n'
 WRONG = [
     ("wordproblems", "[[templates]\n", ["']]'", "line 1, column 12)"]),
     ("wordproblems", "\x00", ["line 1, column 1)", "FILE cannot be read: Invalid statement"]),
     ("wordproblems", "", ["FILE has no [[templates]]", "at least one is needed"]),
     ("wordproblems", "templates = []\n", ["templates", "at least one is needed"]),
-    (
-        "wordproblems",
-        f'[[template]]\nname = "a"\n{STORY}',
-        ["'template'", "did you mean 'templates'? known:"],
-    ),
+    ("wordproblems", f'[[template]]\nname = "a"\n{STORY}', ["'template'", "did you mean"]),
     ("wordproblems", f"[[templates]]\n{STORY}", ["'name'", "FILE: templates 1: Object missing"]),
     (
         "wordproblems",
@@ -117,10 +102,10 @@ WRONG = [
         '[[templates]]\nname = "a"\nanswer = "NUMA * NUMB"\ntext = "[NUMA] [NUMB]"\n',
         ["'NUMA * NUMB'", "'answer'"],
     ),
-    ("wordproblems", f'[[templates]]\nname = "a"\n{STORY}' * 2, ["'a'", "give each its own"]),
+    ("wordproblems", f"{NAMED}{STORY}" * 2, ["'a'", "give each its own"]),
     (
         "comparison",
-        f'[[templates]]\nname = "a"\n{SENTENCE}'.replace("[1, 9]", "[9, 1]"),
+        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[9, 1]"),
         [
             "FILE: templates 1 (a): the range [9, 1] is not",
             "allowed are two whole numbers from 1 to",
@@ -128,20 +113,16 @@ WRONG = [
     ),
     (
         "comparison",
-        f'[[templates]]\nname = "a"\n{SENTENCE}'.replace("[1, 9]", "[0, 9]"),
+        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[0, 9]"),
         [
             "FILE: templates 1 (a): the range [0, 9] is not",
             "allowed are two whole numbers from 1 to",
         ],
     ),
+    ("comparison", f"{NAMED}{SENTENCE}".replace("[1, 9]", "[1]"), ["'array'", "'numbers'"]),
     (
         "comparison",
-        f'[[templates]]\nname = "a"\n{SENTENCE}'.replace("[1, 9]", "[1]"),
-        ["'array'", "'numbers'"],
-    ),
-    (
-        "comparison",
-        f'[[templates]]\nname = "a"\n{SENTENCE}'.replace("[1, 9]", "[5, 5]"),
+        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[5, 5]"),
         ["FILE: a: no two different numbers from 5 to 5", "give a wider range"],
     ),
     ("measurement", QUESTION, ["FILE has no [[objects]]", "at least one is needed"]),
@@ -150,21 +131,9 @@ WRONG = [
         f"{QUESTION}{THING}ranges = {{}}\n",
         ["FILE: objects 1 (egg): it has no range", "give one for a template at least"],
     ),
-    (
-        "measurement",
-        f"{QUESTION}{THING}ranges = {{ v = [35, 70] }}\n",
-        ["'v'", "FILE: objects 1 (egg): a range for 'v',"],
-    ),
-    (
-        "measurement",
-        f"{QUESTION}{THING}ranges = {{ w = [1, 70] }}\n",
-        ["70]", "allowed are two whole numbers from 2 to"],
-    ),
-    (
-        "measurement",
-        QUESTION.replace("[OBJ]", "eggs"),
-        ["[OBJ]", "FILE: templates 1 (w): the field [OBJ]"],
-    ),
+    ("measurement", f"{QUESTION}{THING}ranges = {{ v = [35, 70] }}\n", ["'v'", "FILE: objects 1"]),
+    ("measurement", f"{QUESTION}{THING}ranges = {{ w = [1, 70] }}\n", ["[1, 70]", "allowed are"]),
+    ("measurement", QUESTION.replace("[OBJ]", "eggs"), ["[OBJ]", "FILE: templates 1 (w): the"]),
     (
         "measurement",
         f"{QUESTION}{THING}ranges = {{ w = [35, 70] }}\n".replace('"eggs"', '"size 3 eggs"'),
