@@ -358,7 +358,7 @@ def test_close_encounters_are_counted() -> None:
 
 @pytest.mark.integration
 def test_counts_are_shown_by_gen_and_show(numtok: Shell) -> None:
-    options = "--planets 2 --outer 5..14 --points 5..9 --span 2..3 --samples 300 --workers 2"
+    options = "--planets 2 --outer 5..14 --points 5..9 --span 2..3 --samples 300"
     ran = numtok("gen", "orbits", *options.split())
     assert ran.code == 0, ran.err
     counts = Store(Path("artifacts")).resolve(ran.out.strip()).manifest.counts

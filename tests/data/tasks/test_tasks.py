@@ -3,8 +3,6 @@
 import doctest
 import pickle
 
-import pytest
-
 from numtok.data.tasks import _draws, _seen, _temperature_rows, _templates, _unrepeated, _windows
 from numtok.data.tasks.base import TASKS, DerivedTask, TableTask, TextTask
 from tests.cases import case
@@ -23,11 +21,8 @@ def test_the_examples_beside_the_tasks_are_true() -> None:
             assert (found.failed, bool(found.attempted)) == (0, True)
 
 
-@pytest.mark.integration
-def test_a_copy_in_another_process_makes_the_same_unit() -> None:
-    suite = TASKS.contract()
+def test_a_copy_for_another_process_is_the_same_task() -> None:
+    """So its units are, which are made of nothing else (the contract)."""
     for name in TASKS:
         task = TASKS.build(TASKS.checked_at(name))
-        elsewhere = pickle.loads(pickle.dumps(task))
-        made, same = (suite.unit_bytes(one, 5, suite.TRAIN, 0) for one in (task, elsewhere))
-        assert made and made == same, name
+        assert pickle.loads(pickle.dumps(task)) == task, name
