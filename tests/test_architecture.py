@@ -349,6 +349,7 @@ PRIVATE = re.compile(
 )
 
 
+@pytest.mark.integration
 def test_no_file_names_a_private_path_or_a_package_host() -> None:
     found = []
     for folder, folders, names in os.walk(ROOT):

@@ -324,6 +324,7 @@ def loaded(dispatcher: Any) -> bool:
     return bool(hits)
 
 
+@pytest.mark.integration
 def test_a_damaged_file_of_the_cache_is_written_anew(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

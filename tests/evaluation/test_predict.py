@@ -62,6 +62,13 @@ TEXTS = (
 )
 DEVIATION = 0.7  # of the value heads' Gaussian, normalised
 
+
+def by_size(scheme: str, *others: str) -> Any:
+    """A case of a scheme: of the one with the most tokens it takes longer."""
+    marks = [pytest.mark.integration] if scheme == "fp15" else []
+    return pytest.param(scheme, *others, marks=marks)
+
+
 Row = dict[str, Any]
 
 
@@ -534,7 +541,7 @@ def failures(predictor: Predictor, reading: NumberReadings) -> NDArray[np.uint8]
     return predictor.loaded.codec.scheme.decode(tokens, reading.lengths, channel).failures
 
 
-@pytest.mark.parametrize("scheme", FIXED)
+@pytest.mark.parametrize("scheme", [*map(by_size, FIXED)])
 def test_constrained_decoding_gives_only_well_formed_numbers(
     bench: Bench, readings: list[NumberReadings], scheme: str
 ) -> None:
@@ -552,7 +559,7 @@ def test_constrained_decoding_gives_only_well_formed_numbers(
             assert Failure.MALFORMED not in failures(predictor, reading), fill
 
 
-@pytest.mark.parametrize("scheme", [*TOKENS, "digits"])
+@pytest.mark.parametrize("scheme", [*map(by_size, [*TOKENS, "digits"])])
 def test_free_decoding_gives_numbers_that_are_none(bench: Bench, scheme: str) -> None:
     for objective in ("mlm", "ar"):
         found = run(bench.predictor(scheme, objective, text=2.0, constrained=False))
@@ -561,6 +568,7 @@ def test_free_decoding_gives_numbers_that_are_none(bench: Bench, scheme: str) ->
         assert np.isnan(found.values).tolist() == (~found.valid).tolist()
 
 
+@pytest.mark.integration
 def test_on_grammar_says_whether_free_decoding_would_have_given_a_number(
     bench: Bench, readings: list[NumberReadings]
 ) -> None:
@@ -625,7 +633,7 @@ def test_a_well_formed_number_that_is_not_finite_is_invalid_and_on_grammar(bench
 @pytest.mark.parametrize(
     ("scheme", "normalize"),
     [
-        *product(ROUNDING, ["none", "scale:5", "affine"]),
+        *(by_size(*one) for one in product(ROUNDING, ["none", "scale:5", "affine"])),
         *product(MANY, ["none", "scale:5"]),
         *product(["nd", "hamming"], ["unit"]),
     ],
@@ -827,6 +835,7 @@ def test_a_point_of_a_distribution_needs_one(
     assert bench.predictor(scheme, objective, point="mean", draws=2, **options).has_distribution
 
 
+@pytest.mark.integration
 def test_draws_follow_the_probabilities_of_the_model(bench: Bench) -> None:
     predictor = bench.predictor("b1999", "ar", ANSWERS * 20, point="median", draws=21)
     constant(predictor, {"-602": 20, "E-1": 20})

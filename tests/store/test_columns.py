@@ -61,6 +61,7 @@ def test_columns_are_compared_with_what_they_must_be(tmp_path: Path) -> None:
             assert "\n" not in str(found.value)
 
 
+@pytest.mark.integration
 def test_a_small_file_that_says_it_is_of_billions_of_values_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "claims.parquet"
     rows = 40_000_000

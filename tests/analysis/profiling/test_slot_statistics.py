@@ -43,6 +43,7 @@ def digits_of(literal: str) -> int:
     return 20 if len(written) > 19 and written[19:].strip("0") else len(written.rstrip("0"))
 
 
+@pytest.mark.integration
 @given(_ROWS, st.data())
 def test_statistics_are_those_of_all_numbers(
     literals: list[list[str]], data: st.DataObject
@@ -208,6 +209,7 @@ def test_a_sample_is_the_same_in_any_division_and_like_the_whole() -> None:
     assert set(literals) <= {repr(value) for value in values.tolist()}
 
 
+@pytest.mark.integration
 def test_a_sample_of_many_equal_rows_of_one_id_is_complete() -> None:
     rows = [f'{{"a": {k}, "b": [{k}.5, 1, 2, 3, 4, 5, 6, 7, 8]}}' for k in range(10)] * 2000
     rows += [f'{{"c": {k}}}' for k in range(20_000)]

@@ -222,6 +222,7 @@ def test_figures_of_answers_that_are_all_right_are_exactly_one() -> None:
         assert mean.micro.low == pytest.approx(n / (n + Z**2))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("strata", "of_each"), [(40, 1), (20, 1), (20, 2), (4, 5)])
 @pytest.mark.parametrize("chance", [0.5, 0.95])
 def test_intervals_hold_the_mean_of_other_questions(

@@ -3,6 +3,7 @@ nothing that goes wrong on the way becomes one."""
 
 import asyncio
 import os
+import platform
 import re
 import shutil
 import signal
@@ -51,6 +52,11 @@ numtok, server = test_cli_store.numtok, test_fetch.server
 REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "era5"
 needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="no ERA5 files beside numtok")
 ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _processor_is_known() -> None:
+    platform.processor()  # h5py asks, and the first answer is that of another process
 
 
 def fetch(store: Store, place: object, disk_limit: str | None = None, **options: str) -> Artifact:
@@ -241,6 +247,7 @@ def serve(server: Server, path: Path, at: str = "/store.zarr") -> str:
 WINDOW = {"area": "53,-3,50,2", "period": "2019-03-01..2019-03-03"}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("remote", [False, True])
 def test_a_window_over_greenwich_has_the_value_of_each_cell(
@@ -316,6 +323,7 @@ def test_a_small_grid_of_the_globe_is_one_request_an_hour(tmp_path: Path, server
     assert len(asked) == len(set(asked)) == 18
 
 
+@pytest.mark.integration
 def test_objects_of_several_days_are_brought_once(tmp_path: Path, server: Server) -> None:
     dataset = grid(days=20, step=6)
     place = serve(server, write(dataset, tmp_path / "a.zarr", chunks=(8, 2, 6)))
@@ -363,6 +371,7 @@ def test_files_of_both_converters_with_era5t_in_them(
     assert artifact.manifest.facts["preliminary"] == ["2019-03-03"]
 
 
+@pytest.mark.integration
 def test_a_zip_in_place_of_netcdf_is_unpacked(tmp_path: Path, says: Says) -> None:
     cds().to_netcdf(tmp_path / "instant.nc", engine="h5netcdf")
     cds().rename(t2m="tp").to_netcdf(tmp_path / "accum.nc", engine="h5netcdf")
@@ -472,6 +481,7 @@ def test_a_day_without_values_is_refused_or_left_out(tmp_path: Path, says: Says)
     says(told, "REF is there", "1 day (2019-03-02)", "--missing drop")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("version", "fill"), [(2, 0.0), (2, float("nan")), (3, 0.0), (3, 273.0)])
 def test_an_object_that_is_not_there_is_never_read_as_its_fill_value(
     tmp_path: Path, server: Server, version: int, fill: float
@@ -501,6 +511,7 @@ def test_days_that_the_axis_lacks_are_counted_as_well(tmp_path: Path, says: Says
     check(made)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("period", "days"),
     [
@@ -544,6 +555,7 @@ def test_where_every_day_lacks_values_nothing_is_made(tmp_path: Path, says: Says
     check(field(fetch(store, path, area="52,-3,50,2")))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("missing", ["refuse", "drop"])
 def test_where_some_cells_never_have_a_value_it_is_said_how_many(
     tmp_path: Path, missing: str
@@ -588,6 +600,7 @@ def test_on_an_axis_the_fill_value_is_a_value(tmp_path: Path) -> None:
     check(made)
 
 
+@pytest.mark.integration
 def test_zeros_are_values_where_nobody_chose_a_fill_value(tmp_path: Path) -> None:
     """Rain of a store of format 2 that zarr alone made; and one object of it is not there."""
     dataset = grid(name="tp")
@@ -661,6 +674,7 @@ def asked_for(server: Server) -> set[int]:
     return {int(path.rpartition("/")[2][:-4]) for path, _ in server.asked if path.endswith(".0.0")}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "faults", [["500", "503"], ["half"], ["half", "429", "half"], ["slow"], ["short", "500"]]
 )
@@ -674,6 +688,7 @@ def test_what_fails_on_the_way_is_tried_again(
     assert [path for path, _ in server.asked].count(OBJECT) == len(faults) + 1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("fault", "asked", "why"),
     [
@@ -832,6 +847,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path, serve
     assert whole.manifest.content == artifact.manifest.content
 
 
+@pytest.mark.integration
 def test_what_was_read_before_a_store_got_more_days_is_read_again(
     tmp_path: Path, server: Server
 ) -> None:
@@ -979,6 +995,7 @@ def test_force_reads_again_and_tells_what_changed(tmp_path: Path, server: Server
 # --- the command ---------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_the_command_prints_shape_days_and_what_makes_it_again(
     numtok: Shell, tmp_path: Path
 ) -> None:
@@ -1062,6 +1079,7 @@ def files_that_are_no_field(folder: Path) -> Iterator[tuple[list[str], Path, dic
     yield ["latitude, longitude", "none is time or valid_time"], timeless, {}
 
 
+@pytest.mark.integration
 def test_what_is_no_field_is_told_in_one_line(tmp_path: Path, says: Says) -> None:
     for parts, path, options in files_that_are_no_field(tmp_path):
         with case(*parts):

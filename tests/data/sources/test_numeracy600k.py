@@ -148,6 +148,7 @@ def test_by_default_it_is_the_zip_of_the_publishers() -> None:
     assert url.endswith(f"/{STEM}.zip")
 
 
+@pytest.mark.integration
 def test_splits_are_of_the_stated_size_and_depend_on_the_words_alone(tmp_path: Path) -> None:
     made = [title(id, f"{id} days of {chr(0x4E00 + id // 2)}", str(id)) for id in range(12_000)]
     path = str(written(tmp_path, made))
@@ -247,6 +248,7 @@ BAD: list[tuple[list[Any], list[str]]] = [
 ]
 
 
+@pytest.mark.integration
 def test_a_row_that_cannot_be_used_is_one_clear_line(
     numtok: Shell, tmp_path: Path, says: Says
 ) -> None:

@@ -247,6 +247,7 @@ def test_trees_of_four_operands_have_all_five_shapes_alike() -> None:
     check_uniform(Counter(map(shape_of, made)), 5)
 
 
+@pytest.mark.integration
 def test_the_factors_of_a_product_are_uniform_and_independent() -> None:
     made = [
         text.partition(" = ")[0].split(" * ") for text in texts("arithmetic,kind=product", 60_000)

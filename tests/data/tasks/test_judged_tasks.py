@@ -106,6 +106,7 @@ def test_kinds_have_equal_parts_but_for_those_that_have_too_few() -> None:
 # --- labels and combinations -------------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_labels_are_balanced_in_every_template_object_and_split() -> None:
     for spec in VARIANTS:
         for split in [TRAIN, TEST, TaskSplit("train", 1601)]:
@@ -124,6 +125,7 @@ def test_labels_are_balanced_in_every_template_object_and_split() -> None:
                 assert max(cells) - min(cells) <= 2 + odd
 
 
+@pytest.mark.integration
 def test_no_combination_comes_twice_and_none_is_in_two_splits() -> None:
     for spec in [*VARIANTS, "wordproblems,form=generate,answers=10001..inf"]:
         with case(spec):
@@ -159,6 +161,7 @@ def test_a_question_of_measurement_has_both_labels_equally_often() -> None:
         assert found[question, "correct"] == found[question, "incorrect"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("spec", VARIANTS)
 def test_labels_cannot_be_guessed_with_the_numbers_removed(spec: str) -> None:
     """TF-IDF and logistic regression, as of the floors of labels, are at chance."""
@@ -197,6 +200,7 @@ def test_answers_of_measurement_are_correct_within_the_range_of_the_object() -> 
             assert abs(sides["low"] - sides["high"]) < 5 * sqrt(len(rows(spec)) / 2)
 
 
+@pytest.mark.integration
 def test_measurement_has_the_paper_s_objects_templates_and_counts(tmp_path: Path) -> None:
     found = templates("measurement")
     assert (len(found["objects"]), len(found["templates"])) == (20, 4)
@@ -360,6 +364,7 @@ def test_answers_are_restricted_wrong_ones_too() -> None:
 # --- defaults, and what cannot be --------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_a_task_brings_its_own_rows_and_splits(tmp_path: Path) -> None:
     def counts(*arguments: Any, **more: Any) -> dict[str, int]:
         config = Config(*arguments, **more)

@@ -156,6 +156,7 @@ def test_operands_are_of_the_stratum_and_as_the_task_wants_them(keys: list[Key])
                         assert min(lengths) >= digits // 2
 
 
+@pytest.mark.integration
 @needs_sample
 def test_strings_are_made_as_the_published_ones_are() -> None:
     def form(text: str) -> str:

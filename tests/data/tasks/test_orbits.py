@@ -79,6 +79,7 @@ def is_even(values: Sequence[float], of: Sequence[float]) -> bool:
 # --- what is drawn -----------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("most", [4, 5])
 def test_all_quantities_are_drawn_as_published(most: int) -> None:
     systems = drawn(Orbits(planets=Range(2, most)))
@@ -155,6 +156,7 @@ def test_units_of_any_size_make_the_same_rows(
 # --- splits that are out of distribution -------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_only_the_split_for_it_has_step_sizes_in_the_gaps() -> None:
     task = Orbits()
     seen = np.array([0.3, 0.4, 0.5, 0.6, 0.7])
@@ -175,6 +177,7 @@ def test_only_the_split_for_it_has_step_sizes_in_the_gaps() -> None:
         assert {system.step for system in drawn(task, split)} == set(seen)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("most", "end"), [(2, 1.5), (4, 1 + 0.5 / 3), (5, 1.125)])
 def test_only_the_split_for_it_has_a_in_the_gap(most: int, end: float) -> None:
     task = Orbits(planets=Range(2, most))
@@ -194,6 +197,7 @@ def test_only_the_split_for_it_has_a_in_the_gap(most: int, end: float) -> None:
     assert is_even([len(system.axes) for system in systems], range(2, most + 1))
 
 
+@pytest.mark.integration
 def test_what_is_written_of_a_shifted_split_is_never_what_training_sees() -> None:
     task = Orbits(figures=3, points=FAST.points, span=FAST.span)
     assert task.shifted == ("ood-a1", "ood-stepsize")
@@ -298,6 +302,7 @@ def test_energy_is_conserved() -> None:
 WIDE = Orbits(planets=Range(2, 2), outer=Range(5, 14), points=FAST.points, span=FAST.span)
 
 
+@pytest.mark.integration
 def test_rows_that_leave_the_bound_are_drawn_again_and_counted() -> None:
     content, counts = WIDE.unit(0, TaskSplit("train", 100), 0)
     found = msgspec.json.Decoder(Row).decode_lines(content)
@@ -333,6 +338,7 @@ def test_planets_that_collide_are_not_integrated() -> None:
     assert positions(lone(1e-160, 0, 0, 0.1, 3)) is None  # comes to NaN
 
 
+@pytest.mark.integration
 def test_close_encounters_are_counted() -> None:
     task = Orbits(planets=Range(5, 5), mass=Range(5e-4, 9e-4))
     counts = task.unit(0, TaskSplit("train", 8), 0).counts
@@ -376,6 +382,7 @@ def test_counts_are_shown_by_gen_and_show(numtok: Shell) -> None:
     assert ["out_of_bounds", str(total["out_of_bounds"])] in shown
 
 
+@pytest.mark.integration
 def test_a_dry_run_tells_the_size(numtok: Shell) -> None:
     options = "--planets 2 --points 5..9 --span 2..3 --samples 1000"
     dry = numtok("gen", "orbits", *options.split(), "--dry-run", "--format", "csv")
@@ -497,6 +504,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.integration
 def test_what_cannot_be_done_is_told_in_one_line(numtok: Shell, says: Says) -> None:
     for arguments, parts in WRONG:
         with case(arguments, parts):

@@ -232,6 +232,7 @@ def test_stations_days_and_hours_are_all_equally_likely() -> None:
     assert len(cells) == 256 and max(cells.values()) < 35  # 11 on average
 
 
+@pytest.mark.integration
 def test_rows_are_spread_over_the_time_and_so_are_the_first_of_them() -> None:
     rows = over(TINY, fakefields.small(), train=2000)
     split = TaskSplit("train", 2000)
@@ -404,6 +405,7 @@ def floors_of(rows: TemperatureRows, split: str, count: int) -> list[dict[str, l
     return [row["floors"]["t"] for row in map(json.loads, content.splitlines())]
 
 
+@pytest.mark.integration
 def test_rows_of_a_day_have_the_value_of_the_day_before_too(counted: Artifact) -> None:
     """It is no step of theirs; every row has it, and all that is read of a part is in it."""
     task = Temperature(stations=Range(2, 2), days=Range(1, 2), places=7)
@@ -421,6 +423,7 @@ def test_rows_of_a_day_have_the_value_of_the_day_before_too(counted: Artifact) -
     assert read["train"].min() < 6 and read["test"].min() - read["train"].max() > 48
 
 
+@pytest.mark.integration
 def test_steps_of_a_day_have_one_persistence() -> None:
     rows = over(Temperature(stations=Range(2, 2), every=24), fakefields.small(), train=40)
     assert {tuple(one) for one in floors_of(rows, "train", 40)} == {("persistence", "climatology")}
@@ -510,6 +513,7 @@ def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.integration
 def test_only_what_is_needed_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ten rows in 120 days, not all of the days: and each piece once."""
     times = hours(120 * DAY)
@@ -527,6 +531,7 @@ def test_only_what_is_needed_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(read) == len(set(read)) <= 10 * 3 * 24
 
 
+@pytest.mark.integration
 def test_the_field_is_the_parent_and_what_was_found_is_shown(numtok: Shell, store: Path) -> None:
     ran = numtok("gen", "temperature", "--stations", "2..3", "--from", "uk", "--samples", "50")
     assert ran.code == 0, ran.err
