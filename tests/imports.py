@@ -54,6 +54,15 @@ def parsed(text: str) -> ast.Module:
 
 def edges(modules: Mapping[str, Source]) -> Iterator[tuple[str, Import]]:
     """Every import of every module, with the module that makes it."""
+    return iter(_edges_of_the_tree()) if modules is tree() else _edges(modules)
+
+
+@cache
+def _edges_of_the_tree() -> list[tuple[str, Import]]:
+    return list(_edges(tree()))
+
+
+def _edges(modules: Mapping[str, Source]) -> Iterator[tuple[str, Import]]:
     for module, source in modules.items():
         for found in imports(module, source, modules):
             yield module, found

@@ -8,8 +8,8 @@ diff to read and no edit of tests::
             run(config(lr=-1.0))
         says(caught, "--lr", "-1.0", "at least 0")
 
-A run with ``--write-messages`` writes what its tests said; one of all tests anew, one of some
-beside what the others said.
+A run with ``--write-messages`` writes what its tests said beside what is known of others, and
+leaves out what no test of its files says any more.
 """
 
 import json
@@ -26,6 +26,7 @@ Snapshot = dict[str, list[str]]  # messages by the test's id, in their order
 
 _KNOWN = pytest.StashKey[Snapshot]()
 _SAID = pytest.StashKey[Snapshot]()
+_COLLECTED = pytest.StashKey[set[str]]()  # tests that there are, also those that do not run
 
 
 @final
@@ -71,30 +72,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_KNOWN] = json.loads(SNAPSHOT.read_text("utf-8"))
-    config.stash[_SAID] = {}
+    config.stash[_SAID], config.stash[_COLLECTED] = {}, set()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.config.stash[_COLLECTED].add(item.nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """A worker of xdist is done."""
-    node.config.stash[_SAID].update(getattr(node, "workeroutput", {}).get("said", {}))
+    output = getattr(node, "workeroutput", {})
+    node.config.stash[_SAID].update(output.get("said", {}))
+    node.config.stash[_COLLECTED].update(output.get("collected", ()))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     config = session.config
-    said: Snapshot = config.stash[_SAID]
+    said, collected = config.stash[_SAID], config.stash[_COLLECTED]
     if hasattr(config, "workeroutput"):
-        config.workeroutput["said"] = said
+        config.workeroutput |= {"said": said, "collected": sorted(collected)}
     elif config.getoption("write_messages"):
-        ran = {test.partition("[")[0] for test in said}
-        former = {} if whole(config) else config.stash[_KNOWN]
-        kept = {test: texts for test, texts in former.items() if test.partition("[")[0] not in ran}
+        files = {test.partition("::")[0] for test in collected}
+        kept = {
+            test: texts
+            for test, texts in config.stash[_KNOWN].items()
+            if test in collected or test.partition("::")[0] not in files
+        }
         text = json.dumps(kept | said, indent=1, sort_keys=True, ensure_ascii=False)
         SNAPSHOT.write_text(text + "\n", "utf-8")
-
-
-def whole(config: pytest.Config) -> bool:
-    """Whether all tests were asked for."""
-    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not (
-        config.option.keyword or config.option.markexpr
-    )

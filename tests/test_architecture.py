@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import case
 from tests.imports import ROOT, Source, cycles, edges, parsed, tree
 
 GROUND = (
@@ -251,9 +252,8 @@ RULES = (
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_the_tree_keeps_the_rule(rule: Callable[[Modules], list[str]]) -> None:
-    broken = rule(tree())
+def test_the_tree_keeps_the_rules() -> None:
+    broken = [f"{rule.__name__}: {told}" for rule in RULES for told in rule(tree())]
     assert not broken, "\n".join(broken)
 
 
@@ -266,9 +266,15 @@ def test_the_folders_that_are_registries_are_found() -> None:
 # --- what is loaded ----------------------------------------------------------------------------
 
 
+DATA = ("gen", "encode")
+
+
 @pytest.mark.integration
-def test_what_needs_no_model_loads_no_torch() -> None:
-    """All in one process, where what one of them loads stays: it is told which was the first."""
+def test_what_needs_no_model_loads_no_torch_and_what_makes_data_no_special_functions() -> None:
+    """All in one process, where what one of them loads stays: it is told which was the first.
+
+    numba loads scipy itself, and not its special functions.
+    """
     needs = {
         **{"gen": "numtok.stages.gen", "encode": "numtok.stages.encode"},
         **{"fetch": "numtok.stages.fetch", "table": "numtok.stages.table"},
@@ -280,10 +286,12 @@ def test_what_needs_no_model_loads_no_torch() -> None:
     }
     program = "import sys\n" + "".join(
         f"import numtok.cli.{command}, {module}\nprint({command!r}, 'torch' in sys.modules)\n"
+        + "print('scipy.special' in sys.modules)\n" * (command in DATA)
         for command, module in needs.items()
     )
+    told = "".join(f"{name} False\n" + "False\n" * (name in DATA) for name in needs)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout.splitlines(), done.stderr) == ([f"{name} False" for name in needs], "")
+    assert (done.stdout, done.stderr) == (told, "")
 
 
 @pytest.mark.integration
@@ -324,15 +332,6 @@ def test_help_loads_none_of_the_heavy_libraries() -> None:
     assert done.stdout.splitlines()[-1] in ("exit 0 loaded []", "exit None loaded []")
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize("stage", ["gen", "encode"])
-def test_what_makes_data_loads_no_special_functions(stage: str) -> None:
-    """numba loads scipy itself, and not these; ``ls`` loads less than either stage."""
-    program = f"import sys, numtok.stages.{stage}\nprint('scipy.special' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("False\n", "")
-
-
 # --- what no file contains ----------------------------------------------------------------------
 
 
@@ -350,6 +349,7 @@ PRIVATE = re.compile(
 )
 
 
+@pytest.mark.integration
 def test_no_file_names_a_private_path_or_a_package_host() -> None:
     found = []
     for folder, folders, names in os.walk(ROOT):
@@ -384,9 +384,8 @@ def broken_by(rule: Callable[[Modules], list[str]], **texts: str) -> str:
     return "\n".join(rule(made_up(**texts)))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_an_import_upward_is_found_in_every_spelling() -> None:
+    for text in [
         "import numtok.store",
         "import os, numtok.store as keep",
         "from numtok import store",
@@ -402,19 +401,20 @@ def broken_by(rule: Callable[[Modules], list[str]], **texts: str) -> str:
         "from importlib import import_module as im\nim('numtok.store')",
         "import importlib\nimportlib.import_module('.store', __package__)",
         "__import__('numtok.store')",
-    ],
-)
-def test_an_import_upward_is_found_in_every_spelling(text: str) -> None:
-    told = "numtok.errors:{} imports numtok.store, of a floor above"
-    line = 1 + text.count("\n")
-    assert broken_by(floors, errors=text, store="") == told.format(line)
+    ]:
+        with case(text):
+            told = "numtok.errors:{} imports numtok.store, of a floor above"
+            line = 1 + text.count("\n")
+            assert broken_by(floors, errors=text, store="") == told.format(line)
 
 
-@pytest.mark.parametrize(
-    "text", ["from .. import store", "from ..store import Store", "import numtok\nnumtok.store.x()"]
-)
-def test_an_import_upward_is_found_from_a_subfolder(text: str) -> None:
-    assert "of a floor above" in broken_by(floors, store="", numerals="", errors__x=text)
+def test_an_import_upward_is_found_from_a_subfolder() -> None:
+    for text in [
+        "from .. import store",
+        "from ..store import Store",
+        "import numtok\nnumtok.store.x()",
+    ]:
+        assert "of a floor above" in broken_by(floors, store="", numerals="", errors__x=text), text
 
 
 def test_imports_point_down_only() -> None:
@@ -462,17 +462,18 @@ def test_a_module_with_an_underscore_is_not_imported_from_elsewhere() -> None:
 REGISTRY = "METRICS = Registry[Metric]('numtok.metrics', 'metric')"
 
 
-@pytest.mark.parametrize("module", ["metrics__r2", "metrics___weighted", "metrics"])
-def test_a_name_of_a_registry_imports_no_other(module: str) -> None:
-    texts = {"metrics__base": REGISTRY, "metrics__mae": "", "metrics___mean": ""}
-    wrong = broken_by(siblings, **(texts | {module: "from numtok.metrics import mae"}))
-    if module == "metrics___weighted":
-        assert "siblings import only base" in wrong
-    assert "imports numtok.metrics.mae; siblings import only base" in wrong
-    right = "from numtok.metrics import base, _mean"
-    assert broken_by(siblings, **(texts | {module: right})) == ""
-    texts["metrics__base"] = "class Metric: ..."
-    assert broken_by(siblings, **(texts | {module: "import numtok.metrics.mae"})) == ""
+def test_a_name_of_a_registry_imports_no_other() -> None:
+    for module in ["metrics__r2", "metrics___weighted", "metrics"]:
+        with case(module):
+            texts = {"metrics__base": REGISTRY, "metrics__mae": "", "metrics___mean": ""}
+            wrong = broken_by(siblings, **(texts | {module: "from numtok.metrics import mae"}))
+            if module == "metrics___weighted":
+                assert "siblings import only base" in wrong
+            assert "imports numtok.metrics.mae; siblings import only base" in wrong
+            right = "from numtok.metrics import base, _mean"
+            assert broken_by(siblings, **(texts | {module: right})) == ""
+            texts["metrics__base"] = "class Metric: ..."
+            assert broken_by(siblings, **(texts | {module: "import numtok.metrics.mae"})) == ""
 
 
 def test_the_store_is_not_imported_by_what_is_given_an_artifact() -> None:
@@ -484,13 +485,17 @@ def test_the_store_is_not_imported_by_what_is_given_an_artifact() -> None:
     assert broken_by(store, store__store="", stages__eval=text, sweeps__runs=text) == ""
 
 
-@pytest.mark.parametrize(
-    "text", ["import torch", "from torch import nn", "import safetensors.torch"]
-)
-def test_torch_is_not_imported_below_or_above_models(text: str) -> None:
-    assert "; only numtok.models" in broken_by(torch, encoding__codec=f"def run():\n    {text}")
-    assert "; only numtok.models" in broken_by(torch, analysis__profiling__x=text)
-    assert broken_by(torch, analysis__probing__x=text, models__heads__x=text, sklearn=text) == ""
+def test_torch_is_not_imported_below_or_above_models() -> None:
+    for text in ["import torch", "from torch import nn", "import safetensors.torch"]:
+        with case(text):
+            assert "; only numtok.models" in broken_by(
+                torch, encoding__codec=f"def run():\n    {text}"
+            )
+            assert "; only numtok.models" in broken_by(torch, analysis__profiling__x=text)
+            assert (
+                broken_by(torch, analysis__probing__x=text, models__heads__x=text, sklearn=text)
+                == ""
+            )
 
 
 def test_a_stage_imports_no_other() -> None:
@@ -498,10 +503,11 @@ def test_a_stage_imports_no_other() -> None:
     assert "numtok.stages.train, another stage" in broken_by(stages, **texts)
 
 
-@pytest.mark.parametrize("text", ["__import__(f'numtok.{name}')", "importlib.import_module(name)"])
-def test_only_the_registry_computes_what_it_imports(text: str) -> None:
-    assert "imports a computed name" in broken_by(computed, cli__main=text)
-    assert broken_by(computed, registry=text) == ""
+def test_only_the_registry_computes_what_it_imports() -> None:
+    for text in ["__import__(f'numtok.{name}')", "importlib.import_module(name)"]:
+        with case(text):
+            assert "imports a computed name" in broken_by(computed, cli__main=text)
+            assert broken_by(computed, registry=text) == ""
 
 
 def test_a_class_name_stands_for_one_class() -> None:
@@ -511,9 +517,8 @@ def test_a_class_name_stands_for_one_class() -> None:
     assert broken_by(classes, stages__eval=config, stages__train=config) == ""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_part_that_is_named_is_found() -> None:
+    for text in [
         "from numtok.models.objectives.twice import Twice",
         "def f(model):\n    return model.objective.twice",
         "def f(model):\n    return model.isTwice",
@@ -521,15 +526,16 @@ def test_a_class_name_stands_for_one_class() -> None:
         "class OfTwice: ...",
         "raise ValueError('give --objective twice:2')",
         "raise ValueError(f'give {1} twice, or another')",
-    ],
-)
-def test_a_part_that_is_named_is_found(text: str) -> None:
-    texts = {"models__objectives__twice": "", "models__objectives__base": ""}
-    for module in OF_ANY_PARTS:
-        file = module.removeprefix("numtok.").replace(".", "__")
-        assert f"{module}:" in broken_by(any_parts, **texts, **{file: text})
-    fine = '"""As twice, see `twice`."""\nfrom numtok.models.objectives.base import Objective'
-    assert broken_by(any_parts, **texts, models__model=fine, models__presets=text) == ""
+    ]:
+        with case(text):
+            texts = {"models__objectives__twice": "", "models__objectives__base": ""}
+            for module in OF_ANY_PARTS:
+                file = module.removeprefix("numtok.").replace(".", "__")
+                assert f"{module}:" in broken_by(any_parts, **texts, **{file: text})
+            fine = (
+                '"""As twice, see `twice`."""\nfrom numtok.models.objectives.base import Objective'
+            )
+            assert broken_by(any_parts, **texts, models__model=fine, models__presets=text) == ""
 
 
 def test_a_part_that_is_imported_is_found() -> None:

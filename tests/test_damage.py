@@ -8,11 +8,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from tests.damage import Damage, damages
 from tests.forks import ROOT, Ended, Forks, forking
 
 SECONDS, MEBIBYTES = 10.0, 1536.0
-SAMPLED = 40  # one in so many cases is among the quick ones
+SAMPLED = 80  # one in so many cases is among the quick ones
 NANO = ("--preset", "nano,layers=1,width=16,heads=2", "--batch", "32", "--steps", "4")
 MLP = ("--preset", "mlp,layers=1,width=16", "--epochs", "2")
 # Two of the rows cannot be read; one has a number that p1000 cannot write.
@@ -147,7 +148,7 @@ def build(folder: Path) -> None:
     (folder / "rows.jsonl").write_text('{"text": "one 1.5 and 2"}\n')
     lines = [f"{x},{x * x % 7},{'uvw'[x % 3]},{1.5 * x + x % 3}" for x in range(60)]
     (folder / "rows.csv").write_text("\n".join(["a,b,c,y", *lines]))
-    script = "import json, sys; from tests.test_damage import _build; _build()"
+    script = "from tests.test_damage import _build; _build()"
     subprocess.run(
         [sys.executable, "-c", script],
         cwd=folder,
@@ -155,7 +156,6 @@ def build(folder: Path) -> None:
         check=True,
         stdout=subprocess.DEVNULL,
     )
-    _leave_a_draft(folder)
     times = fakefields.hours(20 * 24)
     fakefields.make(folder / "artifacts", times, fakefields.waves(times, 256))
 
@@ -164,7 +164,8 @@ def _build() -> None:
     from numtok.cli import main
 
     os.fsync = lambda fd: None
-    for command in BUILD:
+
+    def run(command: tuple[str, ...]) -> None:
         sys.argv = ["numtok", "-q", *command]
         try:
             main.main()
@@ -172,15 +173,23 @@ def _build() -> None:
             if stop.code:
                 raise
 
+    for command in BUILD:
+        run(command)
+    run_killed_at_its_first_checkpoint(lambda: run(BEGUN))
 
-def _leave_a_draft(folder: Path) -> None:
-    begin = [sys.executable, "-c", "from numtok.cli.main import main; main()", *BEGUN]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "NUMTOK_THREADS": "1"}
-    with subprocess.Popen(begin, cwd=folder, env=environment, stderr=subprocess.DEVNULL) as run:
-        while not (found := list((folder / "artifacts").glob(next(iter(DRAFTS))))):
-            assert run.poll() is None, "it ended before its first checkpoint"
-            time.sleep(0.002)
-        run.kill()
+
+def run_killed_at_its_first_checkpoint(run: Callable[[], None]) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            run()
+        finally:
+            os._exit(1)
+    while not (found := list(Path("artifacts").glob(next(iter(DRAFTS))))):
+        assert os.waitpid(child, os.WNOHANG) == (0, 0), "it ended before its first checkpoint"
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
     (receipt,) = found
     (kept,) = [output["path"] for output in json.loads(receipt.read_bytes())["outputs"]]
     for path in receipt.parents[1].glob("checkpoint-*"):  # the next one may have been begun
@@ -219,7 +228,12 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("damage") / "whole"
     build(folder)
-    with forking(folder, [one for some in READERS.values() for one in some]) as forks:
+    warm = dict.fromkeys(
+        tuple(word.format(name=pattern.split("/")[1]) for word in command)
+        for pattern, commands in READERS.items()
+        for command in commands
+    )
+    with forking(folder, [*warm]) as forks:
         yield World(folder, forks)
 
 

@@ -3,7 +3,9 @@
 import os
 import tracemalloc
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from numtok.errors import StoreError
 from numtok.records import Natural
 from numtok.stored_json import REMAKE, StoredJson, StoredLines, decode
 from tests import damage
+from tests.cases import case
 from tests.imports import tree
 
 Kind = StoredJson[Any] | StoredLines[Any]
@@ -76,19 +79,18 @@ NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", NO_FILES)
-def test_what_is_no_file_of_json_is_refused_before_it_is_read(tmp_path: Path, case: str) -> None:
-    make, why = NO_FILES[case]
-    for place, (where, kind) in enumerate(KINDS.items()):
-        folder = tmp_path / str(place)
+def test_what_is_no_file_of_json_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    for (what, (make, why)), (where, kind) in product(NO_FILES.items(), KINDS.items()):
+        folder = tmp_path / f"{what} {where}"
         folder.mkdir()
         make(folder / kind.name)
-        tracemalloc.start()
-        told = refusal(lambda kind=kind, folder=folder: kind.read(folder))  # type: ignore[misc]
-        taken = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert str(folder / kind.name) in told and why in told, (where, told)
-        assert taken < 1 << 20, where
+        with case(what, where):
+            tracemalloc.start()
+            told = refusal(partial(kind.read, folder))
+            taken = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert str(folder / kind.name) in told and why in told
+            assert taken < 1 << 20
 
 
 def test_a_file_that_becomes_a_pipe_as_it_is_opened_is_not_waited_for(
@@ -138,14 +140,13 @@ NO_JSON: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", NO_JSON)
-def test_what_no_kind_of_file_says_is_refused(tmp_path: Path, case: str) -> None:
-    content, why = NO_JSON[case]
-    for where, kind in KINDS.items():
+def test_what_no_kind_of_file_says_is_refused(tmp_path: Path) -> None:
+    for (what, (content, why)), (where, kind) in product(NO_JSON.items(), KINDS.items()):
         (tmp_path / kind.name).write_bytes(content)
-        told = refusal(lambda kind=kind: kind.read(tmp_path))  # type: ignore[misc]
-        assert told.startswith(f"{tmp_path / kind.name} is damaged: "), (where, told)
-        assert told.endswith(f"; {kind.then}") and why in told, (where, told)
+        with case(what, where):
+            told = refusal(partial(kind.read, tmp_path))
+            assert told.startswith(f"{tmp_path / kind.name} is damaged: ")
+            assert told.endswith(f"; {kind.then}") and why in told
 
 
 VALUES = st.recursive(
@@ -217,11 +218,11 @@ def test_a_file_is_read_as_it_was_written_and_one_of_before_as_it_would_be_now(
     assert "Expected `int`" in refusal(lambda: EXAMPLE.of(former.replace(b"3", b"[]"), Path("x")))
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_what_is_not_of_the_type_is_refused_with_what_it_is(case: str) -> None:
-    old, new, why = WRONG[case]
-    assert (content := WHOLE.replace(old, new, 1)) != WHOLE
-    assert why in refusal(lambda: EXAMPLE.of(content, Path("x")))
+def test_what_is_not_of_the_type_is_refused_with_what_it_is() -> None:
+    for what, (old, new, why) in WRONG.items():
+        with case(what):
+            assert (content := WHOLE.replace(old, new, 1)) != WHOLE
+            assert why in refusal(partial(EXAMPLE.of, content, Path("x")))
 
 
 def test_of_lines_the_one_that_is_wrong_is_named() -> None:

@@ -24,6 +24,7 @@ from numtok.evaluation import baselines
 from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL
 from numtok.evaluation.queries import queries_of
 from numtok.evaluation.seen_values import SeenValues
+from tests.cases import case
 from tests.fakemodels import codec, samples
 
 pytestmark = pytest.mark.integration
@@ -76,26 +77,29 @@ def test_values_of_a_target_that_was_not_learnt_are_none_and_those_nearby_all_nu
 # --- quantisation ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("normalize", ["none", "scale:5", "affine", "signed-log"])
-@pytest.mark.parametrize("scheme", list(SCHEMES))
-def test_quantisation_is_what_the_scheme_makes_of_the_truth(scheme: str, normalize: str) -> None:
+def test_quantisation_is_what_the_scheme_makes_of_the_truth() -> None:
     """Encoding and decoding each truth alone gives the same, to the last bit."""
-    texts = ["1.23456 2 3", "-0.00098765 0 4.44449", "7 1e30 -1e-30"]
-    numbers = np.array([float(word) for text in texts for word in text.split()])
-    normalizer = fit(NORMALIZERS.build(normalize), Moments.of(numbers))
-    one = replace(codec(scheme), normalizer=normalizer)
-    test = encoded(one, texts)
-    wanted = np.array([1, 3, 5, 7, 8])
-    names = pa.array(["answer"] * len(wanted))
-    some = replace(test, targets=wanted, target_row=wanted // EVERY, target_name=names)
-    found = baselines_of(test, of=one)["quantisation"]
-    np.testing.assert_array_equal(baselines_of(some, of=one)["quantisation"], found[wanted])
-    for number, value in enumerate(numbers.tolist()):
-        alone = encoded(one, [repr(value)])
-        tokens = alone.tokens.astype(np.uint32) - np.uint32(one.number_first)
-        decoded = one.decode_numbers(tokens, alone.number_length, alone.channel)
-        expected = decoded.values[0] if decoded.failures[0] == Failure.NONE else np.nan
-        np.testing.assert_array_equal(found[number], expected)
+    for normalize in ["none", "scale:5", "affine", "signed-log"]:
+        for scheme in list(SCHEMES):
+            with case(normalize, scheme):
+                texts = ["1.23456 2 3", "-0.00098765 0 4.44449", "7 1e30 -1e-30"]
+                numbers = np.array([float(word) for text in texts for word in text.split()])
+                normalizer = fit(NORMALIZERS.build(normalize), Moments.of(numbers))
+                one = replace(codec(scheme), normalizer=normalizer)
+                test = encoded(one, texts)
+                wanted = np.array([1, 3, 5, 7, 8])
+                names = pa.array(["answer"] * len(wanted))
+                some = replace(test, targets=wanted, target_row=wanted // EVERY, target_name=names)
+                found = baselines_of(test, of=one)["quantisation"]
+                np.testing.assert_array_equal(
+                    baselines_of(some, of=one)["quantisation"], found[wanted]
+                )
+                for number, value in enumerate(numbers.tolist()):
+                    alone = encoded(one, [repr(value)])
+                    tokens = alone.tokens.astype(np.uint32) - np.uint32(one.number_first)
+                    decoded = one.decode_numbers(tokens, alone.number_length, alone.channel)
+                    expected = decoded.values[0] if decoded.failures[0] == Failure.NONE else np.nan
+                    np.testing.assert_array_equal(found[number], expected)
 
 
 def encoded(one: Codec, texts: Sequence[str]) -> EncodedSplit:
@@ -299,24 +303,23 @@ def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyP
     assert len(fits) == 4
 
 
-@pytest.mark.parametrize(
-    ("test", "train"),
-    [
+def test_where_rows_are_not_alike_nothing_is_fitted() -> None:
+    for test, train in [
         (["1 and 2 give 3", "1 and 2 and 3 give 6"], TRAIN),  # rows of different lengths
         (["1 and 2 and 3 give 6"], TRAIN),  # another number of them than in training
         (["3"], ["4", "5"]),  # none
         (TEST, TRAIN[:2]),  # fewer rows than features
-    ],
-)
-def test_where_rows_are_not_alike_nothing_is_fitted(test: list[str], train: list[str]) -> None:
-    def last_of_each(texts: list[str]) -> EncodedSplit:
-        ends = samples("p1000", texts).number_rows[1:] - 1
-        return samples("p1000", texts, targets=ends.tolist())
+    ]:
+        with case(test, train):
 
-    assert list(baselines_of(last_of_each(test), last_of_each(train))) == [
-        "quantisation",
-        "nearest",
-    ]
+            def last_of_each(texts: list[str]) -> EncodedSplit:
+                ends = samples("p1000", texts).number_rows[1:] - 1
+                return samples("p1000", texts, targets=ends.tolist())
+
+            assert list(baselines_of(last_of_each(test), last_of_each(train))) == [
+                "quantisation",
+                "nearest",
+            ]
 
 
 # --- several numbers of a row ------------------------------------------------------------------

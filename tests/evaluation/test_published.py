@@ -15,6 +15,7 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import shortest
 from numtok.registry import spec_of
+from tests.cases import case
 
 PAPERS = Path(__file__).parents[3] / "shared/papers"
 PAPER = PAPERS / "000_0e3e68c57ec0abb5.txt"
@@ -33,18 +34,19 @@ def test_the_tables_of_the_papers_are_there() -> None:
     assert {*XVAL, *LIKELIHOODS, "decoding-regression/table1"} <= set(names())
 
 
-@pytest.mark.parametrize("name", names())
-def test_every_cell_stands_in_a_column_and_every_table_says_its_doubts(name: str) -> None:
-    table = published(name)
-    columns = [column.name for column in table.columns]
-    assert len(columns) == len(set(columns))
-    assert all(list(cells) == columns for cells in table.rows.values())
-    assert {column.metric for column in table.columns} <= QUANTITIES
-    assert all(re.fullmatch("[a-z0-9-]+", row) for row in table.rows)
-    assert name not in XVAL or set(table.rows) <= SCHEMES
-    sentences = [table.caption, *table.doubts]
-    assert table.doubts
-    assert all(sentence.endswith(".") and len(sentence) <= 100 for sentence in sentences)
+def test_every_cell_stands_in_a_column_and_every_table_says_its_doubts() -> None:
+    for name in names():
+        with case(name):
+            table = published(name)
+            columns = [column.name for column in table.columns]
+            assert len(columns) == len(set(columns))
+            assert all(list(cells) == columns for cells in table.rows.values())
+            assert {column.metric for column in table.columns} <= QUANTITIES
+            assert all(re.fullmatch("[a-z0-9-]+", row) for row in table.rows)
+            assert name not in XVAL or set(table.rows) <= SCHEMES
+            sentences = [table.caption, *table.doubts]
+            assert table.doubts
+            assert all(sentence.endswith(".") and len(sentence) <= 100 for sentence in sentences)
 
 
 def _printed(text: str) -> tuple[Decimal, Decimal | None, bool]:
@@ -71,16 +73,19 @@ def _rows_of_the_paper(number: int) -> dict[str, list[str]]:
 
 
 @pytest.mark.skipif(not PAPER.exists(), reason="the text of the paper is not at hand")
-@pytest.mark.parametrize("name", XVAL)
-def test_every_value_is_the_one_in_the_paper(name: str) -> None:
-    table = published(name)
-    rows = _rows_of_the_paper(int(name[-1]))
-    assert set(rows) == set(table.rows)
-    for scheme, cells in table.rows.items():
-        printed = [_printed(text) for text in rows[scheme][-len(cells) :]]
-        told = [(cell.value, cell.invalid, cell.footnote is not None) for cell in cells.values()]
-        assert told == printed
-        assert [str(value) for value, *_ in told] == [str(value) for value, *_ in printed]
+def test_every_value_is_the_one_in_the_paper() -> None:
+    for name in XVAL:
+        with case(name):
+            table = published(name)
+            rows = _rows_of_the_paper(int(name[-1]))
+            assert set(rows) == set(table.rows)
+            for scheme, cells in table.rows.items():
+                printed = [_printed(text) for text in rows[scheme][-len(cells) :]]
+                told = [
+                    (cell.value, cell.invalid, cell.footnote is not None) for cell in cells.values()
+                ]
+                assert told == printed
+                assert [str(value) for value, *_ in told] == [str(value) for value, *_ in printed]
 
 
 def _lines_of_the_paper(heading: str) -> list[list[str]]:
@@ -91,20 +96,21 @@ def _lines_of_the_paper(heading: str) -> list[list[str]]:
 
 
 @pytest.mark.skipif(not DECODING.exists(), reason="the text of the paper is not at hand")
-@pytest.mark.parametrize("name", list(LIKELIHOODS))
-def test_every_likelihood_is_the_one_in_the_paper(name: str) -> None:
-    table = published(name)
-    heading = "Dataset\tMDN" if name.endswith("2") else "Dataset\tMixture Density Network"
-    printed = {
-        row.lower().replace(" ", ""): [tuple(cell.split(" \\pm ")) for cell in cells]
-        for row, *cells in _lines_of_the_paper(heading)
-    }
-    told = {
-        row: [(str(cells[head].value), str(cells[head].deviation)) for head in HEADS]
-        for row, cells in table.rows.items()
-    }
-    assert told == printed
-    assert len(told) == LIKELIHOODS[name]
+def test_every_likelihood_is_the_one_in_the_paper() -> None:
+    for name in list(LIKELIHOODS):
+        with case(name):
+            table = published(name)
+            heading = "Dataset\tMDN" if name.endswith("2") else "Dataset\tMixture Density Network"
+            printed = {
+                row.lower().replace(" ", ""): [tuple(cell.split(" \\pm ")) for cell in cells]
+                for row, *cells in _lines_of_the_paper(heading)
+            }
+            told = {
+                row: [(str(cells[head].value), str(cells[head].deviation)) for head in HEADS]
+                for row, cells in table.rows.items()
+            }
+            assert told == printed
+            assert len(told) == LIKELIHOODS[name]
 
 
 def test_one_table_of_likelihoods_is_a_part_of_the_other() -> None:
@@ -127,19 +133,21 @@ def test_every_rank_correlation_is_the_one_in_the_paper_in_hundredths() -> None:
 
 
 @pytest.mark.skipif(not NUMVALUE.exists(), reason="the text of the paper is not at hand")
-@pytest.mark.parametrize("number", [1, 2, 6])
-def test_every_value_of_value_aware_is_the_one_in_the_paper(number: int) -> None:
-    table = published(f"numvalue/table{number}")
-    columns = [column.name for column in table.columns]
-    told = [[str(table.rows[row][name].value) for name in columns] for row in NUMVALUE_ROWS]
-    if number != 1:  # there methods stand side by side
-        told = [
-            [name, *cells] for name, cells in zip(columns, zip(*told, strict=True), strict=True)
-        ]
-    text = re.sub("</?[bu]>", "", NUMVALUE.read_text("utf-8"))
-    printed = [line.split("\t") for line in text.splitlines()]
-    for cells in told:
-        assert any(line[-len(cells) :] == cells for line in printed), cells
+def test_every_value_of_value_aware_is_the_one_in_the_paper() -> None:
+    for number in [1, 2, 6]:
+        with case(number):
+            table = published(f"numvalue/table{number}")
+            columns = [column.name for column in table.columns]
+            told = [[str(table.rows[row][name].value) for name in columns] for row in NUMVALUE_ROWS]
+            if number != 1:  # there methods stand side by side
+                told = [
+                    [name, *cells]
+                    for name, cells in zip(columns, zip(*told, strict=True), strict=True)
+                ]
+            text = re.sub("</?[bu]>", "", NUMVALUE.read_text("utf-8"))
+            printed = [line.split("\t") for line in text.splitlines()]
+            for cells in told:
+                assert any(line[-len(cells) :] == cells for line in printed), cells
 
 
 # The names that rows have in the tables of NumGPT; the last two lines of each are pre-trained.
@@ -164,21 +172,22 @@ def _cells_of_numgpt(number: int) -> dict[str, list[tuple[str, str]]]:
 
 
 @pytest.mark.skipif(not NUMGPT.exists(), reason="the text of the paper is not at hand")
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_every_value_of_numgpt_is_the_one_in_the_paper(number: int) -> None:
+def test_every_value_of_numgpt_is_the_one_in_the_paper() -> None:
     """Percent there are shares here."""
-    table, printed = published(f"numgpt/table{number}"), _cells_of_numgpt(number)
-    places = 0 if number == 3 else 2
+    for number in [1, 2, 3]:
+        with case(number):
+            table, printed = published(f"numgpt/table{number}"), _cells_of_numgpt(number)
+            places = 0 if number == 3 else 2
 
-    def told(value: Decimal | None) -> str:
-        return "" if value is None else str(value.scaleb(places))
+            def told(value: Decimal | None, places: int = places) -> str:
+                return "" if value is None else str(value.scaleb(places))
 
-    assert {
-        row: [(told(cell.value), told(cell.deviation)) for cell in cells.values()]
-        for row, cells in table.rows.items()
-    } == printed
-    assert len(printed) == {1: 6, 2: 13, 3: 4}[number]
-    assert set(table.row_of.values()) <= set(printed)
+            assert {
+                row: [(told(cell.value), told(cell.deviation)) for cell in cells.values()]
+                for row, cells in table.rows.items()
+            } == printed
+            assert len(printed) == {1: 6, 2: 13, 3: 4}[number]
+            assert set(table.row_of.values()) <= set(printed)
 
 
 def test_values_keep_the_digits_that_were_printed() -> None:
@@ -188,27 +197,29 @@ def test_values_keep_the_digits_that_were_printed() -> None:
     assert published("xval/table5").rows["p10"]["a_1 (OoD)"].invalid == Decimal("0.01")
 
 
-@pytest.mark.parametrize("name", XVAL[1:])
-def test_what_xval_masks_in_training_is_what_the_paper_says(name: str) -> None:
+def test_what_xval_masks_in_training_is_what_the_paper_says() -> None:
     """Answers alone in arithmetic, tokens of JSON as they come (Sections 3.1 to 3.3)."""
-    masks = "targets" if name in ("xval/table2", "xval/table3") else "tokens"
-    assert published(name).setup == {"objective": f"mlm:{masks}"}
+    for name in XVAL[1:]:
+        with case(name):
+            masks = "targets" if name in ("xval/table2", "xval/table3") else "tokens"
+            assert published(name).setup == {"objective": f"mlm:{masks}"}
 
 
-@pytest.mark.parametrize("name", names())
-def test_what_a_table_states_is_spelt_as_reports_spell_it(name: str) -> None:
+def test_what_a_table_states_is_spelt_as_reports_spell_it() -> None:
     """Else it would be said to differ from itself."""
-    table = published(name)
-    build: dict[str, Callable[[str], object]] = {
-        "objective": OBJECTIVES.build,
-        "embedder": EMBEDDERS.build,
-        "scheme": EVERY_SCHEME.build,
-    }
-    assert set(table.row_setup) <= set(table.rows)
-    for stated in (table.setup, *table.row_setup.values()):
-        for key, spec in stated.items():
-            same = shortest(spec) if key == "preset" else spec_of(build[key](spec))
-            assert same == spec
+    for name in names():
+        with case(name):
+            table = published(name)
+            build: dict[str, Callable[[str], object]] = {
+                "objective": OBJECTIVES.build,
+                "embedder": EMBEDDERS.build,
+                "scheme": EVERY_SCHEME.build,
+            }
+            assert set(table.row_setup) <= set(table.rows)
+            for stated in (table.setup, *table.row_setup.values()):
+                for key, spec in stated.items():
+                    same = shortest(spec) if key == "preset" else spec_of(build[key](spec))
+                    assert same == spec
 
 
 def _message(name: str, row: str | None = None, column: str | None = None) -> str:

@@ -79,6 +79,7 @@ def test_a_report_of_schema_1_is_byte_for_byte_the_one_of_today(store: Store) ->
     assert read(artifact).report.schema == SCHEMA == 2
 
 
+@pytest.mark.integration
 def test_old_and_new_reports_stand_beside_each_other(
     store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from numtok.errors import StoreError
 from numtok.store.columns import check_nulls, check_schema, opened, read_columns
+from tests.cases import case
 
 WANTED = pa.schema({"id": pa.string(), "values": pa.list_(pa.float64())})
 WHOLE = pa.table({"id": ["a", "b"], "values": [[1.0], []]}, schema=WANTED)
@@ -48,17 +49,19 @@ DAMAGED: dict[str, tuple[pa.Table, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", DAMAGED)
-def test_columns_are_compared_with_what_they_must_be(tmp_path: Path, case: str) -> None:
-    path, (table, why) = tmp_path / "damaged.parquet", DAMAGED[case]
-    pq.write_table(table, path)
-    with pytest.raises(StoreError) as found:
-        read(path)
-    assert str(found.value).startswith(f"{path} cannot be read: ")
-    assert why in str(found.value)
-    assert "\n" not in str(found.value)
+def test_columns_are_compared_with_what_they_must_be(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.parquet"
+    for what, (table, why) in DAMAGED.items():
+        pq.write_table(table, path)
+        with case(what):
+            with pytest.raises(StoreError) as found:
+                read(path)
+            assert str(found.value).startswith(f"{path} cannot be read: ")
+            assert why in str(found.value)
+            assert "\n" not in str(found.value)
 
 
+@pytest.mark.integration
 def test_a_small_file_that_says_it_is_of_billions_of_values_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "claims.parquet"
     rows = 40_000_000
@@ -69,12 +72,9 @@ def test_a_small_file_that_says_it_is_of_billions_of_values_is_refused(tmp_path:
         pass
 
 
-@pytest.mark.parametrize("what", ["a folder", "nothing", "a text"])
-def test_what_is_no_parquet_file_is_named(tmp_path: Path, what: str) -> None:
-    path = tmp_path / "one.parquet"
-    if what == "a folder":
-        path.mkdir()
-    elif what == "a text":
-        path.write_text("text")
-    with pytest.raises(StoreError, match=r"one\.parquet"), opened(path):
-        pass
+def test_what_is_no_parquet_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "folder.parquet").mkdir()
+    (tmp_path / "text.parquet").write_text("text")
+    for name in ("folder.parquet", "text.parquet", "nothing.parquet"):
+        with pytest.raises(StoreError, match=name), opened(tmp_path / name):
+            pass

@@ -114,18 +114,13 @@ def test_none_is_started_early_for_what_may_be_one_unit(two: Workers, units: int
     assert children() == []
 
 
-@pytest.mark.parametrize("early", [True, False])
-def test_a_failing_unit_ends_the_work(two: Workers, early: bool) -> None:
-    if early:
-        two.start(Work, 2)
+def test_a_failing_unit_ends_the_work(two: Workers) -> None:
     with pytest.raises(DataError, match=r"^unit -1 cannot be$"):
         list(two.run(Work(1), [1, -1, 2]))
 
 
-@pytest.mark.parametrize("early", [True, False])
-def test_a_worker_that_dies_is_told_in_a_line(two: Workers, early: bool) -> None:
-    if early:
-        two.start(Work, 2)
+def test_a_worker_that_dies_is_told_in_a_line(two: Workers) -> None:
+    two.start(Work, 2)
     with pytest.raises(StoreError, match=r"^a worker process died \(killed, or out of memory\)"):
         list(two.run(Work(1), [13, 1, 2]))
 

@@ -60,7 +60,8 @@ def colours_of(labels: Iterable[str]) -> dict[str, int]:
 
 
 def labels_of(schemes: Sequence[str], settings: Sequence[dict[str, str]]) -> list[str]:
-    """As ``stages._experiments.labels``, with one label for what has one scheme and settings.
+    """As ``evaluation.comparison.experiments.labels``, with one label for what has one scheme and
+    settings.
 
     >>> labels_of(["p10", "xval", "p10"], [{"lr": "1"}] * 3)
     ['p10', 'xval', 'p10']

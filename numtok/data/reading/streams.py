@@ -17,7 +17,7 @@ from numtok.store.quota import Quota
 
 STDIN = "standard input"
 _IS_STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
-_NAMELESS = ("/dev/", "/proc/")
+_NAMELESS = ("/dev/fd/", "/proc/")
 _LONGEST = 256 << 20  # bytes of a line
 
 

@@ -178,12 +178,13 @@ def check_intervals(scheme: Scheme, seed: int) -> None:
     encoded = scheme.encode(numerals)
     inside: list[tuple[float, tuple[int, ...], Bounds]] = []
     intervals: dict[tuple[int, ...], Bounds] = {}
+    splits, factors = scheme.splits, scheme.factors
     columns = zip(literals, numerals.values.tolist(), by_number(encoded), strict=True)
     for index, (literal, value, tokens) in enumerate(columns):
         if tokens not in intervals:
             bounds = intervals[tokens] = Bounds(*scheme.interval(tokens))
             values = _inside(scheme, bounds, rng)
-            if scheme.splits and not np.isnan(scheme.factors[tokens[0]]):
+            if splits and not np.isnan(factors[tokens[0]]):
                 values = []  # the interval of one exponent lies within that of the next
             if scheme.channel and encoded.outcomes[index] == Outcome.NUMBER:
                 least, most = scheme.bounds

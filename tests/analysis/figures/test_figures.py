@@ -41,7 +41,9 @@ from numtok.reports import Labels
 from numtok.stages.figure import picture_of
 from numtok.store.artifact import Artifact, Parent
 from numtok.store.store import Store
+from tests.cases import case
 from tests.fakereports import Fake, make
+from tests.messages import Says
 
 NAN = float("nan")
 
@@ -67,19 +69,17 @@ def only(marks: Any, kind: type[Mark]) -> Any:
     return found
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_the_examples_are_right() -> None:
+    for name in [
         *("analysis.figures._labels", "analysis.figures._measures", "analysis.figures._picture"),
         *("analysis.figures._settings", "analysis.figures._tables", "analysis.figures.lines"),
         *("analysis.figures.truth", "evaluation.comparison.experiments"),
-    ],
-)
-def test_the_examples_are_right(name: str) -> None:
-    module = importlib.import_module(f"numtok.{name}")
-    found = doctest.testmod(module, extraglobs={"Feature": Feature})
-    assert found.attempted > 0
-    assert not found.failed
+    ]:
+        with case(name):
+            module = importlib.import_module(f"numtok.{name}")
+            found = doctest.testmod(module, extraglobs={"Feature": Feature})
+            assert found.attempted > 0
+            assert not found.failed
 
 
 # --- axes ----------------------------------------------------------------------------------------
@@ -113,12 +113,10 @@ def test_an_axis_of_one_value_has_room_around_it() -> None:
     assert (zero.low, zero.high) == (-1.0, 1.0)
 
 
-def test_a_logarithm_of_what_is_not_above_0_is_refused() -> None:
+def test_a_logarithm_of_what_is_not_above_0_is_refused(says: Says) -> None:
     with pytest.raises(UsageError) as caught:
         axis_of("truth", "log", np.array([0.0, 1.0]), 0.1)
-    assert str(caught.value) == (
-        "--scale log shows numbers above 0, and the least of 'truth' is 0; use signed-log"
-    )
+    says(caught, "--scale log", "'truth' is 0", "signed-log")
 
 
 def test_some_of_many_are_always_the_same_ones_in_order() -> None:
@@ -264,22 +262,18 @@ def test_lines_go_from_left_to_right_in_the_panel_of_their_data() -> None:
     assert first.x == second.x
 
 
-@pytest.mark.parametrize(
-    ("points", "message"),
-    [
-        ([Point("a", "ud", 1.0, UNDEFINED)], "there is nothing to draw: no report defines 'R²'"),
+def test_lines_without_points_or_with_two_in_one_place_are_refused(says: Says) -> None:
+    for points, parts in [
+        ([Point("a", "ud", 1.0, UNDEFINED)], ["'R²'", "there is nothing to draw: no report"]),
         (
             [Point("a", "ud", 1.0, known(1.0)), Point("a", "ud", 1.0, known(2.0))],
-            "two experiments of 'a' are 'ud' at one rows; give one of them",
+            ["'a'", "'ud'", "give one of them"],
         ),
-    ],
-)
-def test_lines_without_points_or_with_two_in_one_place_are_refused(
-    points: list[Point], message: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        lines.panels_of(points, "rows", Axis("R²"))
-    assert str(caught.value) == message
+    ]:
+        with case(points, parts):
+            with pytest.raises(UsageError) as caught:
+                lines.panels_of(points, "rows", Axis("R²"))
+            says(caught, *parts)
 
 
 def test_a_logarithm_of_a_metric_is_refused_where_it_is_not_above_0() -> None:
@@ -290,22 +284,18 @@ def test_a_logarithm_of_a_metric_is_refused_where_it_is_not_above_0() -> None:
     assert (panel.y.linear_below, panel.y.low, panel.y.high) == (0.1, None, None)
 
 
-@pytest.mark.parametrize(
-    ("values", "scale", "ticks"),
-    [
+def test_the_axis_of_settings_is_logarithmic_where_they_are_wide_apart() -> None:
+    for values, scale, ticks in [
         ([10.0, 100.0], "log", (10.0, 100.0)),
         ([2.0, 4.0, 8.0], "linear", (2.0, 4.0, 8.0)),
         ([0.0, 100.0], "linear", (0.0, 100.0)),
         ([float(value) for value in range(1, 12)], "log", ()),
-    ],
-)
-def test_the_axis_of_settings_is_logarithmic_where_they_are_wide_apart(
-    values: list[float], scale: str, ticks: tuple[float, ...]
-) -> None:
-    axis = lines.x_axis_of("head.layers", np.array(values))
-    assert (axis.label, axis.scale, axis.ticks) == ("head layers", scale, ticks)
-    assert axis.low is not None and axis.high is not None
-    assert axis.low < values[0] < values[-1] < axis.high
+    ]:
+        with case(values, scale, ticks):
+            axis = lines.x_axis_of("head.layers", np.array(values))
+            assert (axis.label, axis.scale, axis.ticks) == ("head layers", scale, ticks)
+            assert axis.low is not None and axis.high is not None
+            assert axis.low < values[0] < values[-1] < axis.high
 
 
 def test_a_setting_of_the_configuration_or_the_decoding_is_a_place(store: Store) -> None:
@@ -360,15 +350,12 @@ def test_settings_of_embedders_are_places_too(store: Store) -> None:
     assert str(caught.value).startswith("--x embedder.sigma is a setting of models of texts, and ")
 
 
-def test_models_of_labels_have_no_head_to_stand_by(store: Store) -> None:
+def test_models_of_labels_have_no_head_to_stand_by(store: Store, says: Says) -> None:
     [one] = evaluations(store, Fake())
     labelled = _with(one, labels=Labels(["no", "yes"], 0, 0, [], complete=True))
     with pytest.raises(UsageError) as caught:
         placed("head.layers", [replace(one, report=labelled)], store.resolve)
-    assert str(caught.value) == (
-        f"--x head.layers is a setting of models that predict numbers, and {one.ref} is of "
-        "labels; give another --x"
-    )
+    says(caught, "--x head.layers", one.ref, "another --x")
 
 
 @pytest.mark.parametrize(
@@ -454,25 +441,19 @@ def test_bars_of_nothing_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fakes", "message"),
+    ("fakes", "parts"),
     [
-        (
-            [Fake("p10"), Fake("xval"), Fake("b1999")],
-            "figure bars compares two ways, and these reports are of 3: p10; xval; b1999; figure "
-            "lines takes more",
-        ),
-        (
-            [Fake("p10"), Fake("xval")],
-            "there is no report of 'xval' on arithmetic-p10; figure bars needs both ways on each "
-            "data set",
-        ),
+        ([Fake("p10"), Fake("xval"), Fake("b1999")], ["1999", "xval", "figure lines takes more"]),
+        ([Fake("p10"), Fake("xval")], ["'xval'", "p10", "figure bars needs both ways on each"]),
     ],
 )
-def test_bars_need_two_ways_on_each_data_set(store: Store, fakes: list[Fake], message: str) -> None:
+def test_bars_need_two_ways_on_each_data_set(
+    store: Store, fakes: list[Fake], parts: list[str], says: Says
+) -> None:
     refs = [make(store, fake, f"report-{index}").ref for index, fake in enumerate(fakes)]
     with pytest.raises(UsageError) as caught:
         picture_of(bars.BarsFigure(), refs, store)
-    assert str(caught.value) == message
+    says(caught, *parts)
 
 
 def test_one_seed_has_the_interval_of_its_report_and_several_have_that_of_their_mean(
@@ -520,17 +501,14 @@ def test_folds_are_refused_where_there_are_none(store: Store) -> None:
         measured(evaluations(store, Fake()), METRICS.build("mse"), "folds")
 
 
-@pytest.mark.parametrize(
-    ("spec", "told"),
-    [
+def test_metrics_are_told_in_words_with_what_is_good() -> None:
+    for spec, told in [
         ("r2", "R², higher is better"),
         ("nll", "negative log-likelihood (nats), lower is better"),
         ("coverage", "coverage"),
         ("relative-error-over,limit=0.2", "relative error over, limit=0.2, lower is better"),
-    ],
-)
-def test_metrics_are_told_in_words_with_what_is_good(spec: str, told: str) -> None:
-    assert metric_label(METRICS.build(spec)) == told
+    ]:
+        assert metric_label(METRICS.build(spec)) == told, (spec, told)
 
 
 def test_labels_name_only_what_sets_apart() -> None:

@@ -24,6 +24,7 @@ from numtok.analysis.probing.swept_row import evenly_spaced
 from numtok.evaluation.seen_values import SeenValues, rounded
 from numtok.metrics.base import share
 from numtok.reports import Figure
+from tests.cases import case
 
 SEEN = SeenValues(np.array([1.0, 2.0, 3.0]))
 X = np.linspace(1.0, 3.0, 201)
@@ -31,9 +32,8 @@ X = np.linspace(1.0, 3.0, 201)
 SNAPS = np.where(X < 1.5, 1.0, np.where(X < 2.5, 2.0, 3.0))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_the_examples_are_right() -> None:
+    for name in [
         *(
             "analysis.probing.continuity",
             "analysis.probing.probes.embedding",
@@ -41,13 +41,12 @@ SNAPS = np.where(X < 1.5, 1.0, np.where(X < 2.5, 2.0, 3.0))
         ),
         *("analysis.probing.swept_row", "evaluation.seen_values", "metrics._wilson"),
         *("cli.output.probe", "analysis.figures.error"),
-    ],
-)
-def test_the_examples_are_right(name: str) -> None:
-    module = importlib.import_module(f"numtok.{name}")
-    found = doctest.testmod(module, extraglobs={"Figure": Figure})
-    assert found.attempted > 0
-    assert not found.failed
+    ]:
+        with case(name):
+            module = importlib.import_module(f"numtok.{name}")
+            found = doctest.testmod(module, extraglobs={"Figure": Figure})
+            assert found.attempted > 0
+            assert not found.failed
 
 
 # --- a continuous model and one that snaps -------------------------------------------------------
@@ -132,13 +131,14 @@ def test_a_slope_without_two_truths_is_not_defined() -> None:
     assert slope(np.full(5, 3.0), np.arange(5.0)) == Figure(None, None, None, 5)
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e-9, 1e9, 1e300])
-def test_units_do_not_matter_to_a_slope(size: float) -> None:
-    x = np.array([0.0, 1.0, 2.0, 5.0])
-    y = np.array([0.0, 1.0, 1.0, 4.0])
-    expected = np.polyfit(x, y, 1)[0]
-    assert slope(x * size, y).value == pytest.approx(expected / size, rel=1e-9)
-    assert slope(x + 1e6, y).value == pytest.approx(expected, rel=1e-6)
+def test_units_do_not_matter_to_a_slope() -> None:
+    for size in [1e-300, 1e-9, 1e9, 1e300]:
+        with case(size):
+            x = np.array([0.0, 1.0, 2.0, 5.0])
+            y = np.array([0.0, 1.0, 1.0, 4.0])
+            expected = np.polyfit(x, y, 1)[0]
+            assert slope(x * size, y).value == pytest.approx(expected / size, rel=1e-9)
+            assert slope(x + 1e6, y).value == pytest.approx(expected, rel=1e-6)
 
 
 # --- values seen, shares -------------------------------------------------------------------------

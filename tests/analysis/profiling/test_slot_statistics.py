@@ -16,6 +16,7 @@ from numtok.analysis.profiling.slot_statistics import Distinct, NumberStatistics
 from numtok.analysis.profiling.unit import Counted
 from numtok.encoding.number_sample import ROWS_KEPT
 from numtok.encoding.row_keys import KEPT
+from tests.cases import case
 from tests.counted import count, figures, labels, tally
 from tests.encoding.test_slots import divided
 
@@ -42,6 +43,7 @@ def digits_of(literal: str) -> int:
     return 20 if len(written) > 19 and written[19:].strip("0") else len(written.rstrip("0"))
 
 
+@pytest.mark.integration
 @given(_ROWS, st.data())
 def test_statistics_are_those_of_all_numbers(
     literals: list[list[str]], data: st.DataObject
@@ -87,9 +89,8 @@ def _counted(sizes: list[int], width: int) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("literal", "digits", "decimals", "decade"),
-    [
+def test_digits_decimals_and_decades_are_of_the_literal() -> None:
+    for literal, digits, decimals, decade in [
         ("1200", 2, 0, 3),
         ("0.0120", 2, 4, -2),
         ("6.30", 2, 2, 0),
@@ -100,15 +101,12 @@ def _counted(sizes: list[int], width: int) -> list[int]:
         ("12345678901234567890123", 20, 0, 22),
         ("1e-90", 1, 20, -80),
         ("1e90", 1, 0, 79),
-    ],
-)
-def test_digits_decimals_and_decades_are_of_the_literal(
-    literal: str, digits: int, decimals: int, decade: int
-) -> None:
-    found = tally(count([[[f"[{literal}]"]]]))
-    assert np.flatnonzero(found.digits).tolist() == [digits]
-    assert np.flatnonzero(found.decimals).tolist() == [decimals]
-    assert np.flatnonzero(found.decades).tolist() == [decade - tallies.FIRST_DECADE]
+    ]:
+        with case(literal, digits, decimals, decade):
+            found = tally(count([[[f"[{literal}]"]]]))
+            assert np.flatnonzero(found.digits).tolist() == [digits]
+            assert np.flatnonzero(found.decimals).tolist() == [decimals]
+            assert np.flatnonzero(found.decades).tolist() == [decade - tallies.FIRST_DECADE]
 
 
 def many(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", parts: int) -> Counted:
@@ -211,6 +209,7 @@ def test_a_sample_is_the_same_in_any_division_and_like_the_whole() -> None:
     assert set(literals) <= {repr(value) for value in values.tolist()}
 
 
+@pytest.mark.integration
 def test_a_sample_of_many_equal_rows_of_one_id_is_complete() -> None:
     rows = [f'{{"a": {k}, "b": [{k}.5, 1, 2, 3, 4, 5, 6, 7, 8]}}' for k in range(10)] * 2000
     rows += [f'{{"c": {k}}}' for k in range(20_000)]

@@ -1,7 +1,6 @@
 """The checksum of inputs: however it is cut, and whatever changes."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,8 +29,6 @@ def test_one_other_byte_is_noticed(content: bytes, data: st.DataObject) -> None:
     assert Checksum().over(changed) != Checksum().over(content)
 
 
-@pytest.mark.parametrize(
-    "changed", [b"01234567", b"89abcdef01234567", b"0123456789abcde", b"0123456789abcdef\0"]
-)
-def test_what_is_lost_moved_or_added_is_noticed(changed: bytes) -> None:
-    assert Checksum().over(changed) != Checksum().over(b"0123456789abcdef")
+def test_what_is_lost_moved_or_added_is_noticed() -> None:
+    for changed in [b"01234567", b"89abcdef01234567", b"0123456789abcde", b"0123456789abcdef\0"]:
+        assert Checksum().over(changed) != Checksum().over(b"0123456789abcdef"), changed

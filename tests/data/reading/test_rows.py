@@ -19,6 +19,7 @@ from numtok.data.reading.rows import (
     problem_in,
 )
 from numtok.records import Row, row_type
+from tests.cases import case
 
 # --- both ways ---------------------------------------------------------------------------------
 
@@ -124,18 +125,16 @@ def test_any_text_comes_back(text: str, ascii_only: bool) -> None:
     assert rows is not None and rows.texts.to_pylist() == [text, "x"]
 
 
-@pytest.mark.parametrize(
-    ("written", "text"),
-    [
+def test_escapes_are_undone() -> None:
+    for written, text in [
         (r"\"\\\/\b\f\n\r\t", '"\\/\b\f\n\r\t'),
         (r"\u00e9\u20AC\ud83d\ude00", "é€😀"),
         (r"é\u0000€😀", "é\0€😀"),
         (r"12345678\n12345678", "12345678\n12345678"),
-    ],
-)
-def test_escapes_are_undone(written: str, text: str) -> None:
-    rows = quickly(f'{{"text":"{written}"}}\n'.encode())
-    assert rows is not None and rows.texts.to_pylist() == [text]
+    ]:
+        with case(written, text):
+            rows = quickly(f'{{"text":"{written}"}}\n'.encode())
+            assert rows is not None and rows.texts.to_pylist() == [text]
 
 
 def test_the_text_may_have_another_name() -> None:
@@ -150,9 +149,8 @@ def test_rows_without_an_id_are_called_by_their_place() -> None:
         assert rows is not None and rows.ids.to_pylist() == ["7:0", "7:14"]
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
+def test_what_is_not_plain_is_left_to_the_other_way() -> None:
+    for lines in [
         ['{"id": 1, "text": "a"}', '{"id": "1", "text": "a"}'],  # ids of two kinds
         ['{"id": 1, "text": "a"}', '{"text": "a"}'],
         ['{"id": -0, "text": "a"}'],
@@ -179,10 +177,8 @@ def test_rows_without_an_id_are_called_by_their_place() -> None:
         ['{"text": "a", "targets": {"a": [[1, 2.5]]}}'],
         ['{"text": "a", "targets": {"a": [["1", 2]]}}'],
         ['{"text": "a", "targets": {"a": [[1, 2], 3]}}'],
-    ],
-)
-def test_what_is_not_plain_is_left_to_the_other_way(lines: list[str]) -> None:
-    assert quickly("\n".join(lines).encode()) is None
+    ]:
+        assert quickly("\n".join(lines).encode()) is None, lines
 
 
 def test_a_group_without_a_value_is_none() -> None:
@@ -227,16 +223,20 @@ def test_values_are_found_with_no_space_around_them() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        '{"text":}', '{"text": }', '{"text', '{"text":', '{"text":"a', '{"text":"a"',
+def test_a_line_cut_or_unbalanced_is_suspicious() -> None:
+    for line in [
+        '{"text":}',
+        '{"text": }',
+        '{"text',
+        '{"text":',
+        '{"text":"a',
+        '{"text":"a"',
         '{"text":"a"]}',
-        '{"text":[}', '{"text":"a"}}', '{"text":{"a"}',
-    ],
-)  # fmt: skip
-def test_a_line_cut_or_unbalanced_is_suspicious(line: str) -> None:
-    assert find_lines(line.encode()).suspicious.all()
+        '{"text":[}',
+        '{"text":"a"}}',
+        '{"text":{"a"}',
+    ]:
+        assert find_lines(line.encode()).suspicious.all(), line
 
 
 @given(st.binary(max_size=60))
@@ -257,20 +257,19 @@ def test_the_row_has_the_fields_that_are_looked_for() -> None:
 # --- places that no int64 holds ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("field", "told"),
-    [
+def test_a_place_far_out_is_told_as_it_was_written() -> None:
+    fields: list[tuple[dict[str, Any], str | None]] = [
         ({"answer_start": 10**25}, f"answer_start {10**25} is outside the text"),
         ({"targets": {"a": [[0, 1], [-(10**25), 1]]}}, f"target 'a' at [-{10**25}, 1] is outside"),
         ({"answer_start": 10**18, "targets": {"a": [[0, 10**18]]}}, None),
-    ],
-)
-def test_a_place_far_out_is_told_as_it_was_written(field: dict[str, Any], told: str | None) -> None:
-    record = msgspec.convert({"text": "abc"} | field, Row)
-    found = problem_in(record)
-    if told is None:
-        assert found is None
-        return
-    assert found is not None and found.startswith(told)
-    assert found.endswith("which has 3 characters (code points)")
-    assert quickly(block_of([{"text": "abc"} | field])) is None
+    ]
+    for field, told in fields:
+        with case(field, told):
+            record = msgspec.convert({"text": "abc"} | field, Row)
+            found = problem_in(record)
+            if told is None:
+                assert found is None
+                continue
+            assert found is not None and found.startswith(told)
+            assert found.endswith("which has 3 characters (code points)")
+            assert quickly(block_of([{"text": "abc"} | field])) is None

@@ -3,7 +3,6 @@
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,11 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.sweeps.file import read_sweep
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed
+from tests.messages import Says
 from tests.stages import test_fetch
 from tests.stages.test_fetch import Server, fetched
 
@@ -147,6 +148,7 @@ def test_by_default_it_is_the_zip_of_the_publishers() -> None:
     assert url.endswith(f"/{STEM}.zip")
 
 
+@pytest.mark.integration
 def test_splits_are_of_the_stated_size_and_depend_on_the_words_alone(tmp_path: Path) -> None:
     made = [title(id, f"{id} days of {chr(0x4E00 + id // 2)}", str(id)) for id in range(12_000)]
     path = str(written(tmp_path, made))
@@ -170,22 +172,35 @@ def test_encode_learns_the_labels(numtok: Shell, tmp_path: Path) -> None:
     assert numtok("encode", "--scheme", "xval", kept.out.strip()).code == 0
 
 
-@pytest.mark.parametrize(
-    ("number", "label"),
-    [("0", 0), ("0.99", 0), (".5", 0), ("1", 1), ("9.999", 1), ("10", 2), ("2.41", 1), ("99", 2),
-     ("100", 3), ("2010", 4), ("2,010", 4), ("99999", 5), ("100000", 6), ("999999.5", 6),
-     ("1000000", 7), ("123456789012345678901234567890", 7)],
-)  # fmt: skip
-def test_classes_go_by_the_digits_before_the_point(number: str, label: int) -> None:
-    assert magnitude(number) == label
-    value = Decimal(number.replace(",", ""))
-    assert label == sum(value >= 10**power for power in range(7))
+def test_classes_go_by_the_digits_before_the_point() -> None:
+    for number, label in [
+        ("0", 0),
+        ("0.99", 0),
+        (".5", 0),
+        ("1", 1),
+        ("9.999", 1),
+        ("10", 2),
+        ("2.41", 1),
+        ("99", 2),
+        ("100", 3),
+        ("2010", 4),
+        ("2,010", 4),
+        ("99999", 5),
+        ("100000", 6),
+        ("999999.5", 6),
+        ("1000000", 7),
+        ("123456789012345678901234567890", 7),
+    ]:
+        with case(number, label):
+            assert magnitude(number) == label
+            value = Decimal(number.replace(",", ""))
+            assert label == sum(value >= 10**power for power in range(7))
 
 
-@pytest.mark.parametrize("number", ["٣", "1_0", "nan", "Infinity", "", "1e", "-"])
-def test_what_is_no_numeral_has_no_class(number: str) -> None:
-    with pytest.raises(ValueError, match=r"is no number$"):
-        magnitude(number)
+def test_what_is_no_numeral_has_no_class() -> None:
+    for number in ["٣", "1_0", "nan", "Infinity", "", "1e", "-"]:
+        with case(number), pytest.raises(ValueError, match=r"is no number$"):
+            magnitude(number)
 
 
 def test_a_numeral_beyond_all_contexts_has_a_class() -> None:
@@ -219,66 +234,57 @@ def test_the_command_prints_the_licence_and_what_was_counted(numtok: Shell, tmp_
 
 
 ONE = TITLES[0]
-BAD = [
-    ([{**ONE, "offset": 39}], "item 1 (id 7): the number is '2010', and characters 39 to 43 are "
-     "' 201'"),
-    ([{**ONE, "offset": -4}], "item 1 (id 7): the number is '2010', and characters -4 to 0 are ''"),
-    ([{**ONE, "offset": 400}], "item 1 (id 7): the number is '2010', and characters 400 to 404 are "
-     "''"),
-    ([ONE, {**ONE, "magnitude": 8}], "item 2 (id 7): magnitude is 8; the classes are 0 to 7"),
-    ([{**ONE, "magnitude": -1}], "item 1 (id 7): magnitude is -1; the classes are 0 to 7"),
-    ([{**ONE, "magnitude": "four"}], "item 1 (id 7): Expected 'int | null', got 'str' - at "
-     "'magnitude'"),
-    ([{key: ONE[key] for key in ONE if key != "number"}], "item 1 (id 7): Object missing required "
-     "field 'number'"),
-    ([{**ONE, "number": "100 Most", "offset": 0, "length": 8}], "item 1 (id 7): '100 Most' is no "
-     "number"),
-    ([{**ONE, "number": "Most", "offset": 4}], "item 1 (id 7): 'Most' is no number"),
-    (["text"], "item 1: Expected 'object', got 'str'"),
-]  # fmt: skip
+BAD: list[tuple[list[Any], list[str]]] = [
+    ([{**ONE, "offset": 39}], ["item 1 (id 7)", "'2010'", "39 to 43 are ' 201'"]),
+    ([{**ONE, "offset": -4}], ["item 1 (id 7)", "'2010'", "-4 to 0 are ''"]),
+    ([{**ONE, "offset": 400}], ["item 1 (id 7)", "'2010'", "400 to 404 are ''"]),
+    ([ONE, {**ONE, "magnitude": 8}], ["item 2 (id 7)", "8", "0 to 7"]),
+    ([{**ONE, "magnitude": -1}], ["item 1 (id 7)", "-1", "0 to 7"]),
+    ([{**ONE, "magnitude": "four"}], ["item 1 (id 7)", "'str'", "'magnitude'"]),
+    ([{key: ONE[key] for key in ONE if key != "number"}], ["item 1 (id 7)", "'number'"]),
+    ([{**ONE, "number": "100 Most", "offset": 0, "length": 8}], ["item 1 (id 7)", "'100 Most'"]),
+    ([{**ONE, "number": "Most", "offset": 4}], ["item 1 (id 7)", "'Most' is no number"]),
+    (["text"], ["item 1:", "'str'"]),
+]
 
 
-@pytest.mark.parametrize(("rows", "message"), BAD)
+@pytest.mark.integration
 def test_a_row_that_cannot_be_used_is_one_clear_line(
-    numtok: Shell, tmp_path: Path, rows: list[Any], message: str
+    numtok: Shell, tmp_path: Path, says: Says
 ) -> None:
-    path = written(tmp_path, rows)
-    ran = numtok("fetch", "numeracy600k", "--from", str(path))
-    assert (ran.code, ran.out) == (3, "")
-    assert ran.err == f"numtok: {path}: {message}; --on-error skip leaves such rows out\n"
-    good = title(99, "9 lives", "9")
-    written(tmp_path, [*rows, good])
-    ran = numtok("fetch", "numeracy600k", "--from", str(path), "--on-error", "skip", "--json")
-    assert json.loads(ran.out)["ref"].startswith("numeracy600k@")
+    for index, (rows, parts) in enumerate(BAD):
+        with case(rows):
+            path = written(tmp_path, rows)
+            ran = numtok("fetch", "numeracy600k", "--from", str(path))
+            assert (ran.code, ran.out, ran.err.count("\n")) == (3, "", 1)
+            says(ran.err, f"numtok: {path}: ", *parts, "--on-error skip")
+            written(tmp_path, [*rows, title(99 + index, "9 lives", "9")])
+            skip = ("--on-error", "skip", "--json")
+            ran = numtok("fetch", "numeracy600k", "--from", str(path), *skip)
+            assert json.loads(ran.out)["ref"].startswith("numeracy600k@")
 
 
 WHOLE = json.dumps(TITLES).encode()
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (WHOLE[:-200], "Unterminated string starting at, after 2 items"),
-        (WHOLE[:-1], "'the end' stands where ',' is expected, after 4 items"),
-        (WHOLE + b"[]", "'[' stands behind its end, after 4 items"),
-        (b"", "'the end' stands where a list or an object begins, after 0 items"),
-        (b"<html>", "'<' stands where a list or an object begins, after 0 items"),
-        (WHOLE[:30] + b"\xff" + WHOLE[30:], "'utf-8' codec can't decode byte 0xff in position 30: "
-         "invalid start byte, after 0 items"),
-    ],
-    ids=["torn", "open", "more", "empty", "html", "bytes"],
-)  # fmt: skip
 def test_a_file_that_is_no_whole_json_is_one_clear_line(
-    numtok: Shell, tmp_path: Path, content: bytes, message: str
+    numtok: Shell, tmp_path: Path, says: Says
 ) -> None:
     path = tmp_path / "titles.json"
-    path.write_bytes(content)
-    ran = numtok("fetch", "numeracy600k", "--from", str(path), "--on-error", "skip")
-    assert (ran.code, ran.out) == (3, "")
-    assert ran.err == (
-        f"numtok: {path} is no whole JSON: {message}; fetch it again, or give a whole copy\n"
-    )
-    assert not Store(Path("artifacts")).artifacts()
+    for content, parts in (
+        (WHOLE[:-200], ["after 2 items"]),
+        (WHOLE[:-1], ["'the end'", "after 4 items"]),
+        (WHOLE + b"[]", ["'['", "after 4 items"]),
+        (b"", ["'the end'", "after 0 items"]),
+        (b"<html>", ["'<'", "after 0 items"]),
+        (WHOLE[:30] + b"\xff" + WHOLE[30:], ["0xff in position 30", "after 0 items"]),
+    ):
+        with case(content):
+            path.write_bytes(content)
+            ran = numtok("fetch", "numeracy600k", "--from", str(path), "--on-error", "skip")
+            assert (ran.code, ran.out, ran.err.count("\n")) == (3, "", 1)
+            says(ran.err, f"numtok: {path} is no whole JSON: ", *parts, "fetch it again")
+            assert not Store(Path("artifacts")).artifacts()
 
 
 def test_json_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
@@ -288,35 +294,31 @@ def test_json_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     assert str(caught.value).startswith(f"{tmp_path}/a.json is no whole JSON: maximum recursion")
 
 
-def test_an_object_in_place_of_the_list_is_one_clear_line(numtok: Shell, tmp_path: Path) -> None:
+def test_an_object_in_place_of_the_list_is_one_clear_line(
+    numtok: Shell, tmp_path: Path, says: Says
+) -> None:
     path = tmp_path / "titles.json"
     path.write_text(json.dumps({"article_title": TITLES}))
     ran = numtok("fetch", "numeracy600k", "--from", str(path), "--on-error", "skip")
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err == (
-        f"numtok: {path} is a JSON object with 'article_title' in it; what was published is a list "
-        "of rows: give that list alone\n"
-    )
+    says(ran.err, f"numtok: {path}", "'article_title'", "give that list alone")
 
 
-def test_an_empty_list_is_no_data(numtok: Shell, tmp_path: Path) -> None:
+def test_an_empty_list_is_no_data(numtok: Shell, tmp_path: Path, says: Says) -> None:
     ran = numtok("fetch", "numeracy600k", "--from", str(written(tmp_path, [])))
     assert ran.code == 3
-    assert ran.err == ("numtok: there is no row in the files; give others, or leave --from out\n")
+    says(ran.err, "numtok: there is no row", "leave --from out")
 
 
-@pytest.mark.parametrize("names", [(), ("a.json", "b.json")])
-def test_a_zip_has_one_file_of_json(tmp_path: Path, names: tuple[str, ...]) -> None:
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
-        packed.writestr("readme", "x")
-        for name in names:
-            packed.writestr(name, "[]")
-    with pytest.raises(DataError) as caught:
-        list(items(tmp_path / "a.zip", 1))
-    assert str(caught.value) == (
-        f"{tmp_path}/a.zip is a zip with {len(names)} files that end in .json; one is needed: "
-        "unpack it and give that"
-    )
+def test_a_zip_has_one_file_of_json(tmp_path: Path, says: Says) -> None:
+    for names in ([], ["a.json", "b.json"]):
+        with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+            packed.writestr("readme", "x")
+            for name in names:
+                packed.writestr(name, "[]")
+        with pytest.raises(DataError) as caught:
+            list(items(tmp_path / "a.zip", 1))
+        says(caught, f"{tmp_path}/a.zip", f"{len(names)} files that end in .json", "unpack it")
 
 
 def test_a_damaged_zip_is_told(tmp_path: Path) -> None:
@@ -333,39 +335,27 @@ def test_a_damaged_zip_is_told(tmp_path: Path) -> None:
 
 
 WRONG = [
-    ("--set articles", "--set articles is not possible; allowed are titles "
-     "and comments"),
-    ("--number hidden", "--number hidden is not possible; allowed are masked "
-     "and target"),
-    ("--on-error stop", "--on-error stop is not possible; allowed are fail and skip"),
-    ("--placeholder x1", "--placeholder 'x1' is not possible; allowed is a text without digits and "
-     "none of [PAD], [MASK], [END], [NUM], such as _"),
-    ("--placeholder a[NUM]", "--placeholder 'a[NUM]' is not possible; allowed is a text without "
-     "digits and none of [PAD], [MASK], [END], [NUM], such as _"),
-    ("--placeholder * --number target", "--placeholder means nothing with --number target; leave "
-     "it out"),
-    ("--set comments", "--set comments needs --from FILE: the text of the comments is not public; "
-     "its authors give the full release on request"),
-    ("--from nowhere.json", "--from nowhere.json: there is no such file; check the path"),
-    ("--from .", f"--from .: there is no {STEM}.json and no {STEM}.zip in this folder; name the "
-     "file"),
-    ("--split test=2", "--split 'test=2': 'test=2' is not a new split's name and a share between 0 "
-     "and 1; write for example test=0.1,seed=3 (names: lower-case letters, digits, - and _, and "
-     "neither clipped nor rejected)"),
-    ("--dry-run", "--dry-run means nothing for fetch numeracy600k, whose texts are read whole; "
-     "leave it out"),
-    ("--area 1,2,3,4", "no such option: --area (Possible options: --force, --name, --restart); "
-     "`numtok fetch --help` says what is possible"),
-]  # fmt: skip
+    ("--set articles", ["--set articles", "titles and comments"]),
+    ("--number hidden", ["--number hidden", "masked and target"]),
+    ("--on-error stop", ["--on-error stop", "fail and skip"]),
+    ("--placeholder x1", ["--placeholder 'x1'", "without digits", "such as _"]),
+    ("--placeholder a[NUM]", ["--placeholder 'a[NUM]'", "none of [PAD], [MASK]", "such as _"]),
+    ("--placeholder * --number target", ["--placeholder", "--number target", "leave it out"]),
+    ("--set comments", ["--set comments needs --from FILE"]),
+    ("--from nowhere.json", ["--from nowhere.json", "no such file"]),
+    ("--from .", ["--from .", f"no {STEM}.json and no {STEM}.zip", "name the file"]),
+    ("--split test=2", ["--split 'test=2'", "between 0 and 1", "test=0.1,seed=3"]),
+    ("--dry-run", ["--dry-run", "leave it out"]),
+    ("--area 1,2,3,4", ["no such option: --area", "`numtok fetch --help`"]),
+]
 
 
-@pytest.mark.parametrize(("arguments", "message"), WRONG)
-def test_what_cannot_be_fetched_is_told_in_one_line(
-    numtok: Shell, arguments: str, message: str
-) -> None:
-    ran = numtok("fetch", "numeracy600k", *arguments.split())
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"numtok: {message}\n"
+def test_what_cannot_be_fetched_is_told_in_one_line(numtok: Shell, says: Says) -> None:
+    for arguments, parts in WRONG:
+        with case(arguments):
+            ran = numtok("fetch", "numeracy600k", *arguments.split())
+            assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+            says(ran.err, "numtok: ", *parts)
 
 
 def test_comments_are_read_from_the_full_release(tmp_path: Path) -> None:
@@ -377,14 +367,12 @@ def test_comments_are_read_from_the_full_release(tmp_path: Path) -> None:
     assert lines(artifact)["3"]["text"] == "Shares up <n> pct"
 
 
-def test_a_sweep_says_to_fetch_texts_first(tmp_path: Path) -> None:
+def test_a_sweep_says_to_fetch_texts_first(tmp_path: Path, says: Says) -> None:
     path = tmp_path / "a.toml"
     path.write_text('[fetch]\nsource = "numeracy600k"\n[train]\nhead = "pointwise"\n')
     with pytest.raises(UsageError) as caught:
         read_sweep(path)
-    assert str(caught.value) == (
-        f"{path}: [fetch] numeracy600k brings texts: fetch them first, and give their REF as data"
-    )
+    says(caught, f"{path}: [fetch] numeracy600k", "give their REF as data")
 
 
 def test_any_write_may_fail_and_the_next_run_makes_it_whole(tmp_path: Path) -> None:
@@ -408,12 +396,14 @@ NESTED = {"add": {"1": ["1 + 1 = 2", "é"], "2": []}, "sub": {}, "get": {"3": [N
 
 
 @pytest.fixture(params=[1, 2, 3, 7, 1000])
-def piece(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def piece(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How much of a file is read at once."""
     monkeypatch.setattr(files, "PIECE", request.param)
-    yield request.param
+    return int(request.param)
 
 
-def test_items_are_those_of_the_whole_wherever_it_is_cut(tmp_path: Path, piece: int) -> None:
+@pytest.mark.usefixtures("piece")
+def test_items_are_those_of_the_whole_wherever_it_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     for text in (json.dumps(NESTED, indent=2, ensure_ascii=False), json.dumps(NESTED)):
         path.write_text(text, "utf-8")
@@ -430,37 +420,36 @@ def test_items_are_those_of_the_whole_wherever_it_is_cut(tmp_path: Path, piece: 
     assert [value for _, value in items(path, 1)] == [123, 45]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+@pytest.mark.usefixtures("piece")
+def test_what_only_python_takes_is_refused(tmp_path: Path) -> None:
+    for text, message in [
         ('[1, {"a": 1, "b": {"c": 1, "c": 2}}]', "no whole JSON: the key 'c' is there twice"),
         ('[1, {"a": 1, "\\u0061": 2}]', "no whole JSON: the key 'a' is there twice"),
         ("[1, {'a': NaN}]".replace("'", '"'), "no JSON: NaN is in it"),
         ("[1, -Infinity]", "no JSON: -Infinity is in it"),
         (r'[1, ["\ud83d."]]', "no whole JSON: a string has half a surrogate pair"),
         (r'[1, {"\uDE00": 1}]', "no whole JSON: a string has half a surrogate pair"),
-    ],
-)
-def test_what_only_python_takes_is_refused(
-    tmp_path: Path, piece: int, text: str, message: str
-) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(text)
-    with pytest.raises(DataError) as caught:
-        list(items(path, 1))
-    assert str(caught.value).startswith(f"{path} is {message}")
-    assert "after 1 items; fetch it again" in str(caught.value)
-    path.write_text(r'[1, {"a": ["\ud83d\ude00 \\ud8"]}]')
-    assert [value for _, value in items(path, 1)] == [1, {"a": ["\U0001f600 \\ud8"]}]
+    ]:
+        with case(text, message):
+            path = tmp_path / "a.json"
+            path.write_text(text)
+            with pytest.raises(DataError) as caught:
+                list(items(path, 1))
+            assert str(caught.value).startswith(f"{path} is {message}")
+            assert "after 1 items; fetch it again" in str(caught.value)
+            path.write_text(r'[1, {"a": ["\ud83d\ude00 \\ud8"]}]')
+            assert [value for _, value in items(path, 1)] == [1, {"a": ["\U0001f600 \\ud8"]}]
 
 
-@pytest.mark.parametrize("text", ["[1, 2", "[1 2]", "[1,]", "[", "[1, 2]]", '["a', '{"a" 1}', "7"])
-def test_what_is_no_list_is_told_wherever_it_is_cut(tmp_path: Path, piece: int, text: str) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(text)
-    with pytest.raises(DataError) as caught:
-        list(items(path, 1))
-    assert str(caught.value).startswith(f"{path} is no whole JSON: ")
+@pytest.mark.usefixtures("piece")
+def test_what_is_no_list_is_told_wherever_it_is_cut(tmp_path: Path) -> None:
+    for text in ["[1, 2", "[1 2]", "[1,]", "[", "[1, 2]]", '["a', '{"a" 1}', "7"]:
+        with case(text):
+            path = tmp_path / "a.json"
+            path.write_text(text)
+            with pytest.raises(DataError) as caught:
+                list(items(path, 1))
+            assert str(caught.value).startswith(f"{path} is no whole JSON: ")
 
 
 @pytest.mark.integration

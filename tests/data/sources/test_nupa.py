@@ -13,8 +13,10 @@ from numtok.data.sources.nupa import NupaSource
 from numtok.errors import DataError, UsageError
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.messages import Says
 from tests.stages import test_fetch
 from tests.stages.test_fetch import Server, fetched
 
@@ -192,81 +194,72 @@ def test_a_string_under_another_digit_key_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "parts"),
     [
-        ({"add_Integer": {"3": [SUM]}}, "add_Integer 3, string 1: unknown task key 'add_Integer'; "
-         "is it add_Integer_Integer_Integer?"),
-        ({"x": {"3": [SUM]}}, "x 3, string 1: unknown task key 'x'"),
-        ({SUMS: {"three": [SUM]}}, f"{SUMS} three, string 1: 'three' is no digit key, which is a "
-         "number above 0"),
-        ({SUMS: {"3": [SUM, 5]}}, f"{SUMS} 3, string 2: 5 is no string"),
-        ({SUMS: {"3": [SUM.replace("1287", "12x7")]}}, f"{SUMS} 3, string 1: the answer '12x7' is "
-         "no Integer"),
-        ({SUMS: {"3": [SUM.replace("1287", "1287.0")]}}, f"{SUMS} 3, string 1: the answer '1287.0' "
-         "is no Integer"),
-        ({SUMS: {"3": [DIVISION]}}, f"{SUMS} 3, string 1: 'Directly return the answer a"
-         f"...ction. (3/8) / (2/5) = 15/16' does not ask for {SUMS}"),
-        ({SUMS: [[SUM]]}, f"{SUMS}, string 1: a task key and a digit key should stand above it"),
+        ({"add_Integer": {"3": [SUM]}}, ["'add_Integer'", "is it add_Integer_Integer_Integer?"]),
+        ({"x": {"3": [SUM]}}, ["'x'", "x 3, string 1: unknown task key 'x'"]),
+        ({SUMS: {"three": [SUM]}}, [f"{SUMS} three, string 1", "'three' is no digit key"]),
+        ({SUMS: {"3": [SUM, 5]}}, [f"{SUMS} 3, string 2: 5"]),
+        (
+            {SUMS: {"3": [SUM.replace("1287", "12x7")]}},
+            [f"{SUMS} 3, string 1", "'12x7' is no Integer"],
+        ),
+        (
+            {SUMS: {"3": [SUM.replace("1287", "1287.0")]}},
+            [f"{SUMS} 3, string 1", "'1287.0' is no Integer"],
+        ),
+        ({SUMS: {"3": [DIVISION]}}, [f"{SUMS} 3, string 1", f"does not ask for {SUMS}"]),
+        ({SUMS: [[SUM]]}, [f"{SUMS}, string 1", "a task key and a digit key"]),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_used_is_one_line_or_counted(
-    tmp_path: Path, content: Content, told: str
+    tmp_path: Path, content: Content, parts: list[str], says: Says
 ) -> None:
     good = {DIVISIONS: {"1": [DIVISION]}}
     path = written(tmp_path, {**good, **content})
     store = Store(tmp_path / "store")
     with pytest.raises(DataError) as error:
         fetched(store, "nupa", from_=path)
-    assert str(error.value) == f"{path}: {told}; --on-error skip leaves such rows out"
+    says(error, f"{path}: ", *parts, "--on-error skip")
     (artifact,) = fetched(store, "nupa", from_=path, on_error="skip")
     assert artifact.manifest.counts["rejected"] == 1
-    assert artifact.manifest.facts["rejected"] == [f"{path}: {told}"]
+    (told,) = artifact.manifest.facts["rejected"]
+    assert str(error.value) == f"{told}; --on-error skip leaves such rows out"
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ('{"a": {"3": ["x", "y', "Unterminated string starting at, after 1 items"),
-        ('{"a": {"3": ["x"]', "'the end' stands where ',' is expected, after 1 items"),
-        ('{"a": 5}', "'5' stands where a list or an object begins, after 0 items"),
-    ],
-)
-def test_a_file_that_is_cut_off_is_one_line(tmp_path: Path, text: str, told: str) -> None:
-    path = tmp_path / "test.json"
-    path.write_text(text.replace('"a"', f'"{SUMS}"').replace('"x"', json.dumps(SUM)))
-    with pytest.raises(DataError) as error:
-        fetched(Store(tmp_path / "store"), "nupa", from_=str(path))
-    assert str(error.value) == (
-        f"{path} is no whole JSON: {told}; fetch it again, or give a whole copy"
-    )
+def test_a_file_that_is_cut_off_is_one_line(tmp_path: Path, says: Says) -> None:
+    for text, parts in [
+        ('{"a": {"3": ["x", "y', ["Unterminated string", "after 1 items"]),
+        ('{"a": {"3": ["x"]', ["'the end'", "',' is expected", "after 1 items"]),
+        ('{"a": 5}', ["'5'", "a list or an object", "after 0 items"]),
+    ]:
+        with case(text, parts):
+            path = tmp_path / "test.json"
+            path.write_text(text.replace('"a"', f'"{SUMS}"').replace('"x"', json.dumps(SUM)))
+            with pytest.raises(DataError) as error:
+                fetched(Store(tmp_path / "store"), "nupa", from_=str(path))
+            says(error, f"{path} is no whole JSON: ", *parts, "fetch it again")
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "told"),
-    [
-        ("set", "dev", "--set dev is not possible; allowed are test, validation and train"),
-        ("preset", "paper", "--preset paper is not possible; allowed are published and "
-         "value-aware"),
-        ("prompt", "long", "--prompt long is not possible; allowed are published and short"),
-        ("on_error", "stop", "--on-error stop is not possible; allowed are fail and skip"),
-        ("digits", "x", "--digits x is not possible; allowed are published, a number or a range "
-         "such as 1..7, from 1 to 1,000"),
-    ],
-)  # fmt: skip
-def test_options_that_cannot_be_are_one_line(option: str, value: str, told: str) -> None:
-    with pytest.raises(UsageError) as error:
-        SOURCES.build("nupa", {option: value})
-    assert str(error.value) == told
+def test_options_that_cannot_be_are_one_line(says: Says) -> None:
+    for option, value, parts in [
+        ("set", "dev", ["--set dev", "allowed are test, validation and train"]),
+        ("preset", "paper", ["--preset paper", "allowed are published and value-aware"]),
+        ("prompt", "long", ["--prompt long", "allowed are published and short"]),
+        ("on_error", "stop", ["--on-error stop", "allowed are fail and skip"]),
+        ("digits", "x", ["--digits x", "allowed are published, a number or a"]),
+    ]:
+        with case(option, value, parts):
+            with pytest.raises(UsageError) as error:
+                SOURCES.build("nupa", {option: value})
+            says(error, *parts)
 
 
-def test_places_without_the_file_are_one_line(tmp_path: Path) -> None:
-    for place, told in (
-        (tmp_path, f"--from {tmp_path}: there is no test.json in this folder; name the file"),
-        (tmp_path / "a", f"--from {tmp_path / 'a'}: there is no such file; check the path"),
-    ):
+def test_places_without_the_file_are_one_line(tmp_path: Path, says: Says) -> None:
+    for place, told in ((tmp_path, "no test.json"), (tmp_path / "a", "no such file")):
         with pytest.raises(UsageError) as error:
             list(NupaSource(from_=str(place)).origins())
-        assert str(error.value) == told
+        says(error, f"--from {place}: ", told)
 
 
 def test_the_command_tells_licence_counts_and_what_is_not_known(

@@ -6,7 +6,7 @@ import pickle
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from math import log, sqrt
 from pathlib import Path
@@ -24,8 +24,10 @@ from numtok.registry import Range
 from numtok.stages import gen
 from numtok.stages.gen import Config
 from numtok.store.store import Store
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.messages import Says
 
 numtok = test_cli_store.numtok
 
@@ -104,36 +106,36 @@ def test_kinds_have_equal_parts_but_for_those_that_have_too_few() -> None:
 # --- labels and combinations -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec", VARIANTS)
-@pytest.mark.parametrize(
-    "split", [TRAIN, TEST, TaskSplit("train", 1601)], ids=["train", "test", "odd"]
-)
-def test_labels_are_balanced_in_every_template_object_and_split(
-    spec: str, split: TaskSplit
-) -> None:
-    made = rows(spec, split)
-    odd = split.rows % 2
-    found = Counter(row.label for row in made)
-    assert set(found) == {"correct", "incorrect"}
-    assert abs(found["correct"] - found["incorrect"]) == odd
-    for part in range(len(groups(made[0]))):
-        of = Counter((groups(row)[part], row.label) for row in made)
-        names = {name for name, _ in of}
-        gaps = [abs(of[name, "correct"] - of[name, "incorrect"]) for name in names]
-        assert sum(gaps) == odd
-    cells = Counter(map(groups, made)).values()
-    assert max(cells) - min(cells) <= 2 + odd
+@pytest.mark.integration
+def test_labels_are_balanced_in_every_template_object_and_split() -> None:
+    for spec in VARIANTS:
+        for split in [TRAIN, TEST, TaskSplit("train", 1601)]:
+            with case(spec, split):
+                made = rows(spec, split)
+                odd = split.rows % 2
+                found = Counter(row.label for row in made)
+                assert set(found) == {"correct", "incorrect"}
+                assert abs(found["correct"] - found["incorrect"]) == odd
+                for part in range(len(groups(made[0]))):
+                    of = Counter((groups(row)[part], row.label) for row in made)
+                    names = {name for name, _ in of}
+                    gaps = [abs(of[name, "correct"] - of[name, "incorrect"]) for name in names]
+                    assert sum(gaps) == odd
+                cells = Counter(map(groups, made)).values()
+                assert max(cells) - min(cells) <= 2 + odd
 
 
-@pytest.mark.parametrize("spec", [*VARIANTS, "wordproblems,form=generate,answers=10001..inf"])
-def test_no_combination_comes_twice_and_none_is_in_two_splits(spec: str) -> None:
-    train, test = rows(spec), rows(spec, TEST)
-    found = [set(map(combination, made)) for made in (train, test)]
-    assert [len(one) for one in found] == [TRAIN.rows, TEST.rows]
-    assert not found[0] & found[1]
-    if spec.partition(",")[0] != "measurement":  # nor with its numbers swapped
-        swapped = {(name, b, a) for name, a, b in found[0]}
-        assert not swapped & found[1]
+@pytest.mark.integration
+def test_no_combination_comes_twice_and_none_is_in_two_splits() -> None:
+    for spec in [*VARIANTS, "wordproblems,form=generate,answers=10001..inf"]:
+        with case(spec):
+            train, test = rows(spec), rows(spec, TEST)
+            found = [set(map(combination, made)) for made in (train, test)]
+            assert [len(one) for one in found] == [TRAIN.rows, TEST.rows]
+            assert not found[0] & found[1]
+            if spec.partition(",")[0] != "measurement":  # nor with its numbers swapped
+                swapped = {(name, b, a) for name, a, b in found[0]}
+                assert not swapped & found[1]
 
 
 def test_texts_of_both_forms_of_wordproblems_have_the_same_splits() -> None:
@@ -142,13 +144,14 @@ def test_texts_of_both_forms_of_wordproblems_have_the_same_splits() -> None:
     assert not train & test
 
 
-@pytest.mark.parametrize("spec", VARIANTS)
-def test_every_text_without_its_numbers_has_both_labels_equally_often(spec: str) -> None:
-    made = rows(spec)
-    found = Counter((shown(row), row.label) for row in made)
-    for text in {text for text, _ in found}:
-        counts = [found[text, label] for label in ("correct", "incorrect")]
-        assert abs(counts[0] - counts[1]) < 5 * sqrt(sum(counts)) + 1, text
+def test_every_text_without_its_numbers_has_both_labels_equally_often() -> None:
+    for spec in VARIANTS:
+        with case(spec):
+            made = rows(spec)
+            found = Counter((shown(row), row.label) for row in made)
+            for text in {text for text, _ in found}:
+                counts = [found[text, label] for label in ("correct", "incorrect")]
+                assert abs(counts[0] - counts[1]) < 5 * sqrt(sum(counts)) + 1, text
 
 
 def test_a_question_of_measurement_has_both_labels_equally_often() -> None:
@@ -158,6 +161,7 @@ def test_a_question_of_measurement_has_both_labels_equally_often() -> None:
         assert found[question, "correct"] == found[question, "incorrect"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("spec", VARIANTS)
 def test_labels_cannot_be_guessed_with_the_numbers_removed(spec: str) -> None:
     """TF-IDF and logistic regression, as of the floors of labels, are at chance."""
@@ -176,26 +180,27 @@ def test_labels_cannot_be_guessed_with_the_numbers_removed(spec: str) -> None:
 # --- measurement -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("spec", "most", "reach"), [
-    ("measurement", 100, 100), ("measurement,multipliers=1..1000,reach=5", 1000, 5),
-])  # fmt: skip
-def test_answers_of_measurement_are_correct_within_the_range_of_the_object(
-    spec: str, most: int, reach: int
-) -> None:
-    things = {one["name"]: one for one in templates("measurement")["objects"]}
-    sides = Counter[str]()
-    for row in rows(spec):
-        template, thing = groups(row)
-        multiplier, answer = numbers(row)
-        low, high = (multiplier * end for end in things[thing]["ranges"][template])
-        assert 1 <= multiplier <= most
-        assert (row.label == "correct") == (low <= answer <= high), row.text
-        assert low / reach <= answer <= high * reach
-        sides["low" if answer < low else "high" if answer > high else "within"] += 1
-        assert things[thing]["name" if multiplier == 1 else "plural"] in row.text
-    assert abs(sides["low"] - sides["high"]) < 5 * sqrt(len(rows(spec)) / 2)
+def test_answers_of_measurement_are_correct_within_the_range_of_the_object() -> None:
+    for spec, most, reach in [
+        ("measurement", 100, 100),
+        ("measurement,multipliers=1..1000,reach=5", 1000, 5),
+    ]:
+        with case(spec, most, reach):
+            things = {one["name"]: one for one in templates("measurement")["objects"]}
+            sides = Counter[str]()
+            for row in rows(spec):
+                template, thing = groups(row)
+                multiplier, answer = numbers(row)
+                low, high = (multiplier * end for end in things[thing]["ranges"][template])
+                assert 1 <= multiplier <= most
+                assert (row.label == "correct") == (low <= answer <= high), row.text
+                assert low / reach <= answer <= high * reach
+                sides["low" if answer < low else "high" if answer > high else "within"] += 1
+                assert things[thing]["name" if multiplier == 1 else "plural"] in row.text
+            assert abs(sides["low"] - sides["high"]) < 5 * sqrt(len(rows(spec)) / 2)
 
 
+@pytest.mark.integration
 def test_measurement_has_the_paper_s_objects_templates_and_counts(tmp_path: Path) -> None:
     found = templates("measurement")
     assert (len(found["objects"]), len(found["templates"])) == (20, 4)
@@ -218,19 +223,18 @@ def test_multipliers_are_drawn_by_their_logarithm() -> None:
 # --- comparison --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("spec", "near"), [("comparison", 0), ("comparison,near=1.1", 1.1)])
-def test_sentences_of_comparison_are_correct_where_their_numbers_say_so(
-    spec: str, near: float
-) -> None:
-    known = {one["name"]: one for one in templates("comparison")["templates"]}
-    assert len(known) == 20
-    for row in rows(spec):
-        one = known[groups(row)[0]]
-        a, b = numbers(row)
-        assert a != b and one["numbers"][0] <= min(a, b) < max(a, b) <= one["numbers"][1]
-        assert (row.label == "correct") == (a < b if "<" in one["correct"] else a > b)
-        if near:
-            assert max(a, b) < near * (min(a, b) + 1)
+def test_sentences_of_comparison_are_correct_where_their_numbers_say_so() -> None:
+    for spec, near in [("comparison", 0), ("comparison,near=1.1", 1.1)]:
+        with case(spec, near):
+            known = {one["name"]: one for one in templates("comparison")["templates"]}
+            assert len(known) == 20
+            for row in rows(spec):
+                one = known[groups(row)[0]]
+                a, b = numbers(row)
+                assert a != b and one["numbers"][0] <= min(a, b) < max(a, b) <= one["numbers"][1]
+                assert (row.label == "correct") == (a < b if "<" in one["correct"] else a > b)
+                if near:
+                    assert max(a, b) < near * (min(a, b) + 1)
 
 
 def test_both_directions_are_asked_for_and_both_orders_drawn() -> None:
@@ -270,17 +274,18 @@ def right(row: Row) -> int:
 WORDS = [spec for spec in VARIANTS if spec.startswith("wordproblems")]
 
 
-@pytest.mark.parametrize("spec", WORDS)
-def test_answers_of_wordproblems_are_correct_where_they_are(spec: str) -> None:
-    known = {one["name"]: one for one in templates("wordproblems")["templates"]}
-    assert Counter(one["answer"] for one in known.values()) == {
-        "NUMA + NUMB": 10, "NUMA - NUMB": 10,
-    }  # fmt: skip
-    for row in rows(spec):
-        answer = numbers(row)[2]
-        assert (row.label == "correct") == (answer == right(row)), row.text
-        assert answer >= 1 or known[groups(row)[0]].get("signed")
-        assert row.targets is None and row.answer_start is None
+def test_answers_of_wordproblems_are_correct_where_they_are() -> None:
+    for spec in WORDS:
+        with case(spec):
+            known = {one["name"]: one for one in templates("wordproblems")["templates"]}
+            assert Counter(one["answer"] for one in known.values()) == {
+                "NUMA + NUMB": 10, "NUMA - NUMB": 10,
+            }  # fmt: skip
+            for row in rows(spec):
+                answer = numbers(row)[2]
+                assert (row.label == "correct") == (answer == right(row)), row.text
+                assert answer >= 1 or known[groups(row)[0]].get("signed")
+                assert row.targets is None and row.answer_start is None
 
 
 def test_stories_that_allow_it_have_negative_answers() -> None:
@@ -359,6 +364,7 @@ def test_answers_are_restricted_wrong_ones_too() -> None:
 # --- defaults, and what cannot be --------------------------------------------------------------
 
 
+@pytest.mark.integration
 def test_a_task_brings_its_own_rows_and_splits(tmp_path: Path) -> None:
     def counts(*arguments: Any, **more: Any) -> dict[str, int]:
         config = Config(*arguments, **more)
@@ -381,70 +387,45 @@ def test_the_help_of_a_task_says_its_defaults(numtok: Shell) -> None:
     assert ran.code == 0 and "Default: --samples 20000 --split train=0.8,test=0.2" in ran.out
 
 
-@pytest.mark.parametrize("spec", VARIANTS)
-def test_what_another_process_is_given_makes_the_same(spec: str) -> None:
-    task = TASKS.build(spec)
-    elsewhere = pickle.loads(pickle.dumps(task))
-    assert isinstance(task, TextTask)
-    assert elsewhere.unit(5, TEST, 0) == task.unit(5, TEST, 0)
+def test_what_another_process_is_given_makes_the_same() -> None:
+    for spec in VARIANTS:
+        with case(spec):
+            task = TASKS.build(spec)
+            elsewhere = pickle.loads(pickle.dumps(task))
+            assert isinstance(task, TextTask)
+            assert elsewhere.unit(5, TEST, 0) == task.unit(5, TEST, 0)
 
 
-@pytest.mark.integration
-def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
-    made = []
-    for workers in (1, 2):
-        config = Config("comparison", 70_000, split="train=1", workers=workers)
-        made.append(gen.run(config, Store(tmp_path / str(workers)), lambda *_: None).artifact)
-    first, second = made
-    assert first is not None and second is not None
-    assert len(first.files()) == 2
-    assert first.files() == second.files()
+WRONG = [
+    ("measurement --multipliers 0..5", ["multipliers=0..5", "measurement", "allowed are whole"]),
+    ("measurement --multipliers 1.5", ["multipliers=1.5", "measurement", "allowed are whole"]),
+    ("measurement --reach 1", ["--reach 1.0", "it is from 2 to 1,000,000"]),
+    (
+        "measurement --multipliers 1..1000000000 --reach 1000",
+        ["multipliers=1..1000000000", "reach=1000", "give smaller ones"],
+    ),
+    ("measurement --multipliers 1 --samples 40000", ["multipliers=1", "24,786", "give fewer, or"]),
+    ("measurement --multipliers 1 --samples 20000", ["'test'", "multipliers=1", "give fewer"]),
+    ("comparison --near 1", ["near=1", "comparison", "allowed are numbers above 1, such as"]),
+    ("wordproblems --form ask", ["--form ask", "allowed are judge and generate"]),
+    ("wordproblems --wrong far", ["--wrong far", "allowed are near, operation, digit and"]),
+    ("wordproblems --form generate --wrong digit", ["wrong=digit", "leave it out"]),
+    ("wordproblems --wrong digit --off 0.1", ["off=0.1", "wrong=digit", "leave it out"]),
+    ("wordproblems --off 0..1", ["off=0..1", "wordproblems", "allowed are shares above 0 and up"]),
+    ("wordproblems --numbers 0..5", ["numbers=0..5", "wordproblems", "allowed is a range of"]),
+    ("wordproblems --answers 5..4", ["5..4", "range 5..4: the first number is above"]),
+    ("wordproblems --numbers 1..9 --answers 100..200", ["numbers=1..9", "give wider ranges"]),
+    ("wordproblems --answers 7..7 --samples 100", ["answers=7", "wordproblems"]),
+]
 
 
-WRONG: Sequence[tuple[str, str]] = [
-    ("measurement --multipliers 0..5", "measurement: multipliers=0..5 is not possible; allowed "
-     "are whole numbers from 1 to 1,000,000,000, one or a range"),
-    ("measurement --multipliers 1.5", "measurement: multipliers=1.5 is not possible; allowed are "
-     "whole numbers from 1 to 1,000,000,000, one or a range"),
-    ("measurement --reach 1", "--reach 1.0 is not possible; it is from 2 to 1,000,000"),
-    ("measurement --multipliers 1..1000000000 --reach 1000", "measurement: "
-     "multipliers=1..1000000000 and reach=1000 make answers of more than 9,007,199,254,740,992; "
-     "give smaller ones"),
-    ("measurement --multipliers 1 --samples 40000", "measurement,multipliers=1 has only 24,786 "
-     "different rows, and --samples asks for 40,000; give fewer, or settings with more rows"),
-    ("measurement --multipliers 1 --samples 20000", "measurement,multipliers=1 has 24,786 "
-     "different rows, of which some three quarters can be drawn: too few for 4,000 in the split "
-     "'test', with 0.2 of them; give fewer --samples, or wider ranges"),
-    ("comparison --near 1", "comparison: near=1 is not possible; allowed are numbers above 1, such "
-     "as 1.1, and 0 for any two numbers"),
-    ("wordproblems --form ask", "--form ask is not possible; allowed are judge "
-     "and generate"),
-    ("wordproblems --wrong far", "--wrong far is not possible; allowed are near, "
-     "operation, digit and drawn"),
-    ("wordproblems --form generate --wrong digit", "wordproblems: wrong=digit means nothing with "
-     "form=generate; leave it out"),
-    ("wordproblems --wrong digit --off 0.1", "wordproblems: off=0.1 means nothing with "
-     "wrong=digit; leave it out"),
-    ("wordproblems --off 0..1", "wordproblems: off=0..1 is not possible; allowed are shares above "
-     "0 and up to 1000, one or a range"),
-    ("wordproblems --numbers 0..5", "wordproblems: numbers=0..5 is not possible; allowed is a "
-     "range of whole numbers from 1 to 1,000,000,000,000,000"),
-    ("wordproblems --answers 5..4", "range 5..4: the first number is above the last"),
-    ("wordproblems --numbers 1..9 --answers 100..200", "wordproblems.toml: coal: no numbers=1..9 "
-     "have an answer of answers=100..200; give wider ranges"),
-    ("wordproblems --answers 7..7 --samples 100", "wordproblems,answers=7: "),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("arguments", "message"), WRONG)
-def test_what_cannot_be_done_is_told_in_one_line(
-    numtok: Shell, arguments: str, message: str
-) -> None:
-    ran = numtok("gen", *arguments.split())
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"numtok: {message}") and ran.err.count("\n") == 1
-    if not message.endswith(": "):
-        assert ran.err == f"numtok: {message}\n"
+def test_what_cannot_be_done_is_told_in_one_line(numtok: Shell, says: Says) -> None:
+    for arguments, parts in WRONG:
+        with case(arguments, parts):
+            ran = numtok("gen", *arguments.split())
+            assert (ran.code, ran.out) == (2, "")
+            says(ran.err, "numtok: ", *parts)
+            assert ran.err.count("\n") == 1
 
 
 def test_few_different_rows_are_drawn_to_three_quarters_and_no_further(tmp_path: Path) -> None:

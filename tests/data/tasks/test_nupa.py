@@ -20,11 +20,11 @@ from numtok.data.tasks._nupa_questions import variants
 from numtok.data.tasks.base import TaskSplit
 from numtok.data.tasks.nupa import NupaTask
 from numtok.errors import UsageError
-from numtok.stages.gen import Config
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.messages import Says
 from tests.nupa_oracle import answer, value
-from tests.stages.test_gen import contents, make
 
 numtok = test_cli_store.numtok
 
@@ -58,30 +58,48 @@ def stratum(row: Row) -> tuple[str, int]:
     return row["group"]["task"], row["group"]["digits"]
 
 
+#: A few of all keys in unit tests, and the others.
+some_keys = pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param([*KEYS.values()][::7], id="some"),
+        pytest.param(
+            [key for place, key in enumerate(KEYS.values()) if place % 7],
+            id="others",
+            marks=pytest.mark.integration,
+        ),
+    ],
+)
+
+
 # --- what is asked and answered ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", KEYS.values(), ids=lambda key: key.name)
-def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone(key: Key) -> None:
-    preset = "published" if key.is_published else "paper"
-    for digits in spread(key):
-        task = NupaTask(preset, key.name, str(digits), 20, 5, 15, rounding="correct")
-        made = rows(task)
-        assert made
-        for row in made:
-            wanted, given = answer(row["text"])
-            assert given == wanted, row["text"]
-            assert row["gold"] == given and row["text"][row["answer_start"] :] == given
-            spans = row["targets"]["answer"]
-            assert "/".join(row["text"][begin:end] for begin, end in spans) == given
-            operands = [row["text"][begin:end] for begin, end in row["operand_spans"]]
-            assert operands == row["operands"] == list(read(key, row["text"]).operands)
-            assert row["group"] == {
-                "task": key.name,
-                "operation": key.operation,
-                "representation": key.first,
-                "digits": digits,
-            }
+@some_keys
+def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone(
+    keys: list[Key],
+) -> None:
+    for key in keys:
+        with case(key):
+            preset = "published" if key.is_published else "paper"
+            for digits in spread(key):
+                task = NupaTask(preset, key.name, str(digits), 20, 5, 15, rounding="correct")
+                made = rows(task)
+                assert made
+                for row in made:
+                    wanted, given = answer(row["text"])
+                    assert given == wanted, row["text"]
+                    assert row["gold"] == given and row["text"][row["answer_start"] :] == given
+                    spans = row["targets"]["answer"]
+                    assert "/".join(row["text"][begin:end] for begin, end in spans) == given
+                    operands = [row["text"][begin:end] for begin, end in row["operand_spans"]]
+                    assert operands == row["operands"] == list(read(key, row["text"]).operands)
+                    assert row["group"] == {
+                        "task": key.name,
+                        "operation": key.operation,
+                        "representation": key.first,
+                        "digits": digits,
+                    }
 
 
 def test_a_difference_below_one_has_an_exponent_below_zero() -> None:
@@ -96,38 +114,49 @@ def test_a_difference_below_one_has_an_exponent_below_zero() -> None:
         assert read(key, text) == (operands, gold)
 
 
-@pytest.mark.parametrize("key", KEYS.values(), ids=lambda key: key.name)
-def test_operands_are_of_the_stratum_and_as_the_task_wants_them(key: Key) -> None:
-    preset = "published" if key.is_published else "paper"
-    for digits in (3, 7):
-        for row in rows(NupaTask(preset, key.name, str(digits), train=60, validation=0, test=60)):
-            numbers = row["operands"] if key.second not in ("none", "int") else row["operands"][:1]
-            lengths = [DIGITS[key.first](one) for one in numbers]
-            assert max(lengths) == digits
-            first, *others = map(value, row["operands"])
-            if key.task in ("sub", "floordiv", "mod", "mod_easy"):
-                assert first >= others[0]
-            if key.task in ("floordiv", "mod", "mod_easy", "truediv"):
-                assert others[0] > 0
-            if key.task == "mod_easy" or (key.task == "multiply_easy" and key.first != FRACTION):
-                assert lengths[1] <= 3 and all(
-                    len(one) <= 3 for one in re.findall("^[0-9]+", row["operands"][1])
-                )
-            if key.task in ("max", "min") and key.first == FRACTION:
-                assert max(first, *others) <= 1
-            if key.first == SCIENTIFIC:
-                powers = [int(one.partition("e")[2]) for one in row["operands"]]
-                near = {"add": (-5, 5), "sub": (1, 5)}.get(key.task)
-                assert near is None or near[0] <= powers[0] - powers[-1] <= near[1]
-                assert all(0 <= power <= 99 for power in powers)
-            if (
-                row["split"] == "test"
-                and len(lengths) == 2
-                and key.task in ("add", "multiply_hard")
-            ):
-                assert min(lengths) >= digits // 2
+@some_keys
+def test_operands_are_of_the_stratum_and_as_the_task_wants_them(keys: list[Key]) -> None:
+    for key in keys:
+        with case(key):
+            preset = "published" if key.is_published else "paper"
+            for digits in (3, 7):
+                for row in rows(
+                    NupaTask(preset, key.name, str(digits), train=60, validation=0, test=60)
+                ):
+                    numbers = (
+                        row["operands"]
+                        if key.second not in ("none", "int")
+                        else row["operands"][:1]
+                    )
+                    lengths = [DIGITS[key.first](one) for one in numbers]
+                    assert max(lengths) == digits
+                    first, *others = map(value, row["operands"])
+                    if key.task in ("sub", "floordiv", "mod", "mod_easy"):
+                        assert first >= others[0]
+                    if key.task in ("floordiv", "mod", "mod_easy", "truediv"):
+                        assert others[0] > 0
+                    if key.task == "mod_easy" or (
+                        key.task == "multiply_easy" and key.first != FRACTION
+                    ):
+                        assert lengths[1] <= 3 and all(
+                            len(one) <= 3 for one in re.findall("^[0-9]+", row["operands"][1])
+                        )
+                    if key.task in ("max", "min") and key.first == FRACTION:
+                        assert max(first, *others) <= 1
+                    if key.first == SCIENTIFIC:
+                        powers = [int(one.partition("e")[2]) for one in row["operands"]]
+                        near = {"add": (-5, 5), "sub": (1, 5)}.get(key.task)
+                        assert near is None or near[0] <= powers[0] - powers[-1] <= near[1]
+                        assert all(0 <= power <= 99 for power in powers)
+                    if (
+                        row["split"] == "test"
+                        and len(lengths) == 2
+                        and key.task in ("add", "multiply_hard")
+                    ):
+                        assert min(lengths) >= digits // 2
 
 
+@pytest.mark.integration
 @needs_sample
 def test_strings_are_made_as_the_published_ones_are() -> None:
     def form(text: str) -> str:
@@ -209,6 +238,7 @@ def test_the_counts_of_the_published_test_add_up() -> None:
     assert {s.name: s.rows for s in NupaTask(preset="published").own_splits}["test"] == TEST_ROWS
 
 
+@pytest.mark.integration
 def test_a_stratum_has_as_many_rows_as_published_or_as_asked_for() -> None:
     tasks = "sub_Fraction+max_Fraction+to_scient_Integer+to_float_Fraction"
     task = NupaTask(tasks=tasks, train=0, validation=0)
@@ -232,22 +262,28 @@ def test_a_small_stratum_is_shared_out_and_what_lacks_is_counted() -> None:
     assert task.unit(0, train, 0).counts == {"missing_in_small_strata": 1000 - made["train"]}
 
 
-@pytest.mark.parametrize("digits", ["1", "2", "4"])
-def test_no_question_of_test_is_in_another_split_even_exchanged_or_of_a_variant(
-    digits: str,
-) -> None:
-    tasks = "mod+mod_easy+add_Fraction+add_easy+max_Integer+max_hard_Integer+length_Integer"
-    asked: dict[str, set[tuple[str, ...]]] = {"train": set(), "validation": set(), "test": set()}
-    seen = Counter[tuple[str, str]]()
-    for row in rows(NupaTask(tasks=tasks, digits=digits, train=400, validation=100, test=100)):
-        operation, operands = row["group"]["operation"], row["operands"]
-        matters = operation in ("modulo", "length")  # which operand comes first
-        asked[row["split"]].add((operation, *(operands if matters else sorted(operands))))
-        seen[row["group"]["task"], row["text"]] += 1
-    assert max(seen.values()) == 1
-    assert all(asked.values())
-    for one, other in combinations(asked.values(), 2):
-        assert not one & other
+@pytest.mark.integration
+def test_no_question_of_test_is_in_another_split_even_exchanged_or_of_a_variant() -> None:
+    for digits in ["1", "2", "4"]:
+        with case(digits):
+            tasks = "mod+mod_easy+add_Fraction+add_easy+max_Integer+max_hard_Integer+length_Integer"
+            asked: dict[str, set[tuple[str, ...]]] = {
+                "train": set(),
+                "validation": set(),
+                "test": set(),
+            }
+            seen = Counter[tuple[str, str]]()
+            for row in rows(
+                NupaTask(tasks=tasks, digits=digits, train=400, validation=100, test=100)
+            ):
+                operation, operands = row["group"]["operation"], row["operands"]
+                matters = operation in ("modulo", "length")  # which operand comes first
+                asked[row["split"]].add((operation, *(operands if matters else sorted(operands))))
+                seen[row["group"]["task"], row["text"]] += 1
+            assert max(seen.values()) == 1
+            assert all(asked.values())
+            for one, other in combinations(asked.values(), 2):
+                assert not one & other
 
 
 def test_variants_are_the_tasks_that_ask_in_the_same_words() -> None:
@@ -295,20 +331,6 @@ def test_digits_are_drawn_evenly() -> None:
 SPEC = "nupa,tasks=mod+sub_Fraction,digits=2..4,train=60,validation=20,test=20,prompt=short"
 
 
-@pytest.mark.integration
-def test_any_number_of_workers_makes_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = contents(make(Config(SPEC, workers=1), tmp_path / "one"))
-    two = contents(make(Config(SPEC, workers=2), tmp_path / "two"))
-    assert one == two
-    assert {name for name in one if name.endswith(".jsonl") and "-" in name} == {
-        "test-00000.jsonl",
-        "train-00000.jsonl",
-        "validation-00000.jsonl",
-    }
-
-
 def test_gen_counts_the_rows_that_were_made(numtok: Shell) -> None:
     made = numtok("gen", "nupa", "--tasks", "add_Integer", "--digits", "1", "--json")
     counts = json.loads(made.out)["counts"]
@@ -321,25 +343,21 @@ def test_gen_counts_the_rows_that_were_made(numtok: Shell) -> None:
     assert "--samples and --split mean nothing here." in numtok("gen", "nupa", "--help").out
 
 
-@pytest.mark.parametrize(
-    ("spec", "told"),
-    [
-        ("preset=all", "--preset all is not possible; allowed are published, paper, value-aware"),
-        ("rounding=half", "nupa: rounding=half is not possible; allowed are published and correct"),
-        ("prompt=long", "nupa: prompt=long is not possible; allowed are published and short"),
-        ("digits=0..4", "--digits 0..4 is not possible; allowed are published, a number or a "
-         "range such as 1..7, from 1 to 1,000"),
-        ("digits=5..4", "--digits 5..4 is not possible; allowed are published, a number or a "
-         "range such as 1..7, from 1 to 1,000"),
-        ("train=-1", "nupa: train=-1 is not possible; it is from 0 to 1,000,000"),
-        ("test=-2", "nupa: test=-2 is not possible; it is from -1 to 1,000,000"),
-        ("train=0,validation=0,test=0", "nupa: digits=published with train=0, validation=0 and "
-         "test=0 leaves no row; give more of one of them"),
-    ],
-)  # fmt: skip
-def test_settings_that_cannot_be_are_one_line(numtok: Shell, spec: str, told: str) -> None:
-    ran = numtok("gen", f"nupa,{spec}")
-    assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {told}\n")
+def test_settings_that_cannot_be_are_one_line(numtok: Shell, says: Says) -> None:
+    for spec, parts in [
+        ("preset=all", ["--preset all", "allowed are published, paper,"]),
+        ("rounding=half", ["rounding=half", "allowed are published and correct"]),
+        ("prompt=long", ["prompt=long", "allowed are published and short"]),
+        ("digits=0..4", ["--digits 0..4", "allowed are published, a number or a"]),
+        ("digits=5..4", ["--digits 5..4", "allowed are published, a number or a"]),
+        ("train=-1", ["train=-1", "it is from 0 to 1,000,000"]),
+        ("test=-2", ["test=-2", "it is from -1 to 1,000,000"]),
+        ("train=0,validation=0,test=0", ["digits=published", "train=0", "give more of one of"]),
+    ]:
+        with case(spec, parts):
+            ran = numtok("gen", f"nupa,{spec}")
+            assert (ran.code, ran.out) == (2, "")
+            says(ran.err, "numtok: ", *parts)
 
 
 def test_an_unknown_task_is_named_with_its_nearest_match() -> None:
@@ -352,14 +370,17 @@ def test_an_unknown_task_is_named_with_its_nearest_match() -> None:
         NupaTask(tasks="get_digit")
 
 
-@pytest.mark.parametrize(("option", "value"), [("--samples", "10"), ("--split", "test=0.5")])
-def test_samples_and_split_mean_nothing(numtok: Shell, option: str, value: str) -> None:
-    ran = numtok("gen", "nupa", option, value)
-    assert (ran.code, ran.err) == (
-        2,
-        "numtok: gen nupa says itself how many rows each split has; leave out "
-        f"{option} {value} (`numtok gen nupa --help` has its options)\n",
-    )
+def test_samples_and_split_mean_nothing(numtok: Shell, says: Says) -> None:
+    for option, given in [("--samples", "10"), ("--split", "test=0.5")]:
+        with case(option, given):
+            ran = numtok("gen", "nupa", option, given)
+            assert ran.code == 2
+            says(
+                ran.err,
+                "numtok: gen nupa",
+                f"leave out {option} {given}",
+                "`numtok gen nupa --help`",
+            )
 
 
 def test_a_sample_of_a_split_has_some_of_its_strata() -> None:

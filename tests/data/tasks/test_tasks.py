@@ -1,12 +1,11 @@
 """What lies beside the tasks. (What every task must do: numtok/data/tasks/_contract.py.)"""
 
 import doctest
-from types import ModuleType
-
-import pytest
+import pickle
 
 from numtok.data.tasks import _draws, _seen, _temperature_rows, _templates, _unrepeated, _windows
 from numtok.data.tasks.base import TASKS, DerivedTask, TableTask, TextTask
+from tests.cases import case
 
 
 def test_a_task_is_of_one_of_three_kinds() -> None:
@@ -15,11 +14,15 @@ def test_a_task_is_of_one_of_three_kinds() -> None:
         assert len(of) == 1
 
 
-@pytest.mark.parametrize(
-    "module",
-    [_draws, _seen, _temperature_rows, _templates, _unrepeated, _windows],
-    ids=lambda module: module.__name__.rpartition(".")[2],
-)
-def test_the_examples_beside_the_tasks_are_true(module: ModuleType) -> None:
-    found = doctest.testmod(module)
-    assert (found.failed, bool(found.attempted)) == (0, True)
+def test_the_examples_beside_the_tasks_are_true() -> None:
+    for module in [_draws, _seen, _temperature_rows, _templates, _unrepeated, _windows]:
+        with case(module):
+            found = doctest.testmod(module)
+            assert (found.failed, bool(found.attempted)) == (0, True)
+
+
+def test_a_copy_for_another_process_is_the_same_task() -> None:
+    """So its units are, which are made of nothing else (the contract)."""
+    for name in TASKS:
+        task = TASKS.build(TASKS.checked_at(name))
+        assert pickle.loads(pickle.dumps(task)) == task, name

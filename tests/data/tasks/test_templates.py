@@ -14,8 +14,10 @@ from numtok.registry import settings_of
 from numtok.stages import gen
 from numtok.stages.gen import Config
 from numtok.store.store import Store
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.messages import Says
 
 numtok = test_cli_store.numtok
 
@@ -44,29 +46,25 @@ def test_articles_go_with_how_a_number_is_said() -> None:
     assert filled("[N A/An] [N] m drop", *some) == [f"A {n} m drop" for n in some]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[N] and [M]", "unknown field [M]; known: [N]"),
-        ("[]: [N]", "unknown field []; known: [N]"),
-        ("no number", "the field [N] is there 0 times, and must be once"),
-        ("[N] or [N]", "the field [N] is there 2 times, and must be once"),
-        ("[N egg/eggs]", "the field [N] is there 0 times, and must be once"),
-        ("[N] [N eggs]", "[N eggs] is not two words, written [N egg/eggs]"),
-        ("[N] [N a/b/c]", "[N a/b/c] is not two words, written [N egg/eggs]"),
-        ("[N] [N", "a bracket is not closed, or not opened, in ' [N'"),
-        ("[N] of 3 eggs", "'3' in it would be read as a number of its own; write it as a word"),
-        ("[N].5 eggs", "'80.5' in it would be read as a number of its own; write it as a word"),
-        ("x[N] eggs", "of 'x80 eggs' 0 of 1 fields would be read as a number; keep letters, points "
-         "and other digits away from the fields"),
-        ("[N]_", "of '80_' 0 of 1 fields would be read as a number; keep letters, points and "
-         "other digits away from the fields"),
-    ],
-)  # fmt: skip
-def test_a_text_that_cannot_be_filled_in_is_told(text: str, message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        Pattern.parse(text, ["N"])
-    assert str(caught.value) == message
+def test_a_text_that_cannot_be_filled_in_is_told(says: Says) -> None:
+    for text, parts in [
+        ("[N] and [M]", ["[N]", "[M]", "known: [N]"]),
+        ("[]: [N]", ["[N]", "known: [N]"]),
+        ("no number", ["the field [N] is there 0 times, and must be"]),
+        ("[N] or [N]", ["[N]", "the field [N] is there 2 times, and must"]),
+        ("[N egg/eggs]", ["the field [N] is there 0 times, and must be"]),
+        ("[N] [N eggs]", ["eggs]", "[N eggs] is not two words, written [N"]),
+        ("[N] [N a/b/c]", ["a/b/c]", "[N a/b/c] is not two words, written [N"]),
+        ("[N] [N", ["' [N'", "a bracket is not closed, or not opened,"]),
+        ("[N] of 3 eggs", ["'3'", "write it as a word"]),
+        ("[N].5 eggs", ["'80.5'", "write it as a word"]),
+        ("x[N] eggs", ["'x80 eggs'", "keep letters, points and other digits"]),
+        ("[N]_", ["'80_'", "keep letters, points and other digits"]),
+    ]:
+        with case(text, parts):
+            with pytest.raises(ValueError) as caught:
+                Pattern.parse(text, ["N"])
+            says(caught, *parts)
 
 
 # --- files -------------------------------------------------------------------------------------
@@ -76,69 +74,93 @@ SENTENCE = 'text = "[NUMA] < [NUMB]"\nnumbers = [1, 9]\ncorrect = "NUMA < NUMB"\
 QUESTION = '[[templates]]\nname = "w"\ntext = "How heavy [INT is/are] [INT] [OBJ]?"\n'
 THING = '[[objects]]\nname = "egg"\nplural = "eggs"\n'
 
+NAMED = '[[templates]]\nname = "a"\n'
 WRONG = [
-    ("wordproblems", "[[templates]\n", "FILE cannot be read: Expected ']]' at "
-     "the end of an array declaration (at line 1, column 12)"),
-    ("wordproblems", "\x00", "FILE cannot be read: Invalid statement (at line "
-     "1, column 1)"),
-    ("wordproblems", "", "FILE has no [[templates]]; at least one is needed"),
-    ("wordproblems", "templates = []\n", "FILE has no [[templates]]; at least one is needed"),
-    ("wordproblems", f'[[template]]\nname = "a"\n{STORY}', "unknown key in FILE: 'template'; did "
-     "you mean 'templates'? known: templates"),
-    ("wordproblems", f"[[templates]]\n{STORY}",
-     "FILE: templates 1: Object missing required field 'name'"),
-    ("wordproblems", f'[[templates]]\nname = "a"\nrange = 3\n{STORY}',
-     "FILE: templates 1 (a): Object contains unknown field 'range'"),
-    ("wordproblems", '[[templates]]\nname = "a"\nanswer = "NUMA + NUMB"\ntext = "[NUMA] [NUMC]"\n',
-     "FILE: templates 1 (a): unknown field [NUMC]; known: [NUMA], [NUMB]"),
-    ("wordproblems", '[[templates]]\nname = "a"\nanswer = "NUMA + NUMB"\ntext = "[NUMA]"\n',
-     "FILE: templates 1 (a): the field [NUMB] is there 0 times, and must be once"),
-    ("wordproblems", '[[templates]]\nname = "a"\nanswer = "NUMA * NUMB"\ntext = "[NUMA] [NUMB]"\n',
-     "FILE: templates 1 (a): Invalid enum value 'NUMA * NUMB' - at 'answer'"),
-    ("wordproblems", f'[[templates]]\nname = "a"\n{STORY}' * 2,
-     "FILE: two of templates have the name 'a'; give each its own"),
-    ("comparison", f'[[templates]]\nname = "a"\n{SENTENCE}'.replace("[1, 9]", "[9, 1]"),
-     "FILE: templates 1 (a): the range [9, 1] is not possible; allowed are two whole numbers from "
-     "1 to 9,007,199,254,740,992, the smaller first"),
-    ("comparison", f'[[templates]]\nname = "a"\n{SENTENCE}'.replace("[1, 9]", "[0, 9]"),
-     "FILE: templates 1 (a): the range [0, 9] is not possible; allowed are two whole numbers from "
-     "1 to 9,007,199,254,740,992, the smaller first"),
-    ("comparison", f'[[templates]]\nname = "a"\n{SENTENCE}'.replace("[1, 9]", "[1]"),
-     "FILE: templates 1 (a): Expected 'array' of length 2, got 1 - at 'numbers'"),
-    ("comparison", f'[[templates]]\nname = "a"\n{SENTENCE}'.replace("[1, 9]", "[5, 5]"),
-     "FILE: a: no two different numbers from 5 to 5 can be drawn; give a wider range"),
-    ("measurement", QUESTION, "FILE has no [[objects]]; at least one is needed"),
-    ("measurement", f"{QUESTION}{THING}ranges = {{}}\n",
-     "FILE: objects 1 (egg): it has no range; give one for a template at least"),
-    ("measurement", f"{QUESTION}{THING}ranges = {{ v = [35, 70] }}\n",
-     "FILE: objects 1 (egg): a range for 'v', which is no template: w"),
-    ("measurement", f"{QUESTION}{THING}ranges = {{ w = [1, 70] }}\n",
-     "FILE: objects 1 (egg), w: the range [1, 70] is not possible; allowed are two whole numbers "
-     "from 2 to 1,000,000,000, the smaller first"),
-    ("measurement", QUESTION.replace("[OBJ]", "eggs"),
-     "FILE: templates 1 (w): the field [OBJ] is there 0 times, and must be once"),
-    ("measurement",
-     f"{QUESTION}{THING}ranges = {{ w = [35, 70] }}\n".replace('"eggs"', '"size 3 eggs"'),
-     "FILE: objects 1 (egg), w: '3' in it would be read as a number of its own; write it as a "
-     "word"),
-]  # fmt: skip
+    ("wordproblems", "[[templates]\n", ["']]'", "line 1, column 12)"]),
+    ("wordproblems", "\x00", ["line 1, column 1)", "FILE cannot be read: Invalid statement"]),
+    ("wordproblems", "", ["FILE has no [[templates]]", "at least one is needed"]),
+    ("wordproblems", "templates = []\n", ["templates", "at least one is needed"]),
+    ("wordproblems", f'[[template]]\nname = "a"\n{STORY}', ["'template'", "did you mean"]),
+    ("wordproblems", f"[[templates]]\n{STORY}", ["'name'", "FILE: templates 1: Object missing"]),
+    (
+        "wordproblems",
+        f'[[templates]]\nname = "a"\nrange = 3\n{STORY}',
+        ["'range'", "FILE: templates 1 (a): Object contains"],
+    ),
+    (
+        "wordproblems",
+        '[[templates]]\nname = "a"\nanswer = "NUMA + NUMB"\ntext = "[NUMA] [NUMC]"\n',
+        ["[NUMA]", "[NUMC]", "known: [NUMA], [NUMB]"],
+    ),
+    (
+        "wordproblems",
+        '[[templates]]\nname = "a"\nanswer = "NUMA + NUMB"\ntext = "[NUMA]"\n',
+        ["NUMB", "FILE: templates 1 (a): the field [NUMB]"],
+    ),
+    (
+        "wordproblems",
+        '[[templates]]\nname = "a"\nanswer = "NUMA * NUMB"\ntext = "[NUMA] [NUMB]"\n',
+        ["'NUMA * NUMB'", "'answer'"],
+    ),
+    ("wordproblems", f"{NAMED}{STORY}" * 2, ["'a'", "give each its own"]),
+    (
+        "comparison",
+        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[9, 1]"),
+        [
+            "FILE: templates 1 (a): the range [9, 1] is not",
+            "allowed are two whole numbers from 1 to",
+        ],
+    ),
+    (
+        "comparison",
+        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[0, 9]"),
+        [
+            "FILE: templates 1 (a): the range [0, 9] is not",
+            "allowed are two whole numbers from 1 to",
+        ],
+    ),
+    ("comparison", f"{NAMED}{SENTENCE}".replace("[1, 9]", "[1]"), ["'array'", "'numbers'"]),
+    (
+        "comparison",
+        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[5, 5]"),
+        ["FILE: a: no two different numbers from 5 to 5", "give a wider range"],
+    ),
+    ("measurement", QUESTION, ["FILE has no [[objects]]", "at least one is needed"]),
+    (
+        "measurement",
+        f"{QUESTION}{THING}ranges = {{}}\n",
+        ["FILE: objects 1 (egg): it has no range", "give one for a template at least"],
+    ),
+    ("measurement", f"{QUESTION}{THING}ranges = {{ v = [35, 70] }}\n", ["'v'", "FILE: objects 1"]),
+    ("measurement", f"{QUESTION}{THING}ranges = {{ w = [1, 70] }}\n", ["[1, 70]", "allowed are"]),
+    ("measurement", QUESTION.replace("[OBJ]", "eggs"), ["[OBJ]", "FILE: templates 1 (w): the"]),
+    (
+        "measurement",
+        f"{QUESTION}{THING}ranges = {{ w = [35, 70] }}\n".replace('"eggs"', '"size 3 eggs"'),
+        ["'3'", "write it as a word"],
+    ),
+]
 
 
-@pytest.mark.parametrize(("task", "content", "message"), WRONG)
-def test_a_file_that_is_not_right_is_told_with_its_entry(
-    numtok: Shell, task: str, content: str, message: str
-) -> None:
-    Path("mine.toml").write_text(content)
-    if task == "measurement" and "objects" not in content and "eggs" in content:
-        Path("mine.toml").write_text(f"{content}{THING}ranges = {{ w = [35, 70] }}\n")
-    ran = numtok("gen", task, "--templates", "mine.toml")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"numtok: {message.replace('FILE', 'mine.toml')}\n"
+def test_a_file_that_is_not_right_is_told_with_its_entry(numtok: Shell, says: Says) -> None:
+    for task, content, parts in WRONG:
+        with case(task, content, parts):
+            Path("mine.toml").write_text(content)
+            if task == "measurement" and "objects" not in content and "eggs" in content:
+                Path("mine.toml").write_text(f"{content}{THING}ranges = {{ w = [35, 70] }}\n")
+            ran = numtok("gen", task, "--templates", "mine.toml")
+            assert (ran.code, ran.out) == (2, "")
+            says(
+                ran.err,
+                "numtok: ",
+                "mine.toml",
+                *(part.replace("FILE", "mine.toml") for part in parts),
+            )
 
 
-def test_a_file_that_is_not_there_is_told(numtok: Shell) -> None:
+def test_a_file_that_is_not_there_is_told(numtok: Shell, says: Says) -> None:
     ran = numtok("gen", "comparison", "--templates", "mine.toml")
-    assert ran.err == "numtok: --templates mine.toml: there is no such file; check the path\n"
+    says(ran.err, "--templates mine.toml", "no such file")
     assert ran.code == 2
 
 

@@ -1,7 +1,6 @@
 """Windows on axes of any order and any convention, against plain loops."""
 
 import doctest
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -22,6 +21,8 @@ from numtok.data.weather.axes import (
     time_steps,
 )
 from numtok.errors import DataError, UsageError
+from tests.cases import case
+from tests.messages import Says
 
 GLOBE = np.arange(0, 360, 15.0)
 
@@ -50,9 +51,8 @@ def test_a_window_has_each_longitude_within_it_once_and_in_order(
     assert (values[places] % 360).tolist() == [value % 360 for value in expected]
 
 
-@pytest.mark.parametrize(
-    ("stored", "expected"),
-    [
+def test_all_of_a_grid_begins_behind_its_largest_gap() -> None:
+    for stored, expected in [
         ([0.0, 1, 2, 350, 351, 352, 353, 354, 355, 356, 357, 358, 359], range(-10, 3)),
         (list(range(-10, 3)), range(-10, 3)),
         ([200.0, 201, 202], range(200, 203)),
@@ -62,14 +62,11 @@ def test_a_window_has_each_longitude_within_it_once_and_in_order(
         ([179.0, -180, -179], range(179, 182)),
         ([7.0], [7]),
         ([0.0, 90, 180, 270, 360], [0, 90, 180, 270]),
-    ],
-)
-def test_all_of_a_grid_begins_behind_its_largest_gap(
-    stored: list[float], expected: list[int]
-) -> None:
-    places, found = longitude_window(np.array(stored, float), None)
-    assert found.tolist() == list(expected)
-    assert (np.array(stored)[places] % 360 == found % 360).all()
+    ]:
+        with case(stored, expected):
+            places, found = longitude_window(np.array(stored, float), None)
+            assert found.tolist() == list(expected)
+            assert (np.array(stored)[places] % 360 == found % 360).all()
 
 
 def test_coordinates_of_single_precision_are_the_decimals_they_were_written_as() -> None:
@@ -79,36 +76,35 @@ def test_coordinates_of_single_precision_are_the_decimals_they_were_written_as()
     assert (places.tolist(), found.tolist()) == ([0, 1], [-9.9, -9.8])
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_latitudes_come_from_south_to_north(order: int) -> None:
-    stored = np.arange(50, 58.25, 0.25)[::order]
-    places, found = latitude_window(stored, Area(55, 0, 54, 1))
-    assert found.tolist() == [54.0, 54.25, 54.5, 54.75, 55.0]
-    assert stored[places].tolist() == found.tolist()
+def test_latitudes_come_from_south_to_north() -> None:
+    for order in [1, -1]:
+        with case(order):
+            stored = np.arange(50, 58.25, 0.25)[::order]
+            places, found = latitude_window(stored, Area(55, 0, 54, 1))
+            assert found.tolist() == [54.0, 54.25, 54.5, 54.75, 55.0]
+            assert stored[places].tolist() == found.tolist()
 
 
 UK = np.arange(-10, 2.25, 0.25)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("58,-10.3,50,2", "goes beyond the longitudes of the data, -10 to 2"),
-        ("58,-10,50,2.3", "goes beyond the longitudes of the data, -10 to 2"),
-        ("58,-180,50,180", "goes beyond the longitudes of the data, -10 to 2"),
-        ("58,100,50,120", "has no longitude of the data in it; make it larger"),
-        ("58,0.1,50,0.2", "has no longitude of the data in it; make it larger"),
-        ("58.3,-10,50,2", "goes beyond the latitudes of the data, 50 to 58"),
-        ("58,-10,49.7,2", "goes beyond the latitudes of the data, 50 to 58"),
-        ("54.2,-10,54.1,2", "has no latitude of the data in it; make it larger"),
-    ],
-)
-def test_an_area_beyond_the_grid_or_between_its_lines_is_refused(text: str, message: str) -> None:
-    area = Area.parse(text)
-    with pytest.raises(UsageError) as caught:
-        latitude_window(np.arange(50, 58.25, 0.25), area)
-        longitude_window(UK, area)
-    assert str(caught.value) == f"--area {area} {message}"
+def test_an_area_beyond_the_grid_or_between_its_lines_is_refused(says: Says) -> None:
+    for text, parts in [
+        ("58,-10.3,50,2", ["goes beyond the longitudes of the data, -10 to"]),
+        ("58,-10,50,2.3", ["-10", "goes beyond the longitudes of the data,"]),
+        ("58,-180,50,180", ["goes beyond the longitudes of the data, -10 to"]),
+        ("58,100,50,120", ["has no longitude of the data in it", "make it larger"]),
+        ("58,0.1,50,0.2", ["has no longitude of the data in it", "make it larger"]),
+        ("58.3,-10,50,2", ["goes beyond the latitudes of the data, 50 to"]),
+        ("58,-10,49.7,2", ["goes beyond the latitudes of the data, 50 to"]),
+        ("54.2,-10,54.1,2", ["has no latitude of the data in it", "make it larger"]),
+    ]:
+        with case(text, parts):
+            area = Area.parse(text)
+            with pytest.raises(UsageError) as caught:
+                latitude_window(np.arange(50, 58.25, 0.25), area)
+                longitude_window(UK, area)
+            says(caught, f"--area {area} ", *parts)
 
 
 def test_an_area_may_end_between_the_grid_and_its_next_line() -> None:
@@ -126,24 +122,19 @@ def test_longitudes_with_a_second_gap_are_refused() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("58,-10,50", "--area '58,-10,50' is not N,W,S,E: four numbers in degrees, such as "
-         "58,-10,50,2"),
-        ("a,b,c,d", "--area 'a,b,c,d' is not N,W,S,E: four numbers in degrees, such as "
-         "58,-10,50,2"),
-        ("50,-10,58,2", "--area 50,-10,58,2: N is 50 and S 58; allowed are -90 <= S <= N <= 90"),
-        ("nan,-10,50,2", "--area nan,-10,50,2: N is nan and S 50; allowed are -90 <= S <= N <= "
-         "90"),
-        ("58,-400,50,2", "--area 58,-400,50,2: W and E must be within -360..360"),
-        ("58,-200,50,200", "--area 58,-200,50,200: from W to E are more than 360 degrees"),
-    ],
-)  # fmt: skip
-def test_what_is_no_area_is_told(text: str, message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        Area.parse(text)
-    assert str(caught.value) == message
+def test_what_is_no_area_is_told(says: Says) -> None:
+    for text, parts in [
+        ("58,-10,50", ["--area '58,-10,50'", "58,-10,50,2", "such as 58,-10,50,2"]),
+        ("a,b,c,d", ["--area 'a,b,c,d'", "58,-10,50,2", "such as 58,-10,50,2"]),
+        ("50,-10,58,2", ["50,-10,58,2", "allowed are -90 <= S <= N <= 90"]),
+        ("nan,-10,50,2", ["10,50,2", "nan", "allowed are -90 <= S <= N <= 90"]),
+        ("58,-400,50,2", ["58,-400,50,2", "360..360"]),
+        ("58,-200,50,200", ["58,-200,50,200", "360"]),
+    ]:
+        with case(text, parts):
+            with pytest.raises(UsageError) as caught:
+                Area.parse(text)
+            says(caught, *parts)
 
 
 def test_an_area_over_a_seam_is_the_same_in_both_conventions() -> None:
@@ -151,9 +142,8 @@ def test_an_area_over_a_seam_is_the_same_in_both_conventions() -> None:
     assert Area.parse("1,170,0,-170") == Area.parse("1,170,0,190")
 
 
-@pytest.mark.parametrize(
-    ("text", "canonical"),
-    [
+def test_an_area_has_one_form_however_it_is_written() -> None:
+    for text, canonical in [
         ("58,350,50,352", "58,-10,50,-8"),
         ("58,350.1,50,350.2", "58,-9.9,50,-9.8"),
         ("1,359,0,-359", "1,-1,0,1"),
@@ -163,37 +153,34 @@ def test_an_area_over_a_seam_is_the_same_in_both_conventions() -> None:
         ("1,0,0,360", "1,0,0,360"),
         ("1,5,0,5", "1,5,0,5"),
         ("1,360,0,0", "1,0,0,0"),
-    ],
-)
-def test_an_area_has_one_form_however_it_is_written(text: str, canonical: str) -> None:
-    assert str(Area.parse(text)) == canonical
-    assert Area.parse(canonical) == Area.parse(text)
+    ]:
+        with case(text, canonical):
+            assert str(Area.parse(text)) == canonical
+            assert Area.parse(canonical) == Area.parse(text)
 
 
-@pytest.mark.parametrize("text", ["", "2019", "2019-03", "2019-03-01..", "2019-02-30", "1..2"])
-def test_what_is_no_period_is_told(text: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        Period.parse(text)
-    assert str(caught.value) == (
-        f"--period {text!r} is not a period; write days as in 2019-03-01..2019-03-31"
-    )
+def test_what_is_no_period_is_told(says: Says) -> None:
+    for text in ["", "2019", "2019-03", "2019-03-01..", "2019-02-30", "1..2"]:
+        with case(text):
+            with pytest.raises(UsageError) as caught:
+                Period.parse(text)
+            says(caught, f"--period {text!r}", "2019-03-01..2019-03-31")
 
 
-def test_a_period_is_one_day_or_two_in_order() -> None:
+def test_a_period_is_one_day_or_two_in_order(says: Says) -> None:
     assert str(Period.parse("2019-03-01")) == "2019-03-01..2019-03-01"
     with pytest.raises(UsageError) as caught:
         Period.parse("2019-03-02..2019-03-01")
-    assert str(caught.value) == ("--period 2019-03-02..2019-03-01: the first day is after the last")
+    says(caught, "--period 2019-03-02..2019-03-01")
 
 
-@pytest.mark.parametrize("text", ["6", "5h", "0h", "-6h", "6 h", "48h", "h"])
-def test_steps_must_divide_a_day(text: str) -> None:
-    assert hours("6h") == 6
-    with pytest.raises(UsageError) as caught:
-        hours(text)
-    assert str(caught.value) == (
-        f"--every {text!r} is not possible; allowed are 1h, 2h, 3h, 4h, 6h, 8h, 12h, 24h"
-    )
+def test_steps_must_divide_a_day(says: Says) -> None:
+    for text in ["6", "5h", "0h", "-6h", "6 h", "48h", "h"]:
+        with case(text):
+            assert hours("6h") == 6
+            with pytest.raises(UsageError) as caught:
+                hours(text)
+            says(caught, f"--every {text!r}", "1h, 2h, 3h, 4h, 6h, 8h, 12h, 24h")
 
 
 def hourly(first: str, last: str, step: int = 1) -> NDArray[np.datetime64]:
@@ -208,41 +195,37 @@ def test_steps_of_a_period_are_whole_days_at_hours_of_the_day() -> None:
     assert len(time_steps(times, None, None)) == len(times)
 
 
-@pytest.mark.parametrize(
-    ("period", "every", "message"),
-    [
-        ("2019-02-27..2019-03-02", None, "--period 2019-02-27..2019-03-02 goes beyond the data, "
-         "2019-02-28T00:00 to 2019-03-04T18:00"),
-        ("2019-03-04..2019-03-05", None, "--period 2019-03-04..2019-03-05 goes beyond the data, "
-         "2019-02-28T00:00 to 2019-03-04T18:00"),
-        ("2019-03-01", 1, "--every 1h is not possible: the steps of the data are 6 h apart"),
-        ("2019-03-01", 4, "--every 4h is not possible: the steps of the data are 6 h apart"),
-    ],
-)  # fmt: skip
-def test_what_a_time_axis_does_not_have_is_told(
-    period: str, every: int | None, message: str
-) -> None:
-    times = hourly("2019-02-28", "2019-03-05", 6)
-    with pytest.raises(UsageError) as caught:
-        time_steps(times, Period.parse(period), every)
-    assert str(caught.value) == message
+def test_what_a_time_axis_does_not_have_is_told(says: Says) -> None:
+    for period, every, parts in [
+        ("2019-02-27..2019-03-02", None, ["2019-02-27..2019-03-02", "2019-02-28"]),
+        ("2019-03-04..2019-03-05", None, ["2019-03-04..2019-03-05", "2019-02-28"]),
+        ("2019-03-01", 1, ["--every 1h", "--every 1h is not possible: the steps of"]),
+        ("2019-03-01", 4, ["--every 4h", "--every 4h is not possible: the steps of"]),
+    ]:
+        with case(period, every, parts):
+            times = hourly("2019-02-28", "2019-03-05", 6)
+            with pytest.raises(UsageError) as caught:
+                time_steps(times, Period.parse(period), every)
+            says(caught, *parts)
 
 
-@pytest.mark.parametrize(
-    ("times", "message"),
-    [
-        (np.array([], "datetime64[m]"), "its axis of time is empty, or has steps without a time"),
-        (np.array(["2019-01-01", "NaT"], "datetime64[m]"), "its axis of time is empty, or has "
-         "steps without a time"),
-        (hourly("2019-01-01", "2019-01-02")[::-1], "its times do not ascend, or one comes twice"),
-        (np.arange("2019-01", "2020-01", dtype="datetime64[M]").astype("datetime64[m]"),
-         "its steps are months: these are monthly means, not the hours of ERA5"),
-    ],
-)  # fmt: skip
-def test_times_that_are_no_hours_are_refused(times: NDArray[np.datetime64], message: str) -> None:
-    with pytest.raises(DataError) as caught:
-        time_steps(times, None, None)
-    assert str(caught.value) == message
+def test_times_that_are_no_hours_are_refused(says: Says) -> None:
+    for times, parts in [
+        (np.array([], "datetime64[m]"), ["its axis of time is empty, or has steps"]),
+        (np.array(["2019-01-01", "NaT"], "datetime64[m]"), ["its axis of time is empty, or has"]),
+        (
+            hourly("2019-01-01", "2019-01-02")[::-1],
+            ["its times do not ascend, or one comes twice"],
+        ),
+        (
+            np.arange("2019-01", "2020-01", dtype="datetime64[M]").astype("datetime64[m]"),
+            ["its steps are months: these are monthly means,"],
+        ),
+    ]:
+        with case(times, parts):
+            with pytest.raises(DataError) as caught:
+                time_steps(times, None, None)
+            says(caught, *parts)
 
 
 def test_without_a_period_all_steps_from_the_first_to_the_last_are_expected() -> None:
@@ -253,19 +236,21 @@ def test_without_a_period_all_steps_from_the_first_to_the_last_are_expected() ->
     assert (expected_steps(without, without, None, None) == times).all()
 
 
-@pytest.mark.parametrize("hole", [slice(24, 60), slice(90, 120), slice(30, 31), slice(0, 0)])
-def test_all_hours_of_each_day_of_a_period_are_expected(hole: slice) -> None:
+def test_all_hours_of_each_day_of_a_period_are_expected() -> None:
     """Those of the whole axis, wherever it has a hole: at the begin, at the end, in between."""
-    times = hourly("2019-02-28", "2019-03-08", 1)
-    period = Period.parse("2019-03-01..2019-03-04")
-    for every in (None, 6):
-        without = np.delete(times, np.arange(len(times))[hole])
-        found = without[time_steps(without, period, every)]
-        expected = hourly("2019-03-01", "2019-03-05", every or 1)
-        assert (expected_steps(without, found, period, every) == expected).all()
+    for hole in [slice(24, 60), slice(90, 120), slice(30, 31), slice(0, 0)]:
+        with case(hole):
+            times = hourly("2019-02-28", "2019-03-08", 1)
+            period = Period.parse("2019-03-01..2019-03-04")
+            for every in (None, 6):
+                without = np.delete(times, np.arange(len(times))[hole])
+                found = without[time_steps(without, period, every)]
+                expected = hourly("2019-03-01", "2019-03-05", every or 1)
+                assert (expected_steps(without, found, period, every) == expected).all()
 
 
-@pytest.mark.parametrize("module", [axes, variables, era5, field])
-def test_the_examples_of_docstrings_hold(module: ModuleType) -> None:
-    found = doctest.testmod(module)
-    assert found.attempted and not found.failed
+def test_the_examples_of_docstrings_hold() -> None:
+    for module in [axes, variables, era5, field]:
+        with case(module):
+            found = doctest.testmod(module)
+            assert found.attempted and not found.failed
