@@ -1,14 +1,61 @@
-"""Many small cases in one test: a test each, or a subtest, costs milliseconds more than it does."""
+"""Many small cases in one test: a test or a subtest each costs milliseconds more than it does.
 
-from collections.abc import Iterator
+``@each("name", cases)`` reads as ``pytest.mark.parametrize``, but is one test of all cases, of
+which all that fail are named; beneath ``@given`` an example is drawn once for all of them.
+``with case(...)`` names what fails in a loop. Fixtures are made once, so a test that leaves
+something behind in one of them (a file, a patch) keeps ``parametrize``, as does one whose cases
+take long.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+Test = Callable[..., None]
+
+
+def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
+    """Runs the test with every case: a value of the one name, or a tuple of all names'."""
+    names = (names,) if isinstance(names, str) else names
+    rows: list[tuple[Any, ...]] = [(case,) if len(names) == 1 else tuple(case) for case in cases]
+
+    def of_one(test: Test) -> Test:
+        whole = inspect.signature(test)
+        others = [one for name, one in whole.parameters.items() if name not in names]
+        assert len(others) == len(whole.parameters) - len(names)
+        signature = whole.replace(parameters=others)
+
+        @functools.wraps(test)
+        def of_all(*given: Any, **fixtures: Any) -> None:
+            fixtures = signature.bind(*given, **fixtures).arguments
+            failed: list[BaseException] = []
+            for row in rows:
+                case = dict(zip(names, row, strict=True))
+                try:
+                    test(**case, **fixtures)
+                except (Exception, pytest.fail.Exception) as error:
+                    told = ", ".join(f"{name}={value!r}" for name, value in case.items())
+                    error.add_note(f"with {told}")
+                    failed.append(error)
+            if failed:
+                raise BaseExceptionGroup(f"{len(failed)} of {len(rows)} cases", failed)
+
+        of_all.__signature__ = signature  # type: ignore[attr-defined]
+        return of_all
+
+    return of_one
 
 
 @contextmanager
-def case(*name: object) -> Iterator[None]:
+def case(*name: object, **facts: object) -> Iterator[None]:
     """What fails in the block tells which case it was."""
     try:
         yield
     except BaseException as error:
-        error.add_note(f"case: {', '.join(map(repr, name))}")
+        told = [*map(repr, name), *(f"{fact}={value!r}" for fact, value in facts.items())]
+        error.add_note(f"case: {', '.join(told)}")
         raise

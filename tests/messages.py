@@ -41,7 +41,7 @@ class Says:
         """``message``, a text or what ``pytest.raises`` caught, holds the parts."""
         if isinstance(message, pytest.ExceptionInfo):
             message = message.value
-        text = str(message)
+        text = str(message).encode("utf-8", "backslashreplace").decode()
         for part in parts:
             assert part in text
         for folder, sign in self._folders.items():

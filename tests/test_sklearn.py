@@ -17,7 +17,6 @@ import pyarrow as pa
 import pytest
 import torch
 from numpy.typing import NDArray
-from pytest import Subtests
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
@@ -34,6 +33,7 @@ from numtok.stages import table, train
 from numtok.store.store import Store
 from numtok.training.features import Features
 from numtok.training.regressor_files import read_regressor
+from tests.cases import case
 from tests.messages import Says
 
 pytestmark = pytest.mark.integration
@@ -304,7 +304,7 @@ ROWS = [[1.0], [2.0], [3.0], [4.0]]
 TARGETS = [1.0, 2.0, 3.0, 4.0]
 
 
-def test_parameters_that_are_not_possible_are_named(says: Says, subtests: Subtests) -> None:
+def test_parameters_that_are_not_possible_are_named(says: Says) -> None:
     cases: list[tuple[str, Any, tuple[str, ...]]] = [
         ("epochs", 0, ("epochs 0 ", "1 or more")),
         ("patience", -1, ("patience -1 ", "0 or more")),
@@ -317,13 +317,13 @@ def test_parameters_that_are_not_possible_are_named(says: Says, subtests: Subtes
         ("device", "tpu", ("device 'tpu'", "auto, cpu and cuda")),
     ]
     for name, given, told in cases:
-        with subtests.test(name):
+        with case(name):
             with pytest.raises(ValueError) as caught:
                 NumericRegressor(**{name: given}).fit(ROWS, TARGETS)
             says(caught, *told)
 
 
-def test_data_that_cannot_be_used_are_told(says: Says, subtests: Subtests) -> None:
+def test_data_that_cannot_be_used_are_told(says: Says) -> None:
     """Scikit-learn tells of some in words of its own; they are parts of what is said here."""
     infinite = "contains infinity or a value too large for dtype('float64')."
     cases: list[tuple[Any, Any, tuple[str, ...]]] = [
@@ -334,7 +334,7 @@ def test_data_that_cannot_be_used_are_told(says: Says, subtests: Subtests) -> No
         (ROWS, [[1.0, 2.0]] * 4, ("y should be a 1d array", "shape (4, 2)")),
     ]
     for x, y, told in cases:
-        with subtests.test(told[0]):
+        with case(told[0]):
             with pytest.raises(ValueError) as caught:
                 NumericRegressor().fit(x, y)
             for part in told:
@@ -346,7 +346,7 @@ def test_data_that_cannot_be_used_are_told(says: Says, subtests: Subtests) -> No
         (ROWS, [-1e308, 0.0, 1.0, 1e308], ("-1e+308 to 1e+308", "normalize signed-log or none")),
     ]
     for x, y, told in own:
-        with subtests.test(told[0]):
+        with case(told[0]):
             with pytest.raises(ValueError) as caught:
                 NumericRegressor().fit(x, y)
             says(caught, *told)

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import Subtests
 
 from numtok.cli.output.figures import amount, duration, interval, number, share
 from numtok.cli.output.printing import Format
@@ -23,6 +22,7 @@ from numtok.records import in_order
 from numtok.reports import REPORT_FILE, Figure, Report
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from tests.cases import case
 from tests.cli.test_store_commands import Shell
 from tests.fakereports import Fake, make
 from tests.messages import Says
@@ -257,7 +257,7 @@ def test_other_quantities_than_metrics_stand_beside(
 
 
 def test_what_cannot_be_put_beside_is_a_usage_error(
-    numtok: Run, xval: Artifact, says: Says, subtests: Subtests
+    numtok: Run, xval: Artifact, says: Says
 ) -> None:
     table = "--against xval/table3"
     for words, *told in (
@@ -267,7 +267,7 @@ def test_what_cannot_be_put_beside_is_a_usage_error(
         (f"{table} --row b1999", "row 'b1999'; known: fp15, p10, p1000, xval", "Table 3"),
         (f"{table}3", "'xval/table33'; did you mean 'xval/table3'?", ", ".join(names())),
     ):
-        with subtests.test(words):
+        with case(words):
             code, out, err = numtok("report", xval.ref, *shlex.split(words))
             assert (code, out, err.count("\n")) == (2, "", 1)
             says(err, "numtok: ", *told)

@@ -25,7 +25,6 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import Subtests
 
 from numtok import __version__, cli, files
 from numtok.cli import main
@@ -34,6 +33,7 @@ from numtok.cli.output.printing import GAP, _widths, print_table
 from numtok.store.artifact import MANIFEST, Artifact, Parent
 from numtok.store.engines.local import run_units
 from numtok.store.store import Store
+from tests.cases import case
 from tests.fakestage import make
 from tests.faults import Plan, installed
 from tests.messages import Says
@@ -420,9 +420,7 @@ def test_the_file_sets_options_and_a_flag_wins(
     assert numtok("ls", "--format", "md").out.startswith("| kind |")
 
 
-def test_a_mistake_in_the_file_is_exit_2(
-    numtok: Shell, tmp_path: Path, says: Says, subtests: Subtests
-) -> None:
+def test_a_mistake_in_the_file_is_exit_2(numtok: Shell, tmp_path: Path, says: Says) -> None:
     for text, told in (
         ("[lss]", "numtok.toml 'lss'; did you mean 'ls'? known: "),
         ("[faults]", "numtok.toml 'faults', which is called 'errors' now"),
@@ -431,7 +429,7 @@ def test_a_mistake_in_the_file_is_exit_2(
         ("[plugins]\nfolders = ['none']", "plugin folder 'none'"),
         ("store", "numtok.toml cannot be read: "),
     ):
-        with subtests.test(text):
+        with case(text):
             (tmp_path / "numtok.toml").write_text(text)
             ran = numtok("ls")
             assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
@@ -451,7 +449,7 @@ def test_a_file_in_place_of_an_artifact_is_told_from_a_typing_error(
 
 
 def test_an_error_is_one_line_on_stderr(
-    numtok: Shell, artifact: Artifact, tmp_path: Path, says: Says, subtests: Subtests
+    numtok: Shell, artifact: Artifact, tmp_path: Path, says: Says
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
     (artifact.path / "files.jsonl").write_bytes(b"")
@@ -464,15 +462,13 @@ def test_an_error_is_one_line_on_stderr(
         ("--store file ls", 4, "cannot list file: ", "check the path"),
         ("show toy", 4, f"{Path(artifact.ref.replace('@', '/'))}/files.jsonl is damaged: "),
     ):
-        with subtests.test(words):
+        with case(words):
             ran = numtok(*words.split())
             assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
             says(ran.err, "numtok: ", *told)
 
 
-def test_a_usage_error_is_one_line_and_exit_2(
-    numtok: Shell, says: Says, subtests: Subtests
-) -> None:
+def test_a_usage_error_is_one_line_and_exit_2(numtok: Shell, says: Says) -> None:
     for words, *told in (
         ("lss", "command 'lss'; did you mean 'ls'? known: check, compare, demo, encode, "),
         ("faults a", "'faults', which is called 'errors' now: `numtok errors`"),
@@ -481,7 +477,7 @@ def test_a_usage_error_is_one_line_and_exit_2(
         ("gen arithmetic --samples 1e5", "'--samples'", "'1e5'", "`numtok gen --help`"),
         ("ls --format", "'--format'", "`numtok --help`"),
     ):
-        with subtests.test(words):
+        with case(words):
             ran = numtok(*words.split())
             assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
             says(ran.err, "numtok: ", *told)

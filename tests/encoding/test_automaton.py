@@ -10,7 +10,7 @@ from numtok.encoding.automaton import Automaton, automaton
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.plugins import add_plugin_folders
-from tests.each import each
+from tests.cases import each
 from tests.fakeheads import listed
 from tests.messages import Says
 

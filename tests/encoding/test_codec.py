@@ -26,7 +26,7 @@ from numtok.errors import DataError, StoreError, UsageError
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.records import SPECIALS
-from tests.each import each
+from tests.cases import each
 from tests.known import unlisted
 from tests.messages import Says
 

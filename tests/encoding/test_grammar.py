@@ -17,7 +17,7 @@ from numtok.encoding.schemes.p1000 import P1000
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.plugins import add_plugin_folders
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[2]

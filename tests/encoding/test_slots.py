@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numtok.encoding.slots import places, wording
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
+from tests.cases import each
 from tests.counted import count, labels, values
-from tests.each import each
 
 
 def slots(*texts: str, policy: str = "default") -> dict[str, list[float]]:

@@ -20,7 +20,7 @@ from numtok.metrics.base import (
     figures,
 )
 from numtok.reports import QUANTILES, Figure
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 
 MAE = METRICS.build("mae")

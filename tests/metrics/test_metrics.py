@@ -24,7 +24,7 @@ from numtok.metrics._literals import Numeral
 from numtok.metrics.base import METRICS, Predictions, figures, paired
 from numtok.numerals.literals import plain_literal, round_literal
 from numtok.reports import Figure, Measures
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 
 Floats = NDArray[np.float64]

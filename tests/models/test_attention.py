@@ -16,7 +16,7 @@ from numtok.errors import UsageError
 from numtok.models import attention
 from numtok.models.attention import POSITIONS, Cache, Shape, Transformer
 from tests import fakemodels
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import embedded, real, states
 from tests.messages import Says
 

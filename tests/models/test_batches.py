@@ -15,7 +15,7 @@ from numtok import seeds
 from numtok.models.batches import PAD, Batch, Batches, positions, ranges
 from numtok.seeds import generator, seed_of, uniforms
 from numtok.training.prefetch import prefetched
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import batch, batches, codec, samples
 
 SPANS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 50), st.integers(0, 5)), max_size=12)

@@ -23,7 +23,7 @@ from numtok.models.objectives.base import END, MASK
 from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
 from numtok.seeds import uniforms
 from tests import fakemodels
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import batch, codec, model, numbers_of
 
 one_thread = fakemodels.one_thread

@@ -14,7 +14,7 @@ from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
 from tests import fakemodels
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import batch, codec, model
 
 one_thread = fakemodels.one_thread

@@ -24,7 +24,7 @@ from numtok.models.vocabulary import Vocabulary
 from numtok.registry import settings_of
 from numtok.seeds import generator
 from tests import fakemodels
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import batch, codec, model, transformer
 from tests.known import unlisted
 from tests.messages import Says

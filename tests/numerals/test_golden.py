@@ -11,7 +11,7 @@ from numtok.numerals.decimals import read
 from numtok.numerals.literals import value_of
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from tests.each import each
+from tests.cases import each
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "NUMERALS.md"
 _SPAN = re.compile(r"`([^`]+)`")

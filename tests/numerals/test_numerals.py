@@ -28,7 +28,7 @@ from numtok.numerals.decimals import read, round_half_even
 from numtok.numerals.literals import plain_literal, resolution, round_literal, value_of
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 from tests.numerals.test_golden import scanned
 

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import Subtests
 from scipy.stats import ttest_ind
 
 from numtok.cli.output.comparison import _apart
@@ -32,6 +31,7 @@ from numtok.reports import ADDED, PREDICTIONS_FILE, REPORT_FILE, Figure, Figures
 from numtok.stages.compare import Comparison, Config, Difference, run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from tests.cases import case
 from tests.cli.test_store_commands import Shell
 from tests.fakereports import METRIC_NAMES, Fake, make
 from tests.messages import Says
@@ -570,9 +570,9 @@ def test_unknown_names_are_refused_with_the_nearest_match(store: Store, says: Sa
         says(message, "metric 'r3'; did you mean 'r2'? known: ")
 
 
-def test_a_malformed_requirement_is_refused(says: Says, subtests: Subtests) -> None:
+def test_a_malformed_requirement_is_refused(says: Says) -> None:
     for text in ("r2", "r2=0.9", "r2==0.9", ">=0.9", "r2>=", "r2>=high", "r2>nan"):
-        with subtests.test(text):
+        with case(text):
             with pytest.raises(UsageError) as caught:
                 Requirement.parse(text)
             says(caught, f"--require {text!r} ", ">=, >, <= or <", '--require "r2>=0.99"')
@@ -602,9 +602,7 @@ def test_a_damaged_report_is_refused(store: Store, says: Says) -> None:
     says(message(), "predictions.parquet cannot be read: ", "`numtok verify`")
 
 
-def test_predictions_are_compared_with_their_schema(
-    store: Store, says: Says, subtests: Subtests
-) -> None:
+def test_predictions_are_compared_with_their_schema(store: Store, says: Says) -> None:
     artifact = make(store, Fake())
     path = artifact.path / PREDICTIONS_FILE
     whole = pq.read_table(path)
@@ -621,7 +619,7 @@ def test_predictions_are_compared_with_their_schema(
         ("more", pa.array([1] * 200), "there is no column 'more' in such a file"),
     ]
     for name, damage, why in cases:
-        with subtests.test(why):
+        with case(why):
             table = whole.drop_columns([name]) if name in whole.column_names else whole
             if damage is not None:
                 table = table.append_column(name, damage)
@@ -953,9 +951,7 @@ def test_markdown_has_whole_tables(numtok: Run, handful: tuple[str, list[str]]) 
     assert out.splitlines()[:4] == ["split test, 200 numbers", "", header, "|" + " --- |" * 5]
 
 
-def test_errors_are_one_line_with_their_exit_code(
-    numtok: Run, store: Store, says: Says, subtests: Subtests
-) -> None:
+def test_errors_are_one_line_with_their_exit_code(numtok: Run, store: Store, says: Says) -> None:
     ref = make(store, Fake()).ref
     for option, value, told in (
         ("--require", "r2", "--require 'r2'"),
@@ -964,7 +960,7 @@ def test_errors_are_one_line_with_their_exit_code(
         ("--against", "xval/table9", "table 'xval/table9'"),
         ("--column", "x", "--column 'x'"),
     ):
-        with subtests.test(option):
+        with case(option):
             code, out, err = numtok("compare", ref, option, value)
             assert (code, out, err.count("\n")) == (2, "", 1)
             says(err, "numtok: ", told)

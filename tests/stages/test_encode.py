@@ -44,6 +44,7 @@ from numtok.stages.encode import Config, run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed
@@ -231,10 +232,10 @@ AWKWARD = (
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_awkward_rows_come_back(tmp_path: Path, scheme: str, subtests: pytest.Subtests) -> None:
+def test_awkward_rows_come_back(tmp_path: Path, scheme: str) -> None:
     path = texts(tmp_path / "a.jsonl", *AWKWARD)
     for tokenizer in ("words", "bytes", "bpe:300"):
-        with subtests.test(tokenizer=tokenizer):
+        with case(tokenizer=tokenizer):
             artifact = encode(Store(tmp_path), path, scheme=scheme, text_tokenizer=tokenizer)
             assert_nothing_is_lost(artifact, list(AWKWARD), scheme)
 
@@ -258,9 +259,9 @@ CLIPPED = (
 )
 
 
-def test_what_is_clipped_is_counted_and_listed(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_what_is_clipped_is_counted_and_listed(tmp_path: Path) -> None:
     for scheme, literal, outcome, written in CLIPPED:
-        with subtests.test(scheme=scheme):
+        with case(scheme=scheme):
             made = [{"text": "1 2"}, {"id": "z", "text": f"3 is {literal}"}]
             artifact = encode(Store(tmp_path), write(tmp_path / "a.jsonl", made), scheme=scheme)
             assert artifact.manifest.counts[outcome] == 1
@@ -350,14 +351,14 @@ def test_shards_open_in_datasets(
         assert loaded.features.arrow_schema.field(name).type == wanted.field(name).type
 
 
-def test_a_flipped_byte_is_found(tmp_path: Path, numtok: Shell, subtests: pytest.Subtests) -> None:
+def test_a_flipped_byte_is_found(tmp_path: Path, numtok: Shell) -> None:
     artifact = encode(Store(tmp_path / "artifacts"), SAMPLE, name="toy")
     (path,) = shards(artifact)
     content = path.read_bytes()
     group = pq.ParquetFile(path).metadata.row_group(0)
     columns = {group.column(k).path_in_schema: group.column(k) for k in range(group.num_columns)}
     for column in ("tokens.list.element", "numbers.list.element", "text"):
-        with subtests.test(column=column):
+        with case(column=column):
             data, facts = bytearray(content), columns[column]
             data[facts.data_page_offset + facts.total_compressed_size - 9] ^= 1  # in the last page
             path.write_bytes(data)
@@ -436,15 +437,13 @@ def folder(path: Path) -> Path:
     return place
 
 
-def test_every_format_gives_the_same_tokens(
-    tmp_path: Path, full: Path, subtests: pytest.Subtests
-) -> None:
+def test_every_format_gives_the_same_tokens(tmp_path: Path, full: Path) -> None:
     store = Store(tmp_path / "store")
     plain = encode(store, full)
     for convert, *more in (
         (gz,), (gz_of_members,), (zst,), (folder,), (parquet, "struct"), (parquet, "map"),
     ):  # fmt: skip
-        with subtests.test(convert=convert.__name__, more=more):
+        with case(convert=convert.__name__, more=more):
             other = encode(store, convert(full, *more))
             assert table(other).equals(table(plain))
             assert codec_of(other).digest == codec_of(plain).digest
@@ -710,7 +709,7 @@ ANSWERS = (
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_an_answer_begins_a_token(tmp_path: Path, scheme: str, subtests: pytest.Subtests) -> None:
+def test_an_answer_begins_a_token(tmp_path: Path, scheme: str) -> None:
     made: list[dict[str, object]] = [{"text": "é 1"}]
     made += [{"text": text} for text, _ in ANSWERS]
     made += [{"text": text, "answer_start": answer} for text, answer in ANSWERS]
@@ -720,7 +719,7 @@ def test_an_answer_begins_a_token(tmp_path: Path, scheme: str, subtests: pytest.
     assert before["answer_start"] is None
     half = len(ANSWERS)
     for (text, answer), plain, row in zip(ANSWERS, found[:half], found[half:], strict=True):
-        with subtests.test(text=text, answer=answer):
+        with case(text=text, answer=answer):
             assert plain["answer_start"] is None
             assert row["text"] == plain["text"]
             at = row["answer_start"]
@@ -838,14 +837,12 @@ CHANNELS = {
 }
 
 
-def test_a_normalisation_is_fitted_on_train_and_undone(
-    tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_normalisation_is_fitted_on_train_and_undone(tmp_path: Path) -> None:
     # What the fit may look at is between -100 and 0.
     made = [{"text": "0 -100"}, {"text": "0"}, {"text": "-1e6 3e6", "split": "test"}]
     path, other = write(tmp_path / "a.jsonl", made), texts(tmp_path / "b.jsonl", "0 5 -100")
     for normalize, channel in CHANNELS.items():
-        with subtests.test(normalize=normalize):
+        with case(normalize=normalize):
             artifact = encode(Store(tmp_path), path, scheme="xval", normalize=normalize)
             (row,) = rows(encode(Store(tmp_path), other, like=artifact.ref))
             assert np.allclose(row["channel"], channel, rtol=1e-6, atol=1e-7)
@@ -1192,7 +1189,7 @@ def test_no_row_depends_on_where_the_input_is_cut(
 
 
 def test_no_token_depends_on_where_the_input_is_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(5)
     made = [
@@ -1206,7 +1203,7 @@ def test_no_token_depends_on_where_the_input_is_cut(
     assert json.loads(kept)["row"] == 43
     monkeypatch.setattr(files, "PIECE", 50)
     for unit, block in [(64, 1 << 20), (1 << 20, 64), (100, 37), (1, 1)]:
-        with subtests.test(unit=unit, block=block):
+        with case(unit=unit, block=block):
             monkeypatch.setattr(inputs_module, "UNIT", unit)
             monkeypatch.setattr(inputs_module, "BLOCK", block)
             store = Store(tmp_path / f"cut {unit} {block}")

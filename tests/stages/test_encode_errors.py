@@ -20,6 +20,7 @@ import pytest
 from numtok import files
 from numtok.data.reading import units
 from numtok.stages import encode as stage
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.messages import Says
@@ -220,11 +221,11 @@ LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
 
 
 def test_a_bad_line_ends_the_run_or_is_kept_aside_and_says_where_it_is(
-    numtok: Shell, says: Says, subtests: pytest.Subtests
+    numtok: Shell, says: Says
 ) -> None:
     reasons = []
     for name, (line, *parts) in LINES.items():
-        with subtests.test(line=name):
+        with case(line=name):
             put(GOOD + b"\n" + line + b"\n" + GOOD)
             ran = encode(numtok, "a.jsonl")
             failed(says, ran, 3, "a.jsonl, line 3: ", *parts, SKIP)
@@ -279,14 +280,14 @@ def test_the_text_field_that_was_named_must_be_there(numtok: Shell, says: Says) 
 
 
 def test_a_line_over_the_limit_is_bad_wherever_it_ends(
-    numtok: Shell, monkeypatch: pytest.MonkeyPatch, says: Says, subtests: pytest.Subtests
+    numtok: Shell, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     line = b'{"text": "' + b"5 " * 30 + b'"}\n'
     exact = b'{"id": "exactly", "text": "' + b"1" * 11 + b'"}\n'
     assert len(exact) == 41
     data = GOOD + line + exact + b" " * 50 + b"\n" + line[:-1]
     for name, block in product(("a.jsonl", "a.jsonl.gz"), (1, 7, 1 << 22)):
-        with subtests.test(name=name, block=block):
+        with case(name=name, block=block):
             shutil.rmtree("artifacts", ignore_errors=True)
             monkeypatch.setattr(units, "BLOCK", block)
             put(gzip.compress(data) if name.endswith("gz") else data, name)
@@ -312,9 +313,7 @@ PACKED = gzip.compress(ROWS, mtime=0)
 UNPACK = "the file is damaged or cut short, so fetch or compress it again"
 
 
-def test_a_file_that_cannot_be_read_ends_the_run(
-    numtok: Shell, says: Says, subtests: pytest.Subtests
-) -> None:
+def test_a_file_that_cannot_be_read_ends_the_run(numtok: Shell, says: Says) -> None:
     put(GOOD, "good.jsonl")
     assert encode(numtok, "good.jsonl").code == 0
     for name, content, *parts in (
@@ -331,7 +330,7 @@ def test_a_file_that_cannot_be_read_ends_the_run(
         ("a.jsonl.zst", zst(ROWS)[:-3], "a.jsonl.zst: ", "Truncated", UNPACK),
         ("a.jsonl.zst", ROWS, "a.jsonl.zst: ", "Unknown frame", UNPACK),
     ):
-        with subtests.test(name=name, content=content):
+        with case(name=name, content=content):
             ran = encode(numtok, put(content, name))
             failed(says, ran, 3, *parts)
             for how in (("--scheme", "p1000"), ("--like", "good-p1000")):
@@ -344,9 +343,7 @@ def parquet(name: str = "a.parquet", **columns: Any) -> str:
     return name
 
 
-def test_a_parquet_file_of_other_columns_ends_the_run(
-    numtok: Shell, says: Says, subtests: pytest.Subtests
-) -> None:
+def test_a_parquet_file_of_other_columns_ends_the_run(numtok: Shell, says: Says) -> None:
     no_text: dict[str, Any] = {"text": pa.array([], pa.string())}
     time = pa.array([0], pa.timestamp("ns"))
     for columns, *parts in (
@@ -362,7 +359,7 @@ def test_a_parquet_file_of_other_columns_ends_the_run(
         ({"text": ["a"], "group": [{"x": b"a"}]}, "'group'", "x: binary", "strings and numbers"),
         (no_text, "a.parquet has no rows"),
     ):
-        with subtests.test(columns=columns):
+        with case(columns=columns):
             ran = encode(numtok, parquet(**columns), "--on-error", "skip")
             failed(says, ran, 3, "a.parquet", *parts)
 
@@ -398,11 +395,9 @@ BAD_ROWS: tuple[tuple[dict[str, Any], str | None, *tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-def test_a_bad_row_of_parquet_is_named_and_kept(
-    numtok: Shell, says: Says, subtests: pytest.Subtests
-) -> None:
+def test_a_bad_row_of_parquet_is_named_and_kept(numtok: Shell, says: Says) -> None:
     for columns, content, *parts in BAD_ROWS:
-        with subtests.test(columns=columns):
+        with case(columns=columns):
             shutil.rmtree("artifacts", ignore_errors=True)
             parquet(**columns)
             failed_run = encode(numtok, "a.parquet")
@@ -467,9 +462,7 @@ CHANGED = "changed while it was read; run the command again"
 
 
 @pytest.mark.parametrize("when", ["planned", "fitted"])
-def test_a_file_that_changes_meanwhile_is_noticed(
-    numtok: Shell, says: Says, subtests: pytest.Subtests, when: str
-) -> None:
+def test_a_file_that_changes_meanwhile_is_noticed(numtok: Shell, says: Says, when: str) -> None:
     where, what = {"planned": (stage, "plan"), "fitted": (stage._Job, "fit")}[when]
     real = getattr(where, what)
     names = ("a.jsonl", "a.jsonl.gz", "a.parquet")
@@ -483,7 +476,7 @@ def test_a_file_that_changes_meanwhile_is_noticed(
             return result
 
         with (
-            subtests.test(name=name, change=change.__name__),
+            case(name=name, change=change.__name__),
             pytest.MonkeyPatch.context() as patch,
         ):
             shutil.rmtree("artifacts", ignore_errors=True)
@@ -540,7 +533,7 @@ def test_a_file_that_grows_while_it_is_digested_is_noticed(
 # --- inputs ------------------------------------------------------------------------------------
 
 
-def test_an_input_that_is_none(numtok: Shell, says: Says, subtests: pytest.Subtests) -> None:
+def test_an_input_that_is_none(numtok: Shell, says: Says) -> None:
     put(GOOD, "good.jsonl")
     put(b"1,2\n", "a.csv")
     put(b"<a/>", "a.xml")
@@ -562,7 +555,7 @@ def test_an_input_that_is_none(numtok: Shell, says: Says, subtests: pytest.Subte
         ("=good.jsonl", 2, "'=good.jsonl'", "'' cannot", "split=PATH"),
         ("test=good.jsonl", 3, "no row is in the split 'train'", "train data", "--like REF"),
     ):
-        with subtests.test(argument=argument):
+        with case(argument=argument):
             failed(says, encode(numtok, argument), code, *parts)
 
 
@@ -585,15 +578,13 @@ def standard_input(content: bytes) -> Iterator[None]:
         os.close(given)
 
 
-def test_standard_input_that_is_no_data(
-    numtok: Shell, says: Says, subtests: pytest.Subtests
-) -> None:
+def test_standard_input_that_is_no_data(numtok: Shell, says: Says) -> None:
     for arguments, content, code, *parts in (
         (["-"], b"", 3, "standard input is empty", "one row"),
         (["-", "test=-"], GOOD, 2, "standard input", "once"),
         (["-"], GOOD + b"[]\n", 3, "standard input, line 2: ", "got `array`", SKIP),
     ):
-        with subtests.test(arguments=arguments, content=content), standard_input(content):
+        with case(arguments=arguments, content=content), standard_input(content):
             failed(says, encode(numtok, *arguments), code, *parts)
             assert not list(Path("artifacts").glob(".spool*"))
 
@@ -665,13 +656,11 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-def test_a_setting_that_is_not_possible(
-    numtok: Shell, says: Says, subtests: pytest.Subtests
-) -> None:
+def test_a_setting_that_is_not_possible(numtok: Shell, says: Says) -> None:
     put(GOOD, "first.jsonl")
     assert numtok("encode", "--scheme", "p1000", "first.jsonl", "--name", "good-p1000").code == 0
     for options, code, *parts in SETTINGS:
-        with subtests.test(options=options):
+        with case(options=options):
             put(b'{"id": "x", "text": "5"}\n{"id": "x", "text": "5 1e400"}\n', "good.jsonl")
             if "affine" in options:
                 put(b'{"text": "-1.7976931348623157e308 5"}\n', "good.jsonl")

@@ -33,6 +33,7 @@ from numtok.store.artifact import MANIFEST, RECEIPTS, TIMING, Artifact
 from numtok.store.provenance import provenance
 from numtok.store.store import Store
 from numtok.store.verification import verify
+from tests.cases import case
 from tests.faults import Plan, installed, points, sample
 from tests.messages import Says
 
@@ -304,13 +305,12 @@ def check_strike(scenario: Scenario, root: Path, kind: str, onward: bool, at: in
 def test_any_operation_may_fail(
     tmp_path: Path,
     scenarios: Callable[[str], Scenario],
-    subtests: pytest.Subtests,
     name: str,
 ) -> None:
     scenario = scenarios(name)
     gc.collect()  # descriptors that other tests left are not closed while this one counts
     for strike in some_strikes(name, scenario):
-        with subtests.test(strike=strike):
+        with case(strike=strike):
             check_strike(scenario, tmp_path / "{}-{}-{}".format(*strike), *strike)
 
 
@@ -321,7 +321,6 @@ def test_any_operation_may_fail(
 def test_every_operation_may_fail(
     tmp_path: Path,
     scenarios: Callable[[str], Scenario],
-    subtests: pytest.Subtests,
     name: str,
     kind: str,
     onward: bool,
@@ -331,7 +330,7 @@ def test_every_operation_may_fail(
     some = onward and name in SCENARIOS[2:]
     places = sample(kind, scenario.trace, 6) if some else points(kind, scenario.trace)
     for at in places:
-        with subtests.test(at=at):
+        with case(at=at):
             check_strike(scenario, tmp_path / str(at), kind, onward, at)
     told(name, kind, len(places), scenario)
 

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from pytest import Subtests
 
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_codec
@@ -48,6 +47,7 @@ from numtok.store.verification import verify
 from numtok.training.model_files import write_model
 from numtok.training.model_json import Trained
 from tests import fakemodels
+from tests.cases import case
 from tests.cli.test_store_commands import Shell
 from tests.fakemodels import transformer
 from tests.messages import Says
@@ -857,7 +857,7 @@ def test_draws_that_are_not_needed_are_noted(world: World, says: Says) -> None:
     assert note not in notes
 
 
-def test_options_that_are_not_possible(numtok: Shell, says: Says, subtests: Subtests) -> None:
+def test_options_that_are_not_possible(numtok: Shell, says: Says) -> None:
     cases: tuple[tuple[str, Any, str], ...] = (
         ("fill", "both", "parallel, left-to-right and answers"),
         ("decode", "x", "constrained and free"),
@@ -868,7 +868,7 @@ def test_options_that_are_not_possible(numtok: Shell, says: Says, subtests: Subt
         ("name", "No", "lower-case letters, digits and ._-"),
     )
     for option, given, remedy in cases:
-        with subtests.test(option=option):
+        with case(option=option):
             with pytest.raises(UsageError) as caught:
                 eval.Config("model", "data", **{option: given})
             says(caught, f"--{option} {given!r}", remedy)

@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
-from pytest import Subtests
 
 from numtok.cli.output.printing import SCHEMA
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell, process
 from tests.known import known
@@ -88,7 +88,7 @@ def test_columns_that_no_row_needs_are_left_out_of_the_table(numtok: Shell) -> N
     assert " ".join(header.split()) == "scheme tokens channel count read back note"
 
 
-def test_a_number_can_be_anything(numtok: Shell, subtests: Subtests) -> None:
+def test_a_number_can_be_anything(numtok: Shell) -> None:
     for number, tokens, back, error, note in (
         ("-60.2", "- 602 E-1", "-60.2", 0.0, ""),
         ("-5", "- 500 E-2", "-5.0", 0.0, ""),
@@ -107,7 +107,7 @@ def test_a_number_can_be_anything(numtok: Shell, subtests: Subtests) -> None:
         ("-1e-7", "-UNDERFLOW -UNDERFLOW -UNDERFLOW", "underflow", None, "negative underflow"),
         ("1e99999999999", "+OVERFLOW +OVERFLOW +OVERFLOW", "overflow", None, "positive overflow"),
     ):
-        with subtests.test(number):
+        with case(number):
             (row,) = explained(numtok, number, "--scheme", "p1000")
             off = row.pop("relative error")
             assert off == (None if error is None else pytest.approx(error, rel=1e-6))
@@ -172,7 +172,7 @@ def test_explain_prints_csv_and_md(numtok: Shell) -> None:
 RULES, THOUSANDS = "docs/NUMERALS.md", "--numerals default,thousands=yes"
 
 
-def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says, subtests: Subtests) -> None:
+def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says) -> None:
     for number, reads, remedy, *policy in (
         ("five", "no number", RULES),
         ("", "no number", RULES),
@@ -187,16 +187,14 @@ def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says, subtests:
         ("--5", "-5", RULES),
         ("+5", "5", RULES, "--numerals", "xval"),
     ):
-        with subtests.test(number):
+        with case(number):
             ran = numtok("explain", number, *policy)
             assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
             under = f"policy {policy[-1] if policy else 'default'!r}"
             says(ran.err, f"numtok: {number!r} ", under, f" reads {reads} in it; ", remedy)
 
 
-def test_what_cannot_be_explained_is_one_line(
-    numtok: Shell, says: Says, subtests: Subtests
-) -> None:
+def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None:
     for option, given, *told in (
         ("--scheme", "p100", "'p100'; did you mean 'p1000'?", known("scheme")),
         ("--scheme", "p10,exponent=0..4", "'p10' 'exponent'", "'exponents'? known: digits, "),
@@ -206,7 +204,7 @@ def test_what_cannot_be_explained_is_one_line(
         ("--numerals", "default,percent=true", "got percent=true", "percent=yes|no"),
         ("--numerals", "default:5", "'default:5'", "nothing is allowed after ':'"),
     ):
-        with subtests.test(given):
+        with case(given):
             ran = numtok("explain", "5", option, given)
             assert (ran.code, ran.out, ran.err.count("\n")) == (UsageError.exit_code, "", 1)
             says(ran.err, "numtok: ", *told)
@@ -220,7 +218,7 @@ def test_the_relative_error_of_a_zero_that_comes_back_as_another_number_is_none(
     assert rows["p1000"]["relative error"] == 0
 
 
-def test_explain_used_wrongly_is_one_line(numtok: Shell, says: Says, subtests: Subtests) -> None:
+def test_explain_used_wrongly_is_one_line(numtok: Shell, says: Says) -> None:
     for words, told in (
         ("", "argument 'NUMBER'"),
         ("1 2", "(2)"),
@@ -228,7 +226,7 @@ def test_explain_used_wrongly_is_one_line(numtok: Shell, says: Says, subtests: S
         ("1 --schem p10", "(--schem p10)"),
         ("1 --format xml", "'--format': 'xml' is not one of 'table', 'json', 'csv', 'md'"),
     ):
-        with subtests.test(words):
+        with case(words):
             ran = numtok("explain", *words.split())
             assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
             says(ran.err, "numtok: ", told, "`numtok explain --help`")

@@ -31,6 +31,7 @@ from numtok.stages.fetch import Config, run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
@@ -333,9 +334,7 @@ def test_without_a_network_there_is_one_clear_line(
     says_of(server, says, ran.err, "cannot download URL/uci", "Connection refused", "--from")
 
 
-def test_files_that_are_not_the_set_are_refused(
-    tmp_path: Path, says: Says, subtests: pytest.Subtests
-) -> None:
+def test_files_that_are_not_the_set_are_refused(tmp_path: Path, says: Says) -> None:
     copy = folder_of_yacht(tmp_path)
     folder, mask = copy / "uci_datasets" / "yacht", "test_mask.csv.gz"
     for name, content, *parts in (
@@ -347,7 +346,7 @@ def test_files_that_are_not_the_set_are_refused(
         ("data.csv.gz", b"<html>", "cannot be read: Not a gzipped file (b'<h')"),
         (mask, packed(np.full((308, 10), 2)), "values other than 0 and 1"),
     ):
-        with subtests.test(name=name, parts=parts):
+        with case(name=name, parts=parts):
             (folder / name).write_bytes(content)
             with pytest.raises(DataError) as caught:
                 fetched(Store(tmp_path / "store"), "uci", set="yacht", from_=str(copy))
@@ -380,9 +379,7 @@ def test_the_command_prints_refs_notes_and_what_makes_it_again(
     assert (told["ref"], told["made"]) == (ran.out.strip(), False)
 
 
-def test_what_cannot_be_fetched_is_told_in_one_line(
-    numtok: Shell, says: Says, subtests: pytest.Subtests
-) -> None:
+def test_what_cannot_be_fetched_is_told_in_one_line(numtok: Shell, says: Says) -> None:
     for arguments, *parts in (
         ("uzi", "'uzi'", "did you mean 'uci'?", *SOURCES.names()),
         ("uci", "'--set'", "`numtok fetch --help`"),
@@ -395,7 +392,7 @@ def test_what_cannot_be_fetched_is_told_in_one_line(
         ("openml", "--suite N or --task N", "353", "269"),
         ("openml --suite 353 --task 1", "--suite N or --task N, one of the two"),
     ):
-        with subtests.test(arguments=arguments):
+        with case(arguments=arguments):
             ran = numtok("fetch", *arguments.split())
             assert (ran.code, ran.out) == (2, "")
             assert ran.err.startswith("numtok: ") and ran.err.count("\n") == 1

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
-from pytest import Subtests
 
 from numtok.analysis.figures._drawing import default_size, image
 from numtok.analysis.figures._picture import Axis, BarMarks, LineMark, Panel, Picture, Points, Ticks
@@ -22,6 +21,7 @@ from numtok.stages.figure import picture_of
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
 from numtok.store.store import Store
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.fakereports import Fake, make
@@ -170,9 +170,7 @@ def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
     assert not list(folder.glob(".*"))
 
 
-def test_what_cannot_be_drawn_is_one_line(
-    numtok: Shell, folder: Path, says: Says, subtests: Subtests
-) -> None:
+def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Says) -> None:
     for words, code, told in (
         (
             "bar p10-10",
@@ -217,7 +215,7 @@ def test_what_cannot_be_drawn_is_one_line(
         ("density sine-mdn sine --split tests", 2, "fold 0 'tests'; did you mean 'test'?"),
         ("density two-pointwise sine", 3, "was not fitted to the columns of sine@"),
     ):
-        with subtests.test(words):
+        with case(words):
             ran = numtok("figure", *shlex.split(words), "--out", "a.png")
             assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
             says(ran.err, "numtok: ", told)

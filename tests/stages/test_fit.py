@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from pytest import Subtests
 
 from numtok.errors import DataError, NumtokError, StoreError
 from numtok.evaluation.table_options import TableOptions, over_grid
@@ -34,6 +33,7 @@ from numtok.store.verification import verify
 from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_file
 from numtok.training.regressor_files import read_regressor
 from tests import fakeheads
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
@@ -471,9 +471,7 @@ def test_the_command_of_a_model_makes_it_again(numtok: Shell, store: Store) -> N
     assert numtok(*list(scored.manifest.command)[1:], "-q").out.strip() == scored.ref
 
 
-def test_what_cannot_be_trained_is_one_line(
-    numtok: Shell, store: Store, says: Says, subtests: Subtests
-) -> None:
+def test_what_cannot_be_trained_is_one_line(numtok: Shell, store: Store, says: Says) -> None:
     heads = "pointwise, riemann:256, mdn:5 or decoder:ud"
     for words, *told in (
         ("toy --head token", "--head token ", heads),
@@ -495,15 +493,13 @@ def test_what_cannot_be_trained_is_one_line(
         ("nothing.csv --target y", "nothing.csv"),
         ("toy.csv --target z", "'z'"),
     ):
-        with subtests.test(words):
+        with case(words):
             ran = numtok("train", *shlex.split(words))
             assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
             says(ran.err, "numtok: ", *told)
 
 
-def test_what_cannot_be_evaluated_is_one_line(
-    numtok: Shell, store: Store, says: Says, subtests: Subtests
-) -> None:
+def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says: Says) -> None:
     model = fitted(store, tiny())
     for words, *told in (
         ("--fill parallel", "--fill ", "leave it out"),
@@ -516,7 +512,7 @@ def test_what_cannot_be_evaluated_is_one_line(
         ("--split nowhere", "fold 0 'nowhere'; known: test, train"),
         ("--draws 4 --top-k 2", f"a decoder draws; {model.ref} "),
     ):
-        with subtests.test(words):
+        with case(words):
             ran = numtok("eval", model.ref, "toy", *words.split())
             assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
             says(ran.err, "numtok: ", *told)

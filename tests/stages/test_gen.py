@@ -28,6 +28,7 @@ from numtok.stages.gen import Config, run, split_rows
 from numtok.store.artifact import RECEIPTS, TIMING, Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.faults import Plan, installed, points, sample
@@ -160,16 +161,14 @@ def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_any_operation_may_fail_and_the_next_run_goes_on(
-    tmp_path: Path, subtests: pytest.Subtests, every: bool
-) -> None:
+def test_any_operation_may_fail_and_the_next_run_goes_on(tmp_path: Path, every: bool) -> None:
     make(SMALL, tmp_path / "warm-up")
     with installed(Plan("trace")) as faults:
         whole = contents(make(SMALL, tmp_path / "whole"))
     some, failed = sample("eio", faults.trace, 6, every=True), 0
     places = points("eio", faults.trace) if every else some
     for at in places:
-        with subtests.test(at=at, operation=faults.trace[at - 1]):
+        with case(at=at, operation=faults.trace[at - 1]):
             root = tmp_path / str(at)
             try:
                 with installed(Plan("eio", at)):
@@ -359,11 +358,9 @@ def failed(says: Says, ran: Ran, *parts: str) -> None:
     says(ran.err, *parts)
 
 
-def test_what_cannot_be_done_is_told_in_one_line(
-    numtok: Shell, says: Says, subtests: pytest.Subtests
-) -> None:
+def test_what_cannot_be_done_is_told_in_one_line(numtok: Shell, says: Says) -> None:
     for arguments, *parts in WRONG:
-        with subtests.test(arguments=arguments):
+        with case(arguments=arguments):
             failed(says, numtok("gen", *arguments.split()), *parts)
 
 

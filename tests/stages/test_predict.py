@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pytest import Subtests
 
 from numtok.errors import DataError
 from numtok.evaluation import text_rows
@@ -29,6 +28,7 @@ from numtok.settings.predict import Config
 from numtok.stages import encode, eval, gen, train
 from numtok.store.artifact import Artifact
 from numtok.training.model_json import TextModelFile, read_model_file
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
@@ -310,12 +310,12 @@ def test_a_percent_sign_goes_along_with_a_number_that_takes_it(world: World, say
 
 @pytest.mark.parametrize("objective", ["mlm", "ar"])
 def test_rows_that_cannot_be_asked_are_told_in_one_line(
-    numtok: Shell, world: World, tmp_path: Path, objective: str, says: Says, subtests: Subtests
+    numtok: Shell, world: World, tmp_path: Path, objective: str, says: Says
 ) -> None:
     model = world.by_chance(world.encoded("p1000"), objective, text=-20.0)
     context = 32 if objective == "mlm" else 31
     for line, told in REFUSED.items():
-        with subtests.test(line):
+        with case(line):
             (tmp_path / "a.jsonl").write_text(f'{{"text": "1 + [?] = 7"}}\n{line}\n', "utf-8")
             ran = numtok("predict", model.ref, "a.jsonl", "--store", str(world.store.root))
             assert (ran.code, ran.err.count("\n")) == (3, 1)
@@ -324,7 +324,7 @@ def test_rows_that_cannot_be_asked_are_told_in_one_line(
 
 
 def test_what_a_model_cannot_be_asked_is_told_in_one_line(
-    numtok: Shell, world: World, tmp_path: Path, says: Says, subtests: Subtests
+    numtok: Shell, world: World, tmp_path: Path, says: Says
 ) -> None:
     store = ("--store", str(world.store.root))
     p1000 = world.by_chance(world.encoded("p1000"), "mlm").ref
@@ -353,7 +353,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((fitted, "--text", HOLE), 2, ("--text ", "of tables", "leave it out")),
     ]
     for words, code, told in cases:
-        with subtests.test(" ".join(words)):
+        with case(" ".join(words)):
             ran = numtok("predict", *words, *store)
             assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
             says(ran.err, "numtok: ", *told)

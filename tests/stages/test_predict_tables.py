@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pytest import Subtests
 
 from numtok.evaluation import table_rows
 from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
 from numtok.stages import predict
 from numtok.store.store import Store
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.messages import Says
@@ -185,9 +185,7 @@ def test_one_of_several_models_has_to_be_named(numtok: Shell, says: Says) -> Non
         says(ran.err, "numtok: ", told, "--fold K, of which there are 0, 1\n")
 
 
-def test_what_cannot_be_asked_is_told_in_one_line(
-    numtok: Shell, says: Says, subtests: Subtests
-) -> None:
+def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> None:
     model = fitted(numtok)
     rows = [row[:4] for row in ROWS]
     write("short.csv", ["size", "kind"], [row[:2] for row in rows])
@@ -224,7 +222,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(
         ("short.csv --temperature 2", 2, "--temperature, --top-k and --top-p ", "--draws N"),
         ("short.csv --point best", 2, "--point 'best' ", "mode, median, mean and raft"),
     ):
-        with subtests.test(line):
+        with case(line):
             ran = numtok("predict", model, *line.split())
             assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
             says(ran.err, "numtok: ", *told)

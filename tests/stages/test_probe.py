@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from pytest import Subtests
 from torch import Tensor
 
 from numtok.analysis.probing.probe_files import LoadedProbe, read
@@ -36,6 +35,7 @@ from numtok.store.verification import verify
 from numtok.training.model_files import LoadedModel, read_model
 from numtok.training.model_json import Trained
 from tests import fakemodels
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
@@ -488,7 +488,7 @@ def test_whole_numbers_and_digits_are_tokens_with_values(
 # --- what is refused -----------------------------------------------------------------------------
 
 
-def test_settings_that_cannot_be_are_refused(says: Says, subtests: Subtests) -> None:
+def test_settings_that_cannot_be_are_refused(says: Says) -> None:
     cases: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
         ("sweep", {"number": -1}, ("--number -1 ", "0 or more")),
         ("sweep", {"number": 0, "points": 2}, ("--points 2 ", "3 or more")),
@@ -500,7 +500,7 @@ def test_settings_that_cannot_be_are_refused(says: Says, subtests: Subtests) -> 
         ("sweep", {"number": 0, "from_": "low"}, ("from_='low' ", "number")),
     ]
     for kind, options, told in cases:
-        with subtests.test(told[0]):
+        with case(told[0]):
             with pytest.raises(UsageError) as caught:
                 PROBES.build(kind, options)
             says(caught, *told)
@@ -514,9 +514,7 @@ def test_data_stand_beside_the_model_where_a_probe_is_of_them(world: World, says
     says(refused(UsageError, world, "embedding", model, data), f"leave {data.ref} out")
 
 
-def test_what_is_not_in_the_data_is_refused_with_what_is(
-    world: World, says: Says, subtests: Subtests
-) -> None:
+def test_what_is_not_in_the_data_is_refused_with_what_is(world: World, says: Says) -> None:
     data = encoded(world)
     model = by_chance(world, data)
     split = f"split 'ood' of {data.ref}"
@@ -538,7 +536,7 @@ def test_what_is_not_in_the_data_is_refused_with_what_is(
         ),
     ]
     for kind, options, told in cases:
-        with subtests.test(told[0]):
+        with case(told[0]):
             given = {"split": "ood"} | options
             says(refused(UsageError, world, kind, model, data, **given), *told)
 
@@ -655,9 +653,7 @@ def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path, says: Says)
     says(refused_.err, f"numtok: {ref} is a model of tables", "`numtok eval`", "figure curve`")
 
 
-def test_a_command_line_of_before_is_told_the_form_of_now(
-    numtok: Shell, says: Says, subtests: Subtests
-) -> None:
+def test_a_command_line_of_before_is_told_the_form_of_now(numtok: Shell, says: Says) -> None:
     for words, form in (
         (("data",), "samples MODEL ENCODED"),
         (("data", "--sweep", "0"), "sweep MODEL ENCODED --number N"),
@@ -666,7 +662,7 @@ def test_a_command_line_of_before_is_told_the_form_of_now(
         (("--embedding",), "embedding MODEL"),
         (("data", "--pca"), "pca MODEL [ENCODED]"),
     ):
-        with subtests.test(form):
+        with case(form):
             ran = numtok("probe", "of-p10", *words)
             assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
             says(
@@ -707,6 +703,7 @@ import pyarrow as pa
 
 from numtok.analysis.probing.probe_records import ProbeCurves
 from numtok.analysis.probing.probes.base import ProbeKind, ProbeResult
+from tests.cases import case
 
 
 @dataclass(frozen=True)

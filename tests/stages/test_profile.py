@@ -24,7 +24,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
-from pytest import Subtests
 from rich.cells import cell_len
 
 from numtok.analysis.profiling.length_leakage import OfLength, length_leakage
@@ -42,6 +41,7 @@ from numtok.plugins import add_plugin_folders
 from numtok.stages import encode
 from numtok.stages.profile import MOST_SLOTS, Config, Profile, SchemeProfile, run
 from numtok.store.store import Store
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.known import known
@@ -585,7 +585,7 @@ def test_what_one_value_has_most_of_is_noted(tmp_path: Path, says: Says) -> None
     assert shown_range(found.slots[0]) == "only 1"
 
 
-def test_numbers_with_commas_are_noted(tmp_path: Path, says: Says, subtests: Subtests) -> None:
+def test_numbers_with_commas_are_noted(tmp_path: Path, says: Says) -> None:
     cases: list[tuple[Callable[[int], str], list[str]]] = [
         (lambda k: f"dy {k},{k + 3} m", ['#2 after "dy"']),
         (lambda k: f"it cost {k},{100 + k} or {k},{200 + k},{300 + k}",
@@ -599,7 +599,7 @@ def test_numbers_with_commas_are_noted(tmp_path: Path, says: Says, subtests: Sub
         (lambda k: f"[{k},{k}]", []),
     ]  # fmt: skip
     for rows, noted in cases:
-        with subtests.test(rows(1)):
+        with case(rows(1)):
             path = texts(tmp_path / "a.jsonl", *(rows(k) for k in range(1, 60)))
             notes = [note for note in profile(tmp_path, path).notes if "comma" in note]
             for note, name in zip(notes, noted, strict=True):
@@ -773,7 +773,7 @@ def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell, sa
     assert (told["rows"], told["rejected"], told["numbers"]) == (1, 2, 1)
 
 
-def test_errors_are_one_line(tmp_path: Path, numtok: Shell, says: Says, subtests: Subtests) -> None:
+def test_errors_are_one_line(tmp_path: Path, numtok: Shell, says: Says) -> None:
     texts(tmp_path / "a.jsonl", "[1]")
     (tmp_path / "bad.jsonl").write_text('{"text": 5}\n')
     (tmp_path / "blank.jsonl").write_text("\n\n")
@@ -791,7 +791,7 @@ def test_errors_are_one_line(tmp_path: Path, numtok: Shell, says: Says, subtests
         ("blank.jsonl", 3, ["no rows, only blank lines"]),
         ("empty.jsonl", 3, ["empty.jsonl is empty", "at least one row"]),
     ):
-        with subtests.test(words):
+        with case(words):
             ran = numtok("profile", *words.split())
             assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
             says(ran.err, "numtok: ", *told)

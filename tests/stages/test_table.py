@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pytest import Subtests
 
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.tables.table import Table, read_table
@@ -15,6 +14,7 @@ from numtok.errors import DataError, NumtokError, UsageError
 from numtok.stages.table import SPLIT, Config, run
 from numtok.store.store import Store
 from numtok.store.verification import verify
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
@@ -297,11 +297,9 @@ BAD_TABLES: tuple[tuple[str, *tuple[str, ...]], ...] = (
 )
 
 
-def test_what_is_wrong_with_a_table_is_told_in_one_line(
-    here: Path, says: Says, subtests: Subtests
-) -> None:
+def test_what_is_wrong_with_a_table_is_told_in_one_line(here: Path, says: Says) -> None:
     for content, *told in BAD_TABLES:
-        with subtests.test(content):
+        with case(content):
             (here / "a.csv").write_text(content)
             says(refused(Config("a.csv", "y")), "a.csv", *told)
 
@@ -326,7 +324,7 @@ def test_the_kinds_of_parquet_that_no_feature_has_are_refused(here: Path, says: 
     says(refused(Config("a.parquet", "y")), "a.parquet: the target 'y' is nan in row 2")
 
 
-def test_a_column_that_is_not_there_is_named(here: Path, says: Says, subtests: Subtests) -> None:
+def test_a_column_that_is_not_there_is_named(here: Path, says: Says) -> None:
     dropped = Config("a.csv", "y", drop=("x3",))
     for header, config, *told in (
         ("x1,x2,y", Config("a.csv", "z"), "target 'z'; known: x1, x2, y"),
@@ -335,7 +333,7 @@ def test_a_column_that_is_not_there_is_named(here: Path, says: Says, subtests: S
         ("x1,x2,y", dropped, "--drop 'x3'; did you mean 'x2'? known: x1, x2, y"),
         ("x1,x2,y", Config("a.csv", "y", features=("z",)), "feature 'z'; known: x1, x2, y"),
     ):
-        with subtests.test(told[0]):
+        with case(told[0]):
             row = header.translate(str.maketrans("xy", "12"))
             (here / "a.csv").write_text(f"{header}\n{row}\n{row}\n")
             says(refused(config, UsageError), "a.csv: ", *told)

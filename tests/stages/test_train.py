@@ -46,6 +46,7 @@ from numtok.training.loop import Speed, Training, TrainingProgress
 from numtok.training.model_files import read_model
 from numtok.training.model_json import MODEL_FILE
 from numtok.training.weights import WEIGHTS
+from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.fakemodels import transformer
@@ -795,10 +796,10 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
 
 
 def test_settings_that_cannot_be_are_refused_before_anything_is_begun(
-    numtok: Shell, store: Store, says: Says, subtests: pytest.Subtests
+    numtok: Shell, store: Store, says: Says
 ) -> None:
     for options, *parts in REFUSED:
-        with subtests.test(options=options):
+        with case(options=options):
             arguments = shlex.split(options)
             budget = () if {"--steps", "--tokens", "--minutes"} & {*arguments} else ("--steps", "2")
             ran = numtok("train", "arithmetic-xval", *arguments, *budget)
@@ -970,13 +971,11 @@ def test_a_model_is_read_as_it_was_written(store: Store) -> None:
     assert loaded.codec.digest == read_codec(store.resolve("arithmetic-xval")).digest
 
 
-def test_weights_that_end_early_or_are_not_there_are_refused(
-    learnt: Artifact, subtests: pytest.Subtests
-) -> None:
+def test_weights_that_end_early_or_are_not_there_are_refused(learnt: Artifact) -> None:
     path = learnt.path / WEIGHTS
     whole = path.read_bytes()
     for left in (0, 5, 300, -1, None):
-        with subtests.test(left=left):
+        with case(left=left):
             path.unlink() if left is None else path.write_bytes(whole[:left])
             error = damaged(learnt)
             assert isinstance(error, StoreError)
@@ -1004,13 +1003,11 @@ CHANGES: dict[str, tuple[Callable[[Tensors], object], str]] = {
 }  # fmt: skip
 
 
-def test_weights_of_another_model_are_refused(
-    learnt: Artifact, says: Says, subtests: pytest.Subtests
-) -> None:
+def test_weights_of_another_model_are_refused(learnt: Artifact, says: Says) -> None:
     path = learnt.path / WEIGHTS
     weights = load_file(path)
     for change, (alter, told) in CHANGES.items():
-        with subtests.test(change=change):
+        with case(change=change):
             altered = dict(weights)
             alter(altered)
             save_file(altered, path)
@@ -1046,13 +1043,11 @@ EDITS: dict[str, tuple[Edit, *tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def test_wrong_fields_of_a_model_file_are_named(
-    learnt: Artifact, says: Says, subtests: pytest.Subtests
-) -> None:
+def test_wrong_fields_of_a_model_file_are_named(learnt: Artifact, says: Says) -> None:
     path = learnt.path / MODEL_FILE
     content = path.read_bytes()
     for name, (edit, *parts) in EDITS.items():
-        with subtests.test(edit=name):
+        with case(edit=name):
             model = json.loads(content)
             edit(model)
             path.write_text(json.dumps(model))
@@ -1067,9 +1062,7 @@ def test_wrong_fields_of_a_model_file_are_named(
     says(error, f"{MODEL_FILE}: unknown setting of 'transformer' 'more'; known: ")
 
 
-def test_a_model_file_that_is_none_is_refused(
-    learnt: Artifact, says: Says, subtests: pytest.Subtests
-) -> None:
+def test_a_model_file_that_is_none_is_refused(learnt: Artifact, says: Says) -> None:
     path = learnt.path / MODEL_FILE
     for content, why in (
         (b"", "not JSON (Input data was truncated)"),
@@ -1079,7 +1072,7 @@ def test_a_model_file_that_is_none_is_refused(
         (b"{}", "does not say which version"),
         (b'{"format": 1}', "missing required field `settings`"),
     ):
-        with subtests.test(content=content[:20]):
+        with case(content=content[:20]):
             path.write_bytes(content)
             error = damaged(learnt)
             assert isinstance(error, StoreError)

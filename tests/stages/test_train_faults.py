@@ -33,6 +33,7 @@ from numtok.store.provenance import provenance
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.training.loop import Training, TrainingProgress
+from tests.cases import case
 from tests.cli.test_store_commands import Shell
 from tests.faults import Faults, Plan, installed, points, sample
 from tests.messages import Says
@@ -467,12 +468,10 @@ EVERY = pytest.mark.parametrize(
 
 @EVERY
 @pytest.mark.parametrize("kind", ["eio", "enospc", "short", "torn"])
-def test_any_operation_may_fail(
-    tmp_path: Path, struck: Scenario, subtests: pytest.Subtests, kind: str, every: bool
-) -> None:
+def test_any_operation_may_fail(tmp_path: Path, struck: Scenario, kind: str, every: bool) -> None:
     some = sample(kind, struck.trace, 3, every=kind == "eio")
     for at in points(kind, struck.trace) if every else some:
-        with subtests.test(at=at):
+        with case(at=at):
             root = struck.start(tmp_path / str(at))
             problem: NumtokError | None = None
             with installed(Plan(kind, at)) as faults:

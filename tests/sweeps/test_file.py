@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import Subtests
 
 from numtok.data.sources.base import SOURCES
 from numtok.errors import UsageError
 from numtok.stages import eval, fetch, gen, table, train
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, label_of
+from tests.cases import case
 from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -256,12 +256,10 @@ def test_a_budget_takes_the_place_of_another(tmp_path: Path) -> None:
     assert (found.steps, found.minutes) == (None, 2)
 
 
-def test_a_change_that_is_not_understood_is_told(
-    tmp_path: Path, says: Says, subtests: Subtests
-) -> None:
+def test_a_change_that_is_not_understood_is_told(tmp_path: Path, says: Says) -> None:
     kept = "train.steps", "=3", "train.steps=", "train.steps=[p10, 3", "train.seed=[a, b]"
     for change in (*kept, "data.file=3"):  # data is no table
-        with subtests.test(change):
+        with case(change):
             with pytest.raises(UsageError) as caught:
                 changed(tmp_path, change)
             says(caught, f"--set {change!r} ", "TABLE.KEY=VALUE")
@@ -385,9 +383,9 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
 )
 
 
-def test_what_is_not_understood_is_told(tmp_path: Path, says: Says, subtests: Subtests) -> None:
+def test_what_is_not_understood_is_told(tmp_path: Path, says: Says) -> None:
     for text, *told in REFUSED:
-        with subtests.test(text):
+        with case(text):
             path = written(tmp_path, text)
             with pytest.raises(UsageError) as caught:
                 read_sweep(path)

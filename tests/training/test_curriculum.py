@@ -18,8 +18,8 @@ from numtok.training.curriculum import Curriculum, shares
 from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.trainer import Recipe
 from tests import fakemodels
+from tests.cases import each
 from tests.cli.test_store_commands import Shell
-from tests.each import each
 from tests.messages import Says
 from tests.stages import test_train
 from tests.stages.test_train import records, tiny, train

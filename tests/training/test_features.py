@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numtok.errors import DataError
 from numtok.training import features
 from numtok.training.features import Features, Inputs
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 
 Rows = list[list[float]]

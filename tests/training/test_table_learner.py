@@ -18,7 +18,7 @@ from numtok.registry import settings_of
 from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe, TableLearner, TableRows, held_back
 from numtok.training.trained_table import FittedTable, LearntFrom, Preparation
-from tests.each import each
+from tests.cases import each
 from tests.fakeheads import Floats
 from tests.fakemodels import CPU, one_thread
 from tests.messages import Says

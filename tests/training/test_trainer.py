@@ -30,7 +30,7 @@ from numtok.training.trainer import (
     oom_advice,
 )
 from tests import fakemodels
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import CPU, batches, model, samples, transformer
 from tests.messages import Says
 

@@ -16,7 +16,7 @@ from numtok.encoding.normalizers.base import (
     fit,
 )
 from numtok.errors import DataError
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 
 SPECS = [*NORMALIZERS, "scale:5"]

@@ -36,9 +36,9 @@ from numtok.stages import eval, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests import fakemodels
+from tests.cases import each
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
-from tests.each import each
 from tests.fakemodels import codec
 from tests.messages import Says
 from tests.models.test_decoding import Told, shares

@@ -32,7 +32,7 @@ from numtok.encoding.schemes.p1000 import P1000
 from numtok.encoding.schemes.xval import XVal
 from numtok.numerals.column import Numerals
 from numtok.plugins import add_plugin_folders
-from tests.each import each
+from tests.cases import each
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 OTHER_SETTINGS = (

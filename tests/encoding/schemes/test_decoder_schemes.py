@@ -19,7 +19,7 @@ from numtok.encoding.schemes.ud import UD
 from numtok.errors import UsageError
 from numtok.models.distributions.intervals import Intervals
 from numtok.numerals.column import Numerals
-from tests.each import each
+from tests.cases import each
 from tests.encoding.schemes.test_schemes import read_back, written
 from tests.messages import Says
 

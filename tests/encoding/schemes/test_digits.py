@@ -6,7 +6,7 @@ import pytest
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 
 

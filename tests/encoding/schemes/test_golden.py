@@ -22,7 +22,7 @@ from numtok.numerals.scan import scan
 from numtok.registry import Registry
 from numtok.stages import encode
 from numtok.store.store import Store
-from tests.each import each
+from tests.cases import each
 
 SAMPLE = Path(__file__).parents[3] / "numtok" / "data" / "sample" / "era5-uk.jsonl"
 TEXTS = (

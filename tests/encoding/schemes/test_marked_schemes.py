@@ -9,7 +9,7 @@ from numtok.encoding.schemes import _marked
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import codec, samples
 from tests.messages import Says
 

@@ -26,7 +26,7 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.seeds import generator
 from numtok.stages.explain import run as explain
 from tests import fakemodels
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import batch, codec, model
 from tests.messages import Says
 

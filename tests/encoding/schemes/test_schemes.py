@@ -28,7 +28,7 @@ from numtok.registry import (
     settings_of,
     spec_of,
 )
-from tests.each import each
+from tests.cases import each
 from tests.known import unlisted
 from tests.messages import Says
 

@@ -33,7 +33,7 @@ from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.registry import settings_of, spec_of
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -29,7 +29,7 @@ from numtok.models.distributions.samples import Empirical
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import resolution
 from numtok.plugins import add_plugin_folders
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from numtok.models.distributions import harrell_davis as module
 from numtok.models.distributions.harrell_davis import harrell_davis
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 
 

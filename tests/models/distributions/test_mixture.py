@@ -16,7 +16,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.models.distributions import normal
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.mixture import Mixture
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 
 Floats = NDArray[np.float64]

@@ -17,7 +17,7 @@ from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.multiples import Multiples
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.tailed import Tailed
-from tests.each import each
+from tests.cases import each
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.tailed import Tailed
-from tests.each import each
+from tests.cases import each
 from tests.messages import Says
 
 Floats = NDArray[np.float64]

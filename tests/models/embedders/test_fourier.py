@@ -21,7 +21,7 @@ from numtok.models.objectives.base import MASK, OBJECTIVES
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
 from tests import fakemodels
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import batch, codec, model
 from tests.messages import Says
 

@@ -23,7 +23,7 @@ from numtok.models.steps import Prefill
 from numtok.models.vocabulary import Vocabulary
 from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState
 from tests import fakemodels
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import CPU, batch, codec, model
 from tests.messages import Says
 

@@ -27,7 +27,7 @@ from numtok.models.distributions.decoder_cells import cells, nearest_tokens
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.heads.base import HEADS, ValueHead
-from tests.each import each
+from tests.cases import each
 from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Listed, Told, listed
 from tests.fakemodels import one_thread
 from tests.messages import Says

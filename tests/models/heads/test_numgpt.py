@@ -38,7 +38,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.trainer import Execution, Recipe, Trainer
 from tests import fakemodels
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import CPU, batch, codec, model, numbers_of, transformer
 from tests.messages import Says
 

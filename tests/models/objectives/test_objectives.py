@@ -23,7 +23,7 @@ from numtok.models.objectives.base import (
 )
 from numtok.records import SPECIALS
 from numtok.seeds import generator
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import batch
 from tests.known import unlisted
 from tests.messages import Says

@@ -16,7 +16,7 @@ from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import add_plugin_folders
 from numtok.registry import settings_of
 from tests import fakemodels
-from tests.each import each
+from tests.cases import each
 from tests.fakemodels import codec, model
 from tests.messages import Says
 from tests.test_plugin_kinds import TRUNK

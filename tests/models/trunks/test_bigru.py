@@ -24,9 +24,9 @@ from numtok.store.store import Store
 from numtok.training.model_files import read_model
 from numtok.training.warm_start import begin_with
 from tests import fakemodels
+from tests.cases import each
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
-from tests.each import each
 from tests.fakemodels import embedded, real, states
 from tests.messages import Says
 from tests.stages import test_labels as test_classify

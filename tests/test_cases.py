@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.each import each
+from tests.cases import case, each
 
 pytest_plugins = ["pytester"]
 
@@ -28,7 +28,7 @@ def test_all_cases_are_run_and_those_that_fail_are_named() -> None:
 
 def test_what_is_no_case_is_a_fixture(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
-        "from tests.each import each\n"
+        "from tests.cases import case, each\n"
         "from hypothesis import given, strategies as st\n"
         "@each('name', 'ab')\n"
         "def test_plain(name, tmp_path):\n    assert tmp_path.is_dir() and name in 'ab'\n"
@@ -42,3 +42,9 @@ def test_what_is_no_case_is_a_fixture(pytester: pytest.Pytester) -> None:
     passed, _, failed = pytester.inline_run("-p", "no:cacheprovider").listoutcomes()
     assert (len(passed), len(failed)) == (2, 1)
     assert "with name='b'" in str(failed[0].longrepr)
+
+
+def test_a_block_that_fails_is_named() -> None:
+    with pytest.raises(ValueError) as caught, case("a", row=3):
+        raise ValueError
+    assert caught.value.__notes__ == ["case: 'a', row=3"]
