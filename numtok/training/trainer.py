@@ -177,9 +177,9 @@ class Trainer:
             self._learnt_losses = torch.compile(model.losses, dynamic=True)
         self._together: DistributedDataParallel | None = None
         if self.ranks.count > 1:
-            self._learnt_losses = self._together = DistributedDataParallel(
-                _Learnt(model, self._learnt_losses), broadcast_buffers=False
-            )
+            self._together = DistributedDataParallel(_Learnt(model, self._learnt_losses))
+            self._together.broadcast_buffers = False  # they are constants
+            self._learnt_losses = self._together
         self._optimizer = torch.optim.AdamW(
             [*self._groups()], lr=recipe.learning_rate, betas=(0.9, 0.95), fused=True
         )
