@@ -99,7 +99,9 @@ def _nobody(thing: Any) -> None:
 
 def _be_quiet() -> None:
     """What the agent logs is told in a line of numtok's."""
-    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
+    for name in logging.root.manager.loggerDict:
+        if name.startswith("torch."):  # each has a level of its own
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
