@@ -47,11 +47,13 @@ REVISION, TABLE_REVISION = 2, 1
 
 @dataclass(frozen=True)
 class Result:
-    """The model, whether this call made it, and what a step costs if that was asked for."""
+    """The model, whether this call made it, and what a step costs if that was asked for; of
+    several processes that a launcher started, whether this is the one that speaks."""
 
     artifact: Artifact
     made: bool
     costs: Sequence[Cost] = ()
+    speaks: bool = True
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def _follow(plan: _TrainPlan, store: Store, ranks: Ranks) -> Result:
     draft = ranks.agreed(None)
     if draft is not None:
         plan.train(draft, _untold)
-    return Result(store.resolve(ranks.agreed("")), made=False)
+    return Result(store.resolve(ranks.agreed("")), made=False, speaks=False)
 
 
 def _launch(
