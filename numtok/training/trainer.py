@@ -401,7 +401,7 @@ def device_of(name: str) -> torch.device:
     Also holds PyTorch to ``NUMTOK_THREADS``, where that is set.
     """
     if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", name):
-        raise UsageError(f"--device {name!r} is not possible; allowed are auto, cpu, cuda, cuda:1")
+        raise UsageError(f"--device {name!r} is not possible; allowed are auto, cpu and cuda")
     if (most := threads()) is not None:
         torch.set_num_threads(most)
     found = torch.cuda.device_count() if torch.cuda.is_available() else 0
