@@ -3,7 +3,7 @@
     python benchmarks/_digests.py > before.tsv             # of the code as it is
     python benchmarks/_digests.py --against before.tsv     # after a change that must change nothing
 
-``_digests.tsv`` is the list of the code before its files went to the floors where they are.
+``_digests.tsv`` is a list of one processor: of the code when texts and tables had become one.
 
 Uses the command line alone, one thread and a fresh store. A line is a command, its exit code and
 what came out of it: the REF and the digest of an artifact, or a digest of what was printed; of a

@@ -22,9 +22,11 @@ def _parsed() -> argparse.Namespace:
     run.add_argument("--only", nargs="+", metavar="NAME", help="these mutants")
     run.add_argument("--list", choices=LISTS, action="append", help="of this list (both)")
     run.add_argument("--results", type=Path, help="goes on where this file of lines ends")
-    run.add_argument("--record", type=Path, help="what `record` wrote")
+    run.add_argument("--record", type=Path, required=True, help="what `record` wrote")
     run.add_argument("--within", type=float, default=1e9, help="seconds of tests a mutant")
-    run.add_argument("--tests", nargs="+", default=[], metavar="EXPR", help="run these alone")
+    run.add_argument(
+        "--tests", nargs="+", default=[], metavar="EXPR", help="with this in their names"
+    )
     record = commands.add_parser("record")
     record.add_argument("file", type=Path)
     draw = commands.add_parser("draw")

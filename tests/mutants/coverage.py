@@ -59,9 +59,9 @@ class Record:
     by_function: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
-    def read(cls, path: Path | None) -> "Record":
+    def read(cls, path: Path) -> "Record":
         record = cls()
-        for line in path.read_text().splitlines() if path else ():
+        for line in path.read_text().splitlines():
             one = json.loads(line)
             test = one["test"]
             record.seconds[test] = max(one["seconds"], record.seconds.get(test, 0.0))
@@ -72,13 +72,12 @@ class Record:
         return record
 
     def tests(self, mutant: Mutant) -> list[str]:
-        """Those that ran what the mutant changes, the nearest first."""
+        """Those that ran what the mutant changes, the nearest first; all where none was seen to."""
         source = (ROOT / mutant.file).read_text()
         line = source[: source.index(mutant.old) + len(mutant.old) // 2].count("\n") + 1
         function = function_at(source, line)
-        ran = self.by_function.get(f"{mutant.file}:{function}") or self.by_function.get(
-            mutant.file, set()
-        )
+        names = f"{mutant.file}:{function}", mutant.file
+        ran = next(filter(None, map(self.by_function.get, names)), set(self.seconds))
         there = {test for test in ran if (ROOT / test.partition("::")[0]).exists()}
         near = {of: closeness(of, mutant.file) for of in {one.partition("::")[0] for one in there}}
 
@@ -88,11 +87,3 @@ class Record:
             return cost / 4.0 ** near[test.partition("::")[0]]
 
         return sorted(there, key=rank)
-
-
-def nearest_files(mutant: Mutant) -> list[str]:
-    """Without a record: the files of tests that are nearest."""
-    every = [str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")]
-    near = {one: closeness(one, mutant.file) for one in every}
-    best = max(near.values())
-    return sorted(one for one in every if near[one] >= max(2, best - 1))

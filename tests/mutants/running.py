@@ -1,11 +1,13 @@
 """Runs tests on mutants: a copy of the tree, one change at a time, until a test fails."""
 
+import importlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -13,9 +15,21 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from pathlib import Path
 
-from tests.mutants.coverage import Record, nearest_files
+import pytest
+
+from tests.mutants.coverage import Record
 from tests.mutants.mutant import ROOT, Mutant
 
+# Read before processes are forked: of most tests this is nearly all of the time.
+_LIBRARIES: tuple[str, ...] = (
+    "torch",
+    "numba",
+    "polars",
+    "pyarrow.parquet",
+    "scipy.stats",
+    "tokenizers",
+)
+_LIBRARIES += ("safetensors.torch", "typer", "rich.table", "msgspec")
 _FIRST = 10.0  # seconds of tests that are run first, by the record
 _SLOWER = 8  # times, than in the record, before tests are taken for a loop
 _START = 240.0  # seconds for a start and for kernels that are compiled again
@@ -46,11 +60,12 @@ class Copy:
                 (self.root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, self.root / name)
         self._listed, self._failed = folder / "tests", folder / "failed"
-        kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-        self._environment = kept | {
+        self._told = folder / "told"
+        self._environment = {
             "PYTHONPATH": str(self.root),
             "XDG_CACHE_HOME": str(folder / "cache"),  # of compiled kernels
             "TMPDIR": str(folder),
+            "GOMP_SPINCOUNT": "1000",
             "NUMTOK_MUTANTS_TESTS": str(self._listed),
             "NUMTOK_MUTANTS_FAILED": str(self._failed),
         }
@@ -63,73 +78,77 @@ class Copy:
         """With the old time too, so that byte code and kernels are found again."""
         shutil.copy2(ROOT / mutant.file, self.root / mutant.file)
 
-    def failing(
-        self, tests: Sequence[str], limit: float, selected: bool = True, stop: bool = True
-    ) -> list[str]:
-        """The tests that fail, the first one alone with ``stop``; ``selected``: by their names in
-        that order, else all that pytest makes of the arguments."""
+    def failing(self, tests: Sequence[str], limit: float, stop: bool = True) -> list[str]:
+        """The tests that fail, run in that order; with ``stop`` the first one alone."""
         self._listed.write_text("\n".join(tests))
         self._failed.write_text("")
-        files = dict.fromkeys(one.partition("::")[0] for one in tests) if selected else tests
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        command += ["-p", "tests.mutants.selection", *["-x"] * stop, *files]
-        names = () if selected else ("NUMTOK_MUTANTS_TESTS",)
-        with subprocess.Popen(
-            command,
-            cwd=self.root,
-            env={k: v for k, v in self._environment.items() if k not in names},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        ) as process:
+        arguments = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "tests.mutants.selection",
+            *["-x"] * stop,
+        ]
+        arguments += dict.fromkeys(one.partition("::")[0] for one in tests)
+        child = os.fork()
+        if child == 0:
+            code = 70
             try:
-                told = process.communicate(timeout=limit)[0]
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
+                code = self._tested(arguments)
+            finally:
+                os._exit(code)
+        end = time.monotonic() + limit
+        while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+            if time.monotonic() > end:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
                 return [f"no end within {limit:.0f} s"]
+            time.sleep(0.05)
         if failed := self._failed.read_text().splitlines():
             return list(dict.fromkeys(failed))
-        if process.returncode in (0, 5):  # 5: there is no such test
+        if (code := os.waitstatus_to_exitcode(ended[1])) in (0, 5):  # 5: there is no such test
             return []
-        return [f"pytest ended with {process.returncode}: {' '.join(told.split())[-200:]}"]
+        return [f"pytest ended with {code}: {self._told.read_text(errors='replace')[-200:]!r}"]
+
+    def _tested(self, arguments: list[str]) -> int:
+        """pytest in a fork of this process, which has read the libraries, but not numtok."""
+        os.setsid()
+        out = os.open(self._told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        os.chdir(self.root)
+        os.environ.update(self._environment)
+        tempfile.tempdir = None
+        sys.path[:] = [str(self.root), *(one for one in sys.path if one not in ("", str(ROOT)))]
+        for name in [one for one in sys.modules if one.partition(".")[0] in ("tests", "numtok")]:
+            del sys.modules[name]
+        sys.modules["__main__"] = importlib.import_module("pytest.__main__")  # of what is spawned
+        return int(pytest.main(arguments))
 
 
 def judge(
-    mutant: Mutant, copy: Copy, record: Record, within: float, given: Sequence[str]
+    mutant: Mutant, copy: Copy, tests: Sequence[str], record: Record, within: float
 ) -> Verdict:
-    """What the tests say of a mutant, the nearest asked first. ``within``: seconds of tests, by the
-    record, after which the rest is left; ``given``: the tests to run instead."""
+    """What tests say of a mutant, in that order. ``within``: seconds of them, by the record, after
+    which the rest is left."""
     begin = time.monotonic()
-    covering = [] if given else record.tests(mutant)
-    upto = list(accumulate(record.seconds[test] for test in covering))
-    first, kept = (1 + bisect_left(upto, seconds) for seconds in (min(_FIRST, within), within))
-    parts: list[tuple[Sequence[str], bool, float]] = [(given or nearest_files(mutant), False, 1e3)]
-    if covering:
-        halves = covering[:first], covering[first:kept]
-        parts = [
-            (half, True, _START + _SLOWER * sum(record.seconds[one] for one in half))
-            for half in halves
-            if half
-        ]
+    upto = [0.0, *accumulate(record.seconds[test] for test in tests)]
+    kept = bisect_left(upto, within, hi=len(tests))
+    first = min(kept, bisect_left(upto, _FIRST))
+    failed: list[str] = []
     copy.mutate(mutant)
     try:
-        failed = next(
-            (found[0] for part in parts if (found := copy.failing(part[0], part[2], part[1]))), ""
-        )
+        for some in (slice(first), slice(first, kept)):
+            if tests[some] and not failed:
+                seconds = sum(record.seconds[test] for test in tests[some])
+                failed = copy.failing(tests[some], _START + _SLOWER * seconds)
     finally:
         copy.restore(mutant)
-    left = max(0, len(covering) - kept)
+    left = len(tests) - kept
     outcome = "caught" if failed else "undecided" if left else "survived"
-    return Verdict(
-        mutant.name,
-        outcome,
-        failed,
-        round(time.monotonic() - begin, 1),
-        min(kept, len(covering)),
-        left,
-    )
+    seconds = round(time.monotonic() - begin, 1)
+    return Verdict(mutant.name, outcome, "".join(failed[:1]), seconds, kept, left)
 
 
 def controlled(verdicts: Sequence[Verdict], copy: Copy) -> list[Verdict]:
@@ -153,16 +172,22 @@ def run(
     within: float,
     given: Sequence[str],
 ) -> int:
-    """Judge those that the results lack; how many were not caught."""
+    """Judge those that the results lack; how many were not caught. ``given``: parts of the names of
+    tests, of which alone to run those."""
     known = read_results(results)
+    for library in _LIBRARIES:
+        importlib.import_module(library)
     copy, found = Copy(folder), []
     for mutant in mutants:
         if mutant.name in known or mutant.equivalent:
             continue
-        verdict = judge(mutant, copy, record, within, given)
+        tests = record.tests(mutant)
+        if given:
+            tests = [test for test in record.seconds if any(part in test for part in given)]
+        verdict = judge(mutant, copy, tests, record, within)
         found.append(verdict)
         _append(results, [verdict])
-        print(f"{verdict.outcome:9} {verdict.name}  {verdict.test}  {verdict.seconds:.0f} s")
+        print(f"{verdict.outcome:9} {mutant.name}  {verdict.test}", flush=True)
     _append(results, controlled(found, copy))
     known = read_results(results)
     asked = [known[one.name] for one in mutants if one.name in known]
