@@ -29,7 +29,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     with TrainingBar(context.obj.quiet) as progress:
         check = partial(check_applies, context, settings)
         result = run(settings, open_store(context), progress, check)
-    print_result(result, format, context.obj.quiet)
+    if result.speaks:
+        print_result(result, format, context.obj.quiet)
 
 
 def _table(context: typer.Context, path: str, target: str) -> str:

@@ -229,11 +229,15 @@ class Model(nn.Module):
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.targets(self.head_values(values, example.number_raw))
+        return ModelInputs.on_host(example, learnt, self.own_places(example))
+
+    def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
+        """int64[P]: flat indices into [B, L] of the places of which the objective has losses of
+        its own; None where it has none."""
         if example.own_from is None or not self.objective.figures:
-            return ModelInputs.on_host(example, learnt)
+            return None
         behind = np.arange(example.tokens.shape[1]) >= example.own_from[:, None]
-        own = (example.tokens == self.ahead) & behind & example.real
-        return ModelInputs.on_host(example, learnt, np.flatnonzero(own))
+        return np.flatnonzero((example.tokens == self.ahead) & behind & example.real)
 
     def head_values(
         self, values: NDArray[np.float32], raw: NDArray[np.float64] | None

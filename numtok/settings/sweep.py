@@ -7,10 +7,18 @@ from numtok.declaration import check, setting
 MOST_RUNS = 10_000  # of a sweep, unless --max-runs says another
 
 
+def _no_part(value: str) -> str | None:
+    k, _, m = value.partition("/")
+    if k.isdecimal() and m.isdecimal() and 1 <= int(k) <= int(m):
+        return None
+    return "is no part; it is K/M with K from 1 to M, such as 3/8"
+
+
 @dataclass(frozen=True)
 class Config:
     """What ``numtok sweep`` was asked for: ``changes`` of what the file says, as
-    ``TABLE.KEY=VALUE``, how many runs go on side by side, and how many there may be."""
+    ``TABLE.KEY=VALUE``, how many runs go on side by side, how many there may be, and which of them
+    this process does."""
 
     file: str = setting(
         help="What to try; see docs/guide/sweep.md.", metavar="FILE.toml", argument=True
@@ -26,6 +34,13 @@ class Config:
         "Runs side by side. Default: one a core; one with a GPU or a budget in minutes.",
         metavar="N",
         at_least=1,
+    )
+    part: str | None = setting(
+        None,
+        "Of the runs only every M-th model's, from the K-th on: a job array does K/M each, and "
+        "the command without --part compares.",
+        metavar="K/M",
+        refuse=_no_part,
     )
     max_runs: int = setting(
         MOST_RUNS, "Refuse a file that asks for more runs.", metavar="N", at_least=1

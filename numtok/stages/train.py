@@ -8,6 +8,7 @@ start and frozen to steps there.
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,17 +26,19 @@ from numtok.store.draft import Draft
 from numtok.store.store import Store
 from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.training.device import tune_malloc
+from numtok.training.launch import launch
 from numtok.training.loop import TrainingProgress
 from numtok.training.model_files import LoadedModel, read_model
 from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_file
 from numtok.training.profiler import Cost
+from numtok.training.ranks import Ranks, joined, launched
 from numtok.training.run import TrainingRun
 from numtok.training.table_folds import FitProgress, FoldStates, TableFolds
 from numtok.training.table_plan import TablePlan
 from numtok.training.text_learner import VALIDATION as VALIDATION
 from numtok.training.text_learner import train_texts
 from numtok.training.text_plan import TextPlan
-from numtok.training.trainer import oom_advice
+from numtok.training.trainer import device_count, device_of, oom_advice
 from numtok.training.weights import WEIGHTS
 
 Progress = Callable[[TrainingProgress | FitProgress], None]
@@ -44,11 +47,13 @@ REVISION, TABLE_REVISION = 2, 1
 
 @dataclass(frozen=True)
 class Result:
-    """The model, whether this call made it, and what a step costs if that was asked for."""
+    """The model, whether this call made it, and what a step costs if that was asked for; of
+    several processes that a launcher started, whether this is the one that speaks."""
 
     artifact: Artifact
     made: bool
     costs: Sequence[Cost] = ()
+    speaks: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,8 +62,6 @@ class _TrainPlan:
 
     settings
         What the version depends on.
-    less_memory
-        With what memory is out, and what needs less of it.
     files
         Those of the model.
     train
@@ -70,7 +73,6 @@ class _TrainPlan:
     parents: list[Artifact]
     command: list[str]
     device: torch.device
-    less_memory: str
     files: Sequence[str]
     train: Callable[[Draft, Progress], tuple[Finished, Sequence[Cost]]]
 
@@ -90,35 +92,88 @@ def run(
     data = store.resolve(config.data, kinds={ENCODED, TABLE})
     of_table = data.kind == TABLE
     check(*("tables", "a table") if of_table else ("texts", "encoded data"))
-    plan = (_of_table if of_table else _of_texts)(config, data, store)
+    with joined(device_of(config.device)) as ranks:
+        plan = (_of_table if of_table else _of_texts)(config, data, store, ranks)
+        if not ranks.first:
+            return _follow(plan, store, ranks)
+        return _make(plan, config, store, progress, ranks)
+
+
+def _make(
+    plan: _TrainPlan, config: Config, store: Store, progress: Progress, ranks: Ranks
+) -> Result:
+    """What one process does, or the first of several."""
     parents, command = [one.as_parent() for one in plan.parents], ["numtok", "train", *plan.command]
     with store.draft(MODEL, plan.name, plan.settings, parents, command, config) as draft:
+        finished = None if isinstance(draft, Artifact) else read_finished(draft)
+        ranks.agreed(None if finished or isinstance(draft, Artifact) else draft)
         if isinstance(draft, Artifact):
+            ranks.agreed(draft.ref)
             if config.profile:
                 raise UsageError(
                     f"--profile: {draft.ref} is there already, so nothing is trained that could be "
                     "profiled; add --force"
                 )
             return Result(draft, made=False)
-        if plan.device.type == "cpu":
-            tune_malloc()
-        with oom_advice(plan.less_memory):
-            costs: Sequence[Cost] = ()
-            if (finished := read_finished(draft)) is None:
+        costs: Sequence[Cost] = ()
+        if finished is None:
+            count = 1 if launched() else device_count(config.devices, plan.device)
+            if count > 1:
+                finished, costs = _launch(count, config, store, draft, progress)
+            else:
                 finished, costs = plan.train(draft, progress)
-                write_finished(draft, plan.files, finished)
-            drop_checkpoint(draft)
-            return Result(draft.publish(finished.counts, finished.timing), made=True, costs=costs)
+            write_finished(draft, plan.files, finished)
+        drop_checkpoint(draft)
+        artifact = draft.publish(finished.counts, finished.timing)
+        ranks.agreed(artifact.ref)
+        return Result(artifact, made=True, costs=costs)
 
 
-def _of_texts(config: Config, encoded: Artifact, store: Store) -> _TrainPlan:
+def _follow(plan: _TrainPlan, store: Store, ranks: Ranks) -> Result:
+    """What another rank does, which writes nothing."""
+    draft = ranks.agreed(None)
+    if draft is not None:
+        plan.train(draft, _untold)
+    return Result(store.resolve(ranks.agreed("")), made=False, speaks=False)
+
+
+def _launch(
+    count: int, config: Config, store: Store, draft: Draft, progress: Progress
+) -> tuple[Finished, Sequence[Cost]]:
+    """Have ranks leave the files of the model in the draft of this process."""
+
+    def told(thing: Any) -> None:
+        store.note(thing) if isinstance(thing, str) else progress(thing)
+
+    return launch(count, _rank, (config, store.root, draft), told)
+
+
+def _rank(
+    tell: Callable[[Any], None], config: Config, root: Path, draft: Draft
+) -> tuple[Finished, Sequence[Cost]]:
+    """One of the ranks that :func:`_launch` starts."""
+    store = Store(root, tell)
+    with joined(device_of(config.device)) as ranks:
+        data = store.resolve(config.data, kinds={ENCODED})
+        return _of_texts(config, data, store, ranks).train(draft, tell)
+
+
+def _untold(progress: TrainingProgress | FitProgress) -> None:
+    """The first rank tells how far all are."""
+
+
+def _of_texts(config: Config, encoded: Artifact, store: Store, ranks: Ranks) -> _TrainPlan:
     if TRAIN not in splits(encoded):
         raise DataError(f"{encoded.ref} has no split {TRAIN!r} to learn from; encode one")
     codec = read_codec(encoded)
-    plan = TextPlan.of(config, encoded, codec, _init(config, encoded, codec.digest, store))
+    init = _init(config, encoded, codec.digest, store)
+    plan = TextPlan.of(config, encoded, codec, init, ranks)
+    less_memory = _less_memory(plan)
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
-        with ExitStack() as spools:
+        if plan.device.type == "cpu":
+            tune_malloc()
+        with oom_advice(less_memory), ExitStack() as spools:
             return train_texts(
                 draft, plan, lambda: spools.enter_context(store.spool()), store.note, progress
             )
@@ -129,18 +184,25 @@ def _of_texts(config: Config, encoded: Artifact, store: Store) -> _TrainPlan:
         [encoded, *([plan.init.artifact] if plan.init else [])],
         command_line(plan.config, "texts"),
         plan.device,
-        _less_memory(plan),
         (WEIGHTS, MODEL_FILE, SCHEME_FILE, LOG_FILE),
         train,
     )
 
 
-def _of_table(config: Config, table: Artifact, store: Store) -> _TrainPlan:
+def _of_table(config: Config, table: Artifact, store: Store, ranks: Ranks) -> _TrainPlan:
     plan = TablePlan.of(config, table)
+    if ranks.count > 1:
+        raise UsageError(
+            f"{table.ref} is a table, which one process trains; leave the launcher out"
+        )
+    less_memory = f"--batch {config.batch}; give a smaller one, or a smaller --preset"
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
+        if plan.device.type == "cpu":
+            tune_malloc()
         run = TrainingRun(draft, FoldStates, plan.device, store.note)
-        return TableFolds(run, plan, read_table_of(table), progress).learn(), ()
+        with oom_advice(less_memory):
+            return TableFolds(run, plan, read_table_of(table), progress).learn(), ()
 
     return _TrainPlan(
         config.name or f"{table.name}-{plan.head_name}",
@@ -148,7 +210,6 @@ def _of_table(config: Config, table: Artifact, store: Store) -> _TrainPlan:
         [table],
         command_line(plan.config, "tables"),
         plan.device,
-        f"--batch {config.batch}; give a smaller one, or a smaller --preset",
         (WEIGHTS, MODEL_FILE, LOG_FILE),
         train,
     )

@@ -50,6 +50,10 @@ class Draft:
         self._blank = blank
         self._note = note
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes, which write into the same folder and have nobody to tell."""
+        return Draft, (self.path, self.continued, self._blank, str)
+
     @property
     def version(self) -> str:
         """The one that it will be published as: a digest of what it is made from, settled

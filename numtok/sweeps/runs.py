@@ -56,6 +56,14 @@ class RunOutcome(NamedTuple):
     problem: NumtokError | None = None
 
 
+class OthersLeft(Exception):
+    """So many runs that belong to other parts are not there yet."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.count = count
+
+
 class SweepProgress(NamedTuple):
     """What was done last; of the runs under way how many are done, and about how long the others
     take. ``total`` is 0 while data are made and compared."""
@@ -159,28 +167,38 @@ def _in_rounds(runs: Sequence[Run]) -> list[Run]:
 
 @dataclass(frozen=True)
 class Runner:
-    """Called with runs: does those that are left, and gives the report of each by its index."""
+    """Called with runs: does those that are left, and gives the report of each by its index.
+
+    With a ``part``, "3/8", only those of every eighth model, from the third on; raises OthersLeft
+    where others are not there then.
+    """
 
     root: Path
     side: Side
     progress: Progress
     failed: list[Failed]
+    part: str | None = None
 
     def __call__(self, runs: Sequence[Run]) -> dict[int, Path]:
         if not runs:
             return {}
-        look, outcomes, left = RunUnit(self.root, make=False), [], []
+        look, outcomes, left, of_others = RunUnit(self.root, make=False), [], [], 0
+        mine = self._mine(runs)
         for run in runs:
             try:
                 outcomes.append(look(run))
             except Absent:
-                left.append(run)
+                if repr(run.train) in mine:
+                    left.append(run)
+                else:
+                    of_others += 1
         found = len(outcomes)
         splits = " and ".join(sorted({run.eval.split for run in runs}))
         told = f"{len(runs)} run{'s' if len(runs) > 1 else ''} on {splits}"
         refused = sum(one.problem is not None for one in outcomes)
         told += f", {found - refused} of them there already" if found > refused else ""
         told += f", {refused} cannot be" if refused else ""
+        told += f", {of_others} left to other parts" if of_others else ""
         if len(left) > 1:
             jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, len(left))
             told += f"; {jobs} at a time{self.side.note}"
@@ -200,4 +218,13 @@ class Runner:
         for run, _, problem in outcomes:
             if problem is not None:
                 self.failed.append(Failed(label_of(run.point), problem))
+        if of_others:
+            raise OthersLeft(of_others)
         return {run.index: report for run, report, _ in outcomes if report is not None}
+
+    def _mine(self, runs: Sequence[Run]) -> set[str]:
+        """The models of this part: all evaluations of one are done by the process that trains
+        it."""
+        models = list(dict.fromkeys(repr(run.train) for run in runs))
+        k, m = (1, 1) if self.part is None else map(int, self.part.split("/"))
+        return set(models[k - 1 :: m])

@@ -23,7 +23,15 @@ from numtok.store.store import Store
 from numtok.sweeps.averages import Average, averages
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, Trainings, label_of
-from numtok.sweeps.runs import Failed, Progress, Run, Runner, SweepProgress, side_by_side
+from numtok.sweeps.runs import (
+    Failed,
+    OthersLeft,
+    Progress,
+    Run,
+    Runner,
+    SweepProgress,
+    side_by_side,
+)
 from numtok.sweeps.selection import Choice, Selection
 
 # What sets test sets of one data set apart, and so tables.
@@ -39,13 +47,15 @@ class SweepTable(NamedTuple):
 
 class Result(NamedTuple):
     """All of a sweep; ``select`` is what was chosen by, None where nothing was; ``averages`` are
-    over the data sets, none where there is one."""
+    over the data sets, none where there is one. Of a part ``left`` says how many runs of other
+    parts are not there yet; then nothing is compared."""
 
     select: Select | None
     choices: list[Choice]
     tables: list[SweepTable]
     averages: list[Average]
     failed: list[Failed]
+    left: int = 0
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
@@ -59,11 +69,14 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     store = Store(store.root, lambda note: None, any_name=True)
     failed: list[Failed] = []
     runs = list(_runs(sweep, store, progress, failed))
-    runner = Runner(store.root, side, progress, failed)
+    runner = Runner(store.root, side, progress, failed, config.part)
     choices: list[Choice] = []
-    if sweep.select is not None:
-        runs, choices = Selection(sweep, sweep.select, runner, store, failed).choose(runs)
-    reports = runner(runs)
+    try:
+        if sweep.select is not None:
+            runs, choices = Selection(sweep, sweep.select, runner, store, failed).choose(runs)
+        reports = runner(runs)
+    except OthersLeft as others:
+        return Result(sweep.select, [], [], [], failed, others.count)
     progress(SweepProgress("comparing"))
     tables = []
     for label in dict.fromkeys(run.table for run in runs):

@@ -8,12 +8,14 @@ examples.py            batches that are learnt and looked at
 exact_match.py         how many answers a model writes exactly, while it learns
 features.py            columns of a table to inputs, with constants of the train split
 labels.py              which labels there are to learn
+launch.py              ranks on this machine: started, watched, ended
 log.py                 what was logged as a model learnt, read back
 loop.py                training on texts: budget, what is looked at, speed
 model_files.py         models of texts, written and read
 model_json.py          what a model file says, of texts or of tables
 prefetch.py            prepares batches ahead, in threads
 profiler.py            where the time of training goes
+ranks.py               processes that train one model together
 regressor_files.py     models of tables, written and read
 run.py                 a run in its draft: checkpoints, signals, log, time
 signals.py             an interrupt waits for the end of a step

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow.compute as pc
+import torch
 from numpy.typing import NDArray
 
 from numtok.encoding.codec import Codec
@@ -14,6 +15,7 @@ from numtok.models.generation import Writer
 from numtok.models.model import Model
 from numtok.records import EXACT
 from numtok.seeds import generator
+from numtok.training.ranks import ALONE, Ranks
 
 _ROWS = 512  # at most: of 90% the standard error is 1.3%
 _TOKENS = 1 << 14  # written at each look, at most
@@ -51,20 +53,20 @@ class ExactAnswers:
         parts = _parts(samples, rows)
         return cls(batches, codec, Grammar(codec.scheme), rows, answers, width, size, parts)
 
-    def shares(self, model: Model) -> dict[str, float]:
+    def shares(self, model: Model, ranks: Ranks = ALONE) -> dict[str, float]:
         """Of the rows, those whose answer the model writes as it stands there, and then ends:
         ``{"exact": 0.5, "exact,operation=add": 0.25, ...}``. Numbers obey the scheme's grammar."""
-        exact = self._exact(model)
+        exact = ranks.total(torch.from_numpy(self._exact(model, ranks).astype(np.uint8))).numpy()
         parts = {f"{EXACT},{part}": float(exact[of].mean()) for part, of in self.parts.items()}
         return {EXACT: float(exact.mean())} | parts
 
-    def _exact(self, model: Model) -> NDArray[np.bool_]:
-        """bool[n]: which of the rows."""
+    def _exact(self, model: Model, ranks: Ranks) -> NDArray[np.bool_]:
+        """bool[n]: which of the rows, of several ranks those that this one writes."""
         model.eval()
         # One token more than any answer: who writes on is wrong.
         writer = Writer(model, self.codec, self.grammar, True, self.longest + 1)
         exact, memory = np.zeros(len(self.rows), np.bool_), None
-        for first in range(0, len(self.rows), self.size):
+        for first in range(0, len(self.rows), self.size)[ranks.rank :: ranks.count]:
             some = slice(first, first + self.size)
             written, memory = writer.write(self.batches.of(self.rows[some]), memory)
             exact[some] = [

@@ -18,6 +18,7 @@ from numtok.models.objectives.base import (
 from numtok.seeds import generator
 from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.exact_match import ExactAnswers
+from numtok.training.ranks import ALONE, Ranks
 
 _VALIDATION_ROWS = 4096  # of the validation split at most
 
@@ -74,13 +75,13 @@ class SplitExamples:
         """Tokens that a trunk reads of rows of such lengths; never none, and one more to begin."""
         return int(np.maximum(lengths + self.objective.causal, 1).sum())
 
-    def queries(self) -> Iterator[TrainingBatch]:
+    def queries(self, ranks: Ranks = ALONE) -> Iterator[TrainingBatch]:
         """The numbers of some rows as evaluation asks for them, to measure errors by.
 
         The targets; where no row has any, one number of each row with all others in sight, and
-        from left to right every number.
+        from left to right every number. Of several ranks each has a batch in turn.
         """
-        for batch, first in self._some_batches():
+        for batch, first in self._some_batches(ranks):
             chosen = batch.is_target
             if not len(self.samples.targets):
                 chosen = np.ones_like(chosen)
@@ -93,9 +94,10 @@ class SplitExamples:
                 chosen = np.isin(np.arange(len(chosen)), order[one])
             yield masked_batch(batch, batch.number_tokens(chosen))
 
-    def looked_at(self) -> Iterator[TrainingBatch]:
-        """The same rows with the same masks each time, whatever the seed of the run."""
-        for batch, first in self._some_batches():
+    def looked_at(self, ranks: Ranks = ALONE) -> Iterator[TrainingBatch]:
+        """The same rows with the same masks each time, whatever the seed of the run. Of
+        several ranks each has a batch in turn."""
+        for batch, first in self._some_batches(ranks):
             yield self.objective.example(batch, generator(0, "looked at", first))
 
     @property
@@ -109,9 +111,9 @@ class SplitExamples:
             return None
         return ExactAnswers.of(self.samples, self.batches, self._codec, self._batch)
 
-    def _some_batches(self) -> Iterator[tuple[Batch, int]]:
+    def _some_batches(self, ranks: Ranks) -> Iterator[tuple[Batch, int]]:
         draws = generator(0, "looked at").permutation(len(self._known))[:_VALIDATION_ROWS]
         rows = self._known[draws]
         rows = rows[np.argsort(self.samples.lengths[rows], kind="stable")]
-        for first in range(0, len(rows), self._batch):
+        for first in range(0, len(rows), self._batch)[ranks.rank :: ranks.count]:
             yield self.batches.of(rows[first : first + self._batch]), first

@@ -79,7 +79,8 @@ class Training:
         steps = read_steps(self.run.draft)
         if steps is None:
             steps = self._steps(budget)
-            write_steps(self.run.draft, steps)
+            if self.run.ranks.first:
+                write_steps(self.run.draft, steps)
         trainer = self._trainer(steps)
         if (checkpoint := self.run.checkpoint()) is not None:
             with belonging(self.run.draft.path):
@@ -101,10 +102,10 @@ class Training:
 
     def timing(self, trainer: Trainer) -> dict[str, Any]:
         """What goes into timing.json; ``second_pass`` is its share in the FLOPs."""
-        tokens = trainer.tokens
+        tokens, (flops, of_second) = trainer.tokens, trainer.all_flops()
         speeds = {"tokens": tokens, "numbers": tokens * self.numbers_a_token}
-        second = trainer.second_flops / max(1, trainer.flops)
-        timing = self.run.timing(WHOLE_STEP * trainer.flops, speeds)
+        second = of_second / max(1, flops)
+        timing = self.run.timing(WHOLE_STEP * flops, speeds)
         return timing | ({"second_pass": second} if second else {})
 
     def profile(self, path: Path) -> list[Cost]:
@@ -139,13 +140,14 @@ class Training:
         limit = min(5.0, 0.1 * budget)
         trainer = self._trainer(1 << 30)
         started = time.monotonic()
-        while trainer.step <= _WARM_STEPS or time.monotonic() - started < limit:
+        agreed = self.run.ranks.agreed
+        while trainer.step <= _WARM_STEPS or agreed(time.monotonic() - started < limit):
             trainer.advance(self.train.training_batch(trainer.step))
             if trainer.step == _WARM_STEPS:
                 trainer.means()  # waits for the device
                 started = time.monotonic()
         trainer.means()
-        return (time.monotonic() - started) / (trainer.step - _WARM_STEPS)
+        return agreed((time.monotonic() - started) / (trainer.step - _WARM_STEPS))
 
     def _loop(self, trainer: Trainer) -> None:
         steps = trainer.recipe.steps
@@ -170,9 +172,9 @@ class Training:
                     self.progress(clock.update(losses["loss"]))
                     self.run.rate.look_again()
                 if self.validation and (trainer.step % validate_every == 0 or done):
-                    figures = trainer.validate(self.validation.looked_at())
+                    figures = trainer.validate(self.validation.looked_at(self.run.ranks))
                     if answers is not None:
-                        figures |= answers.shares(trainer.model)
+                        figures |= answers.shares(trainer.model, self.run.ranks)
                     self._record("validation", trainer, figures)
                 # What follows the last step can be cut short, too.
                 due = None if every is None else trainer.step % every == 0
@@ -191,16 +193,18 @@ class _Clock:
 
     def __init__(self, training: Training, trainer: Trainer) -> None:
         self._training, self._trainer = training, trainer
-        self._step, self._tokens, self._flops = trainer.step, trainer.tokens, trainer.flops
+        self._step, self._tokens = trainer.step, trainer.tokens
+        self._flops, _ = trainer.all_flops()
         self._started = time.monotonic()
 
     def update(self, loss: float) -> TrainingProgress:
         training, trainer, steps = self._training, self._trainer, self._trainer.recipe.steps
         seconds = max(time.monotonic() - self._started, 1e-9)
         tokens = (trainer.tokens - self._tokens) / seconds
-        flops = WHOLE_STEP * (trainer.flops - self._flops) / seconds
+        flops = WHOLE_STEP * (trainer.all_flops()[0] - self._flops) / seconds
         numbers = tokens * training.numbers_a_token
-        speed = Speed(tokens, numbers, flops, training.run.rate.share(flops))
+        mfu = training.run.rate.share(flops / training.run.ranks.count)
+        speed = Speed(tokens, numbers, flops, mfu)
         memory = peak_memory(training.execution.device)
         left = (steps - trainer.step) * seconds / (trainer.step - self._step)
         return TrainingProgress(trainer.step, steps, loss, speed, memory, left)

@@ -19,6 +19,7 @@ from numtok.store.draft import Draft
 from numtok.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.log import Line
+from numtok.training.ranks import ALONE, Ranks
 from numtok.training.signals import Signals
 
 _CHECKPOINT_SECONDS = 60.0
@@ -41,6 +42,8 @@ class TrainingRun(Generic[_P]):
         Lines of ``metrics.jsonl``.
     seconds
         Of training, earlier runs of this draft included.
+    ranks
+        They save together, and the first one writes; a signal to any of them stops all.
     """
 
     draft: Draft
@@ -48,6 +51,7 @@ class TrainingRun(Generic[_P]):
     device: torch.device
     note: Callable[[str], None]
     bfloat16: bool = False
+    ranks: Ranks = ALONE
     records: list[Line] = field(default_factory=list)
     seconds: float = 0.0
     rate: MatmulRate = field(init=False)
@@ -80,10 +84,13 @@ class TrainingRun(Generic[_P]):
                 stop = signals.received is not None
                 if due is None:
                     due = time.monotonic() - saved > _CHECKPOINT_SECONDS
+                due, stop = self.ranks.any(due, stop)
                 if due or stop:
                     tensors, learner = state()
                     plain = _RunState(self.records, self.seconds, learner)
-                    write_checkpoint(self.draft, done, Checkpoint(tensors, plain))
+                    if self.ranks.first:
+                        write_checkpoint(self.draft, done, Checkpoint(tensors, plain))
+                    self.ranks.any()  # none goes on, or ends, before it is written
                     saved = time.monotonic()
                 if stop:
                     self.note(f"stopped at {where}; the same command goes on")
@@ -108,9 +115,10 @@ class TrainingRun(Generic[_P]):
             "seconds": self.seconds,
             **{f"{what}_per_second": count / seconds for what, count in speeds.items()},
             "flops_per_second": flops / seconds,
-            "mfu": self.rate.share(flops / seconds),
+            "mfu": self.rate.share(flops / seconds / self.ranks.count),
             "matmul_flops_per_second": self.rate.per_second,
-            "peak_memory": peak_memory(self.device),
+            "peak_memory": max(self.ranks.gathered(peak_memory(self.device))),
             "device": self.device.type,
+            "devices": self.ranks.count,
             "threads": torch.get_num_threads(),
         }

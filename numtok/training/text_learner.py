@@ -1,6 +1,7 @@
 """Training a model of texts in its draft: from encoded splits to the files of the model."""
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from numtok.training.loop import Progress, Training
 from numtok.training.model_files import write_model
 from numtok.training.model_json import Trained
 from numtok.training.profiler import Cost
+from numtok.training.ranks import Ranks
 from numtok.training.run import TrainingRun
 from numtok.training.text_plan import TextPlan
 from numtok.training.trainer import WHOLE_STEP, TrainerState
@@ -54,7 +56,8 @@ def train_texts(
     scaling = _scaling(plan, train.samples)
     settings = plan.model_settings(context, scaling, train.classes)
     execution = plan.execution
-    run = TrainingRun(draft, TrainerState, plan.device, note, execution.bfloat16)
+    ranks = execution.ranks
+    run = TrainingRun(draft, TrainerState, plan.device, note, execution.bfloat16, ranks)
     training = Training(
         run,
         train,
@@ -67,7 +70,7 @@ def train_texts(
     costs = training.profile(config.profile) if config.profile else ()
     trainer = training.learn(config.budget)
     looked_at = validation or train
-    calibration = _calibration(trainer.model, looked_at, config.accumulate)
+    calibration = _calibration(trainer.model, looked_at, config.accumulate, ranks)
     split = VALIDATION if validation else TRAIN
     trained = Trained(
         configuration=plan.configuration,
@@ -78,10 +81,11 @@ def train_texts(
         samples=train.row_count(trainer.step),
         tokens=trainer.tokens,
         steps=trainer.step,
-        flops=float(WHOLE_STEP * trainer.flops),
+        flops=float(WHOLE_STEP * trainer.all_flops()[0]),
     )
-    write_model(draft.path, trainer.model, plan.codec, trained)
-    run.write_log()
+    if ranks.first:
+        write_model(draft.path, trainer.model, plan.codec, trained)
+        run.write_log()
     parameters, _ = trainer.model.parameter_counts()
     counts = {
         "rows": len(train.samples),
@@ -187,19 +191,26 @@ def _check_learnable(objective: Objective, samples: EncodedSplit, encoded: Artif
 
 
 @torch.no_grad()
-def _calibration(model: Model, split: SplitExamples, accumulate: int) -> Calibration:
+def _calibration(model: Model, split: SplitExamples, accumulate: int, ranks: Ranks) -> Calibration:
     """What the head's distribution needs, from the rows of a split."""
     if model.value_head is None:
         return {}
-    parameters, values = [], []
+    mine = []
     model.eval()
-    for example in (part for whole in split.queries() for part in whole.parts(accumulate)):
-        given = model.given(example)
-        hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
-        flat = hidden.flatten(0, 1)
-        parameters.append(model.value_head(flat[given.number_where].float()))
-        values.append(model.head_values(example.number_values, example.number_raw))
-    predicted, true = torch.cat(parameters), np.concatenate(values)
+    for whole in split.queries(ranks):
+        parameters, values = [], []
+        for example in whole.parts(accumulate):
+            given = model.given(example)
+            hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
+            flat = hidden.flatten(0, 1)
+            parameters.append(model.value_head(flat[given.number_where].float()))
+            values.append(model.head_values(example.number_values, example.number_raw))
+        mine.append((torch.cat(parameters), np.concatenate(values)))
+    # In the order of the batches, which the ranks had in turn.
+    turns = zip_longest(*ranks.gathered(mine))
+    batches = [batch for turn in turns for batch in turn if batch is not None]
+    predicted = torch.cat([parameters for parameters, _ in batches])
+    true = np.concatenate([values for _, values in batches])
     valid = predicted.isfinite().all(dim=1)  # beside a 1e30 that is seen they are NaN
     if not valid.any():
         return {}

@@ -26,6 +26,7 @@ from numtok.store.artifact import Artifact
 from numtok.training.curriculum import Curriculum
 from numtok.training.device import check_compiler
 from numtok.training.model_files import LoadedModel
+from numtok.training.ranks import ALONE, Ranks
 from numtok.training.trainer import Execution, Recipe, device_of
 from numtok.training.warm_start import (
     begin_with,
@@ -48,10 +49,16 @@ class TextPlan:
     init: LoadedModel | None
     device: torch.device
     curriculum: Curriculum | None
+    ranks: Ranks
 
     @classmethod
     def of(
-        cls, config: Config, encoded: Artifact, codec: Codec, init: LoadedModel | None
+        cls,
+        config: Config,
+        encoded: Artifact,
+        codec: Codec,
+        init: LoadedModel | None,
+        ranks: Ranks = ALONE,
     ) -> "TextPlan":
         """Raises UsageError for what cannot be, before anything is begun."""
         device = device_of(config.device)
@@ -81,7 +88,7 @@ class TextPlan:
             init=None if init is None else init.artifact.ref,
         )
         phases = None if config.curriculum is None else Curriculum.read(Path(config.curriculum))
-        plan = cls(made, encoded, codec, init, device, phases)
+        plan = cls(made, encoded, codec, init, device, phases, ranks)
         plan._check()
         return plan
 
@@ -157,6 +164,7 @@ class TextPlan:
             config.compile,
             config.batch_workers,
             config.checkpoint_steps,
+            self.ranks,
         )
 
     def recipe(self, steps: int) -> Recipe:

@@ -6,6 +6,8 @@ and loaded goes on exactly as if it had never stopped.
 """
 
 import math
+import os
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,8 +15,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_
 
 from numtok.config import threads
@@ -27,6 +31,7 @@ from numtok.records import Natural
 from numtok.seeds import seed_of
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 from numtok.training.device import seed_generator
+from numtok.training.ranks import ALONE, Ranks, launched
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
@@ -99,6 +104,8 @@ class Execution:
         Threads that prepare batches ahead.
     checkpoint_steps
         After how many steps each a checkpoint is written; None: after a minute each.
+    ranks
+        The processes that learn a part of each batch.
     """
 
     device: torch.device
@@ -108,18 +115,20 @@ class Execution:
     compiled: bool = False
     batch_workers: int = 0
     checkpoint_steps: int | None = None
+    ranks: Ranks = ALONE
 
 
 class DeviceBatch(NamedTuple):
     """A batch as a step learns it, on the host.
 
-    ``parts``: what the model is given, and the shares of its means in those of the batch.
+    ``parts``: what the model is given, and the shares of its means in those of the batch. Of
+    several ranks these are the rank's own rows.
     """
 
     parts: list[tuple[ModelInputs, "BatchShares"]]
-    counts: list[int]  # as in _counts, of all parts
-    tokens: int  # real ones
-    flops: int  # of a forward pass, and of those that the objective has besides
+    counts: tuple[int, int, int]  # as in _counts, of the batch
+    tokens: int  # real ones, of the batch
+    flops: int  # of a forward pass over the parts, and of those that the objective has besides
     second_flops: int  # of these those of the latter
 
 
@@ -142,7 +151,12 @@ class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Trainer:
-    """A model and its optimizer at some step; ``step`` counts those that are done."""
+    """A model and its optimizer at some step; ``step`` counts those that are done.
+
+    Of several ranks each has all of both, and learns its own rows of a batch; losses are divided by
+    what all of the batch has, so that gradients add up to those of one rank. ``flops`` are then
+    this rank's.
+    """
 
     def __init__(self, model: Model, recipe: Recipe, execution: Execution) -> None:
         self.model = model.to(execution.device)
@@ -151,6 +165,7 @@ class Trainer:
         self.recipe = recipe
         self.execution = execution
         self.device = execution.device
+        self.ranks = execution.ranks
         self.step = 0
         self.tokens = 0  # real ones that went in
         self.flops = 0  # of forward passes
@@ -160,6 +175,11 @@ class Trainer:
         self._figures = model.objective.figures
         if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
             self._learnt_losses = torch.compile(model.losses, dynamic=True)
+        self._together: DistributedDataParallel | None = None
+        if self.ranks.count > 1:
+            self._together = DistributedDataParallel(_Learnt(model, self._learnt_losses))
+            self._together.broadcast_buffers = False  # they are constants
+            self._learnt_losses = self._together
         self._optimizer = torch.optim.AdamW(
             [*self._groups()], lr=recipe.learning_rate, betas=(0.9, 0.95), fused=True
         )
@@ -180,32 +200,42 @@ class Trainer:
                 params = [p for p in some if (p.dim() >= 2) is matrices]
                 yield {"params": params, "weight_decay": decay, "times": times}
 
-    def prepare(self, example: TrainingBatch) -> DeviceBatch:
-        """What :meth:`learn` takes; may be called by other threads ahead of time.
+    def prepare(self, example: TrainingBatch, whole: bool = False) -> DeviceBatch:
+        """What :meth:`learn` takes; may be called by other threads ahead of time. ``whole``: all
+        rows, also where there are other ranks.
 
         For a GPU it is put into pinned memory, so that a step need not wait until it is copied.
         """
-        parts, counts, flops, second = [], [], 0, 0
-        for part in example.parts(self.execution.accumulate):
+        every = self._counts(example)
+        parts, flops, second = [], 0, 0
+        for part, counts in self._parts(example, whole):
             given = self.model.on_host(part)
-            counts.append(self._counts(part, given))
             if self.device.type == "cuda":
                 given = given.pinned()
-            parts.append(given)
+            shares = (own / max(1, of) for own, of in zip(counts, every, strict=True))
+            parts.append((given, BatchShares(*shares)))
             flops += self.model.flops(part)
             second += self.model.second_flops(part)
-        all_of = [sum(column) for column in zip(*counts, strict=True)]
-        shares = [
-            BatchShares(*(own / max(1, every) for own, every in zip(count, all_of, strict=True)))
-            for count in counts
-        ]
-        tokens = int(example.real.sum())
-        return DeviceBatch(list(zip(parts, shares, strict=True)), all_of, tokens, flops, second)
+        return DeviceBatch(parts, every, int(example.real.sum()), flops, second)
 
-    def _counts(self, example: TrainingBatch, given: ModelInputs) -> tuple[int, int, int]:
+    def _parts(
+        self, example: TrainingBatch, whole: bool
+    ) -> Iterator[tuple[TrainingBatch, tuple[int, int, int]]]:
+        """What is learnt one after the other, with its counts."""
+        if self.ranks.count > 1 and not whole:
+            mine = example.dealt(self.ranks.count)[self.ranks.rank]
+            if not len(mine):  # a rank takes part in each step: it learns a row with no weight
+                yield example.of_rows(np.arange(1)), (0, 0, 0)
+                return
+            example = example.of_rows(mine)
+        for part in example.parts(self.execution.accumulate):
+            yield part, self._counts(part)
+
+    def _counts(self, example: TrainingBatch) -> tuple[int, int, int]:
         """Tokens, values (numbers, or tokens) and places of the objective."""
         values = example.where if self.model.values_per_token else example.number_where
-        return len(example.where), len(values), 0 if given.own is None else len(given.own)
+        own = self.model.own_places(example)
+        return len(example.where), len(values), 0 if own is None else len(own)
 
     def advance(self, example: TrainingBatch) -> None:
         """One step with a batch that is on the host."""
@@ -220,11 +250,14 @@ class Trainer:
             group["lr"] = rate * group["times"]
         self.model.train()
         # Dropout draws from the global generator; other users of it must not matter.
-        seed_generator(self.device, seed_of(self.recipe.seed, "dropout", self.step))
+        own = (self.ranks.rank,) if self.ranks.rank else ()
+        seed_generator(self.device, seed_of(self.recipe.seed, "dropout", self.step, *own))
         self._optimizer.zero_grad()
         for losses in self._losses(prepared, self._learnt_losses):
             total = self.model.total(losses)
-            total.backward()  # type: ignore[no-untyped-call]
+            # Of ranks the mean gradient is taken, and the sum is meant.
+            learnt = total if self._together is None else total * self.ranks.count
+            learnt.backward()  # type: ignore[no-untyped-call]
             self._sums[:3] += torch.stack([total, losses.token, losses.value]).detach().double()
             if losses.own:
                 self._sums[len(_SUMS) :] += torch.stack(losses.own).detach().double()
@@ -252,7 +285,7 @@ class Trainer:
 
         Raises TrainingFailed where one is not finite.
         """
-        sums = (self._sums / max(1, self._summed)).tolist()
+        sums = (self._all_sums() / max(1, self._summed)).tolist()
         self._sums.zero_()
         self._summed = 0
         if not all(map(math.isfinite, sums)):
@@ -263,34 +296,50 @@ class Trainer:
             )
         return dict(zip(self._told, sums, strict=True))
 
+    def _all_sums(self) -> Tensor:
+        """Of all ranks. The norm is of the whole gradient, which each of them has."""
+        if self.ranks.count == 1:
+            return self._sums
+        sums = self.ranks.total(self._sums)
+        sums[_SUMS.index("gradient_norm")] = self._sums[_SUMS.index("gradient_norm")]
+        return sums
+
+    def all_flops(self) -> tuple[int, int]:
+        """``flops`` and ``second_flops`` of all ranks."""
+        flops, second = self.ranks.total(torch.tensor([self.flops, self.second_flops])).tolist()
+        return flops, second
+
     @torch.no_grad()
     def validate(self, examples: Iterable[TrainingBatch]) -> dict[str, float]:
-        """The mean losses of batches that are not learnt, and ``loss``, what would be learnt of
-        them; NaN where nothing is predicted."""
+        """The mean losses of batches that are not learnt, of several ranks each gives its own, and
+        ``loss``, what would be learnt of them; NaN where nothing is predicted."""
         self.model.eval()
         names = ["token_loss", "value_loss", *(one.name for one in self._figures)]
-        sums, counts = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
+        sums = torch.zeros(2, len(names), dtype=torch.float64)  # of losses, of what has them
         for example in examples:
-            prepared = self.prepare(example)
+            prepared = self.prepare(example, whole=True)
             tokens, values, own = prepared.counts
             many = [tokens, values, *(tokens if one.per_token else own for one in self._figures)]
             parts = list(self._losses(prepared, self.model.losses))
             losses = zip(*((one.token, one.value, *one.own) for one in parts), strict=True)
-            for name, of_parts, count in zip(names, losses, many, strict=True):
-                sums[name] += sum(map(float, of_parts)) * count
-                counts[name] += count
-        means = {name: sums[name] / max(1, counts[name]) for name in names}
+            means_of = [sum(map(float, of_parts)) for of_parts in losses]
+            counts = torch.tensor(many, dtype=torch.float64)
+            sums += torch.stack([torch.tensor(means_of, dtype=torch.float64) * counts, counts])
+        every = self.ranks.total(sums)
+        means = dict(zip(names, (every[0] / every[1].clamp(min=1)).tolist(), strict=True))
         total = means["token_loss"] + means["value_loss"]
         if self._figures:
             total += self.model.objective.weighted([means[one.name] for one in self._figures])
         figures = {"loss": total} | means
-        return figures if any(counts.values()) else dict.fromkeys(figures, math.nan)
+        return figures if every[1].any() else dict.fromkeys(figures, math.nan)
 
     def _losses(
         self, prepared: DeviceBatch, losses: Callable[[ModelInputs], Losses]
     ) -> Iterator[Losses]:
         """Of each part of a batch, so that they add up to the means over all of it."""
-        for given, share in prepared.parts:
+        for index, (given, share) in enumerate(prepared.parts, 1):
+            if self._together is not None:  # gradients are exchanged once, with the last part
+                self._together.require_backward_grad_sync = index == len(prepared.parts)
             with self._precision():
                 found = losses(given.to(self.device))
             own = tuple(
@@ -301,22 +350,35 @@ class Trainer:
 
     def state(self) -> Checkpoint[TrainerState]:
         """Everything that the next step depends on."""
-        tensors = learner_tensors(self.model, self._optimizer) | {"sums": self._sums}
-        counts = self.step, self.tokens, self.flops, self.second_flops, self._summed
+        tensors = learner_tensors(self.model, self._optimizer) | {"sums": self._all_sums()}
+        counts = self.step, self.tokens, *self.all_flops(), self._summed
         return Checkpoint(tensors, TrainerState(*counts))
 
     def load(self, tensors: Mapping[str, Tensor], plain: TrainerState) -> None:
-        """The inverse of :meth:`state`."""
+        """The inverse of :meth:`state`; what is counted goes on with the first rank."""
         self.step, self.tokens = plain.step, plain.tokens
-        self.flops, self.second_flops = plain.flops, plain.second_flops
         self._summed = plain.summed
-        self._sums.copy_(tensors["sums"])
+        if self.ranks.first:
+            self.flops, self.second_flops = plain.flops, plain.second_flops
+            self._sums.copy_(tensors["sums"])
         load_learner(self.model, self._optimizer, tensors, self.step)
 
     @contextmanager
     def _precision(self) -> Iterator[None]:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.execution.bfloat16):
             yield
+
+
+class _Learnt(nn.Module):
+    """The losses of a model as a forward pass, which is what gradients are exchanged after."""
+
+    def __init__(self, model: Model, losses: Callable[[ModelInputs], Losses]) -> None:
+        super().__init__()
+        self.model = model
+        self._losses = losses
+
+    def forward(self, given: ModelInputs) -> Losses:
+        return self._losses(given)
 
 
 @contextmanager
@@ -333,15 +395,32 @@ def oom_advice(advice: str) -> Iterator[None]:
 
 
 def device_of(name: str) -> torch.device:
-    """``auto`` (a GPU where there is one), ``cpu`` or ``cuda``; UsageError for others.
+    """``auto`` (a GPU where there is one), ``cpu``, ``cuda`` (of several ranks each its own) or
+    ``cuda:1``; UsageError for others.
 
     Also holds PyTorch to ``NUMTOK_THREADS``, where that is set.
     """
-    if name not in ("auto", "cpu", "cuda"):
+    if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", name):
         raise UsageError(f"--device {name!r} is not possible; allowed are auto, cpu and cuda")
     if (most := threads()) is not None:
         torch.set_num_threads(most)
-    found = torch.cuda.is_available()
-    if name == "cuda" and not found:
-        raise UsageError("--device cuda: this PyTorch sees no GPU; give --device cpu")
-    return torch.device("cuda" if found and name != "cpu" else "cpu")
+    found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "cpu" or (name == "auto" and not found):
+        return torch.device("cpu")
+    own = os.environ.get("LOCAL_RANK", "0") if launched() else None
+    _, _, index = name.partition(":")
+    if int(index or own or 0) >= found:
+        sees = f"{found} GPUs, counted from 0" if found else "no GPU"
+        raise UsageError(f"--device {name}: this PyTorch sees {sees}; give --device cpu")
+    return torch.device(f"cuda:{index or own}" if index or own else "cuda")
+
+
+def device_count(asked: str, device: torch.device) -> int:
+    """How many ranks ``--devices`` means; UsageError for more GPUs than there are."""
+    there = torch.cuda.device_count() if device.type == "cuda" else 1
+    if asked == "all":
+        return there
+    count = int(asked)
+    if device.type == "cuda" and count > there:
+        raise UsageError(f"--devices {asked}: this PyTorch sees {there} GPUs; give {there}, or all")
+    return count

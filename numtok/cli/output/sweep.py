@@ -50,6 +50,13 @@ def print_sweep(result: "Result", format: Format) -> None:
                 print(f"## {label}\n" if format is Format.MD else f"== {label}\n")
             print_comparison(comparison, format)
         _print_averages(result, format)
+    if result.left:
+        again = "" if result.select is None else ", and this part again, as something is chosen"
+        print(
+            f"numtok: this part is done; {result.left} runs of other parts are not there yet: give "
+            f"these{again}; without --part the command compares all",
+            file=sys.stderr,
+        )
     labels: dict[str, list[str]] = {}
     for label, problem in result.failed:
         labels.setdefault(str(problem), []).append(label or "the data")
@@ -132,4 +139,5 @@ def _whole(result: "Result") -> dict[str, Any]:
             {"label": label, "problem": str(problem), "code": problem.exit_code}
             for label, problem in result.failed
         ],
+        "left": result.left,
     }

@@ -111,29 +111,42 @@ class TrainingBatch:
         rows = len(self.tokens)
         bounds = np.linspace(0, rows, min(count, rows) + 1).astype(np.int64)
         for first, end in pairwise(bounds):
-            longest = 1 + int(np.flatnonzero(self.real[first:end].any(axis=0)).max(initial=0))
-            inside, where = self._within(self.where, first, end, longest)
-            numbers, number_where = self._within(self.number_where, first, end, longest)
-            yield TrainingBatch(
-                tokens=self.tokens[first:end, :longest],
-                values=self.values[first:end, :longest],
-                real=self.real[first:end, :longest],
-                where=where,
-                labels=self.labels[inside],
-                number_where=number_where,
-                number_values=self.number_values[numbers],
-                number_raw=None if self.number_raw is None else self.number_raw[numbers],
-                own_from=None if self.own_from is None else self.own_from[first:end],
-            )
+            yield self.of_rows(np.arange(first, end))
+
+    def dealt(self, count: int) -> list[NDArray[np.int64]]:
+        """``count`` hands of rows, rising, dealt so that each has about as many tokens; where rows
+        are fewer, some are empty."""
+        order = np.argsort(-self.real.sum(axis=1), kind="stable")
+        turn = np.arange(len(order)) % (2 * count)
+        hand = np.minimum(turn, 2 * count - 1 - turn)  # there and back
+        return [np.sort(order[hand == one]) for one in range(count)]
+
+    def of_rows(self, rows: NDArray[np.int64]) -> "TrainingBatch":
+        """Some rows (int64[b], rising), as long as the longest of them."""
+        longest = 1 + int(np.flatnonzero(self.real[rows].any(axis=0)).max(initial=0))
+        new_row = np.full(len(self.tokens), -1, np.int64)
+        new_row[rows] = np.arange(len(rows))
+        inside, where = self._within(self.where, new_row, longest)
+        numbers, number_where = self._within(self.number_where, new_row, longest)
+        return TrainingBatch(
+            tokens=self.tokens[rows, :longest],
+            values=self.values[rows, :longest],
+            real=self.real[rows, :longest],
+            where=where,
+            labels=self.labels[inside],
+            number_where=number_where,
+            number_values=self.number_values[numbers],
+            number_raw=None if self.number_raw is None else self.number_raw[numbers],
+            own_from=None if self.own_from is None else self.own_from[rows],
+        )
 
     def _within(
-        self, where: NDArray[np.int64], first: int, end: int, longest: int
-    ) -> tuple[slice, NDArray[np.int64]]:
-        """Which of some flat indices lie in these rows, and what they are there."""
-        length = self.tokens.shape[1]
-        inside = slice(*np.searchsorted(where, [first * length, end * length]))
-        row, place = np.divmod(where[inside], max(1, length))
-        return inside, (row - first) * longest + place
+        self, where: NDArray[np.int64], new_row: NDArray[np.int64], longest: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Which of some flat indices lie in rows that have a new one, and what they are there."""
+        row, place = np.divmod(where, max(1, self.tokens.shape[1]))
+        inside = new_row[row] >= 0
+        return inside, new_row[row[inside]] * longest + place[inside]
 
 
 class Objective(ABC):

@@ -142,15 +142,20 @@ def _start(plugins: tuple[Path, ...], first: bytes) -> None:
     # (numcodecs does, to read a field) then keeps its name, and Python warns of it at the exit.
     # In a process that would fork, locks have no name from the start.
     multiprocessing.set_start_method("fork", force=True)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    end_with_parent()
     try:
         add_plugin_folders(plugins)
         import_plugins_from_everywhere()
         _first = pickle.loads(first)  # imports what it needs
     except NumtokError as error:  # told by the first unit; a failing start only says "died"
         _failure = error
+
+
+def end_with_parent() -> None:
+    """End this process, which another one spawned, as soon as that one has ended."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
 
 
 def _end_with(sentinel: int) -> None:

@@ -1,0 +1,139 @@
+"""Ranks on this machine: started, watched and ended by torch's elastic agent."""
+
+import logging
+import multiprocessing
+import os
+import pickle
+import secrets
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.queues import SimpleQueue
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import torch
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+from numtok.config import threads
+from numtok.errors import NumtokError, TrainingFailed
+from numtok.plugins import add_plugin_folders, plugin_folders
+from numtok.registry import import_plugins_from_everywhere
+from numtok.store.engines.local import end_with_parent
+
+T = TypeVar("T")
+Tell = Callable[[Any], None]
+_HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+
+
+def launch(
+    count: int, work: Callable[..., T], arguments: Sequence[Any], told: Callable[[Any], None]
+) -> T:
+    """``work(tell, *arguments)`` by ``count`` ranks; what the first of them gives.
+
+    ``told`` is called with what the first rank tells on the way. A signal to this process goes to
+    all ranks, which have half a minute, and is then raised here. Raises the NumtokError that ended
+    a rank, or TrainingFailed with the rank that died; the others are ended.
+    """
+    _be_quiet()
+    queue = multiprocessing.get_context("spawn").SimpleQueue()
+    with TemporaryDirectory(prefix="numtok-ranks-") as folder, _listening(queue, told):
+        config = LaunchConfig(
+            min_nodes=1,
+            max_nodes=1,
+            nproc_per_node=count,
+            run_id=secrets.token_hex(8),
+            rdzv_backend="c10d",
+            rdzv_endpoint="127.0.0.1:0",  # any port that is free
+            local_addr="127.0.0.1",
+            max_restarts=0,
+            logs_specs=DefaultLogsSpecs(log_dir=folder),
+        )
+        begin = plugin_folders(), folder, count, pickle.dumps(work)
+        before = {number: signal.getsignal(number) for number in _HANDLED}
+        try:
+            return elastic_launch(config, _rank)(*begin, queue, *arguments)[0]  # type: ignore[no-any-return]
+        except ChildFailedError as error:
+            raise _fault(error, Path(folder)) from None
+        except SignalException as error:
+            received = error.sigval
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    signal.raise_signal(received)
+    raise TrainingFailed(f"stopped by signal {received}; the same command goes on")
+
+
+def _rank(
+    plugins: tuple[Path, ...],
+    folder: str,
+    count: int,
+    work: bytes,
+    queue: "SimpleQueue[Any]",
+    *arguments: Any,
+) -> Any:
+    os.setpgid(0, 0)  # what a terminal sends comes by the agent alone, once
+    end_with_parent()
+    _be_quiet()
+    # As for one process: the cores, divided.
+    torch.set_num_threads(threads() or max(1, (os.cpu_count() or 1) // count))
+    rank = int(os.environ["RANK"])
+    try:
+        add_plugin_folders(plugins)
+        import_plugins_from_everywhere()
+        tell = queue.put if rank == 0 else _nobody
+        return pickle.loads(work)(tell, *arguments)
+    except NumtokError as error:
+        (Path(folder) / f"error-{rank}").write_bytes(pickle.dumps(error))
+        sys.exit(error.exit_code)
+
+
+def _nobody(thing: Any) -> None:
+    """Who is told by other ranks than the first."""
+
+
+def _be_quiet() -> None:
+    """What the agent logs is told in a line of numtok's."""
+    for name in logging.root.manager.loggerDict:
+        if name.startswith("torch."):  # each has a level of its own
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+
+
+@contextmanager
+def _listening(queue: "SimpleQueue[Any]", told: Callable[[Any], None]) -> Iterator[None]:
+    end = secrets.token_hex(8)
+
+    def listen() -> None:
+        while (thing := queue.get()) != end:
+            told(thing)
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        queue.put(end)
+        thread.join()
+
+
+def _fault(error: ChildFailedError, folder: Path) -> NumtokError:
+    """Why the run ended: what a rank raised, else which one died."""
+    for path in sorted(folder.glob("error-*")):
+        found = pickle.loads(path.read_bytes())
+        assert isinstance(found, NumtokError)
+        return found
+    # Those that the agent ended, and those that lost their peer, come after the one that died.
+    died = sorted(error.failures.items(), key=lambda one: one[1].timestamp)
+    rank, failure = next((one for one in died if one[1].exitcode < 0), died[0])
+    how = f"exit code {failure.exitcode}"
+    if failure.exitcode < 0:
+        how = signal.Signals(-failure.exitcode).name
+    return TrainingFailed(
+        f"rank {rank} died ({how}); the same command goes on from the last checkpoint"
+    )

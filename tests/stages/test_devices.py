@@ -1,0 +1,137 @@
+"""``numtok train --devices N`` and under torchrun: as one process, and what becomes of it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from numtok.records import MODEL
+from numtok.stages.encode import Config as EncodeConfig
+from numtok.stages.encode import run as encode
+from numtok.stages.gen import Config as GenConfig
+from numtok.stages.gen import run as gen
+from numtok.store.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY = ("--preset", "nano,layers=1,width=16,heads=2", "--batch", "32", "--device", "cpu")
+LONG = ("--steps", "3000", "--checkpoint-every", "5", "--name", "long")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("devices")
+    store = Store(place / "artifacts")
+    gen(GenConfig("arithmetic,operands=2", samples=300), store, lambda *_: None)
+    encode(EncodeConfig(("arithmetic",), scheme="xval"), store, lambda *_: None)
+    return place
+
+
+@contextmanager
+def begun(
+    folder: Path, *options: str, launcher: Sequence[str] = ("-m", "numtok")
+) -> "Iterator[subprocess.Popen[str]]":
+    command = [sys.executable, *launcher, "train", "arithmetic-xval", *TINY, *options]
+    environment = os.environ | {"NUMTOK_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def trained(folder: Path, *options: str, **how: Any) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error."""
+    with begun(folder, *options, **how) as process:
+        out, err = process.communicate(timeout=300)
+        return process.returncode, out, err
+
+
+def log(folder: Path, name: str) -> list[dict[str, float]]:
+    artifact = Store(folder / "artifacts").resolve(name, {MODEL})
+    lines = (artifact.path / "metrics.jsonl").read_text().splitlines()
+    return [{k: v for k, v in json.loads(one).items() if k != "split"} for one in lines]
+
+
+def timing(folder: Path, name: str) -> dict[str, Any]:
+    artifact = Store(folder / "artifacts").resolve(name, {MODEL})
+    found: dict[str, Any] = json.loads((artifact.path / "timing.json").read_text())
+    return found
+
+
+def until_checkpoint(folder: Path, process: "subprocess.Popen[str]") -> None:
+    drafts = folder / "artifacts/model/long"
+    while not list(drafts.glob(".draft-*/checkpoint-*")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    """Whether they have ended within 20 seconds."""
+    return not psutil.wait_procs(processes, timeout=20)[1]
+
+
+def test_ranks_make_the_model_that_one_process_makes(folder: Path) -> None:
+    torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "numtok")
+    ways: dict[str, dict[str, Any]] = {"1": {}, "2": {}, "torchrun": {"launcher": torchrun}}
+    for name, how in ways.items():
+        devices = [] if how else ["--devices", name]
+        code, out, err = trained(folder, "--steps", "20", "--name", f"n{name}", *devices, **how)
+        assert code == 0, err
+        assert out.count(f"n{name}@") == 1
+    logs = [log(folder, f"n{name}") for name in ways]
+    for other in logs[1:]:
+        for one, two in zip(logs[0], other, strict=True):
+            assert two == pytest.approx(one, rel=1e-4, abs=1e-6)
+    assert [timing(folder, f"n{name}")["devices"] for name in ways] == [1, 2, 2]
+    store = Store(folder / "artifacts")
+    assert len({store.resolve(f"n{name}", {MODEL}).version for name in ways}) == 1
+
+
+def test_what_was_stopped_goes_on_with_another_number(folder: Path) -> None:
+    with begun(folder, *LONG, "--devices", "2") as process:
+        until_checkpoint(folder, process)
+        ranks = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert [one.partition(" at ")[0] for one in err.splitlines()][-2:] == [
+        "numtok: stopped",
+        "numtok: terminated",
+    ]
+    assert gone(ranks)
+    with begun(folder, *LONG, "--devices", "3") as process:
+        assert process.stderr is not None
+        assert "goes on at step" in process.stderr.readline()
+        until_checkpoint(folder, process)
+        ranks = psutil.Process(process.pid).children(recursive=True)
+        victim = next(one for one in ranks if "spawn_main" in " ".join(one.cmdline()))
+        victim.kill()
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 5
+    assert err.count("\n") == 1 and "died (SIGKILL); the same command goes on" in err
+    assert gone(ranks)
+    with begun(folder, *LONG) as process:
+        assert process.stderr is not None
+        assert "goes on at step" in process.stderr.readline()
+
+
+def test_a_number_of_devices_that_cannot_be_is_refused(folder: Path) -> None:
+    for value in ("0", "-1", "some"):
+        code, _, err = trained(folder, "--steps", "1", "--devices", value)
+        assert code == 2 and f"--devices {value!r}" in err and "or all" in err

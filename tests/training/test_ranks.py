@@ -1,0 +1,169 @@
+"""Several ranks learn what one does: the same rows, losses and weights, whatever is learnt."""
+
+import multiprocessing
+import os
+import signal
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok.errors import DataError, TrainingFailed
+from numtok.models.made_up import ANSWERS, TEXTS
+from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.seeds import generator
+from numtok.training.launch import Tell, launch
+from numtok.training.ranks import ALONE, Ranks, joined
+from numtok.training.trainer import Execution, Recipe, Trainer
+from tests.fakemodels import CPU, batches, model, samples
+
+STEPS, BATCH = 8, 5
+#: Scheme, objective, embedder, head: every objective, and heads of tokens, values and densities.
+GRID = (
+    ("p1000", "mlm", "lookup", "token"),
+    ("xval", "mlm:targets", "scaled", "scalar"),
+    ("xval", "mlm:numbers,rate=0.5", "fourier", "mdn:2"),
+    ("digits", "mlm:tokens", "lookup", "riemann:8"),
+    ("xval", "ar", "scaled", "decoder:ud"),
+    ("p1000", "ar:answer", "lookup", "token"),
+    ("numgpt", "ar", "numgpt", "numgpt"),
+    ("numvalue", "numvalue", "numvalue:mlp", "token"),
+    ("xval", "classify", "scaled", None),
+)
+#: Of a part of a batch and the other numbers of the same part; it is only logged.
+BY_PARTS = "reconstruction_of_others"
+Figures = list[dict[str, float]]
+
+
+def examples(scheme: str, objective: str, classes: tuple[str, ...]) -> list[TrainingBatch]:
+    texts, starts = TEXTS * 3, ANSWERS * 3
+    labels = ["no", "yes", None] * len(TEXTS) if classes else None
+    of = samples(scheme, texts, answers=starts, targets=range(0, 15, 2), labels=labels)
+    made, rows = OBJECTIVES.build(objective), batches(of, BATCH, classes)
+    return [made.example(rows.at(0, step), generator(0, step)) for step in range(STEPS)]
+
+
+def learnt(kind: tuple[str, str, str, str | None], ranks: Ranks, accumulate: int) -> Figures:
+    """The means of each step, and of a look at the same batches at the end."""
+    scheme, objective, embedder, head = kind
+    classes = ("no", "yes") if objective == "classify" else ()
+    size = "nano,layers=1,heads=2,width=16,dropout=0"
+    made = model(
+        scheme, objective, size=size, embedder=embedder, head=head, classes=classes, spread=0.1
+    )
+    how = Execution(CPU, accumulate=accumulate, ranks=ranks)
+    trainer = Trainer(made, Recipe(STEPS, 1e-2), how)
+    given_to, found = examples(scheme, objective, classes), []
+    for example in given_to:
+        trainer.advance(example)
+        found.append(trainer.means())
+    found.append(trainer.validate(given_to[ranks.rank :: ranks.count]))
+    flops = sum(made.flops(part) for example in given_to for part in example.parts(accumulate))
+    assert trainer.tokens == sum(int(example.real.sum()) for example in given_to)
+    assert ranks.count > 1 or trainer.all_flops()[0] == flops
+    return found
+
+
+def grid(tell: Tell, accumulate: int) -> list[Figures]:
+    torch.set_num_threads(1)
+    with joined(CPU) as ranks:
+        return [learnt(kind, ranks, accumulate) for kind in GRID]
+
+
+@cache
+def alone(accumulate: int) -> list[Figures]:
+    return [learnt(kind, ALONE, accumulate) for kind in GRID]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("count", "accumulate"), [(2, 1), (4, 2)])
+def test_ranks_learn_what_one_process_learns(count: int, accumulate: int) -> None:
+    together = launch(count, grid, [accumulate], lambda thing: None)
+    for kind, found, wanted in zip(GRID, together, alone(1), strict=True):
+        for step, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            one, other = ({k: v for k, v in of.items() if k != BY_PARTS} for of in (one, other))
+            assert one == pytest.approx(other, rel=1e-4, abs=1e-6, nan_ok=True), (kind, step)
+
+
+@given(st.integers(1, 9), st.integers(0, 2**32 - 1))
+def test_every_row_is_dealt_to_one_rank(count: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    kind = GRID[int(random.integers(len(GRID) - 1))]
+    whole = examples(kind[0], kind[1], ())[0]
+    hands = whole.dealt(count)
+    assert sorted(row for hand in hands for row in hand.tolist()) == list(range(len(whole.tokens)))
+    assert max(map(len, hands)) - min(map(len, hands)) <= 1
+    parts = [(hand, whole.of_rows(hand)) for hand in hands if len(hand)]
+    for hand, part in parts:
+        for row, own in zip(hand.tolist(), part.tokens, strict=True):
+            real = whole.real[row]
+            assert own[: real.sum()].tolist() == whole.tokens[row][real].tolist()
+    labels = np.concatenate([part.labels for _, part in parts])
+    assert sorted(labels.tolist()) == sorted(whole.labels.tolist())
+    values = np.concatenate([part.number_values for _, part in parts])
+    assert sorted(values.tolist()) == sorted(whole.number_values.tolist())
+
+
+# --- ends --------------------------------------------------------------------------------------
+
+
+def ends(tell: Tell, folder: Path, how: str) -> int:
+    """The second rank comes to an end; the first waits for it."""
+    with joined(CPU) as ranks:
+        (folder / f"{ranks.rank}").write_text(str(os.getpid()))
+        tell(f"{ranks.count} ranks")
+        ranks.any()
+        if ranks.rank == 1:
+            if how == "error":
+                raise DataError("row 7 is damaged")
+            if how == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+        if how == "waits":
+            time.sleep(100)
+        ranks.any(True)
+    return 7
+
+
+def gone(folder: Path) -> bool:
+    """Whether no rank is left."""
+    return not any(Path(f"/proc/{(folder / one).read_text()}").exists() for one in ("0", "1"))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("how", "kind", "message"),
+    [
+        ("error", DataError, "row 7 is damaged"),
+        ("killed", TrainingFailed, r"rank 1 died \(SIGKILL\); the same command goes on"),
+    ],
+)
+def test_a_rank_that_ends_ends_all_and_is_named(
+    tmp_path: Path, capfd: Any, how: str, kind: type[Exception], message: str
+) -> None:
+    told: list[Any] = []
+    with pytest.raises(kind, match=message):
+        launch(2, ends, [tmp_path, how], told.append)
+    assert told == ["2 ranks"]
+    assert gone(tmp_path)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.integration
+def test_ranks_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    arguments = (2, ends, [tmp_path, "waits"], print)
+    parent = multiprocessing.get_context("spawn").Process(target=launch, args=arguments)
+    parent.start()
+    while not (tmp_path / "1").exists() or not (tmp_path / "0").exists():
+        time.sleep(0.1)
+    parent.kill()
+    parent.join()
+    until = time.monotonic() + 20
+    while not gone(tmp_path) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert gone(tmp_path)
