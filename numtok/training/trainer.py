@@ -404,15 +404,15 @@ def device_of(name: str) -> torch.device:
         raise UsageError(f"--device {name!r} is not possible; allowed are auto, cpu and cuda")
     if (most := threads()) is not None:
         torch.set_num_threads(most)
-    found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    found = torch.cuda.is_available()
     if name == "cpu" or (name == "auto" and not found):
         return torch.device("cpu")
-    own = os.environ.get("LOCAL_RANK", "0") if launched() else None
-    _, _, index = name.partition(":")
-    if int(index or own or 0) >= found:
-        sees = f"{found} GPUs, counted from 0" if found else "no GPU"
-        raise UsageError(f"--device {name}: this PyTorch sees {sees}; give --device cpu")
-    return torch.device(f"cuda:{index or own}" if index or own else "cuda")
+    if not found:
+        raise UsageError(f"--device {name}: this PyTorch sees no GPU; give --device cpu")
+    index = name.partition(":")[2] or (os.environ.get("LOCAL_RANK", "0") if launched() else "")
+    if index and int(index) >= (count := torch.cuda.device_count()):
+        raise UsageError(f"--device cuda:{index}: this PyTorch sees {count} GPUs, from cuda:0 on")
+    return torch.device(f"cuda:{index}" if index else "cuda")
 
 
 def device_count(asked: str, device: torch.device) -> int:

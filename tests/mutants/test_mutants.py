@@ -1,13 +1,12 @@
 """Both lists of mutants fit the code as it is; whether tests catch them, `just mutants` says."""
 
-import pytest
-
+from tests.cases import each
 from tests.mutants.mutant import LISTS, ROOT, Mutant, read
 
 MUTANTS = [mutant for name in LISTS for mutant in read(name)]
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+@each("mutant", MUTANTS)
 def test_a_mutant_changes_one_place_and_compiles(mutant: Mutant) -> None:
     source = (ROOT / mutant.file).read_text()
     assert source.count(mutant.old) == 1 and mutant.breaks

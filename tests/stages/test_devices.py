@@ -19,6 +19,8 @@ from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
+from numtok.stages.train import Config as TrainConfig
+from numtok.stages.train import run as train
 from numtok.store.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,23 +88,29 @@ def gone(processes: list[psutil.Process]) -> bool:
     return not psutil.wait_procs(processes, timeout=20)[1]
 
 
-def test_ranks_make_the_model_that_one_process_makes(folder: Path) -> None:
+@pytest.mark.parametrize("way", ["devices", pytest.param("torchrun", marks=pytest.mark.slow)])
+def test_ranks_make_the_model_that_one_process_makes(folder: Path, way: str) -> None:
+    options = ["--steps", "20", "--name", f"by-{way}"]
     torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "numtok")
-    ways: dict[str, dict[str, Any]] = {"1": {}, "2": {}, "torchrun": {"launcher": torchrun}}
-    for name, how in ways.items():
-        devices = [] if how else ["--devices", name]
-        code, out, err = trained(folder, "--steps", "20", "--name", f"n{name}", *devices, **how)
-        assert code == 0, err
-        assert out.count(f"n{name}@") == 1
-    logs = [log(folder, f"n{name}") for name in ways]
-    for other in logs[1:]:
-        for one, two in zip(logs[0], other, strict=True):
-            assert two == pytest.approx(one, rel=1e-4, abs=1e-6)
-    assert [timing(folder, f"n{name}")["devices"] for name in ways] == [1, 2, 2]
+    if way == "torchrun":
+        code, out, err = trained(folder, *options, launcher=torchrun)
+    else:
+        code, out, err = trained(folder, *options, "--devices", "2")
+    assert code == 0, err
+    assert out.count(f"by-{way}@") == 1
     store = Store(folder / "artifacts")
-    assert len({store.resolve(f"n{name}", {MODEL}).version for name in ways}) == 1
+    alone = train(
+        TrainConfig("arithmetic-xval", TINY[1], batch=32, device="cpu", steps=20, name="alone"),
+        store,
+        lambda update: None,
+    ).artifact
+    for one, two in zip(log(folder, "alone"), log(folder, f"by-{way}"), strict=True):
+        assert two == pytest.approx(one, rel=1e-4, abs=1e-6)
+    assert timing(folder, f"by-{way}")["devices"] == 2
+    assert store.resolve(f"by-{way}", {MODEL}).version == alone.version
 
 
+@pytest.mark.slow
 def test_what_was_stopped_goes_on_with_another_number(folder: Path) -> None:
     with begun(folder, *LONG, "--devices", "2") as process:
         until_checkpoint(folder, process)

@@ -23,7 +23,7 @@ from numtok.training.ranks import ALONE, Ranks, joined
 from numtok.training.trainer import Execution, Recipe, Trainer
 from tests.fakemodels import CPU, batches, model, samples
 
-STEPS, BATCH = 8, 5
+STEPS, BATCH = 4, 5
 #: Scheme, objective, embedder, head: every objective, and heads of tokens, values and densities.
 GRID = (
     ("p1000", "mlm", "lookup", "token"),
@@ -82,7 +82,9 @@ def alone(accumulate: int) -> list[Figures]:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("count", "accumulate"), [(2, 1), (4, 2)])
+@pytest.mark.parametrize(
+    ("count", "accumulate"), [(2, 1), pytest.param(4, 2, marks=pytest.mark.slow)]
+)
 def test_ranks_learn_what_one_process_learns(count: int, accumulate: int) -> None:
     together = launch(count, grid, [accumulate], lambda thing: None)
     for kind, found, wanted in zip(GRID, together, alone(1), strict=True):
@@ -139,7 +141,7 @@ def gone(folder: Path) -> bool:
 @pytest.mark.parametrize(
     ("how", "kind", "message"),
     [
-        ("error", DataError, "row 7 is damaged"),
+        pytest.param("error", DataError, "row 7 is damaged", marks=pytest.mark.slow),
         ("killed", TrainingFailed, r"rank 1 died \(SIGKILL\); the same command goes on"),
     ],
 )
@@ -154,7 +156,7 @@ def test_a_rank_that_ends_ends_all_and_is_named(
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_ranks_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     arguments = (2, ends, [tmp_path, "waits"], print)
     parent = multiprocessing.get_context("spawn").Process(target=launch, args=arguments)
