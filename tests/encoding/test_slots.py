@@ -102,6 +102,9 @@ def test_an_object_of_many_keys_is_a_map() -> None:
     found = slots(*many)
     # The numbers of the names are parts of words, so only the values are numbers.
     assert found == {"*.n": list(range(places.KEYS_OF_RECORD + 1))}
+    # Also where no unit has that many.
+    in_parts = count([[many[:20]], [many[20:]]])
+    assert list(labels(in_parts).values()) == ["*.n"]
 
 
 def test_more_places_than_can_be_kept_are_one_slot() -> None:

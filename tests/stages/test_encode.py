@@ -270,6 +270,16 @@ def test_what_is_clipped_is_counted_and_listed(tmp_path: Path) -> None:
             assert written in decoded(codec_of(artifact), rows(artifact)[1])
 
 
+def test_where_lost_numbers_are_listed_is_said_if_there_are_any(
+    tmp_path: Path, numtok: Shell
+) -> None:
+    for literal, told in (("1e400", 1), ("4", 0)):
+        path = write(tmp_path / "a.jsonl", [{"text": f"3 is {literal}"}])
+        ran = numtok("encode", "--scheme", "p1000", str(path))
+        assert ran.code == 0
+        assert ran.err.count("every lost number is listed in clipped/clipped-*.parquet") == told
+
+
 # --- shards that others read -------------------------------------------------------------------
 
 FULL: list[dict[str, Any]] = [
