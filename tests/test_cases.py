@@ -39,7 +39,9 @@ def test_what_is_no_case_is_a_fixture(pytester: pytest.Pytester) -> None:
         "@each('name', 'ab')\n"
         "def test_drawn_once(name, drawn):\n    assert name in 'ab' and drawn == int(drawn)\n"
     )
-    passed, _, failed = pytester.inline_run("-p", "no:cacheprovider").listoutcomes()
+    passed, _, failed = pytester.inline_run(
+        "-p", "no:cacheprovider", "-p", "no:zarr"
+    ).listoutcomes()
     assert (len(passed), len(failed)) == (2, 1)
     assert "with name='b'" in str(failed[0].longrepr)
 
