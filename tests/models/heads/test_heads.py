@@ -186,6 +186,11 @@ def test_a_histogram_that_is_told_the_truth_has_its_density(target: Target, bins
         assert expected_nll(one, target, bins) == pytest.approx(entropy, abs=1e-9)
 
 
+def test_a_value_on_the_edge_of_two_bins_is_in_the_upper_one() -> None:
+    found = value_head("riemann:4").targets(np.array([0, 0.2, 0.25, 0.5, 0.75, 1]))
+    assert found.tolist() == [[0], [0], [1], [2], [3], [3]]
+
+
 def test_every_value_has_the_density_of_the_bin_that_it_is_learnt_as() -> None:
     # Targets on a grid lie on the ends of bins, but for rounding.
     head = value_head("riemann:100")
