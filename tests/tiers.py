@@ -1,8 +1,8 @@
 """Three tiers of tests: unit, integration and slow, and what each of them took.
 
-A unit test starts no process and trains nothing but what all share (``tests/shared.py``): that is
-checked while it runs. Tests of the command line and of what runs in processes of its own, at every
-fault and over again, are marked ``integration``, and those that take minutes ``slow``.
+A unit test starts no process and trains nothing: that is checked while it runs. Tests of the
+command line and of what runs in processes of its own, at every fault and over again, are marked
+``integration``, and those that take minutes ``slow``.
 ``just quick`` runs the first tier, ``just test`` two, ``just test-all`` three.
 """
 

@@ -62,6 +62,8 @@ class _TrainPlan:
 
     settings
         What the version depends on.
+    less_memory
+        With what memory is out, and what needs less of it.
     files
         Those of the model.
     train
@@ -73,8 +75,16 @@ class _TrainPlan:
     parents: list[Artifact]
     command: list[str]
     device: torch.device
+    less_memory: str
     files: Sequence[str]
     train: Callable[[Draft, Progress], tuple[Finished, Sequence[Cost]]]
+
+    def learn(self, draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
+        """``train``, with memory kept between steps; TrainingFailed with advice for lack of it."""
+        if self.device.type == "cpu":
+            tune_malloc()
+        with oom_advice(self.less_memory):
+            return self.train(draft, progress)
 
 
 def run(
@@ -121,7 +131,7 @@ def _make(
             if count > 1:
                 finished, costs = _launch(count, config, store, draft, progress)
             else:
-                finished, costs = plan.train(draft, progress)
+                finished, costs = plan.learn(draft, progress)
             write_finished(draft, plan.files, finished)
         drop_checkpoint(draft)
         artifact = draft.publish(finished.counts, finished.timing)
@@ -133,7 +143,7 @@ def _follow(plan: _TrainPlan, store: Store, ranks: Ranks) -> Result:
     """What another rank does, which writes nothing."""
     draft = ranks.agreed(None)
     if draft is not None:
-        plan.train(draft, _untold)
+        plan.learn(draft, _untold)
     return Result(store.resolve(ranks.agreed("")), made=False, speaks=False)
 
 
@@ -155,7 +165,7 @@ def _rank(
     store = Store(root, tell)
     with joined(device_of(config.device)) as ranks:
         data = store.resolve(config.data, kinds={ENCODED})
-        return _of_texts(config, data, store, ranks).train(draft, tell)
+        return _of_texts(config, data, store, ranks).learn(draft, tell)
 
 
 def _untold(progress: TrainingProgress | FitProgress) -> None:
@@ -168,12 +178,9 @@ def _of_texts(config: Config, encoded: Artifact, store: Store, ranks: Ranks) -> 
     codec = read_codec(encoded)
     init = _init(config, encoded, codec.digest, store)
     plan = TextPlan.of(config, encoded, codec, init, ranks)
-    less_memory = _less_memory(plan)
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
-        if plan.device.type == "cpu":
-            tune_malloc()
-        with oom_advice(less_memory), ExitStack() as spools:
+        with ExitStack() as spools:
             return train_texts(
                 draft, plan, lambda: spools.enter_context(store.spool()), store.note, progress
             )
@@ -184,6 +191,7 @@ def _of_texts(config: Config, encoded: Artifact, store: Store, ranks: Ranks) -> 
         [encoded, *([plan.init.artifact] if plan.init else [])],
         command_line(plan.config, "texts"),
         plan.device,
+        _less_memory(plan),
         (WEIGHTS, MODEL_FILE, SCHEME_FILE, LOG_FILE),
         train,
     )
@@ -195,14 +203,10 @@ def _of_table(config: Config, table: Artifact, store: Store, ranks: Ranks) -> _T
         raise UsageError(
             f"{table.ref} is a table, which one process trains; leave the launcher out"
         )
-    less_memory = f"--batch {config.batch}; give a smaller one, or a smaller --preset"
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
-        if plan.device.type == "cpu":
-            tune_malloc()
         run = TrainingRun(draft, FoldStates, plan.device, store.note)
-        with oom_advice(less_memory):
-            return TableFolds(run, plan, read_table_of(table), progress).learn(), ()
+        return TableFolds(run, plan, read_table_of(table), progress).learn(), ()
 
     return _TrainPlan(
         config.name or f"{table.name}-{plan.head_name}",
@@ -210,6 +214,7 @@ def _of_table(config: Config, table: Artifact, store: Store, ranks: Ranks) -> _T
         [table],
         command_line(plan.config, "tables"),
         plan.device,
+        f"--batch {config.batch}; give a smaller one, or a smaller --preset",
         (WEIGHTS, MODEL_FILE, LOG_FILE),
         train,
     )

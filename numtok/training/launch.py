@@ -31,9 +31,7 @@ Tell = Callable[[Any], None]
 _HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
-def launch(
-    count: int, work: Callable[..., T], arguments: Sequence[Any], told: Callable[[Any], None]
-) -> T:
+def launch(count: int, work: Callable[..., T], arguments: Sequence[Any], told: Tell) -> T:
     """``work(tell, *arguments)`` by ``count`` ranks; what the first of them gives.
 
     ``told`` is called with what the first rank tells on the way. A signal to this process goes to
@@ -106,7 +104,7 @@ def _be_quiet() -> None:
 
 
 @contextmanager
-def _listening(queue: "SimpleQueue[Any]", told: Callable[[Any], None]) -> Iterator[None]:
+def _listening(queue: "SimpleQueue[Any]", told: Tell) -> Iterator[None]:
     end = secrets.token_hex(8)
 
     def listen() -> None:

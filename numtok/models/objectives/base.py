@@ -111,7 +111,7 @@ class TrainingBatch:
         rows = len(self.tokens)
         bounds = np.linspace(0, rows, min(count, rows) + 1).astype(np.int64)
         for first, end in pairwise(bounds):
-            yield self.of_rows(np.arange(first, end))
+            yield self.of_rows(slice(first, end))
 
     def dealt(self, count: int) -> list[NDArray[np.int64]]:
         """``count`` hands of rows, rising, dealt so that each has about as many tokens; where rows
@@ -121,11 +121,12 @@ class TrainingBatch:
         hand = np.minimum(turn, 2 * count - 1 - turn)  # there and back
         return [np.sort(order[hand == one]) for one in range(count)]
 
-    def of_rows(self, rows: NDArray[np.int64]) -> "TrainingBatch":
-        """Some rows (int64[b], rising), as long as the longest of them."""
+    def of_rows(self, rows: NDArray[np.int64] | slice) -> "TrainingBatch":
+        """Some rows (int64[b], rising; of a slice nothing is copied), as long as the longest of
+        them."""
         longest = 1 + int(np.flatnonzero(self.real[rows].any(axis=0)).max(initial=0))
         new_row = np.full(len(self.tokens), -1, np.int64)
-        new_row[rows] = np.arange(len(rows))
+        new_row[rows] = np.arange(len(new_row[rows]))
         inside, where = self._within(self.where, new_row, longest)
         numbers, number_where = self._within(self.number_where, new_row, longest)
         return TrainingBatch(
