@@ -2,6 +2,7 @@
 
     python benchmarks/train.py
     python benchmarks/train.py --preset gpt2 --tokens 1024 --batch 16    # on a GPU, in bfloat16
+    python benchmarks/train.py --devices 2 --threads 1                   # ranks beside one of them
 
 Rows of made-up tokens, all of one length, four numbers in each, the last one the target:
 
@@ -15,12 +16,16 @@ multiplications and additions that they really need, so numtok, which works out 
 where something is predicted, is not credited for what it leaves out. The ratio is of tokens a
 second, the median over rounds in which the two take turns. Where there is a value head, the last
 column is the time of a step beside that of the same model without value channel and value head.
+
+With ``--devices N`` numtok's trainer on N ranks beside one of these alone, which learns the same
+rows in the same batches; *apart* is how much N that learn without any exchange do beside one, which
+no exchange can pass.
 """
 
 import argparse
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -45,11 +50,14 @@ from numtok.models.trunks.transformer import TransformerTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
 from numtok.training.device import measured_matmul_rate, peak_memory, tune_malloc, wait
+from numtok.training.launch import launch
+from numtok.training.ranks import ALONE, Ranks, joined
 from numtok.training.trainer import WHOLE_STEP, Execution, Recipe, Trainer, device_of
 
 VOCABULARY = {"p1000": 1189, "xval": 271}  # of arithmetic, its text in words
 NUMBER = {"p1000": 3, "xval": 1}  # tokens of a number
 NUMBERS = 4  # in a row
+VALUED, TOKENS = ("scaled", "scalar"), ("lookup", "token")  # embedder and head
 CASES = (("p1000", "ar"), ("p1000", "mlm:targets"), ("xval", "mlm:targets"), ("xval", "ar"))
 
 
@@ -167,42 +175,57 @@ def seconds(work: Callable[[], object], device: torch.device) -> float:
     return time.perf_counter() - started
 
 
+def examples(
+    scheme: str, objective: str, options: argparse.Namespace
+) -> Callable[[], Iterator[TrainingBatch]]:
+    """Makes that of each step, from batches that are there."""
+    made = OBJECTIVES.build(objective)
+    length = options.tokens - int(made.causal)  # one token goes before a row that is moved by one
+    rows = [batch(scheme, options.batch, length, step) for step in range(options.steps)]
+    return lambda: (made.example(one, generator("masks", step)) for step, one in enumerate(rows))
+
+
+def trainer(
+    scheme: str,
+    objective: str,
+    options: argparse.Namespace,
+    parts: tuple[str, str],
+    ranks: Ranks = ALONE,
+) -> Trainer:
+    """Of a model of the size asked for with an embedder and a head."""
+    device = device_of(options.device)
+    settings = ModelSettings.of(
+        preset(options.preset),
+        vocabulary=options.vocabulary or VOCABULARY[scheme],
+        context=options.tokens,
+        embedder=parts[0],
+        head=parts[1],
+        objective=objective,
+    )
+    model = Model(settings, Vocabulary(settings.vocabulary))
+    how = Execution(device, device.type == "cuda", ranks=ranks, shard=options.shard)
+    return Trainer(model, Recipe(1 << 30, 1e-3), how)
+
+
 def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[str]:
     """The row of one case."""
     device = device_of(options.device)
     bfloat16 = device.type == "cuda"
-    made = OBJECTIVES.build(objective)
-    length = options.tokens - int(made.causal)  # one token goes before a row that is moved by one
-    batches = [batch(scheme, options.batch, length, step) for step in range(options.steps)]
-
-    def example(step: int) -> TrainingBatch:
-        return made.example(batches[step], generator("masks", step))
-
-    def trainer(embedder: str, head: str) -> Trainer:
-        settings = ModelSettings.of(
-            preset(options.preset),
-            vocabulary=options.vocabulary or VOCABULARY[scheme],
-            context=options.tokens,
-            embedder=embedder,
-            head=head,
-            objective=objective,
-        )
-        model = Model(settings, Vocabulary(settings.vocabulary))
-        return Trainer(model, Recipe(1 << 30, 1e-3), Execution(device, bfloat16))
+    made, learnt = OBJECTIVES.build(objective), examples(scheme, objective, options)
 
     def steps(of: Trainer) -> None:
-        for step in range(options.steps):
-            of.advance(example(step))
+        for example in learnt():
+            of.advance(example)
 
     valued = scheme == "xval"
-    full = trainer("scaled", "scalar") if valued else trainer("lookup", "token")
+    full = trainer(scheme, objective, options, VALUED if valued else TOKENS)
     plain = Plain(full.model.settings, made.causal).to(device)
     works: list[Callable[[], None]] = [
-        Loop(plain, [plainly(example(step), device) for step in range(options.steps)], bfloat16),
+        Loop(plain, [plainly(example, device) for example in learnt()], bfloat16),
         partial(steps, full),
     ]
     if valued:
-        works.append(partial(steps, trainer("lookup", "token")))
+        works.append(partial(steps, trainer(scheme, objective, options, TOKENS)))
     for work in works:
         work()
     rates, rounds = [], []
@@ -210,7 +233,7 @@ def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[st
         rates.append(measured_matmul_rate(device, bfloat16))
         rounds.append([seconds(work, device) for work in works])
 
-    one, model = example(0), full.model
+    one, model = next(learnt()), full.model
     rows, places = one.tokens.shape[0], one.tokens.size
     head = 2 * len(one.where) * sum(weight.numel() for weight in plain.head.parameters())
     needed = (model.trunk.flops(rows, options.tokens, options.tokens) + head, model.flops(one))
@@ -224,6 +247,47 @@ def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[st
     return [scheme, objective, *shown, ratio, more]
 
 
+def beside_one(tell: Callable[[object], None], options: argparse.Namespace) -> list[list[str]]:
+    """One of the ranks: the rows of all cases."""
+    torch.set_num_threads(options.threads)
+    device = device_of(options.device)
+    with joined(device) as ranks:
+        return [_beside_one(*case, options, device, ranks) for case in CASES]
+
+
+def _beside_one(
+    scheme: str, objective: str, options: argparse.Namespace, device: torch.device, ranks: Ranks
+) -> list[str]:
+    parts = VALUED if scheme == "xval" else TOKENS
+    learnt = examples(scheme, objective, options)
+    alone = trainer(scheme, objective, options, parts)
+    together = trainer(scheme, objective, options, parts, ranks)
+
+    def took(of: Trainer, take_part: bool = True) -> float:
+        ranks.any()  # all begin at once
+
+        def steps() -> None:
+            for example in learnt() if take_part else ():
+                of.advance(example)
+
+        return max(ranks.gathered(seconds(steps, device)))
+
+    took(alone), took(together)
+    rounds = [
+        (took(alone, ranks.first), took(together), took(alone)) for _ in range(options.rounds)
+    ]
+    tokens = sum(example.tokens.size for example in learnt())
+    of_one, of_all, _ = (median(times) for times in zip(*rounds, strict=True))
+    return [
+        scheme,
+        objective,
+        f"{tokens / of_one:,.0f}",
+        f"{tokens / of_all:,.0f}",
+        f"{median(first / second for first, second, _ in rounds):.2f}",
+        f"{median(ranks.count * first / third for first, _, third in rounds):.2f}",
+    ]
+
+
 def main() -> None:
     """Measure what the options ask for and print the table."""
     parser = argparse.ArgumentParser(description="Measure training beside a plain GPT loop.")
@@ -235,12 +299,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--devices", type=int, help="ranks, beside one of them")
+    parser.add_argument("--shard", action="store_true", help="with --devices")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     device = device_of(options.device)
     if device.type == "cpu":  # as `numtok train` does; for both
         tune_malloc()
     title = f"{options.preset}, {options.batch} rows of {options.tokens} tokens"
+    if options.devices:
+        shown = table(title, ("scheme", "objective"), ("one", "ranks", "ratio", "apart"))
+        for row in launch(options.devices, beside_one, [options], print):
+            shown.add_row(*row)
+        Console().print(shown)
+        print(f"tokens a second of one rank and of {options.devices}, threads: {options.threads}")
+        return
     columns = ("GFLOP/s", "plain", "share", "numtok", "share", "ratio", "value")
     shown = table(title, ("scheme", "objective"), columns)
     for scheme, objective in CASES:

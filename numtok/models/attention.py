@@ -161,11 +161,14 @@ class Transformer(TrunkModule):
         asked = _Asked(asked_BQ, self._turn(asked_BQ))
         return cast(Tensor, self.norm(last(x_BLD, turn, mask, False, asked=asked)))
 
+    def in_turn(self) -> list[nn.Module]:
+        return [*self.blocks]
+
     def cache(self, rows: int, tokens: int, spent: TrunkCache | None = None) -> Cache:
         tokens = min(tokens, self.shape.context)
         if spent is not None:
             return cast(Cache, spent).resized(rows, tokens)
-        return Cache(self.shape, rows, tokens, next(self.parameters()))
+        return Cache(self.shape, rows, tokens, self.norm.weight)
 
     def extend(self, x_BLD: Tensor, cache: TrunkCache, asked_BQ: Tensor | None = None) -> Tensor:
         cache = cast(Cache, cache)

@@ -184,6 +184,13 @@ class Config:
         repeat=False,
         refuse=_no_count,
     )
+    shard: bool = _devices(
+        False,
+        "A part of every weight on each device, for models that outgrow one.",
+        of="texts",
+        swept=False,
+        repeat=False,
+    )
     precision: str = _devices(
         "auto",
         "float32 or bfloat16. auto: bfloat16 where a GPU has it.",

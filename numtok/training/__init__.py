@@ -13,6 +13,7 @@ log.py                 what was logged as a model learnt, read back
 loop.py                training on texts: budget, what is looked at, speed
 model_files.py         models of texts, written and read
 model_json.py          what a model file says, of texts or of tables
+placement.py           how a model lies on the ranks: copies, or parts
 prefetch.py            prepares batches ahead, in threads
 profiler.py            where the time of training goes
 ranks.py               processes that train one model together

@@ -22,6 +22,7 @@ from numtok.records import Natural, Scalar
 from numtok.store.artifact import RECEIPTS, Output
 from numtok.store.draft import Draft
 from numtok.store.receipts import Receipt, write_receipt
+from numtok.training.ranks import part_like, whole
 
 _UNIT, _BUDGET, _MODEL = "checkpoint", "budget", "model"
 _MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -60,13 +61,21 @@ def read_checkpoint(draft: Draft, plain: type[_P]) -> Checkpoint[_P] | None:
         return Checkpoint(load(files.read_bytes(path, 1 << 40)), receipt.facts)
 
 
-def learner_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The weights of a model, and both moments of each where AdamW has made a step."""
-    tensors = {}
+def learner_tensors(
+    model: nn.Module, optimizer: torch.optim.Optimizer, keep: bool = True
+) -> dict[str, Tensor]:
+    """The weights of a model, and both moments of each where AdamW has made a step, of the shapes
+    that they have in all. Where ranks have parts of them, all put them together, and those that do
+    not ``keep`` them have none."""
+    tensors: dict[str, Tensor] = {}
     for name, parameter in model.named_parameters():
-        tensors[f"weight.{name}"] = parameter.detach()
         state = optimizer.state.get(parameter, {})
-        tensors |= {f"{key}.{name}": state[key] for key in _MOMENTS if key in state}
+        mine = {f"weight.{name}": parameter.detach()}
+        mine |= {f"{key}.{name}": state[key] for key in _MOMENTS if key in state}
+        for key, tensor in mine.items():
+            if (every := whole(tensor)) is not tensor:  # a device holds one of them at a time
+                every = every.cpu()
+            tensors |= {key: every} if keep else {}
     return tensors
 
 
@@ -76,9 +85,9 @@ def load_learner(
 ) -> None:
     """The inverse, after so many steps."""
     for name, parameter in model.named_parameters():
-        parameter.copy_(tensors[f"weight.{name}"])
+        parameter.copy_(part_like(tensors[f"weight.{name}"], parameter))
         if step:
-            moments = {key: tensors[f"{key}.{name}"].to(parameter.device) for key in _MOMENTS}
+            moments = {key: part_like(tensors[f"{key}.{name}"], parameter) for key in _MOMENTS}
             done = torch.tensor(float(step), device=parameter.device)
             optimizer.state[parameter] = {"step": done, **moments}
 

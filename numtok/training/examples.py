@@ -94,10 +94,9 @@ class SplitExamples:
                 chosen = np.isin(np.arange(len(chosen)), order[one])
             yield masked_batch(batch, batch.number_tokens(chosen))
 
-    def looked_at(self, ranks: Ranks = ALONE) -> Iterator[TrainingBatch]:
-        """The same rows with the same masks each time, whatever the seed of the run. Of
-        several ranks each has a batch in turn."""
-        for batch, first in self._some_batches(ranks):
+    def looked_at(self) -> Iterator[TrainingBatch]:
+        """The same rows with the same masks each time, whatever the seed of the run."""
+        for batch, first in self._some_batches(ALONE):
             yield self.objective.example(batch, generator(0, "looked at", first))
 
     @property

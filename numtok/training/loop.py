@@ -172,9 +172,10 @@ class Training:
                     self.progress(clock.update(losses["loss"]))
                     self.run.rate.look_again()
                 if self.validation and (trainer.step % validate_every == 0 or done):
-                    figures = trainer.validate(self.validation.looked_at(self.run.ranks))
+                    figures = trainer.validate(self.validation.looked_at())
                     if answers is not None:
-                        figures |= answers.shares(trainer.model, self.run.ranks)
+                        with trainer.looking() as lookers:
+                            figures |= answers.shares(trainer.model, lookers)
                     self._record("validation", trainer, figures)
                 # What follows the last step can be cut short, too.
                 due = None if every is None else trainer.step % every == 0

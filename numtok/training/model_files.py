@@ -1,6 +1,7 @@
 """A model of texts as an artifact: ``model.json``, ``weights.safetensors``, ``scheme.json`` and
 ``metrics.jsonl``."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from numtok import files
 from numtok.encoding.codec import Codec
@@ -18,6 +20,7 @@ from numtok.errors import DataError, StoreError, UsageError
 from numtok.models.heads.base import Calibration, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import is_plugin
 from numtok.records import SCHEME_FILE
@@ -58,10 +61,16 @@ class LoadedModel:
         )
 
 
-def write_model(folder: Path, model: Model, codec: Codec, trained: Trained) -> None:
+def write_model(
+    folder: Path,
+    settings: ModelSettings,
+    weights: Mapping[str, Tensor],
+    codec: Codec,
+    trained: Trained,
+) -> None:
     """Write what :func:`read_model` reads."""
-    write_weights(folder, model)
-    write_model_file(folder, TextModelFile(FORMAT, model.settings, trained))
+    write_weights(folder, weights)
+    write_model_file(folder, TextModelFile(FORMAT, settings, trained))
     files.write_atomic(folder / SCHEME_FILE, codec.to_json())
 
 

@@ -92,3 +92,25 @@ def joined(device: torch.device) -> Iterator[Ranks]:
         yield Ranks(distributed.get_rank(), distributed.get_world_size())
     finally:
         distributed.destroy_process_group()
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """All of a tensor of any shape, of which each rank has a part; all ranks ask for it together.
+    Of one that is nobody's part the tensor itself."""
+    return tensor.full_tensor() if _is_part(tensor) else tensor  # type: ignore[attr-defined]
+
+
+def part_like(tensor: Tensor, other: Tensor) -> Tensor:
+    """Of a tensor that each rank has whole what it has of the other one, which is of the same
+    shape; on the device of that."""
+    if not _is_part(other):
+        return tensor.to(other.device)
+    from torch.distributed.tensor import DTensor, distribute_tensor  # late: half a second
+
+    assert isinstance(other, DTensor)
+    mesh, places = other.device_mesh, other.placements
+    return distribute_tensor(tensor.to(other.device), mesh, places, src_data_rank=None)
+
+
+def _is_part(tensor: Tensor) -> bool:
+    return hasattr(tensor, "full_tensor")  # of torch.distributed.tensor.DTensor alone

@@ -31,7 +31,7 @@ from numtok.training.model_json import (
     write_model_file,
 )
 from numtok.training.trained_table import FittedTable
-from numtok.training.weights import load_weights, naming_model, write_weights
+from numtok.training.weights import load_weights, naming_model, weights_of, write_weights
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LoadedRegressor:
 
 def write_regressor(folder: Path, file: TableModelFile, models: Sequence[Regressor]) -> None:
     """Write what :func:`read_regressor` reads; a model for each of the file's folds."""
-    write_weights(folder, _of_folds(file, models))
+    write_weights(folder, weights_of(_of_folds(file, models)))
     write_model_file(folder, file)
 
 

@@ -33,6 +33,7 @@ from numtok.training.run import TrainingRun
 from numtok.training.text_plan import TextPlan
 from numtok.training.trainer import WHOLE_STEP, TrainerState
 from numtok.training.warm_start import check_length
+from numtok.training.weights import weights_of
 
 VALIDATION = "validation"  # the split that is looked at during training
 _CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
@@ -70,7 +71,8 @@ def train_texts(
     costs = training.profile(config.profile) if config.profile else ()
     trainer = training.learn(config.budget)
     looked_at = validation or train
-    calibration = _calibration(trainer.model, looked_at, config.accumulate, ranks)
+    with trainer.looking() as lookers:
+        calibration = _calibration(trainer.model, looked_at, config.accumulate, lookers)
     split = VALIDATION if validation else TRAIN
     trained = Trained(
         configuration=plan.configuration,
@@ -83,8 +85,9 @@ def train_texts(
         steps=trainer.step,
         flops=float(WHOLE_STEP * trainer.all_flops()[0]),
     )
+    weights = weights_of(trainer.model, keep=ranks.first)
     if ranks.first:
-        write_model(draft.path, trainer.model, plan.codec, trained)
+        write_model(draft.path, settings, weights, plan.codec, trained)
         run.write_log()
     parameters, _ = trainer.model.parameter_counts()
     counts = {

@@ -103,6 +103,8 @@ class TextPlan:
                 )
         if config.compile:
             check_compiler()
+        if config.shard and config.compile:
+            raise UsageError("--shard and --compile do not go together yet; leave one of them out")
         self.recipe(config.steps or 1)
         if self.curriculum is not None and config.steps is not None:
             self.curriculum.starts(config.steps)
@@ -165,6 +167,7 @@ class TextPlan:
             config.batch_workers,
             config.checkpoint_steps,
             self.ranks,
+            config.shard,
         )
 
     def recipe(self, steps: int) -> Recipe:

@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_
 
 from numtok.config import threads
@@ -31,7 +30,8 @@ from numtok.records import Natural
 from numtok.seeds import seed_of
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 from numtok.training.device import seed_generator
-from numtok.training.ranks import ALONE, Ranks, launched
+from numtok.training.placement import place
+from numtok.training.ranks import ALONE, Ranks, launched, whole
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
@@ -106,6 +106,8 @@ class Execution:
         After how many steps each a checkpoint is written; None: after a minute each.
     ranks
         The processes that learn a part of each batch.
+    shard
+        Whether each of them has a part of every weight, for less memory; else a copy of all.
     """
 
     device: torch.device
@@ -116,6 +118,7 @@ class Execution:
     batch_workers: int = 0
     checkpoint_steps: int | None = None
     ranks: Ranks = ALONE
+    shard: bool = False
 
 
 class DeviceBatch(NamedTuple):
@@ -153,13 +156,12 @@ class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Trainer:
     """A model and its optimizer at some step; ``step`` counts those that are done.
 
-    Of several ranks each has all of both, and learns its own rows of a batch; losses are divided by
-    what all of the batch has, so that gradients add up to those of one rank. ``flops`` are then
-    this rank's.
+    Of several ranks each learns its own rows of a batch; losses are divided by what all of the
+    batch has, so that gradients add up to those of one rank. ``flops`` are then this rank's.
     """
 
     def __init__(self, model: Model, recipe: Recipe, execution: Execution) -> None:
-        self.model = model.to(execution.device)
+        self.model = model
         if execution.recompute:
             self.model.trunk.recompute = True
         self.recipe = recipe
@@ -171,15 +173,11 @@ class Trainer:
         self.flops = 0  # of forward passes
         self.second_flops = 0  # of these those of second ones
         self._uncompiled = execution.compiled  # before the first step
-        self._learnt_losses: Callable[[ModelInputs], Losses] = model.losses
+        losses: Callable[[ModelInputs], Losses] = model.losses
         self._figures = model.objective.figures
         if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
-            self._learnt_losses = torch.compile(model.losses, dynamic=True)
-        self._together: DistributedDataParallel | None = None
-        if self.ranks.count > 1:
-            self._together = DistributedDataParallel(_Learnt(model, self._learnt_losses))
-            self._together.broadcast_buffers = False  # they are constants
-            self._learnt_losses = self._together
+            losses = torch.compile(model.losses, dynamic=True)
+        self._placement = place(model, losses, self.ranks, self.device, execution.shard)
         self._optimizer = torch.optim.AdamW(
             [*self._groups()], lr=recipe.learning_rate, betas=(0.9, 0.95), fused=True
         )
@@ -200,15 +198,14 @@ class Trainer:
                 params = [p for p in some if (p.dim() >= 2) is matrices]
                 yield {"params": params, "weight_decay": decay, "times": times}
 
-    def prepare(self, example: TrainingBatch, whole: bool = False) -> DeviceBatch:
-        """What :meth:`learn` takes; may be called by other threads ahead of time. ``whole``: all
-        rows, also where there are other ranks.
+    def prepare(self, example: TrainingBatch) -> DeviceBatch:
+        """What :meth:`learn` takes; may be called by other threads ahead of time.
 
         For a GPU it is put into pinned memory, so that a step need not wait until it is copied.
         """
         every = self._counts(example)
         parts, flops, second = [], 0, 0
-        for part, counts in self._parts(example, whole):
+        for part, counts in self._parts(example):
             given = self.model.on_host(part)
             if self.device.type == "cuda":
                 given = given.pinned()
@@ -219,10 +216,10 @@ class Trainer:
         return DeviceBatch(parts, every, int(example.real.sum()), flops, second)
 
     def _parts(
-        self, example: TrainingBatch, whole: bool
+        self, example: TrainingBatch
     ) -> Iterator[tuple[TrainingBatch, tuple[int, int, int]]]:
         """What is learnt one after the other, with its counts."""
-        if self.ranks.count > 1 and not whole:
+        if self.ranks.count > 1:
             mine = example.dealt(self.ranks.count)[self.ranks.rank]
             if not len(mine):  # a rank takes part in each step: it learns a row with no weight
                 yield example.of_rows(np.arange(1)), (0, 0, 0)
@@ -253,15 +250,13 @@ class Trainer:
         own = (self.ranks.rank,) if self.ranks.rank else ()
         seed_generator(self.device, seed_of(self.recipe.seed, "dropout", self.step, *own))
         self._optimizer.zero_grad()
-        for losses in self._losses(prepared, self._learnt_losses):
+        for losses in self._losses(prepared, self._placement.losses):
             total = self.model.total(losses)
-            # Of ranks the mean gradient is taken, and the sum is meant.
-            learnt = total if self._together is None else total * self.ranks.count
-            learnt.backward()  # type: ignore[no-untyped-call]
+            (total * self._placement.times).backward()  # type: ignore[no-untyped-call]
             self._sums[:3] += torch.stack([total, losses.token, losses.value]).detach().double()
             if losses.own:
                 self._sums[len(_SUMS) :] += torch.stack(losses.own).detach().double()
-        norm = clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf)
+        norm = whole(clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf))
         self._optimizer.step()
         self._sums[3] += norm
         self._summed += 1
@@ -311,37 +306,44 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self, examples: Iterable[TrainingBatch]) -> dict[str, float]:
-        """The mean losses of batches that are not learnt, of several ranks each gives its own, and
-        ``loss``, what would be learnt of them; NaN where nothing is predicted."""
+        """The mean losses of batches that are not learnt, and ``loss``, what would be learnt of
+        them; NaN where nothing is predicted."""
         self.model.eval()
         names = ["token_loss", "value_loss", *(one.name for one in self._figures)]
-        sums = torch.zeros(2, len(names), dtype=torch.float64)  # of losses, of what has them
-        for example in examples:
-            prepared = self.prepare(example, whole=True)
-            tokens, values, own = prepared.counts
-            many = [tokens, values, *(tokens if one.per_token else own for one in self._figures)]
-            parts = list(self._losses(prepared, self.model.losses))
-            losses = zip(*((one.token, one.value, *one.own) for one in parts), strict=True)
-            means_of = [sum(map(float, of_parts)) for of_parts in losses]
-            counts = torch.tensor(many, dtype=torch.float64)
-            sums += torch.stack([torch.tensor(means_of, dtype=torch.float64) * counts, counts])
-        every = self.ranks.total(sums)
-        means = dict(zip(names, (every[0] / every[1].clamp(min=1)).tolist(), strict=True))
+        sums, counts = torch.zeros(2, len(names), dtype=torch.float64)  # of what has losses
+        with self._placement.looking():
+            for example in examples:
+                prepared = self.prepare(example)
+                tokens, values, own = prepared.counts
+                own_counts = (tokens if one.per_token else own for one in self._figures)
+                many = torch.tensor([tokens, values, *own_counts], dtype=torch.float64)
+                parts = self._losses(prepared, lambda given, last: self.model.losses(given))
+                losses = zip(*((one.token, one.value, *one.own) for one in parts), strict=True)
+                of_batch = [sum(map(float, of_parts)) for of_parts in losses]
+                sums += torch.tensor(of_batch, dtype=torch.float64) * many
+                counts += many
+        sums = self.ranks.total(sums)
+        means = dict(zip(names, (sums / counts.clamp(min=1)).tolist(), strict=True))
         total = means["token_loss"] + means["value_loss"]
         if self._figures:
             total += self.model.objective.weighted([means[one.name] for one in self._figures])
         figures = {"loss": total} | means
-        return figures if every[1].any() else dict.fromkeys(figures, math.nan)
+        return figures if counts.any() else dict.fromkeys(figures, math.nan)
+
+    @contextmanager
+    def looking(self) -> Iterator[Ranks]:
+        """Within the block the model may be called in any way, by all of the ranks that it gives:
+        in turn, or, where each has but a part of the weights, every one as if it were alone."""
+        with self._placement.looking():
+            yield self.ranks if self._placement.apart else ALONE
 
     def _losses(
-        self, prepared: DeviceBatch, losses: Callable[[ModelInputs], Losses]
+        self, prepared: DeviceBatch, losses: Callable[[ModelInputs, bool], Losses]
     ) -> Iterator[Losses]:
         """Of each part of a batch, so that they add up to the means over all of it."""
         for index, (given, share) in enumerate(prepared.parts, 1):
-            if self._together is not None:  # gradients are exchanged once, with the last part
-                self._together.require_backward_grad_sync = index == len(prepared.parts)
             with self._precision():
-                found = losses(given.to(self.device))
+                found = losses(given.to(self.device), index == len(prepared.parts))
             own = tuple(
                 loss * (share.tokens if figure.per_token else share.own)
                 for figure, loss in zip(self._figures, found.own, strict=True)
@@ -350,9 +352,9 @@ class Trainer:
 
     def state(self) -> Checkpoint[TrainerState]:
         """Everything that the next step depends on."""
-        tensors = learner_tensors(self.model, self._optimizer) | {"sums": self._all_sums()}
+        tensors = learner_tensors(self.model, self._optimizer, keep=self.ranks.first)
         counts = self.step, self.tokens, *self.all_flops(), self._summed
-        return Checkpoint(tensors, TrainerState(*counts))
+        return Checkpoint(tensors | {"sums": self._all_sums()}, TrainerState(*counts))
 
     def load(self, tensors: Mapping[str, Tensor], plain: TrainerState) -> None:
         """The inverse of :meth:`state`; what is counted goes on with the first rank."""
@@ -367,18 +369,6 @@ class Trainer:
     def _precision(self) -> Iterator[None]:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.execution.bfloat16):
             yield
-
-
-class _Learnt(nn.Module):
-    """The losses of a model as a forward pass, which is what gradients are exchanged after."""
-
-    def __init__(self, model: Model, losses: Callable[[ModelInputs], Losses]) -> None:
-        super().__init__()
-        self.model = model
-        self._losses = losses
-
-    def forward(self, given: ModelInputs) -> Losses:
-        return self._losses(given)
 
 
 @contextmanager

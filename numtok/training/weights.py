@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import nn
+from torch import Tensor, nn
 
 from numtok import files
 from numtok.errors import StoreError, naming
 from numtok.plugins import fault_of
+from numtok.training.ranks import whole
 
 _M = TypeVar("_M", bound=nn.Module)
 
@@ -26,10 +27,19 @@ _PLACES = 1 << 20  # tokens of a context, which has weights only where places ar
 _HELD = 1 << 29  # bytes that a model may hold beside its weights: tables of places, computed
 
 
-def write_weights(folder: Path, model: nn.Module) -> None:
+def weights_of(model: nn.Module, keep: bool = True) -> dict[str, Tensor]:
+    """The weights by their names, on the host. Where ranks have parts of them, all put them
+    together, and those that do not ``keep`` them have none."""
+    weights: dict[str, Tensor] = {}
+    for name, one in model.named_parameters():
+        every = whole(one.detach())
+        weights |= {name: every.cpu().contiguous()} if keep else {}
+    return weights
+
+
+def write_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:
     """Write what :func:`load_weights` reads."""
-    weights = {name: one.detach().cpu().contiguous() for name, one in model.named_parameters()}
-    files.write_atomic(folder / WEIGHTS, save(weights))
+    files.write_atomic(folder / WEIGHTS, save(dict(weights)))
 
 
 def load_weights(of: Path, settings: Mapping[str, Any], make: Callable[[], _M]) -> _M:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
@@ -88,14 +89,18 @@ def gone(processes: list[psutil.Process]) -> bool:
     return not psutil.wait_procs(processes, timeout=20)[1]
 
 
-@pytest.mark.parametrize("way", ["devices", pytest.param("torchrun", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "way",
+    ["devices", *(pytest.param(way, marks=pytest.mark.slow) for way in ("shard", "torchrun"))],
+)
 def test_ranks_make_the_model_that_one_process_makes(folder: Path, way: str) -> None:
     options = ["--steps", "20", "--name", f"by-{way}"]
     torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "numtok")
     if way == "torchrun":
         code, out, err = trained(folder, *options, launcher=torchrun)
     else:
-        code, out, err = trained(folder, *options, "--devices", "2")
+        shard = ["--shard"] if way == "shard" else []
+        code, out, err = trained(folder, *options, "--devices", "2", *shard)
     assert code == 0, err
     assert out.count(f"by-{way}@") == 1
     store = Store(folder / "artifacts")
@@ -137,6 +142,48 @@ def test_what_was_stopped_goes_on_with_another_number(folder: Path) -> None:
     with begun(folder, *LONG) as process:
         assert process.stderr is not None
         assert "goes on at step" in process.stderr.readline()
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_thirty_times_is_the_same_curve(folder: Path) -> None:
+    """Killed are the command or a rank, at any moment; each time other ranks go on."""
+    steps, random = 150, np.random.default_rng(0)
+    options = ("--steps", str(steps), "--checkpoint-every", "1", "--name", "killed")
+    drafts, done = folder / "artifacts/model/killed", 0
+    for kill in range(30):
+        count = (1, 2, 4)[int(random.integers(3))]
+        shard = ["--shard"] if random.random() < 0.5 else []
+        with begun(folder, *options, "--devices", str(count), *shard) as process:
+            until = done + int(random.integers(1, 6))
+            while (now := last_checkpoint(drafts)) < until:
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.01)
+            assert now < steps
+            time.sleep(float(random.uniform(0, 0.2)))
+            everyone = [psutil.Process(process.pid)]
+            everyone += everyone[0].children(recursive=True)
+            of_a_rank = [one for one in everyone if "spawn_main" in " ".join(one.cmdline())]
+            victim = of_a_rank[0] if of_a_rank and random.random() < 0.5 else everyone[0]
+            victim.kill()
+            process.wait(60)
+        assert process.returncode != 0, kill
+        assert gone(everyone), kill
+        assert last_checkpoint(drafts) >= done
+        done = last_checkpoint(drafts)
+    code, _, err = trained(folder, *options)
+    assert code == 0, err
+    code, _, err = trained(folder, "--steps", str(steps), "--name", "never-killed")
+    assert code == 0, err
+    whole = log(folder, "never-killed")
+    assert len(whole) == steps
+    for one, two in zip(whole, log(folder, "killed"), strict=True):
+        assert two == pytest.approx(one, rel=1e-4, abs=1e-6)
+
+
+def last_checkpoint(drafts: Path) -> int:
+    """The step of the newest; 0 where there is none."""
+    found = drafts.glob(".draft-*/checkpoint-*.safetensors")
+    return max((int(one.stem.partition("-")[2]) for one in found), default=0)
 
 
 def test_a_number_of_devices_that_cannot_be_is_refused(folder: Path) -> None:

@@ -46,6 +46,7 @@ from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.training.model_files import write_model
 from numtok.training.model_json import Trained
+from numtok.training.weights import weights_of
 from tests import fakemodels
 from tests.cases import case
 from tests.cli.test_store_commands import Shell
@@ -137,7 +138,7 @@ class World:
         with self.store.draft("model", "chance", given, parents, command) as draft:
             if isinstance(draft, Artifact):
                 return draft
-            write_model(draft.path, model, codec, trained)
+            write_model(draft.path, model.settings, weights_of(model), codec, trained)
             return draft.publish({}, {"seconds": 0.0})
 
     def report(self, model: Artifact, encoded: Artifact, **options: Any) -> Artifact:

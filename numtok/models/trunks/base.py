@@ -168,6 +168,11 @@ class TrunkModule(nn.Module, ABC):
         """Of one forward pass over ``rows`` rows of ``length`` tokens, ``asked`` states of each
         wanted: matrix products; a multiplication and an addition count as two."""
 
+    def in_turn(self) -> list[nn.Module]:
+        """Its parts that run one after the other and are called alone, each of which a device can
+        hold where all of it is too much; none where it is one."""
+        return []
+
     def cache(self, rows: int, tokens: int, spent: TrunkCache | None = None) -> TrunkCache:
         """An empty one for rows of up to ``tokens``, or of the context where that is less.
 
@@ -265,6 +270,7 @@ _TOKENS: dict[str, Check] = {
     "cache": a(TrunkCache),
     "extend": _states,
     "position_weights": a(int),
+    "in_turn": a(list),
     "first_norm": _first_norm,
     "token_vectors": _token_vectors,
 }
