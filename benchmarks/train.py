@@ -18,8 +18,9 @@ second, the median over rounds in which the two take turns. Where there is a val
 column is the time of a step beside that of the same model without value channel and value head.
 
 With ``--devices N`` numtok's trainer on N ranks beside one of these alone, which learns the same
-rows in the same batches; *apart* is how much N that learn without any exchange do beside one, which
-no exchange can pass.
+rows in the same batches; *apart* is how much N that learn without any exchange do beside one,
+which no exchange can pass. *memory* is that of a rank's weights, gradients and moments beside
+those of one that is alone.
 """
 
 import argparse
@@ -37,6 +38,7 @@ import torch
 from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 from torch.nn import functional as F
 
 from numtok.cli.output.printing import Size
@@ -285,7 +287,17 @@ def _beside_one(
         f"{tokens / of_all:,.0f}",
         f"{median(first / second for first, second, _ in rounds):.2f}",
         f"{median(ranks.count * first / third for first, _, third in rounds):.2f}",
+        f"{held(together) / held(alone):.2f}",
     ]
+
+
+def held(of: Trainer) -> int:
+    """Bytes of the weights, gradients and moments that are here."""
+    weights = [*of.model.parameters()]
+    both = [of._optimizer.state[one][key] for one in weights for key in ("exp_avg", "exp_avg_sq")]
+    tensors = [*weights, *(one.grad for one in weights if one.grad is not None), *both]
+    here = [one.to_local() if isinstance(one, DTensor) else one for one in tensors]
+    return sum(one.numel() * one.element_size() for one in here)
 
 
 def main() -> None:
@@ -308,7 +320,7 @@ def main() -> None:
         tune_malloc()
     title = f"{options.preset}, {options.batch} rows of {options.tokens} tokens"
     if options.devices:
-        shown = table(title, ("scheme", "objective"), ("one", "ranks", "ratio", "apart"))
+        shown = table(title, ("scheme", "objective"), ("one", "ranks", "ratio", "apart", "memory"))
         for row in launch(options.devices, beside_one, [options], print):
             shown.add_row(*row)
         Console().print(shown)
