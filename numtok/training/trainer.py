@@ -219,14 +219,17 @@ class Trainer:
         self, example: TrainingBatch
     ) -> Iterator[tuple[TrainingBatch, tuple[int, int, int]]]:
         """What is learnt one after the other, with its counts."""
+        accumulate, mine, passes = self.execution.accumulate, example, 1
         if self.ranks.count > 1:
-            mine = example.dealt(self.ranks.count)[self.ranks.rank]
-            if not len(mine):  # a rank takes part in each step: it learns a row with no weight
-                yield example.of_rows(np.arange(1)), (0, 0, 0)
-                return
-            example = example.of_rows(mine)
-        for part in example.parts(self.execution.accumulate):
+            hands = example.dealt(self.ranks.count)
+            mine = example.of_rows(hands[self.ranks.rank])
+            if not self._placement.apart:  # each pass is one of all ranks
+                passes = min(accumulate, max(map(len, hands)))
+        for part in mine.parts(accumulate) if len(mine.tokens) else ():
             yield part, self._counts(part)
+            passes -= 1
+        for _ in range(passes):  # a rank takes part in each step: it learns a row with no weight
+            yield example.of_rows(np.arange(1)), (0, 0, 0)
 
     def _counts(self, example: TrainingBatch) -> tuple[int, int, int]:
         """Tokens, values (numbers, or tokens) and places of the objective."""
