@@ -216,9 +216,9 @@ def _check(func: Any, args: Sequence[Any], tensors: Sequence[Tensor]) -> None:
         )
 
 
-class _Operations(TorchDispatchMode):
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, of: FakeDevice) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._of = of
 
     def __torch_dispatch__(

@@ -77,7 +77,8 @@ class Done(NamedTuple):
 
 
 def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None) -> Done:
-    """It learns, is looked at, calibrated, saved and loaded, and then asked in every way."""
+    """It learns, saved and loaded after each step, is looked at, calibrated, and then asked in every
+    way."""
     rows = samples(one.scheme, TEXTS, answers=ANSWERS, targets=TARGETS, labels=LABELS)
     of, classes = codec(one.scheme), () if one.head else CLASSES
     split = SplitExamples(rows, of, OBJECTIVES.build(one.objective), BATCH, 0, classes)
@@ -90,12 +91,12 @@ def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None
         trainer.learn(prepared)
         if fake is not None:
             waited += fake.syncs
+        tensors, plain = trainer.state()
+        trainer.load({name: tensor.cpu() for name, tensor in tensors.items()}, plain)
     losses = trainer.means() | trainer.validate(split.looked_at())
     if (answers := split.answers()) is not None:
         losses |= answers.shares(trainer.model)
     calibration = _calibration(trainer.model, split, 1, ALONE)
-    tensors, plain = trainer.state()
-    trainer.load({name: tensor.cpu() for name, tensor in tensors.items()}, plain)
     trained = Trained({}, 0, calibration, "train" if calibration else None, None, 0, 0, 0, 0.0)
     loaded = LoadedModel(cast(Artifact, None), trainer.model.eval(), of, trained)
     return Done(losses, waited, list(asked(loaded, rows, split)))
