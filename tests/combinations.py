@@ -147,8 +147,8 @@ def whole() -> Iterator[Combination]:
 
 def sample() -> Iterator[Combination]:
     """Few in which each name and each value of a setting occurs."""
-    every = [
-        trunks(),
+    every: list[list[str | None]] = [
+        [*trunks()],
         [*specs(EMBEDDERS), *variants(EMBEDDERS)],
         [None, *specs(HEADS), *variants(HEADS)],
         [*specs(OBJECTIVES), *variants(OBJECTIVES)],

@@ -67,7 +67,7 @@ MIXED: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "into the host": lambda device, host: host.add_(device),
     "a number of the host takes it": lambda device, host: host.sum().add_(device.sum()),
     "attention": lambda device, host: F.scaled_dot_product_attention(
-        *(one[None, :, None] for one in (device, host, host))
+        device[None, :, None], host[None, :, None], host[None, :, None]
     ),
 }
 
@@ -97,7 +97,8 @@ def test_only_to_cpu_and_copy_cross(fake: FakeDevice) -> None:
     assert torch.equal(device.to("cpu", torch.int64), torch.tensor([1, 2]))
     assert host.copy_(device) is host and host.tolist() == [1.0, 2.0]
     assert device.copy_(torch.tensor([3.0, 4.0])) is device and device.tolist() == [3.0, 4.0]
-    for to_numpy in (lambda: device.numpy(), lambda: np.asarray(device)):
+    ways: list[Callable[[], Any]] = [lambda: device.numpy(), lambda: np.asarray(device)]
+    for to_numpy in ways:
         with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
             to_numpy()
 
@@ -111,7 +112,7 @@ def test_what_waits_for_the_device_is_counted(fake: FakeDevice) -> None:
         "nonzero": lambda: device.nonzero(),
         "index by a mask": lambda: device[device > 0],
         "masked_select": lambda: device.masked_select(device > 0),
-        "_unique2": lambda: device.unique(),
+        "_unique2": lambda: torch.unique(device),
         "equal": lambda: torch.equal(device, device),
         "copy to the host": lambda: device.cpu(),
         "copy from memory that is not pinned": lambda: torch.ones(2).to("cuda"),
@@ -139,7 +140,8 @@ def network() -> nn.Module:
 def gradients(parts: Any, x: Tensor) -> list[Tensor]:
     states, _ = parts[0](x)
     y = parts[2](parts[1](states))[:, None]
-    F.scaled_dot_product_attention(y, y, y, is_causal=True).square().sum().backward()
+    loss = F.scaled_dot_product_attention(y, y, y, is_causal=True).square().sum()
+    loss.backward()  # type: ignore[no-untyped-call]
     return [one.grad for one in parts.parameters()]
 
 
@@ -172,11 +174,12 @@ def test_a_module_that_moves_keeps_its_parameters_and_what_is_tied(fake: FakeDev
 def test_a_device_without_float64_takes_none() -> None:
     with FakeDevice("mps", float64=False):
         one = torch.ones(2, device="mps")
-        for name, wide in (
-            ("double", lambda: one.double()),
-            ("zeros", lambda: torch.zeros(2, dtype=torch.float64, device="mps")),
-            ("to", lambda: torch.ones(2, dtype=torch.float64).to("mps")),
-        ):
+        ways: dict[str, Callable[[], Any]] = {
+            "double": lambda: one.double(),
+            "zeros": lambda: torch.zeros(2, dtype=torch.float64, device="mps"),
+            "to": lambda: torch.ones(2, dtype=torch.float64).to("mps"),
+        }
+        for name, wide in ways.items():
             with case(name), pytest.raises(TypeError, match="float64"):
                 wide()
         assert (one.cpu().double() / 3).dtype == torch.float64
