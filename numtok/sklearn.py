@@ -157,7 +157,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         device = device_of(self.device)
         recipe = FittingRecipe.of(self, seed=_seed(self.random_state))
         # PyTorch's own generator is the caller's, and stays as it was.
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        own = {"cuda": [device], "mps": [0]}.get(device.type, [])
+        with torch.random.fork_rng(own, device_type="mps" if device.type == "mps" else "cuda"):
             return Preparation.of(
                 columns,
                 target,

@@ -41,7 +41,8 @@ _METRICS = (
 )  # fmt: skip
 _IN_GROUPS = ("answer-exact-match", "answer-digit-match", "answer-d-length", "answered")
 _SPARE = 16  # tokens that an answer may have beyond twice the longest true one
-_TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18}  # prompts and answers of a batch, at most
+# Of prompts and answers of a batch, at most.
+_TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18, "mps": 1 << 16}
 
 
 def written_answers(

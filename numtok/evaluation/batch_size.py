@@ -13,7 +13,7 @@ from numtok.training.trainer import oom_advice
 
 Result = TypeVar("Result")
 # Tokens of a batch, at most: more leave a core's cache, and take half as long again and more.
-_TOKENS: Mapping[str, int] = {"cpu": 1 << 12, "cuda": 1 << 16}
+_TOKENS: Mapping[str, int] = {"cpu": 1 << 12, "cuda": 1 << 16, "mps": 1 << 14}
 
 
 @dataclass

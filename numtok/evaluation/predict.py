@@ -290,7 +290,7 @@ class Predictor:
         channel = None
         if codec.scheme.channel:
             assert reading.parameters is not None
-            channel = model.value_point(reading.parameters).astype(np.float32)
+            channel = model.channel(reading.parameters)
         decoded = codec.decode_numbers(tokens, reading.lengths, channel)
         valid = (decoded.failures == Failure.NONE) & np.isfinite(decoded.values)
         values = decoded.values

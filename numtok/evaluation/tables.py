@@ -29,6 +29,7 @@ from numtok.evaluation.stated_tails import with_tails
 from numtok.evaluation.table_options import TableOptions
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, Head
+from numtok.models.precision import on_host
 from numtok.records import FOLD, GROUP
 from numtok.registry import spec_of
 from numtok.reports import Costs, Figures, predictions_schema
@@ -179,7 +180,7 @@ class TableEvaluation:
             tokens = torch.from_numpy(learnt).to(parameters.device)
             losses = model.reader.token_losses(parameters, tokens)
         if losses is not None:
-            token_nll = losses.double().cpu().numpy()
+            token_nll = on_host(losses)
         return {
             "log_density": exact.log_density(truth),
             "log_density_tailed": tailed.log_density(truth),

@@ -20,6 +20,7 @@ from numtok.encoding.grammar import Grammar, Paths
 from numtok.models.inputs import moved
 from numtok.models.model import Model
 from numtok.models.objectives.base import MASK
+from numtok.models.precision import on_host, widened
 from numtok.models.steps import DecodingStates
 
 LONGEST = 64  # tokens of a number where nothing says how many
@@ -140,9 +141,9 @@ class Reader:
             token = np.where(np.isinf(total), -1, column)
             scores, _ = self._scores(state)
             allowed, _ = self._rules.of(paths, scores.device)
-            log_p = scores.double().masked_fill(~allowed, -torch.inf).log_softmax(dim=1)
+            log_p = widened(scores).masked_fill(~allowed, -torch.inf).log_softmax(dim=1)
             at = moved(np.maximum(token, 0), log_p.device)[:, None]
-            total += np.where(token >= 0, log_p.gather(1, at)[:, 0].cpu().numpy(), 0.0)
+            total += np.where(token >= 0, on_host(log_p.gather(1, at)[:, 0]), 0.0)
         return total
 
     def _values(self, state: Tensor) -> tuple[Tensor | None, NDArray[np.float32]]:
@@ -153,7 +154,7 @@ class Reader:
         parameters = self.model.value_head(state.float())
         if not self.codec.scheme.channel:
             return parameters, ones
-        return parameters, self.model.value_point(parameters).astype(np.float32)
+        return parameters, self.model.channel(parameters)
 
     def _scores(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of n next tokens: [n, number tokens], and [n, vocabulary], -inf for the tokens of
@@ -178,7 +179,7 @@ class Reader:
             numbers = numbers.masked_fill(~allowed, -torch.inf)
             end = end.masked_fill(~may_end, -torch.inf)
         if drawn is not None:
-            chosen = _drawn(numbers, end, moved(drawn, numbers.device))
+            chosen = _drawn(numbers, end, drawn)
         elif self.constrained:
             chosen = _largest(numbers, end)
         both = torch.stack([chosen, (chosen == free).long()]).cpu().numpy()  # one copy
@@ -214,9 +215,10 @@ def _largest(numbers: Tensor, end: Tensor) -> Tensor:
     return torch.where(end > best, -1, token)
 
 
-def _drawn(numbers: Tensor, end: Tensor, shares: Tensor) -> Tensor:
+def _drawn(numbers: Tensor, end: Tensor, shares: NDArray[np.float64]) -> Tensor:
     """int64[n]: where the cumulated probability reaches a share in [0, 1); -1 for the end."""
-    weights = torch.cat([numbers, end[:, None]], dim=1).double().softmax(dim=1).cumsum(dim=1)
-    wanted = shares[:, None] * weights[:, -1:]
+    weights = widened(torch.cat([numbers, end[:, None]], dim=1)).softmax(dim=1).cumsum(dim=1)
+    wanted = torch.from_numpy(shares).to(weights.dtype).to(weights.device)[:, None]
+    wanted = wanted * weights[:, -1:]
     token = torch.searchsorted(weights, wanted, right=True)[:, 0]
     return torch.where(token == numbers.shape[1], -1, token)

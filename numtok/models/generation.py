@@ -107,7 +107,11 @@ class Writer:
             values[rows[going], place] = beside[going]
             if place + 1 < self.longest and going.any():
                 state = self.model.extend_written(
-                    moved(chosen, state.device), moved(beside, state.device), cache, state
+                    moved(chosen, state.device),
+                    moved(beside, state.device),
+                    cache,
+                    state,
+                    self.model.of_host(chosen[:, None]),
                 )
         return WrittenAnswers(tokens, begins, self._ends(tokens, begins), values, ended), whole
 
@@ -125,6 +129,7 @@ class Writer:
             moved(values[:, :longest], device),
             cache,
             moved(length - 1, device)[:, None],
+            self.model.of_host(tokens),
         )
         cache.rewind(moved(length, device), longest)
         return hidden[:, 0], cache
@@ -135,13 +140,14 @@ class Writer:
         if self.model.value_head is not None and valued.any():
             at = moved(np.flatnonzero(valued), state.device)
             parameters = self.model.value_head(state[at].float())
-            values[valued] = self.model.value_point(parameters).astype(np.float32)
+            values[valued] = self.model.channel(parameters)
         return values
 
     def _choose(self, state: Tensor, numbers: "_AnswerNumbers") -> NDArray[np.int64]:
         """The next token of each answer, of the whole vocabulary."""
         scores = self.model.token_head(state).float()
-        scores[:, [PAD, MASK]] = -torch.inf
+        for never in (PAD, MASK):  # a list would be copied to the device each time
+            scores[:, never] = -torch.inf
         if self.constrained:
             first, end = self.codec.number_first, self.codec.text_first
             allowed, may_end = self._rules.of(numbers.paths, scores.device)

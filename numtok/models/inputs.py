@@ -22,7 +22,7 @@ class ModelInputs(NamedTuple):
     ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
     names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
     ``own``: flat indices into [B, L] of the places at which the objective has losses of its own;
-    None where it has none.
+    None where it has none. ``of_host``: what the embedder is given besides (``Embedder.of_host``).
     """
 
     tokens: Tensor
@@ -34,6 +34,7 @@ class ModelInputs(NamedTuple):
     number_where: Tensor
     number_targets: Tensor  # [N, W]
     own: Tensor | None = None
+    of_host: tuple[Tensor, ...] = ()
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
         """[K, D] of these states those that predict a token."""
@@ -46,6 +47,7 @@ class ModelInputs(NamedTuple):
         example: TrainingBatch,
         targets_NW: NDArray[Any],
         own: NDArray[np.int64] | None = None,
+        of_host: tuple[NDArray[Any], ...] = (),
     ) -> "ModelInputs":
         """Not yet on a device: on the CPU nothing is copied. With ``own`` (flat indices [P]) all
         states are asked for."""
@@ -64,7 +66,8 @@ class ModelInputs(NamedTuple):
             targets_NW,
             own,
         )
-        return cls._make(None if one is None else torch.from_numpy(one) for one in arrays)
+        tensors = (None if one is None else torch.from_numpy(one) for one in arrays)
+        return cls._make([*tensors, tuple(map(torch.from_numpy, of_host))])
 
     def pinned(self) -> "ModelInputs":
         """In memory of the host that stays in place: a GPU copies from it when it comes to it,
@@ -76,4 +79,6 @@ class ModelInputs(NamedTuple):
         return self._each(lambda one: one.to(device, non_blocking=True))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "ModelInputs":
-        return ModelInputs._make(None if one is None else change(one) for one in self)
+        *tensors, of_host = self
+        changed = (None if one is None else change(one) for one in tensors)
+        return ModelInputs._make([*changed, tuple(map(change, of_host))])

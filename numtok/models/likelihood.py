@@ -9,6 +9,7 @@ from numtok.errors import UsageError
 from numtok.models.heads.base import ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import TrainingBatch
+from numtok.models.precision import on_host
 from numtok.registry import spec_of
 
 
@@ -41,17 +42,17 @@ def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]
             "said, so one pass gives no likelihood of rows; take one with another --embedder"
         )
     given = model.given(example)
-    hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
+    hidden = model.states_of(given)
     asked, where, number_where = example.asked
     rows, places = example.tokens.shape if asked is None else asked.shape
 
     def summed(logs: Tensor, at: NDArray[np.int64]) -> NDArray[np.float64]:
-        weights = logs.double().cpu().numpy()
+        weights = on_host(logs)
         return np.asarray(np.bincount(at // max(1, places), weights, minlength=rows), np.float64)
 
     log_p = model.token_head(given.predicting(hidden)).float().log_softmax(dim=1)
     total = summed(log_p.gather(1, given.labels[:, None])[:, 0], where)
-    if model.value_head is not None:
+    if model.value_head is not None and len(number_where):  # of none there is nothing to learn
         parameters = model.value_head(hidden.flatten(0, 1)[given.number_where].float())
         total -= summed(model.value_head.losses(parameters, given.number_targets), number_where)
     return total

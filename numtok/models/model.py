@@ -5,6 +5,7 @@ One that says labels has a class head in place of these heads.
 ``model.json`` holds its :class:`ModelSettings`; the weights lie beside it.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -23,7 +24,7 @@ from numtok.encoding.normalizers.base import (
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
-from numtok.models.inputs import ModelInputs
+from numtok.models.inputs import ModelInputs, moved
 from numtok.models.objectives.base import OBJECTIVES, FirstPass, TrainingBatch
 from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import TrunkCache, TrunkModule
@@ -135,7 +136,7 @@ class Model(nn.Module):
     def class_log_probabilities(self, example: TrainingBatch) -> Tensor:
         """[B, C], float32: of each class, for a batch whose rows are all asked (``ended``)."""
         given = self.given(example)
-        hidden = self.hidden(given.tokens, given.values, given.real, given.asked)
+        hidden = self.states_of(given)
         return F.log_softmax(self.class_head(given.predicting(hidden)).float(), dim=1)
 
     def hidden(
@@ -144,12 +145,19 @@ class Model(nn.Module):
         values_BL: Tensor,
         real_BL: Tensor | None,
         asked_BQ: Tensor | None = None,
+        of_host: Sequence[Tensor] = (),
     ) -> Tensor:
         """[B, L, D]: state j predicts token j of the row (``nn.objectives.base``).
 
-        [B, Q, D] of the places asked for, where those are given.
+        [B, Q, D] of the places asked for, where those are given. ``of_host``: what
+        :meth:`of_host` says of the tokens; without it the device may be waited for.
         """
-        return cast(Tensor, self.trunk(self.embedder(tokens_BL, values_BL), real_BL, asked_BQ))
+        embedded_BLD = self.embedder(tokens_BL, values_BL, *of_host)
+        return cast(Tensor, self.trunk(embedded_BLD, real_BL, asked_BQ))
+
+    def states_of(self, given: ModelInputs) -> Tensor:
+        """[B, Q, D] or [B, L, D] as :meth:`hidden`, of a batch."""
+        return self.hidden(given.tokens, given.values, given.real, given.asked, given.of_host)
 
     def extend(
         self,
@@ -157,16 +165,22 @@ class Model(nn.Module):
         values_BL: Tensor,
         cache: TrunkCache,
         asked_BQ: Tensor | None = None,
+        of_host: Sequence[Tensor] = (),
     ) -> Tensor:
         """[B, L, D] or [B, Q, D] as :meth:`hidden`: of rows that go on from those in the cache."""
-        return self.trunk.extend(self.embedder(tokens_BL, values_BL), cache, asked_BQ)
+        return self.trunk.extend(self.embedder(tokens_BL, values_BL, *of_host), cache, asked_BQ)
 
     def extend_written(
-        self, tokens_B: Tensor, values_B: Tensor, cache: TrunkCache, said_BD: Tensor
+        self,
+        tokens_B: Tensor,
+        values_B: Tensor,
+        cache: TrunkCache,
+        said_BD: Tensor,
+        of_host: Sequence[Tensor] = (),
     ) -> Tensor:
         """[B, D]: the states behind tokens that the model itself has written, in the states
         ``said``. Where one of them tells ahead, what the objective has learnt stands for it."""
-        embedded_B1D = self.embedder(tokens_B[:, None], values_B[:, None])
+        embedded_B1D = self.embedder(tokens_B[:, None], values_B[:, None], *of_host)
         if self.ahead is not None and self.objective.stands_in:
             is_ahead_B11 = (tokens_B == self.ahead)[:, None, None]
             learnt_BD = self.objective.stand_in(self.parts, said_BD).to(embedded_B1D.dtype)
@@ -178,7 +192,7 @@ class Model(nn.Module):
 
         Only the hidden states that predict something go through the heads.
         """
-        embedded_BLD = self.embedder(given.tokens, given.values)
+        embedded_BLD = self.embedder(given.tokens, given.values, *given.of_host)
         hidden = self.trunk(embedded_BLD, given.real, given.asked)
         losses = self.losses_of(hidden, given)
         if given.own is None:
@@ -229,7 +243,14 @@ class Model(nn.Module):
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.targets(self.head_values(values, example.number_raw))
-        return ModelInputs.on_host(example, learnt, self.own_places(example))
+        of_host = self.embedding.of_host(self.embedder, example.tokens)
+        return ModelInputs.on_host(example, learnt, self.own_places(example), of_host)
+
+    def of_host(self, tokens: NDArray[np.int64]) -> tuple[Tensor, ...]:
+        """What the embedder is given besides tokens [B, L] and their values, on the model's
+        device."""
+        known = self.embedding.of_host(self.embedder, tokens)
+        return tuple(moved(one, self._table.device) for one in known)
 
     def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
         """int64[P]: flat indices into [B, L] of the places of which the objective has losses of
@@ -261,6 +282,11 @@ class Model(nn.Module):
         """[N] the values, normalised as the encoding does, that a value head predicts."""
         assert self.value_head is not None
         return self.scaling.inverse(self.value_head.point(parameters_NP))
+
+    def channel(self, parameters_NP: Tensor) -> NDArray[np.float32]:
+        """[N], float32: the values that stand beside tokens; infinite beyond what that holds."""
+        with np.errstate(over="ignore"):
+            return self.value_point(parameters_NP).astype(np.float32)
 
     def parameter_counts(self) -> tuple[int, int]:
         """Parameters in all, and of these in the tables of tokens and positions."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from numtok.models.model import Model
+from numtok.models.precision import in_float64, on_host
 
 Floats = NDArray[np.float64]
 _AT_ONCE = 8  # values, each at all positions
@@ -50,16 +51,16 @@ def projections(model: Model, token: int, x: Floats) -> Projections | None:
     scaled_ND = torch.from_numpy(x.astype(np.float32)).to(one_D.device)[:, None] * one_D
     is_multiple = torch.allclose(vectors_ND, scaled_ND, rtol=1e-5, atol=1e-7)
     if is_multiple:
-        direction_D = one_D.double()
+        direction_D = in_float64(one_D)
     else:
         parts = [normed.mean(dim=1) for normed in _normed(vectors_ND, positions_PD, norm)]
         direction_D = _first_component(torch.cat(parts))
     direction_D = direction_D / direction_D.norm()
     lengths = [normed @ direction_D for normed in _normed(vectors_ND, positions_PD, norm)]
     return Projections(
-        torch.cat(lengths).cpu().numpy(),
-        one_D.double().cpu().numpy() if is_multiple else None,
-        positions_PD.double().cpu().numpy(),
+        on_host(torch.cat(lengths)),
+        on_host(one_D) if is_multiple else None,
+        on_host(positions_PD),
         norm.eps,
     )
 
@@ -75,7 +76,7 @@ def _embedded(model: Model, token: int, values: Floats) -> Tensor:
 def _normed(vectors_ND: Tensor, positions_PD: Tensor, norm: nn.LayerNorm) -> "map[Tensor]":
     """[some, P, D] each: of a few values at a time."""
     parts: tuple[Tensor, ...] = torch.split(vectors_ND, _AT_ONCE)
-    return map(lambda part: norm(part[:, None] + positions_PD).double(), parts)
+    return map(lambda part: in_float64(norm(part[:, None] + positions_PD)), parts)
 
 
 def _first_component(means_ND: Tensor) -> Tensor:

@@ -195,7 +195,7 @@ class Prefill:
             # Numbers share rows; else each can be written behind its own, over the true text.
             tokens = min(int(starts.max()) + 1 + self.room, base.tokens)
             base = base.take(moved(rows, base.length.device), tokens)
-        return Autoregressive(self.model, true, base, moved(starts + 1, base.length.device))
+        return Autoregressive(self.model, true, base, starts + 1)
 
 
 class Autoregressive(DecodingStates):
@@ -206,11 +206,13 @@ class Autoregressive(DecodingStates):
 
     lengths = None
 
-    def __init__(self, model: Model, true: ParallelFill, base: TrunkCache, length: Tensor) -> None:
+    def __init__(
+        self, model: Model, true: ParallelFill, base: TrunkCache, length: NDArray[np.int64]
+    ) -> None:
         self._model = model
         self._true = true
         self._base = self._cache = base
-        self._length, self._longest = length, int(length.max())
+        self._length, self._longest = moved(length, base.length.device), int(length.max())
         self._said: Tensor | None = None  # the states in which the next tokens are chosen
 
     def first(self) -> Tensor:
@@ -224,7 +226,11 @@ class Autoregressive(DecodingStates):
         assert self._said is not None
         device = self._cache.length.device
         self._said = self._model.extend_written(
-            moved(tokens, device), moved(values, device), self._cache, self._said
+            moved(tokens, device),
+            moved(values, device),
+            self._cache,
+            self._said,
+            self._model.of_host(tokens[:, None]),
         )
         return self._said
 
@@ -256,7 +262,7 @@ def _states(model: Model, example: TrainingBatch, cache: TrunkCache | None = Non
     """[K, D] the states at the places where something is predicted; rows go into the cache."""
     given = model.given(example)
     if cache is None:
-        hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
+        hidden = model.states_of(given)
     else:
-        hidden = model.extend(given.tokens, given.values, cache, given.asked)
+        hidden = model.extend(given.tokens, given.values, cache, given.asked, given.of_host)
     return given.predicting(hidden)

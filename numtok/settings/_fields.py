@@ -45,7 +45,7 @@ def dry_run(help: str = "Say what would be made, and how big.") -> Any:
 
 
 def device(**facts: Any) -> Any:
-    return setting("auto", "auto, cpu, cuda or cuda:1.", **facts)
+    return setting("auto", "auto, cpu, cuda, cuda:1 or mps.", **facts)
 
 
 def workers() -> Any:

@@ -12,7 +12,11 @@ import torch
 
 from numtok.errors import UsageError
 
-_SIDES = {"cpu": 1024, "cuda": 8192}  # of a square matrix: large enough for the full rate
+_SIDES = {
+    "cpu": 1024,
+    "cuda": 8192,
+    "mps": 4096,
+}  # of a square matrix: large enough for the full rate
 _TRIES, _TRIES_AGAIN = 10, 3
 _LONGEST = 1.0  # seconds, after which no further try is made: bfloat16 may be emulated
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
@@ -106,12 +110,17 @@ def wait(device: torch.device) -> None:
     """Until the device has done what it was told."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()
 
 
 def peak_memory(device: torch.device) -> int:
-    """Bytes: on a GPU the most that tensors have taken, on a CPU the most that the process has."""
+    """Bytes: on a GPU the most that tensors have taken, on a CPU the most that the process has. MPS
+    counts no peaks: what its allocator holds, of which it gives little back."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
+    if device.type == "mps":
+        return torch.mps.driver_allocated_memory()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak  # kibibytes elsewhere
 

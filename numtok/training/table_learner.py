@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.errors import TrainingFailed
+from numtok.models.precision import widened, widest
 from numtok.models.regressor import Regressor
 from numtok.records import Natural
 from numtok.seeds import generator
@@ -157,7 +158,7 @@ class TableLearner:
         self.model.train()
         rows = self.rows
         order = generator(self.recipe.seed, "order", self.epoch).permutation(rows)
-        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        total = torch.zeros((), dtype=widest(self.device), device=self.device)
         for chosen in torch.split(torch.from_numpy(order).to(self.device), self.recipe.batch):
             x_NI, learnt_NW = (part.index_select(0, chosen) for part in self._train)
             losses = self.model.losses(x_NI, learnt_NW)
@@ -184,7 +185,7 @@ class TableLearner:
         """The mean loss of the rows that are held back."""
         self.model.eval()
         parts = zip(*(torch.split(part, _LOOKED_AT) for part in self._validation), strict=True)
-        total = sum(float(self.model.losses(*part).double().sum()) for part in parts)
+        total = sum(float(widened(self.model.losses(*part)).sum()) for part in parts)
         return total / len(self._validation[0])
 
     def finish(self) -> Regressor:

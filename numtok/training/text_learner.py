@@ -204,7 +204,7 @@ def _calibration(model: Model, split: SplitExamples, accumulate: int, ranks: Ran
         parameters, values = [], []
         for example in whole.parts(accumulate):
             given = model.given(example)
-            hidden = model.hidden(given.tokens, given.values, given.real, given.asked)
+            hidden = model.states_of(given)
             flat = hidden.flatten(0, 1)
             parameters.append(model.value_head(flat[given.number_where].float()))
             values.append(model.head_values(example.number_values, example.number_raw))

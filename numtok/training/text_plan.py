@@ -101,6 +101,12 @@ class TextPlan:
                     f"--{option} does not go with --preset {self.preset}, whose trunk cannot; "
                     "leave it out"
                 )
+        if config.recompute and self.device.type == "mps" and getattr(trunk, "dropout", False):
+            raise UsageError(
+                f"--recompute does not go with the dropout of --preset {self.preset} and --device "
+                "mps, where PyTorch drops others when it works a block out again; leave it out, or "
+                "give the preset dropout=0"
+            )
         if config.compile:
             check_compiler()
         if config.shard and config.compile:

@@ -25,6 +25,7 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.models.inputs import ModelInputs
 from numtok.models.model import Losses, Model
 from numtok.models.objectives.base import TrainingBatch
+from numtok.models.precision import widest
 from numtok.plugins import unwatch
 from numtok.records import Natural
 from numtok.seeds import seed_of
@@ -182,7 +183,7 @@ class Trainer:
             [*self._groups()], lr=recipe.learning_rate, betas=(0.9, 0.95), fused=True
         )
         self._told = (*_SUMS, *(one.name for one in self._figures))
-        self._sums = torch.zeros(len(self._told), dtype=torch.float64, device=self.device)
+        self._sums = torch.zeros(len(self._told), dtype=widest(self.device), device=self.device)
         self._summed = 0
 
     def _groups(self) -> Iterator[dict[str, Any]]:
@@ -256,9 +257,9 @@ class Trainer:
         for losses in self._losses(prepared, self._placement.losses):
             total = self.model.total(losses)
             (total * self._placement.times).backward()  # type: ignore[no-untyped-call]
-            self._sums[:3] += torch.stack([total, losses.token, losses.value]).detach().double()
+            self._sums[:3] += torch.stack([total, losses.token, losses.value]).detach()
             if losses.own:
-                self._sums[len(_SUMS) :] += torch.stack(losses.own).detach().double()
+                self._sums[len(_SUMS) :] += torch.stack(losses.own).detach()
         norm = whole(clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf))
         self._optimizer.step()
         self._sums[3] += norm
@@ -321,8 +322,9 @@ class Trainer:
                 own_counts = (tokens if one.per_token else own for one in self._figures)
                 many = torch.tensor([tokens, values, *own_counts], dtype=torch.float64)
                 parts = self._losses(prepared, lambda given, last: self.model.losses(given))
-                losses = zip(*((one.token, one.value, *one.own) for one in parts), strict=True)
-                of_batch = [sum(map(float, of_parts)) for of_parts in losses]
+                losses = [torch.stack([one.token, one.value, *one.own]) for one in parts]
+                # The device is waited for once.
+                of_batch = [sum(of) for of in zip(*torch.stack(losses).tolist(), strict=True)]
                 sums += torch.tensor(of_batch, dtype=torch.float64) * many
                 counts += many
         sums = self.ranks.total(sums)
@@ -365,7 +367,7 @@ class Trainer:
         self._summed = plain.summed
         if self.ranks.first:
             self.flops, self.second_flops = plain.flops, plain.second_flops
-            self._sums.copy_(tensors["sums"])
+            self._sums.copy_(tensors["sums"].to(self._sums.dtype))
         load_learner(self.model, self._optimizer, tensors, self.step)
 
     @contextmanager
@@ -380,23 +382,28 @@ def oom_advice(advice: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        # A GPU's allocator has an exception of its own, the CPU's has none.
-        on_cpu = "DefaultCPUAllocator" in str(error)
-        if not on_cpu and not isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        # CUDA's allocator has an exception of its own, those of a CPU and of MPS have none.
+        told = any(words in str(error) for words in ("DefaultCPUAllocator", "MPS backend out of"))
+        if not told and not isinstance(error, (torch.OutOfMemoryError, MemoryError)):
             raise
         raise TrainingFailed(f"out of memory with {advice}") from error
 
 
 def device_of(name: str) -> torch.device:
-    """``auto`` (a GPU where there is one), ``cpu``, ``cuda`` (of several ranks each its own) or
-    ``cuda:1``; UsageError for others.
+    """``auto`` (a GPU of CUDA where there is one, else the CPU), ``cpu``, ``cuda`` (of several
+    ranks each its own), ``cuda:1`` or ``mps``; UsageError for others.
 
     Also holds PyTorch to ``NUMTOK_THREADS``, where that is set.
     """
-    if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", name):
-        raise UsageError(f"--device {name!r} is not possible; allowed are auto, cpu and cuda")
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", name):
+        allowed = "auto, cpu, cuda, cuda:N and mps"
+        raise UsageError(f"--device {name!r} is not possible; allowed are {allowed}")
     if (most := threads()) is not None:
         torch.set_num_threads(most)
+    if name == "mps" and not torch.backends.mps.is_available():
+        raise UsageError("--device mps: this PyTorch sees no GPU of Apple's; give --device cpu")
+    if name == "mps":
+        return torch.device("mps")
     found = torch.cuda.is_available()
     if name == "cpu" or (name == "auto" and not found):
         return torch.device("cpu")
@@ -414,6 +421,7 @@ def device_count(asked: str, device: torch.device) -> int:
     if asked == "all":
         return there
     count = int(asked)
-    if device.type == "cuda" and count > there:
-        raise UsageError(f"--devices {asked}: this PyTorch sees {there} GPUs; give {there}, or all")
+    if device.type != "cpu" and count > there:
+        gpus = f"{there} GPU" + "s" * (there != 1)
+        raise UsageError(f"--devices {asked}: this PyTorch sees {gpus}; give {there}, or all")
     return count

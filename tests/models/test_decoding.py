@@ -185,7 +185,7 @@ def test_the_value_goes_in_beside_the_first_token_alone() -> None:
     silent = SimpleNamespace(
         token_head=torch.nn.Identity(),
         value_head=lambda states: states[:, :1],
-        value_point=lambda parameters: parameters[:, 0].double().numpy(),
+        channel=lambda parameters: parameters[:, 0].numpy(),
     )
     reader(cast(Model, silent), "xval").score(spoken, np.zeros((2, 3), np.int64))
     assert spoken.values == [spoken.logits[:, 0, 0].float().tolist(), [1, 1]]

@@ -14,6 +14,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Losses, Model, _cross_entropy
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
 from numtok.models.presets import PRESETS, Preset, preset, shortest
@@ -249,15 +250,24 @@ def test_pads_are_hidden_only_where_there_are_some() -> None:
 
 
 def test_everything_that_a_model_is_given_goes_to_its_device() -> None:
-    of = model("p1000", "mlm:targets")
-    one = example("p1000", "mlm:targets", targets=[2, 5])
+    of = model("numvalue", "numvalue")
+    one = example("numvalue", "numvalue")
     here = of.on_host(one)
     there = here.to(torch.device("meta"))
     assert np.shares_memory(here.tokens.numpy(), one.tokens)
-    assert {each.device.type for each in there if each is not None} == {"meta"}
-    assert [None if each is None else (each.shape, each.dtype) for each in there] == [
-        None if each is None else (each.shape, each.dtype) for each in here
+    assert len(here.of_host) == 6  # where prefixes are, and the digits behind them
+    found, expected = ([*given[:-1], *given.of_host] for given in (there, here))
+    assert {each.device.type for each in found if each is not None} == {"meta"}
+    assert [None if each is None else (each.shape, each.dtype) for each in found] == [
+        None if each is None else (each.shape, each.dtype) for each in expected
     ]
+
+
+def test_rows_without_numbers_have_a_likelihood_with_any_head() -> None:
+    one = example("p1000", "ar", ["ab", "c"])
+    for head in ("riemann:8", "mdn:2", "token"):
+        found = log_likelihoods(model("p1000", "ar", head=head), one)
+        assert (np.isfinite(found) & (found < 0)).all()
 
 
 # --- heads -------------------------------------------------------------------------------------

@@ -886,7 +886,7 @@ def test_an_unknown_split_or_metric_or_device_is_named(
     message = error(UsageError, world, model, encoded, metrics=("mses",))
     says(message, "metric 'mses'; did you mean 'mse'?")
     message = error(UsageError, world, model, encoded, device="tpu")
-    says(message, "--device 'tpu'", "auto, cpu and cuda")
+    says(message, "--device 'tpu'", "auto, cpu, cuda, cuda:N and mps")
     store = "--store", str(world.store.root)
     ran = numtok(*store, "eval", model.ref, encoded.ref, "--split", "tset")
     assert ran.code == 2 and ran.err.startswith("numtok: unknown split of ")

@@ -779,7 +779,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("--weight-decay -1", "--weight-decay -1.0", "0 or more and finite"),
     ("--clip -1", "--clip -1.0", "0 or more"),
     ("--precision float16", "'float16'", "auto, float32 and bfloat16"),
-    ("--device gpu", "'gpu'", "auto, cpu and cuda"),
+    ("--device gpu", "'gpu'", "auto, cpu, cuda, cuda:N and mps"),
     ("--name 'My Model'", "--name 'My Model'", "lower-case"),
     ("--preset nanno", "'nanno'", "did you mean 'nano'?", *PRESETS, *TRUNKS),
     ("--preset nano,layer=2", "'layer'", "did you mean 'layers'?", "dropout"),
@@ -812,6 +812,15 @@ def test_a_gpu_that_is_not_there_is_refused(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     refused(says, trained(numtok, "--device", "cuda"), 2, "--device cuda", "give --device cpu")
+
+
+def test_a_block_with_dropout_is_not_worked_out_again_on_mps(
+    numtok: Shell, store: Store, monkeypatch: pytest.MonkeyPatch, says: Says
+) -> None:
+    """PyTorch sets back no generator of MPS: gradients would be those of another dropout."""
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    options = ("--preset", f"{TINY},dropout=0.1", "--device", "mps", "--recompute")
+    refused(says, trained(numtok, *options), 2, "--recompute", "--device mps", "dropout=0")
 
 
 def test_without_a_compiler_nothing_is_compiled(

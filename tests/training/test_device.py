@@ -74,6 +74,19 @@ def test_measuring_the_rate_of_matrix_products_draws_no_random_numbers() -> None
     assert torch.equal(torch.get_rng_state(), state)
 
 
+def test_mps_is_waited_for_and_asked_for_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(torch.mps, "synchronize", lambda: told.append("waited"))
+    monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1 << 30)
+    mps = torch.device("mps")
+    device.wait(mps)
+    device.seed_generator(mps, 3)
+    drawn = torch.rand(2)
+    assert (told, peak_memory(mps)) == (["waited"], 1 << 30)
+    torch.manual_seed(3)
+    assert torch.equal(drawn, torch.rand(2))
+
+
 def test_peak_memory_is_in_bytes_and_does_not_fall() -> None:
     taken = torch.ones(1 << 24)
     now, peak = psutil.Process().memory_info().rss, peak_memory(CPU)

@@ -26,6 +26,7 @@ from numtok.training.trainer import (
     Recipe,
     Trainer,
     TrainerState,
+    device_count,
     device_of,
     oom_advice,
 )
@@ -276,7 +277,7 @@ def test_what_a_gpu_learns_is_pinned_by_the_thread_that_prepares_it(
     of.device = torch.device("cuda")
     batches = list(prefetched(lambda step: of.prepare(made[step]), 0, STEPS, workers=1))
     tensors = [one for batch in batches for given, *_ in batch.parts for one in given]
-    assert threads == ["prefetch"] * sum(one is not None for one in tensors)
+    assert threads == ["prefetch"] * sum(isinstance(one, Tensor) for one in tensors)
 
 
 # --- to stop and to continue -------------------------------------------------------------------
@@ -393,11 +394,15 @@ def out_of_memory() -> None:
     raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
 
+def out_of_memory_on_mps() -> None:
+    raise RuntimeError("MPS backend out of memory (MPS allocated: 9 GB, max allowed: 9 GB)")
+
+
 def memory_error() -> None:
     raise MemoryError
 
 
-@each("fail", [too_much, out_of_memory, memory_error])
+@each("fail", [too_much, out_of_memory, out_of_memory_on_mps, memory_error])
 def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any, says: Says) -> None:
     with pytest.raises(TrainingFailed) as found, oom_advice("so much; take less"):
         fail()
@@ -421,27 +426,41 @@ def test_other_errors_pass_as_they_are(error: Exception) -> None:
         ("cpu", True, "cpu"),
         ("cpu", False, "cpu"),
         ("cuda", True, "cuda"),
+        ("mps", True, "mps"),
     ],
 )
 def test_a_device_is_found_by_its_name(
     monkeypatch: pytest.MonkeyPatch, name: str, there: bool, device: str
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: there)
     assert device_of(name).type == device
 
 
 @each(
     ("name", "parts"),
     [
-        ("gpu", ("--device 'gpu'", "auto, cpu and cuda")),
+        ("gpu", ("--device 'gpu'", "auto, cpu, cuda, cuda:N and mps")),
         ("cuda", ("--device cuda", "--device cpu")),
+        ("mps", ("--device mps", "--device cpu")),
     ],
 )
 def test_a_device_that_is_not_there_is_refused(
     monkeypatch: pytest.MonkeyPatch, name: str, parts: tuple[str, ...], says: Says
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     with pytest.raises(UsageError) as found:
         device_of(name)
     says(found, *parts)
     assert found.value.exit_code == 2
+
+
+def test_more_ranks_than_gpus_are_refused(says: Says) -> None:
+    """Of CPUs there are as many as one likes."""
+    mps = torch.device("mps")
+    assert [device_count(one, mps) for one in ("1", "all")] == [1, 1]
+    assert [device_count(one, CPU) for one in ("3", "all")] == [3, 1]
+    with pytest.raises(UsageError) as found:
+        device_count("2", mps)
+    says(found, "--devices 2", "1 GPU;", "all")

@@ -23,6 +23,7 @@ from numtok.models.distributions.decoder_cells import cells, nearest_tokens
 from numtok.models.distributions.predictive import Floats, Predictive, checked, unscaled
 from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.sampling import Sampling
+from numtok.models.precision import on_host
 
 _AT_ONCE = 1 << 12  # numbers that are written at a time: more leave the cache of a core
 _FOLLOWED = 1 << 12  # rows whose probabilities at every token are held at a time
@@ -35,7 +36,9 @@ _NEAR = 1e-8  # of a cell
 class Beginnings(Protocol):
     """``U`` different beginnings of numbers, each worked out once, with what may come next."""
 
-    log_p: Tensor  # float64[U, V] of the next token, normalised over those that are allowed
+    #: float64[U, V], or float32 (``precision``), of the next token, normalised over those that are
+    #: allowed.
+    log_p: Tensor
     state: Tensor  # int64[U] of the codec's automaton
 
     def extend(self, which: Tensor, tokens: Tensor) -> Tensor:
@@ -76,7 +79,8 @@ class Decoder(Protocol):
     def log_probabilities(
         self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor
     ) -> Tensor:
-        """float64[N, K, V]: of each token after the given ones before it."""
+        """float64[N, K, V], or float32 (``precision``): of each token after the given ones before
+        it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +185,8 @@ class DecoderDistribution(Predictive):
         begun = self.reader.begun(self.parameters[part])
         rows, count, width = shares.shape
         which = torch.arange(rows, device=begun.state.device).repeat_interleave(count)
-        wanted = torch.from_numpy(shares.reshape(-1, width)).to(which.device)
+        wanted = torch.from_numpy(shares.reshape(-1, width))
+        wanted = wanted.to(begun.log_p.dtype).to(which.device)
         tokens = []
         for place in range(width):
             sums = sampling.of(begun.log_p).softmax(dim=1).cumsum(dim=1)  # of beginnings, not draws
@@ -226,7 +231,7 @@ class DecoderDistribution(Predictive):
             states_NK = torch.from_numpy(reader.automaton.states(tokens[part])).to(device)
             log_NKV = reader.log_probabilities(self.parameters[part], tokens_NK, states_NK)
             yield _Followed(
-                log_NKV.cpu().numpy(),
+                on_host(log_NKV),
                 reader.automaton.rank[states_NK.cpu().numpy()],
                 tokens[part],
             )
@@ -247,7 +252,8 @@ class DecoderDistribution(Predictive):
         begun = reader.begun(self.parameters[part])
         rows, count = shares.shape
         which = torch.arange(rows, device=begun.state.device).repeat_interleave(count)
-        left = torch.from_numpy(shares.ravel()).to(which.device)[:, None]
+        left = torch.from_numpy(shares.ravel()).to(begun.log_p.dtype).to(which.device)[:, None]
+        least = max(1e-300, torch.finfo(left.dtype).tiny)
         tokens = []
         for place in range(reader.tokens_per_number):
             order_UV = reader.get_buffer("order")[begun.state]
@@ -259,12 +265,12 @@ class DecoderDistribution(Predictive):
             last = (begun.log_p > -torch.inf).sum(dim=1, keepdim=True) - 1
             found = torch.minimum(found, last[which])
             upto, own = sums_UV[which].gather(1, found), p_UV[which].gather(1, found)
-            left = ((left - (upto - own)) / own.clamp(min=1e-300)).clamp(0.0, 1.0)
+            left = ((left - (upto - own)) / own.clamp(min=least)).clamp(0.0, 1.0)
             token = order_UV[which].gather(1, found)[:, 0]
             tokens.append(token)
             if place + 1 < reader.tokens_per_number:
                 which = begun.extend(which, token)
-        return torch.stack(tokens, dim=1).cpu().numpy(), left[:, 0].cpu().numpy()
+        return torch.stack(tokens, dim=1).cpu().numpy(), on_host(left[:, 0])
 
 
 class _Placed(NamedTuple):

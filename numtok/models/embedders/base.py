@@ -48,6 +48,12 @@ class Embedder(ABC):
         written yet; None where there is none."""
         return None
 
+    def of_host(self, module: nn.Module, tokens: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+        """What its module is given behind tokens [B, L] and values, as tensors: what depends on the
+        tokens and is a matter of shapes, for which a device would have to be waited for. Given the
+        two alone the module comes to the same. Nothing unless it says otherwise."""
+        return ()
+
     def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
         """Of its module's matrix products, for some tokens (of any shape): a multiplication and an
         addition count as two. Unless it says otherwise every linear map is of every token."""
@@ -81,6 +87,7 @@ EMBEDDERS: Registry[Embedder] = Registry(
         "sees_all": a(bool),
         "build": _built,
         "tells_ahead": a(int, type(None)),
+        "of_host": a(tuple),
         "flops": a(int),
     },
 )

@@ -13,6 +13,7 @@ from numtok.errors import UsageError
 from numtok.models.embedders._fused import Fused
 from numtok.models.embedders._whole import Whole
 from numtok.models.embedders.base import Embedder
+from numtok.models.precision import widest
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Range
 
@@ -79,8 +80,12 @@ class _Angles(nn.Module):
         number_BL = torch.where(number_BL.isinf(), ends_BL, number_BL)
         if self.clip:
             number_BL = number_BL.clamp(self.low, self.high)
-        # In float64, since 20,001 may be thousands of times around.
-        angle_BL1 = (number_BL.double() * (math.pi / (self.high - self.low)))[:, :, None]
+        span = self.high - self.low
+        if widest(number_BL.device) == torch.float64:
+            # 20,001 may be thousands of times around.
+            angle_BL1 = (number_BL.double() * (math.pi / span))[:, :, None]
+        else:  # the rest of a division is exact in float32 too
+            angle_BL1 = (number_BL.fmod(2 * span) * (math.pi / span))[:, :, None]
         sine_BL1, cosine_BL1 = angle_BL1.sin().float(), angle_BL1.cos().float()
         powers_BLE = sine_BL1 ** cast(Tensor, self.powers)
         last_BL1 = powers_BLE[:, :, -1:] * sine_BL1

@@ -15,13 +15,14 @@ from numtok.errors import UsageError
 from numtok.models.embedders._decimal_parts import DecimalDigits, DecimalParts
 from numtok.models.embedders.base import Embedder, token_table
 from numtok.models.heads.base import linear_flops
+from numtok.models.precision import widest
 from numtok.models.vocabulary import Vocabulary
 
 _ENCODERS = ("rnn", "mlp", "scalar", "binary")
 _BITS_WHOLE, _BITS_FRACTION = 60, 64  # 2^60 is above 10^18
 _EXACT = 18  # decimals of a fraction in binary: int64 holds twice 10^18
 _LARGEST = 1e38  # of a scalar in float32
-_POWER = 300  # of ten in float64
+_POWERS = {torch.float64: 300, torch.float32: 37}  # of ten, well within what a float holds
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,9 @@ class NumValueEmbedder(Embedder):
     def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
         return cast(_Prefixed, module).flops(tokens)
 
+    def of_host(self, module: nn.Module, tokens: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+        return cast(_Prefixed, module).of_host(tokens)
+
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         kinds = {"rnn": _Recurrent, "mlp": _Fixed, "scalar": _Scalar, "binary": _Binary}
         features = kinds[self.encoder](width)
@@ -96,12 +100,22 @@ class _Prefixed(nn.Module):
         self.table = token_table(vocabulary.size, width)
         self.encoder = encoder
 
-    def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+    def forward(self, tokens_BL: Tensor, values_BL: Tensor, *of_host: Tensor) -> Tensor:
+        """[B, L, D]. Without what :meth:`of_host` says of the tokens, the device is asked for
+        them."""
+        if not of_host:
+            known = self.of_host(tokens_BL.cpu().numpy())
+            of_host = tuple(torch.from_numpy(one).to(tokens_BL.device) for one in known)
+        at_P, *digits = of_host
         made_BLD = cast(Tensor, self.table(tokens_BL))
-        at_P = (tokens_BL.flatten() == self.prefix).nonzero()[:, 0]
         with torch.autocast(tokens_BL.device.type, enabled=False):
-            value_PD = self.encoder(tokens_BL, at_P)
+            value_PD = self.encoder(DecimalDigits(*digits))
         return made_BLD.flatten(0, 1).index_copy(0, at_P, value_PD).view_as(made_BLD)
+
+    def of_host(self, tokens: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+        """Where the prefixes are among tokens [B, L], int64[P], and the digits behind each."""
+        at_P = np.flatnonzero(tokens == self.prefix)
+        return at_P, *self.encoder.digits(tokens, at_P)
 
     def flops(self, tokens: NDArray[np.integer[Any]]) -> int:
         """Of a forward pass over some tokens."""
@@ -125,8 +139,13 @@ class _Encoder(nn.Module):
         self.sees_all, self.auxiliary = sees_all, auxiliary
         self.out = nn.Linear(features.size + 3 * auxiliary, width)
 
-    def forward(self, tokens_BL: Tensor, at_P: Tensor) -> Tensor:
-        digits = self.parts(tokens_BL, at_P, None if self.sees_all else (DIGITS, DECIMALS))
+    def digits(
+        self, tokens: NDArray[np.int64], at_P: NDArray[np.int64]
+    ) -> DecimalDigits[NDArray[Any]]:
+        """Those that it sees behind the places ``at`` of tokens [B, L]."""
+        return self.parts(tokens, at_P, None if self.sees_all else (DIGITS, DECIMALS))
+
+    def forward(self, digits: DecimalDigits[Tensor]) -> Tensor:
         features_PF = self.features(digits)
         if self.auxiliary:
             features_PF = torch.cat([features_PF, _auxiliary(digits)], dim=1)
@@ -141,7 +160,7 @@ class _Encoder(nn.Module):
         return steps + linear_flops(self.out, prefixes)
 
 
-def _auxiliary(digits: DecimalDigits) -> Tensor:
+def _auxiliary(digits: DecimalDigits[Tensor]) -> Tensor:
     """[P, 3]: sign, digits before the point and behind it, as shares of 18 and 22."""
     sign_P = _sign(digits)
     return torch.stack(
@@ -150,7 +169,7 @@ def _auxiliary(digits: DecimalDigits) -> Tensor:
     )
 
 
-def _sign(digits: DecimalDigits) -> Tensor:
+def _sign(digits: DecimalDigits[Tensor]) -> Tensor:
     return 1 - 2 * digits.negative.float()
 
 
@@ -167,7 +186,7 @@ class _Fixed(_Features):
         super().__init__()
         self.size = DIGITS + DECIMALS
 
-    def forward(self, digits: DecimalDigits) -> Tensor:
+    def forward(self, digits: DecimalDigits[Tensor]) -> Tensor:
         return (torch.cat([digits.whole, digits.decimals], dim=1) + 1).float() / 10
 
 
@@ -180,7 +199,7 @@ class _Recurrent(_Features):
         self.decimals = nn.GRU(10, width // 2, batch_first=True)
         self.size = 2 * (width // 2)
 
-    def forward(self, digits: DecimalDigits) -> Tensor:
+    def forward(self, digits: DecimalDigits[Tensor]) -> Tensor:
         return torch.cat(
             [
                 _last_state(self.whole, digits.whole, digits.whole_count),
@@ -208,12 +227,14 @@ class _Scalar(_Features):
         super().__init__()
         self.size = 1
 
-    def forward(self, digits: DecimalDigits) -> Tensor:
+    def forward(self, digits: DecimalDigits[Tensor]) -> Tensor:
         whole, decimals = digits.whole.clamp(min=0), digits.decimals.clamp(min=0)
+        wide = widest(whole.device)
         power_PW = digits.whole_count[:, None] - 1 - torch.arange(DIGITS, device=whole.device)
-        # Beyond what a double holds: its digits of 0 would be NaN.
-        tens_PW = torch.where(digits.whole < 0, 0.0, 10.0 ** power_PW.clamp(max=_POWER).double())
-        tenths_V = 10.0 ** -(1.0 + torch.arange(DECIMALS, device=whole.device).double())
+        # Beyond what a float holds: its digits of 0 would be NaN.
+        power_PW = power_PW.clamp(max=_POWERS[wide]).to(wide)
+        tens_PW = torch.where(digits.whole < 0, 0.0, 10.0**power_PW)
+        tenths_V = 10.0 ** -(1.0 + torch.arange(DECIMALS, device=whole.device).to(wide))
         size_P = (whole * tens_PW).sum(1) + (decimals * tenths_V).sum(1)
         return (_sign(digits) * size_P.clamp(max=_LARGEST).float())[:, None]
 
@@ -226,7 +247,7 @@ class _Binary(_Features):
         super().__init__()
         self.size = _BITS_WHOLE + _BITS_FRACTION
 
-    def forward(self, digits: DecimalDigits) -> Tensor:
+    def forward(self, digits: DecimalDigits[Tensor]) -> Tensor:
         device = digits.whole.device
         whole_P = digits.whole.new_zeros(len(digits.whole))
         for digit_P in digits.whole.unbind(1):

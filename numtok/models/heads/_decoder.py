@@ -22,6 +22,7 @@ from numtok.models.attention import Cache, Shape, Transformer
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueReader, tiled
+from numtok.models.precision import widened
 
 _INIT = 0.02
 
@@ -64,10 +65,10 @@ class DecoderReader(ValueReader):
     def log_probabilities(
         self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor
     ) -> Tensor:
-        """float64[N, K, V]: of each token after the given ones before it, normalised over what the
-        codec allows there, which is all that may be said."""
+        """float64[N, K, V], or float32 (``precision``): of each token after the given ones before
+        it, normalised over what the codec allows there, which is all that may be said."""
         scores_NKV = self._scores(tiled(parameters_NP), tiled(tokens_NK), tiled(states_NK))
-        return scores_NKV[: len(parameters_NP)].double().log_softmax(dim=2)
+        return widened(scores_NKV[: len(parameters_NP)]).log_softmax(dim=2)
 
     def _scores(self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor | None) -> Tensor:
         """[N, K, V]: logits, -inf where the states of the codec are given and forbid a token."""
@@ -116,7 +117,7 @@ class DecoderReader(ValueReader):
         n, vocabulary = len(parameters_NP), len(self.table.weight)
         begun = self.begun(parameters_NP)
         at = torch.arange(n, device=parameters_NP.device)[:, None]  # [N, beams]
-        log_p = parameters_NP.new_zeros((n, 1), dtype=torch.float64)
+        log_p = begun.log_p.new_zeros((n, 1))
         tokens = at.new_zeros((n, 1, 0))
         for place in range(self.trunk.shape.context):
             every = (log_p[:, :, None] + begun.log_p[at]).flatten(1)  # [N, beams * V]
@@ -140,7 +141,8 @@ class DecoderBeginnings:
     them are some that fill the last tile, to which nothing refers.
 
     log_p
-        float64[U, V]: of the next token, normalised over those that are allowed.
+        float64[U, V], or float32 (``precision``): of the next token, normalised over those that
+        are allowed.
     state
         int64[U] of the codec's automaton.
     """
@@ -178,6 +180,6 @@ class DecoderBeginnings:
         return self._reader.get_buffer("order")[self.state[which], 0]
 
     def _read(self, hidden_UD: Tensor) -> Tensor:
-        scores_UV = self._reader.out(hidden_UD).double()
+        scores_UV = widened(self._reader.out(hidden_UD))
         allowed = self._reader.get_buffer("next")[self.state] >= 0
         return F.log_softmax(scores_UV.masked_fill(~allowed, -torch.inf), dim=1)

@@ -15,6 +15,7 @@ from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
+from numtok.models.precision import on_host
 
 
 class RealHead(ValueHead):
@@ -60,7 +61,7 @@ class PointReader(ValueReader):
         return linear_flops(self, numbers)
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        return parameters_NP[:, 0].double().cpu().numpy()
+        return on_host(parameters_NP[:, 0])
 
     def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
         errors = self.point(parameters_NP) - values

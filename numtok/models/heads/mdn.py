@@ -16,6 +16,7 @@ from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads._point import RealHead
 from numtok.models.heads.base import Calibration, ValueReader, linear_flops
+from numtok.models.precision import in_float64, on_host
 
 _MOST = 10_000
 _LEAST_DEVIATION = 1e-6  # of ELU + 1, which rounding makes 0
@@ -73,14 +74,14 @@ class _MdnReader(ValueReader):
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the mean."""
-        log_weights, centers, _ = _parts(parameters_NP.double())
-        return (log_weights.exp() * centers).sum(dim=1).cpu().numpy()
+        log_weights, centers, _ = _parts(in_float64(parameters_NP))
+        return on_host((log_weights.exp() * centers).sum(dim=1))
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
         log_weights, centers, deviations = (
-            part.cpu().numpy() for part in _parts(parameters_NP.double())
+            on_host(part) for part in _parts(in_float64(parameters_NP))
         )
         return Mixture(log_weights, centers, deviations, scaling)
 

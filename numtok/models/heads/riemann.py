@@ -15,6 +15,7 @@ from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
+from numtok.models.precision import in_float64, on_host
 
 _MOST = 1 << 20
 
@@ -72,15 +73,16 @@ class _RiemannReader(ValueReader):
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the mean."""
-        centres = (torch.arange(self.bins, device=parameters_NP.device).double() + 0.5) / self.bins
-        return (parameters_NP.double().softmax(dim=1) @ centres).cpu().numpy()
+        logits_NP = in_float64(parameters_NP)
+        centres = (torch.arange(self.bins, device=logits_NP.device).double() + 0.5) / self.bins
+        return on_host(logits_NP.softmax(dim=1) @ centres)
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
         edges = scaling.inverse(np.arange(self.bins + 1) / self.bins)
         centres = scaling.inverse((np.arange(self.bins) + 0.5) / self.bins)
-        log_mass = parameters_NP.double().log_softmax(dim=1).cpu().numpy()
+        log_mass = on_host(in_float64(parameters_NP).log_softmax(dim=1))
 
         def places(values: NDArray[np.float64]) -> NDArray[np.int64]:
             scaled = scaling.forward(values)

@@ -111,7 +111,7 @@ class NumValueObjective(Objective):
         own_P = 1 - F.cosine_similarity(proj_PD, f_PD, dim=1)
         f_PD, proj_PD = f_PD.detach(), proj_PD.detach()
         others_P = 1 - F.cosine_similarity(proj_PD, f_PD.roll(-1, dims=0), dim=1)
-        each = (own_P, others_P, f_PD.norm(dim=1), proj_PD.norm(dim=1))
+        each = (own_P, others_P, *(torch.linalg.vector_norm(one, dim=1) for one in (f_PD, proj_PD)))
         # The mean of nothing is not defined; its sum is 0.
         return token, *(one.mean() if len(at_P) else one.sum() for one in each)
 

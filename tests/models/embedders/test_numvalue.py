@@ -52,8 +52,8 @@ def values_of(of: Any, *texts: str) -> Tensor:
 
 
 def digits_of(*texts: str, columns: tuple[int, int] | None = None) -> list[tuple[Any, ...]]:
-    tokens = tokens_of(*texts)
-    at = (tokens.flatten() == embedder("numvalue").prefix).nonzero()[:, 0]
+    tokens = tokens_of(*texts).numpy()
+    at = np.flatnonzero(tokens == embedder("numvalue").prefix)
     found = _decimal_parts.DecimalParts(Vocabulary.of(codec(SCHEME)))(tokens, at, columns)
     return [
         (
@@ -101,9 +101,9 @@ def test_what_is_masked_or_not_yet_written_is_no_part_of_the_number() -> None:
     prefix, four, point = (
         one.number_first + vocabulary.index(name) for name in ("<num>", "4", ".")
     )
-    tokens = torch.tensor([[prefix, four, 1, four, point], [prefix, prefix, four, point, four]])
+    tokens = np.array([[prefix, four, 1, four, point], [prefix, prefix, four, point, four]])
     parts = _decimal_parts.DecimalParts(Vocabulary.of(one))
-    found = parts(tokens, torch.tensor([0, 5, 6]), None)
+    found = parts(tokens, np.array([0, 5, 6]), None)
     assert found.whole_count.tolist() == [1, 0, 1]
     assert found.decimal_count.tolist() == [0, 0, 1]
 

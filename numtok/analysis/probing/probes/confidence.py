@@ -23,6 +23,7 @@ from numtok.evaluation.scoring import Progress
 from numtok.models.batches import Batch, Batches
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch, masked_batch, row_end_batch
+from numtok.models.precision import on_host
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.column import Numerals
 from numtok.seeds import generator
@@ -234,7 +235,7 @@ class _ConfidenceReader:
             return log_likelihoods(model, self._example(batch))
         log_BC = model.class_log_probabilities(row_end_batch(batch, model.objective.causal))
         place = model.settings.classes.index(self.label)
-        found: Floats = np.exp(log_BC[:, place].double().cpu().numpy())
+        found: Floats = np.exp(on_host(log_BC[:, place]))
         return found
 
     def _example(self, batch: Batch) -> TrainingBatch:

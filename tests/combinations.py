@@ -1,0 +1,171 @@
+"""Which embedders, trunks, heads and objectives make a model together, with which schemes.
+
+All of it is read from the registries: a new file takes part without a word here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass
+from functools import cache
+from itertools import product
+from typing import Any
+
+from torch import nn
+
+from numtok.class_settings import as_spec, spec_fields
+from numtok.declaration import declarations
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.errors import UsageError
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.model import Model
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.trunks.base import TRUNKS, TokenTrunk
+from numtok.models.vocabulary import Vocabulary
+from numtok.registry import Registry
+from tests import fakemodels
+
+#: One of each kind: tokens, of a fixed number and not; a value beside one token, and beside many; a
+#: token that stands before a number.
+SCHEMES_OF_A_KIND = ("p1000", "digits", "xval", "numgpt", "numvalue")
+CLASSES = ("no", "yes")
+_SMALL = {"layers": 2, "heads": 2, "width": 16}
+CONTEXT = 96
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Specs of what a model is made of; ``head`` is None where it says labels."""
+
+    scheme: str
+    trunk: str
+    embedder: str
+    head: str | None
+    objective: str
+
+    def __str__(self) -> str:
+        return " ".join(str(one) for one in vars(self).values() if one is not None)
+
+    def model(self) -> Model:
+        """By chance; UsageError where these do not go together."""
+        of_labels = OBJECTIVES.build(self.objective).requires() == "label"
+        if of_labels is not (self.head is None):
+            raise UsageError(f"{self.objective} with the head {self.head}")
+        by_tokens = self.head and not isinstance(HEADS.build(self.head), ValueHead)
+        if by_tokens and SCHEMES.build(self.scheme).channel:
+            raise UsageError(f"{self.head} says no value")
+        return fakemodels.model(
+            self.scheme,
+            self.objective,
+            size=self.trunk,
+            context=CONTEXT,
+            embedder=self.embedder,
+            head=self.head,
+            classes=() if self.head is not None else CLASSES,
+        )
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is such a model."""
+        if not _embeds(self.embedder, self.scheme, self.objective):
+            return False
+        if not _speaks(self.head, self.scheme):
+            return False
+        try:
+            self.model()
+        except UsageError:
+            return False
+        return True
+
+
+@cache
+def _embeds(embedder: str, scheme: str, objective: str) -> bool:
+    """Known once for all models, most of which need not be built then."""
+    made, vocabulary = EMBEDDERS.build(embedder), Vocabulary.of(fakemodels.codec(scheme))
+    try:
+        made.build(vocabulary, _SMALL["width"])
+        ahead = made.tells_ahead(vocabulary)
+    except UsageError:
+        return False
+    return OBJECTIVES.build(objective).refuses(ahead is not None) is None
+
+
+@cache
+def _speaks(head: str | None, scheme: str) -> bool:
+    vocabulary, width = Vocabulary.of(fakemodels.codec(scheme)), _SMALL["width"]
+    try:
+        if head is not None:
+            HEADS.build(head).tokens(nn.Linear(width, vocabulary.size), vocabulary, width)
+    except UsageError:
+        return False
+    return True
+
+
+def small(trunk: str) -> str:
+    """A trunk's spec at a small size, as far as it has one."""
+    known = spec_fields(TRUNKS[trunk])
+    sizes = {key: value for key, value in _SMALL.items() if key in known}
+    return ",".join([trunk, *(f"{key}={value}" for key, value in sizes.items())])
+
+
+def specs(registry: Registry[Any]) -> list[str]:
+    """One spec a name, at the settings at which contracts are checked."""
+    return [registry.checked_at(name) for name in registry]
+
+
+def variants(registry: Registry[Any]) -> list[str]:
+    """Each name with each other value of its settings that are a choice, or yes or no."""
+    found = []
+    for name in registry:
+        declared = dict((one.name, told.choices) for one, told in declarations(registry[name]))
+        for key, one in spec_fields(registry[name]).items():
+            if one.default is MISSING:
+                continue
+            others = [not one.default] if isinstance(one.default, bool) else declared.get(key, ())
+            spec = registry.checked_at(name)
+            found += [f"{spec},{key}={as_spec(to)}" for to in others if to != one.default]
+    return found
+
+
+def trunks() -> list[str]:
+    """Those of tokens."""
+    return [small(name) for name in TRUNKS if issubclass(TRUNKS[name], TokenTrunk)]
+
+
+def first_possible(*of: Any) -> Combination | None:
+    """With the first scheme that goes with them."""
+    every = (Combination(scheme, *of) for scheme in SCHEMES_OF_A_KIND)
+    return next((one for one in every if one.possible), None)
+
+
+def whole() -> Iterator[Combination]:
+    """Every trunk, embedder, head and objective that go together, with each scheme that does."""
+    for of in product(trunks(), specs(EMBEDDERS), [None, *specs(HEADS)], specs(OBJECTIVES)):
+        for scheme in SCHEMES_OF_A_KIND:
+            if (one := Combination(scheme, *of)).possible:
+                yield one
+
+
+def sample() -> Iterator[Combination]:
+    """Few in which each name and each value of a setting occurs."""
+    every: list[list[str | None]] = [
+        [*trunks()],
+        [*specs(EMBEDDERS), *variants(EMBEDDERS)],
+        [None, *specs(HEADS), *variants(HEADS)],
+        [*specs(OBJECTIVES), *variants(OBJECTIVES)],
+    ]
+    left = [set(kind) for kind in every]
+    while any(left):
+        kind = max(range(len(left)), key=lambda one: len(left[one]))
+        wanted = next(spec for spec in every[kind] if spec in left[kind])
+        # What was not there yet comes first.
+        partners = [
+            sorted(specs, key=lambda spec: spec not in new)
+            for specs, new in zip(every, left, strict=True)
+        ]
+        partners[kind] = [wanted]
+        found = next(filter(None, (first_possible(*of) for of in product(*partners))))
+        for new, spec in zip(
+            left, (found.trunk, found.embedder, found.head, found.objective), strict=True
+        ):
+            new.discard(spec)
+        yield found

@@ -1,0 +1,259 @@
+"""Whatever a model is made of stays on its device: it learns, is looked at, and is asked.
+
+All of it runs on a device that is not there (``fake_device``), where a tensor of the host beside
+one of the device raises: every embedder, trunk, head and objective that go together.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pytest
+import torch
+
+from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.grammar import Grammar, Support
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.errors import UsageError
+from numtok.evaluation import predict
+from numtok.evaluation.answers import written_answers
+from numtok.evaluation.labels import log_probabilities
+from numtok.evaluation.predict import Options, Predicted, Predictor
+from numtok.models.decoding import Reader
+from numtok.models.generation import Writer
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.likelihood import log_likelihoods
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.projections import projections
+from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
+from numtok.models.trunks.base import TRUNKS, ColumnTrunk
+from numtok.models.vocabulary import Vocabulary
+from numtok.registry import spec_of
+from numtok.store.artifact import Artifact
+from numtok.training.examples import SplitExamples
+from numtok.training.features import Features
+from numtok.training.model_files import LoadedModel
+from numtok.training.model_json import Trained
+from numtok.training.ranks import ALONE
+from numtok.training.table_learner import FittingRecipe
+from numtok.training.text_learner import _calibration
+from numtok.training.trained_table import Preparation
+from numtok.training.trainer import Execution, Recipe, Trainer
+from tests import combinations, fakemodels
+from tests.cases import case, each
+from tests.combinations import CLASSES, Combination
+from tests.fake_device import FakeDevice
+from tests.fakemodels import CPU, batch, codec, numbers_of, samples
+
+one_thread = fakemodels.one_thread
+
+TEXTS = ("2*3.5=-7", "a 4 b 1", "x 12.25 z=1e3")
+ANSWERS, TARGETS, LABELS = (6, 2, 8), (2, 4, 6), ("no", "yes", "no")
+BATCH, STEPS, WRITTEN = 2, 2, 4  # rows; tokens of an answer
+#: Types of devices, and whether they have float64.
+KINDS = {"cuda": True, "mps": False}
+_MASKED = {"parallel": True, "left-to-right": False}  # how masks are filled; by the grammar or free
+TO_HOST, FROM_HOST = "copy to the host", "copy from memory that is not pinned"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick() -> Iterator[None]:
+    """All numbers of a scheme are listed once for all tests, and none is long."""
+    list_numbers = Support.of
+    made = cache(lambda spec: list_numbers(Grammar(SCHEMES.build(spec))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Support, "of", lambda grammar: made(spec_of(grammar.scheme)))
+        patch.setattr(predict, "LONGEST", 8)
+        yield
+
+
+class Done(NamedTuple):
+    """What came of a model: losses, what made steps of training wait, and what it predicted."""
+
+    losses: dict[str, float]
+    waited: Counter[str]
+    predicted: list[Predicted]
+
+
+def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None) -> Done:
+    """It learns, is saved and loaded after each step, looked at, calibrated, and then asked in
+    every way."""
+    rows = samples(one.scheme, TEXTS, answers=ANSWERS, targets=TARGETS, labels=LABELS)
+    of, classes = codec(one.scheme), () if one.head else CLASSES
+    split = SplitExamples(rows, of, OBJECTIVES.build(one.objective), BATCH, 0, classes)
+    trainer = Trainer(one.model(), Recipe(STEPS, 0.01), Execution(device, accumulate=2))
+    waited: Counter[str] = Counter()
+    for step in range(STEPS):
+        prepared = trainer.prepare(split.training_batch(step))
+        if fake is not None:
+            fake.syncs.clear()
+        trainer.learn(prepared)
+        if fake is not None:
+            waited += fake.syncs
+        tensors, plain = trainer.state()
+        trainer.load({name: tensor.cpu() for name, tensor in tensors.items()}, plain)
+    losses = trainer.means() | trainer.validate(split.looked_at())
+    if (answers := split.answers()) is not None:
+        losses |= answers.shares(trainer.model)
+    calibration = _calibration(trainer.model, split, 1, ALONE)
+    trained = Trained({}, 0, calibration, "train" if calibration else None, None, 0, 0, 0, 0.0)
+    loaded = LoadedModel(cast(Artifact, None), trainer.model.eval(), of, trained)
+    return Done(losses, waited, list(asked(loaded, rows, split)))
+
+
+def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iterator[Predicted]:
+    """Labels; or numbers by all ways of reading, whole answers, likelihoods and projections."""
+    model = loaded.model
+    if model.settings.classes:
+        found = np.concatenate([log_p for _, log_p in log_probabilities(loaded, rows, 2, ignored)])
+        np.testing.assert_allclose(np.exp(found).sum(axis=1), 1, rtol=1e-5)
+        return
+    fills = {"autoregressive": True} if model.objective.causal else _MASKED
+    for fill, constrained in fills.items():
+        how = Options(fill, constrained, "mode", draws=int(constrained), batch=BATCH)
+        yield Predictor(loaded, rows, how, learnt_from=10).run(ignored, ignored)
+    if model.objective.causal:
+        every = np.arange(len(rows))
+        written = [*written_answers(loaded, rows, every, True, WRITTEN, BATCH, ignored)]
+        written += written_answers(loaded, rows, every, False, WRITTEN, BATCH, ignored)
+        assert sum(len(some) for some, _ in written) == 2 * len(rows)
+    try:
+        found = log_likelihoods(model, split.training_batch(0))
+        assert not np.isnan(found).any()
+    except UsageError:
+        assert model.stands_in or not getattr(model.head, "by_density", True)
+    tokens = Vocabulary.of(loaded.codec).numbers
+    if len(tokens):
+        projections(model, int(tokens[0]), np.linspace(-2, 2, 3))
+
+
+def ignored(*_: object) -> None:
+    """Of progress and notes."""
+
+
+def hold(one: Combination, kind: str) -> None:
+    """A model that lives on a device is that of the CPU, and its steps wait for nothing."""
+    expected = lived(one, CPU)
+    with FakeDevice(kind, KINDS[kind]) as fake:
+        found = lived(one, fake.device, fake)
+    if kind == "mps":
+        found.waited.pop(FROM_HOST, None)  # no memory is pinned there
+    assert not found.waited
+    assert found.losses == pytest.approx(expected.losses, rel=1e-4, abs=1e-5, nan_ok=True)
+    assert len(found.predicted) == len(expected.predicted)
+
+
+def test_a_sample_with_every_part_and_setting_stays_on_a_device_and_waits_for_nothing() -> None:
+    """The devices in turn."""
+    chosen = list(combinations.sample())
+    for one, kind in zip(chosen, [*KINDS] * len(chosen), strict=False):
+        with case(str(one), kind):
+            hold(one, kind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_combination_stays_on_its_device_and_waits_for_nothing(kind: str) -> None:
+    every = list(combinations.whole())
+    without_scheme = {(one.trunk, one.embedder, one.head, one.objective) for one in every}
+    print(f"{len(without_scheme)} combinations, {len(every)} with their schemes, on {kind}")
+    assert len(without_scheme) >= 90
+    for one in every:
+        with case(str(one)):
+            hold(one, kind)
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def fitted(head: ValueHead, trunk: ColumnTrunk, device: torch.device) -> list[float]:
+    """What a model of a table learns, and what its distribution answers."""
+    random = np.random.default_rng(0)
+    columns, target = Features(random.standard_normal((20, 2)), []), random.standard_normal(20)
+    recipe = FittingRecipe(epochs=2, patience=0, batch=8, learning_rate=0.01)
+    how: dict[str, Any] = {"head": head, "trunk": trunk, "recipe": recipe, "device": device}
+    prepared = Preparation.of(columns, target, None, normalizer=head.normalizer, **how)
+    losses = prepared.fitting.advance()[1:]
+    tensors, plain = prepared.fitting.state()
+    prepared.fitting.load({name: one.cpu() for name, one in tensors.items()}, plain)
+    distribution = prepared.finished().predictive(columns)
+    answers = [distribution.log_density(target), distribution.cdf(target), distribution.mean()]
+    answers += [distribution.crps(target), distribution.quantiles([0.1, 0.5])[:, 0]]
+    answers += [distribution.mode(), distribution.sample(3, np.random.default_rng(0))[:, 0]]
+    return [*losses, *(float(one[np.isfinite(one)].mean()) for one in answers)]
+
+
+@pytest.mark.integration
+def test_every_head_of_a_table_stays_on_its_device() -> None:
+    """The devices in turn."""
+    trunks = [TRUNKS.build(combinations.small(name)) for name in TRUNKS]
+    columns = [cast(ColumnTrunk, trunk) for trunk in trunks if trunk.takes == "columns"]
+    specs = (*combinations.specs(HEADS), *combinations.variants(HEADS), "decoder:hamming")
+    heads = [one for one in map(HEADS.build, specs) if isinstance(one, ValueHead) and one.of_tables]
+    pairs = [(head, trunk) for trunk in columns for head in heads]
+    assert len(pairs) >= 8
+    for (head, trunk), kind in zip(pairs, [*KINDS] * len(pairs), strict=False):
+        with case(spec_of(head), kind):
+            expected = fitted(head, trunk, CPU)
+            with FakeDevice(kind, KINDS[kind]) as fake:
+                found = fitted(head, trunk, fake.device)
+            assert found == pytest.approx(expected, rel=2e-3, abs=1e-3)
+
+
+# --- what is waited for while numbers are read -------------------------------------------------
+
+
+def read(
+    scheme: str, objective: str, way: str, head: str | None = None
+) -> tuple[int, Counter[str]]:
+    """How many tokens were read one after the other, and what was waited for meanwhile."""
+    of, rows = codec(scheme), batch(scheme, TEXTS, answers=ANSWERS)
+    grammar, chosen = Grammar(of.scheme), numbers_of(rows)
+    with FakeDevice("cuda") as fake:
+        model = fakemodels.model(scheme, objective, context=96, head=head).to(fake.device)
+        if way == "answers":
+            fake.syncs.clear()
+            written, _ = Writer(model, of, grammar, True, WRITTEN).write(rows)
+            return int((written.tokens >= 0).any(axis=0).sum()), fake.syncs
+        steps: DecodingStates
+        if way == "autoregressive":
+            room = of.scheme.tokens_per_number or WRITTEN
+            steps = Prefill(model, rows, chosen, room).steps(slice(None))
+        else:
+            steps = (ParallelFill.masked if way == "parallel" else SequentialFill)(
+                model, rows, chosen
+            )
+        reader = Reader(model, of, grammar, True, WRITTEN)
+        steps.first()
+        fake.syncs.clear()
+        tokens = reader.read(steps).tokens
+        reader.score(steps.true(), tokens)
+        return 2 * tokens.shape[1], fake.syncs
+
+
+@each(
+    ("scheme", "objective", "way", "head", "more"),
+    [
+        ("p1000", "mlm", "parallel", None, {}),
+        ("p1000", "mlm", "left-to-right", None, {}),
+        ("p1000", "ar", "autoregressive", None, {}),
+        ("digits", "ar", "autoregressive", None, {}),
+        ("numvalue", "numvalue", "autoregressive", None, {}),
+        # The value goes in beside the token: once to read and once to score.
+        ("xval", "ar", "autoregressive", None, {TO_HOST: 2}),
+        # How many beginnings differ is a shape; of eight tokens each but the first has some.
+        ("xval", "ar", "autoregressive", "decoder:ud", {TO_HOST: 2, "_unique2": 14}),
+        ("p1000", "ar", "answers", None, {}),
+        ("numvalue", "numvalue", "answers", None, {}),
+    ],
+)
+def test_while_numbers_are_read_the_device_is_waited_for_once_a_token(
+    scheme: str, objective: str, way: str, head: str | None, more: dict[str, int]
+) -> None:
+    """Which token was chosen: the grammar, which is asked what may follow, is on the host. What
+    goes to the device for it (tokens, values, states of the grammar) is a few numbers."""
+    tokens, waited = read(scheme, objective, way, head)
+    del waited[FROM_HOST]
+    assert tokens and waited == Counter({TO_HOST: tokens}) + Counter(more)
