@@ -33,9 +33,14 @@ def is_address(text: str) -> bool:
     return _ADDRESS.match(text) is not None
 
 
+def kind_of(url: str) -> str:
+    """What stands before ``://``."""
+    return urlsplit(url).scheme.lower()
+
+
 def is_web(url: str) -> bool:
     """Whether it is an address of http or https."""
-    return urlsplit(url).scheme.lower() in _WEB
+    return kind_of(url) in _WEB
 
 
 def shown_of(url: str) -> str:

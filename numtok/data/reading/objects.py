@@ -12,18 +12,21 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from numtok.data.fetching.file_systems import NoRanges, file_system, is_refused, said
-from numtok.data.reading.addresses import Address, is_web, shown_of
+from numtok.data.reading.addresses import Address, is_web, kind_of, shown_of
 from numtok.data.reading.stamp import Stamp
 from numtok.errors import NumtokError, StoreError, UsageError
 
-ATTEMPTS = 5  # of which those of botocore and gcsfs, which they make themselves, count as one
-PAUSE = 0.5  # seconds before the second attempt, doubled before each other
+ATTEMPTS = 4
+PAUSE = 1.0  # seconds before the second attempt, doubled before each other
 PATIENCE = 30.0  # seconds without a byte
 PIECE = 8 << 20  # bytes that are asked for at a time
 _SURVEYED, _ENCODED = 8, 2  # pieces that are under way where nothing, or much, is done with them
+#: Whose libraries ask five or six times by themselves; twice bridges some 15 s without a server.
+_ATTEMPTS = {"s3": 2, "s3a": 2, "gs": 2, "gcs": 2}
 #: What stands for the state of an object, the best first.
 _TAGS = ("ETag", "etag", "generation", "md5", "Content-MD5", "LastModified", "Last-Modified")
 _TIMES = ("last_modified", "updated", "mtime", "created")
+_MEANINGLESS = (TypeError, ValueError)  # what libraries make of an address without a bucket
 
 Answer = TypeVar("Answer")
 
@@ -33,6 +36,7 @@ class _Store:
 
     def __init__(self, url: str) -> None:
         self.shown = shown_of(url)
+        self._attempts = min(ATTEMPTS, _ATTEMPTS.get(kind_of(url), ATTEMPTS))
         system, self.path = file_system(url, PATIENCE)
         self._real = system
         if not system.async_impl:
@@ -104,7 +108,7 @@ class _Store:
         return found
 
     async def _tried(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self._attempts):
             if attempt:
                 await asyncio.sleep(PAUSE * 2 ** (attempt - 1))
             try:
@@ -130,6 +134,8 @@ class _Store:
             return StoreError(f"{where}: {why}; check the credentials, and what they may read")
         if isinstance(error, NoRanges):
             return StoreError(f"{where}: {why}")
+        if isinstance(error, _MEANINGLESS):
+            return UsageError(f"{where}: {why}; check the address")
         return StoreError(
             f"{where}: {why}; check the network and the address, then run the same command again: "
             "what is finished is kept"
@@ -159,7 +165,7 @@ def _lacks_credentials(error: BaseException) -> bool:
 
 def _is_final(error: BaseException) -> bool:
     """Whether asking again changes nothing."""
-    kinds = (FileNotFoundError, IsADirectoryError, PermissionError, NoRanges, TypeError, ValueError)
+    kinds = (FileNotFoundError, IsADirectoryError, PermissionError, NoRanges, *_MEANINGLESS)
     return isinstance(error, kinds) or is_refused(error) or _lacks_credentials(error)
 
 

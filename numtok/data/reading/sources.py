@@ -91,6 +91,13 @@ def find_sources(
     return sources, name
 
 
+def shown_input(argument: str) -> str:
+    """An input of a command as it may be kept: without what opens an address."""
+    split, path = _split_and_path(argument)
+    shown = shown_of(path) if is_address(path) else path
+    return shown if split is None else f"{split}={shown}"
+
+
 def _note_names(sources: Sequence[InputFile], note: Callable[[str], None]) -> None:
     """A file that is called test.jsonl is in no split by that."""
     for source in sources:
