@@ -188,7 +188,7 @@ def test_an_object_that_changes_before_it_is_encoded_is_refused(
             with case(ending=ending, size=len(new)):
                 url = server.put(f"changing{ending}", content)
                 with monkeypatch.context() as patch:
-                    patch.setattr(stage, "plan", _then(stage.plan, server, url, new))
+                    patch.setattr(stage, "plan", _then(units.plan, server, url, new))
                     failed(says, encode(numtok, url), 3, url, "changed while it was read")
 
 
