@@ -4,6 +4,7 @@ Nothing here imports fsspec or a library below it before an address needs it.
 """
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +20,8 @@ def file_system(url: str, patience: float) -> tuple[Any, str]:
     """
     kind = urlsplit(url).scheme.lower()
     if kind in ("http", "https"):
-        system = web(url, patience)
+        # A file is read as it lies there, in parts alone.
+        system = web(url, patience, {"auto_decompress": False, "raise_for_status": _refuse})
     elif kind in ("gs", "gcs"):
         system = google(patience)
     else:
@@ -45,16 +47,15 @@ def _other(kind: str, url: str) -> Any:
         ) from None
 
 
-def web(place: str, patience: float, **more: Any) -> Any:
-    """For http and https; ``more`` goes to fsspec."""
+def web(place: str, patience: float, session: Mapping[str, Any] | None = None, **more: Any) -> Any:
+    """For http and https; ``session`` goes to aiohttp's, ``more`` to fsspec."""
     with needing(f"reading {place}", "fsspec and aiohttp"):
         import aiohttp
         from fsspec.implementations.http import HTTPFileSystem
     client = {
         "timeout": aiohttp.ClientTimeout(total=None, sock_connect=patience, sock_read=patience),
         "trust_env": True,
-        "auto_decompress": False,  # a file is read as it lies there
-        "raise_for_status": _refuse,
+        **(session or {}),
     }
     return HTTPFileSystem(client_kwargs=client, **more)
 
