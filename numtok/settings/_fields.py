@@ -11,8 +11,9 @@ ARTIFACT = "Artifact"  # a section: what is made
 _OF_NUMBERS = "Reading numbers off"
 
 INPUTS = (
-    "JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of them, - for standard input, a "
-    "pipe, the REF of a data artifact; split=PATH puts all of a file in a split."
+    "JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of them, s3://bucket/part-*.jsonl, "
+    "- for standard input, a pipe, the REF of a data artifact; split=PATH puts all of a file in a "
+    "split."
 )
 LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another
 _MOST_LINE = 1 << 30

@@ -20,7 +20,7 @@ import msgspec
 
 from numtok import files
 from numtok.data.reading.batches import ReadingOptions
-from numtok.data.reading.sources import InputFile, check_rule, find_sources
+from numtok.data.reading.sources import InputFile, check_rule, find_sources, shown_input
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
@@ -112,7 +112,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             estimate = None if found else _estimate(folder, units, encoding, screening)
             return Result(f"{name}@{version}", found, made=False, estimate=estimate)
         like = _lasting_ref(store, encoding_parents) or config.like
-        command = ["numtok", "encode", *command_line(replace(config, name=name, like=like))]
+        shown = tuple(map(shown_input, config.inputs))
+        repeated = replace(config, inputs=shown, name=name, like=like)
+        command = ["numtok", "encode", *command_line(repeated)]
         opening = store.draft(ENCODED, name, settings, parents, command, config)
         with opening as draft, workers:  # which end before anyone else may have the draft
             if isinstance(draft, Artifact):

@@ -1,5 +1,6 @@
 """Rows of JSON Lines and Parquet, as columns: from the inputs of a command to units of work.
 
+addresses.py      addresses of objects in stores and on the web, as they look
 arrow.py          NumPy arrays and strings as Arrow columns
 batches.py        rows as they are read, bad ones among them
 checksum.py       says whether a file is still what was read first
@@ -8,11 +9,14 @@ json_lines.py     the lines of one file, each decoded by a type, or what is wron
 jsonl.py          rows of JSONL, plain or packed
 lines.py          lines of JSONL: where they and their values are, which need a closer look
 nested_values.py  members and pairs of JSON objects where they stand, as columns
+objects.py        objects of stores and of the web, found and read in ranges
+opened.py         inputs that are open to be read: files and objects in one way
 parquet.py        rows of Parquet
 rows.py           rows as columns, from lines or from records
 sources.py        which files the inputs of a command stand for
 split_rule.py     which split a row belongs to
 strict_json.py    what Python's json takes and is refused here
+stamp.py          whether a file is still what it was when the work was planned
 streams.py        standard input and pipes, read once or kept as files
 units.py          the units of work, planned in one pass, and read again
 values.py         values of JSON where they stand, read in columns

@@ -1,27 +1,21 @@
 """A part: some rows of one input file, as they were when the work was planned."""
 
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from numtok import files
+from numtok.data.reading.addresses import Address
 from numtok.data.reading.checksum import Checksum
-from numtok.errors import DataError
-
-
-class Stamp(NamedTuple):
-    """Says, without reading it again, whether a file was changed since it was planned."""
-
-    size: int
-    modified: int  # nanoseconds
+from numtok.data.reading.opened import open_input
+from numtok.data.reading.stamp import Stamp, changed
 
 
 class FilePart(NamedTuple):
     """Some rows of one file: bytes [begin, end), or row groups of Parquet."""
 
     file: int  # index among the inputs
-    path: Path
+    path: Path | Address
     shown: str
     split: str | None
     format: str
@@ -52,40 +46,26 @@ def first_number(part: FilePart) -> int:
     return lines
 
 
-def stamp_of(fd: int) -> Stamp:
-    """Size and time of the last change of an open file, by which a changed one is known."""
-    status = files.system.fstat(fd)
-    return Stamp(status.st_size, status.st_mtime_ns)
-
-
-def changed(shown: str) -> DataError:
-    """The error for a file that is not as it was planned."""
-    return DataError(
-        f"{shown} changed while it was read; run the command again when nothing writes to it"
-    )
-
-
 class PartBytes:
     """Bytes [begin, end) of a part's file as Python's file protocol, with a running checksum."""
 
     def __init__(self, part: FilePart, begin: int, end: int, checked: bool = True) -> None:
-        self._part, self._path, self._end, self._checked = part, part.path, end, checked
+        self._part, self._end, self._checked = part, end, checked
         self._place = begin
         self.checksum = Checksum()
         self.closed = False
-        with files.reporting("read", self._path):
-            self._fd = files.system.open_read(self._path)
+        # Arrow goes to and fro in Parquet.
+        self._input = open_input(part.path, None if part.format == "parquet" else (begin, end))
 
     def read(self, size: int = -1) -> bytes:
         """So many bytes, or all to the end; fewer where the file has become shorter. They enter
         the checksum if it is ``checked``. Raises StoreError where the disk fails."""
         wanted = self._end - self._place if size < 0 else min(size, self._end - self._place)
-        with files.reporting("read", self._path):
-            pieces = []
-            while wanted and (piece := files.system.read_at(self._fd, wanted, self._place)):
-                pieces.append(piece)
-                self._place += len(piece)
-                wanted -= len(piece)
+        pieces = []
+        while wanted and (piece := self._input.read_at(wanted, self._place)):
+            pieces.append(piece)
+            self._place += len(piece)
+            wanted -= len(piece)
         data = b"".join(pieces)
         if self._checked:
             self.checksum = self.checksum.over(data)
@@ -98,9 +78,8 @@ class PartBytes:
 
     def check(self) -> None:
         """DataError if the file is no longer as it was planned."""
-        with files.reporting("read", self._path):
-            if stamp_of(self._fd) != self._part.stamp:
-                raise changed(self.shown)
+        if self._input.stamp() != self._part.stamp:
+            raise changed(self.shown)
 
     def seek(self, place: int, whence: int = 0) -> int:
         """As of a file, with the end of these bytes for its end; offsets are those in the whole
@@ -124,9 +103,7 @@ class PartBytes:
         """Let go of the file; a second call does nothing, and no error of it is raised."""
         if not self.closed:
             self.closed = True
-            # Nothing is lost by it, and raised while a generator is collected it would be printed.
-            with suppress(OSError):
-                files.system.close(self._fd)
+            self._input.close()
 
     def __enter__(self) -> "PartBytes":
         return self

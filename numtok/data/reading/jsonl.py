@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
-from numtok.data.reading.file_part import FilePart, PartBytes, changed
+from numtok.data.reading.file_part import FilePart, PartBytes
 from numtok.data.reading.json_lines import UNREADABLE, BadLine, read_line
 from numtok.data.reading.lines import find_lines
 from numtok.data.reading.rows import Places, RowColumns, problem_in
+from numtok.data.reading.stamp import changed
 from numtok.errors import DataError
 from numtok.records import Row, row_type
 

@@ -1,9 +1,10 @@
 """Which files the inputs of a command stand for, and the split that is given with them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from numtok.data.reading.addresses import Address, is_address, shown_of
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import STDIN, Spool, is_stdin, is_stream, stem_of
 from numtok.errors import DataError, NumtokError, UsageError
@@ -22,11 +23,15 @@ _SPLIT_OF = {
 _OTHER_DATA = (".json", ".ndjson", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zst", ".bz2", ".xz")
 FORMATS = {".jsonl": "jsonl", ".jsonl.gz": "gzip", ".jsonl.zst": "zstd", ".parquet": "parquet"}
 
+Found = TypeVar("Found")
+Kept = TypeVar("Kept", Path, Address)
+
 
 class InputFile(NamedTuple):
-    """One input file, and the split that its place or the command gives all its rows."""
+    """One input file, or object of a store, and the split that its place or the command gives all
+    its rows."""
 
-    path: Path
+    path: Path | Address
     split: str | None
     shown: str  # as the user named it
     owner: Parent | None = None  # the data artifact that it belongs to
@@ -40,7 +45,8 @@ class InputFile(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes of the file."""
-        return self.path.stat().st_size
+        path = self.path
+        return path.size if isinstance(path, Address) else path.stat().st_size
 
 
 def find_sources(
@@ -49,15 +55,18 @@ def find_sources(
     """The files that a command's inputs stand for, and a name for what is made of them.
 
     An input is a path, a folder, ``split=PATH``, ``-`` or a pipe, which ``spool`` keeps as a file,
-    or a REF of a data artifact. ``note`` tells the user what is not read. Raises UsageError for
-    what is none of these.
+    an address as ``s3://bucket/part-*.jsonl``, or a REF of a data artifact. ``note`` tells the
+    user what is not read. Raises UsageError for what is none of these.
     """
     sources: list[InputFile] = []
     streams: set[str] = set()
     name = ""
     for argument in arguments:
         split, path = _split_and_path(argument)
-        if is_stream(path):
+        if is_address(path):
+            objects, stem = _objects(path, note)
+            found = [InputFile(one, split, str(one)) for one in objects]
+        elif is_stream(path):
             shown = STDIN if is_stdin(path) else path
             if shown in streams:
                 raise UsageError(f"{shown} can be given once: it can be read only once")
@@ -72,13 +81,21 @@ def find_sources(
             stem = found[0].owner.where.partition("@")[0] if found[0].owner else path
         sources += found
         name = name or as_name(stem)
-    seen: set[Path] = set()
+    seen: set[Path | Address] = set()
     for source in sources:
-        if (real := source.path.resolve()) in seen:
+        real = source.path.resolve() if isinstance(source.path, Path) else source.path
+        if real in seen:
             raise UsageError(f"{source.shown} is given twice; give each file once")
         seen.add(real)
     _note_names(sources, note)
     return sources, name
+
+
+def shown_input(argument: str) -> str:
+    """An input of a command as it may be kept: without what opens an address."""
+    split, path = _split_and_path(argument)
+    shown = shown_of(path) if is_address(path) else path
+    return shown if split is None else f"{split}={shown}"
 
 
 def _note_names(sources: Sequence[InputFile], note: Callable[[str], None]) -> None:
@@ -104,7 +121,7 @@ def check_rule(rule: SplitRule | None, sources: Sequence[InputFile]) -> None:
 
 def _split_and_path(argument: str) -> tuple[str | None, str]:
     split, equals, path = argument.partition("=")
-    if not equals or Path(argument).exists():
+    if not equals or is_address(argument) or Path(argument).exists():
         return None, argument
     if not path or not is_split(split):
         raise UsageError(
@@ -114,12 +131,12 @@ def _split_and_path(argument: str) -> tuple[str | None, str]:
     return split, path
 
 
-def _ending_of(path: Path) -> str | None:
+def _ending_of(path: Path | Address) -> str | None:
     """Of the name, what says how the file is read."""
     return next((ending for ending in FORMATS if path.name.endswith(ending)), None)
 
 
-def _format_of(path: Path) -> str | None:
+def _format_of(path: Path | Address) -> str | None:
     return FORMATS.get(_ending_of(path) or "")
 
 
@@ -137,16 +154,17 @@ def _files_below(path: Path, note: Callable[[str], None]) -> list[Path]:
             # What numtok made lies in the same tree where the store does.
             and not any(_is_artifact(folder) for folder in file.parents)
         ]
-        found = [file for file in every if _format_of(file)]
-        if not found:
-            raise UsageError(f"{path}: no file in this folder ends in {', '.join(FORMATS)}")
-        others = [one for one in every if not _format_of(one) and one.suffix in _OTHER_DATA]
-        if others:
-            names = shorten([str(file.relative_to(path)) for file in others])
-            note(f"{path}: not read, since they do not end in {', '.join(FORMATS)}: {names}")
-        return found
+        return _readable(str(path), [(str(file.relative_to(path)), file) for file in every], note)
+    _of_known_kind(path)
+    if not path.is_file():
+        raise UsageError(f"{path} is no file; give a file, a folder, a pipe or -")
+    return [path]
+
+
+def _of_known_kind(path: Kept) -> Kept:
+    """The same; UsageError for what cannot be read as rows."""
     if _format_of(path) is None:
-        if path.suffix in (".csv", ".tsv"):
+        if path.name.endswith((".csv", ".tsv")):
             raise UsageError(
                 f"{path} is a table: `numtok table` reads CSV, to learn one column from others; "
                 'for text, write each row as a line {"text": "..."} of a .jsonl file'
@@ -155,9 +173,49 @@ def _files_below(path: Path, note: Callable[[str], None]) -> list[Path]:
             f"{path}: cannot tell what kind of file this is; allowed are {', '.join(FORMATS)}, "
             "a folder of them, a pipe, - and the REF of a data artifact"
         )
-    if not path.is_file():
-        raise UsageError(f"{path} is no file; give a file, a folder, a pipe or -")
-    return [path]
+    return path
+
+
+def _objects(url: str, note: Callable[[str], None]) -> tuple[list[Address], str]:
+    """The objects that an address stands for, and what made of them is called by: a shell would
+    give the files of a pattern one by one."""
+    from numtok.data.reading.objects import find_objects  # imports fsspec
+
+    found, folder = find_objects(url)
+    if not folder:
+        return [_of_known_kind(one) for one in found], found[0].name
+    shown = shown_of(url)
+    every = [(one.url.removeprefix(folder), one) for one in found]
+    names = {name for name, _ in every}
+    made = [name.removesuffix(FILES) for name in names if _is_made(name, names)]
+    kept = [
+        (name, one)
+        for name, one in every
+        if not any(part.startswith(".") for part in name.split("/"))
+        and not any(name.startswith(place) for place in made)
+    ]
+    return _readable(shown, kept, note), shown.rstrip("/").rpartition("/")[2]
+
+
+def _is_made(name: str, names: Set[str]) -> bool:
+    """Whether it is the listing of an artifact."""
+    place = name.removesuffix(FILES)
+    return name.rpartition("/")[2] == FILES and place + MANIFEST in names
+
+
+def _readable(
+    shown: str, every: Sequence[tuple[str, Found]], note: Callable[[str], None]
+) -> list[Found]:
+    """Of what lies in a folder, by its names there, what can be read."""
+    found = [file for name, file in every if _format_of(Path(name))]
+    if not found:
+        raise UsageError(f"{shown}: no file in this folder ends in {', '.join(FORMATS)}")
+    others = [
+        name for name, _ in every if not _format_of(Path(name)) and name.endswith(_OTHER_DATA)
+    ]
+    if others:
+        note(f"{shown}: not read, since they do not end in {', '.join(FORMATS)}: {shorten(others)}")
+    return found
 
 
 def _of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[InputFile]:

@@ -10,18 +10,20 @@ not what was digested.
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 
 import msgspec
 import pyarrow as pa
 
-from numtok import files
 from numtok.data.reading.batches import ReadingOptions, RowBatch
 from numtok.data.reading.checksum import Checksum
-from numtok.data.reading.file_part import FilePart, Stamp, changed, stamp_of
+from numtok.data.reading.file_part import FilePart
 from numtok.data.reading.jsonl import read_lines
+from numtok.data.reading.opened import open_input
 from numtok.data.reading.parquet import read_parquet, row_groups
 from numtok.data.reading.sources import InputFile
+from numtok.data.reading.stamp import Stamp, changed
 from numtok.errors import DataError
 from numtok.store.artifact import Parent
 
@@ -118,28 +120,24 @@ def _survey(
     bounds: list[tuple[int, int, int, Checksum]] = []  # begin, end, first row
     begin, size, check = 0, 0, Checksum()
     # The digest is most of the work, so it has a thread of its own.
-    with ThreadPoolExecutor(1) as hashing, files.reporting("read", source.path):
+    with ThreadPoolExecutor(1) as hashing, closing(open_input(source.path, (0, -1))) as file:
         hashed = hashing.submit(digest.update, b"")
-        fd = files.system.open_read(source.path)
-        try:
-            before = stamp_of(fd)
-            while piece := files.system.read(fd, files.PIECE):
-                hashed.result()
-                hashed = hashing.submit(digest.update, piece)
-                progress(len(piece))
-                cut = 0
-                if form == "jsonl" and size + len(piece) - begin > UNIT:
-                    cut = piece.find(b"\n", max(0, begin + UNIT - size)) + 1
-                if cut:
-                    check = check.over(piece[:cut])
-                    bounds.append((begin, size + cut, 0, check))
-                    begin, check = size + cut, Checksum()
-                check = check.over(memoryview(piece)[cut:])
-                size += len(piece)
+        before = file.stamp()
+        for piece in file.pieces():
             hashed.result()
-            stamp = stamp_of(fd)
-        finally:
-            files.system.close(fd)
+            hashed = hashing.submit(digest.update, piece)
+            progress(len(piece))
+            cut = 0
+            if form == "jsonl" and size + len(piece) - begin > UNIT:
+                cut = piece.find(b"\n", max(0, begin + UNIT - size)) + 1
+            if cut:
+                check = check.over(piece[:cut])
+                bounds.append((begin, size + cut, 0, check))
+                begin, check = size + cut, Checksum()
+            check = check.over(memoryview(piece)[cut:])
+            size += len(piece)
+        hashed.result()
+        stamp = file.stamp()
     if not before == stamp == Stamp(size, stamp.modified):
         raise changed(source.shown)
     if not size:

@@ -8,7 +8,6 @@ Imported where zarr is known to be installed.
 """
 
 import asyncio
-import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +21,9 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from numtok import files
-from numtok.errors import DataError, NumtokError, StoreError, needing
+from numtok.data.fetching import file_systems
+from numtok.data.fetching.file_systems import is_refused, said
+from numtok.errors import DataError, NumtokError, StoreError
 
 ATTEMPTS = 4
 PAUSE = 1.0  # seconds before the second attempt, doubled before each other
@@ -71,7 +72,7 @@ class Objects(WrapperStore[Store]):
                 return found
             except Exception as error:  # of aiohttp, gcsfs, requests or the system
                 failure = error
-                if _is_final(error):
+                if is_refused(error):
                     break
         raise unreadable(f"{key} of {self.place}", self.place, failure) from failure
 
@@ -102,26 +103,10 @@ def unreadable(what: str, place: str, error: Exception | None) -> NumtokError:
     """The error for what a place did not give: the network may be better later, a file not."""
     if "://" in place:
         return StoreError(
-            f"cannot read {what}: {_said(error)}; check the network and the address, then run the "
-            "same command again: what is finished is kept"
+            f"cannot read {what}: {said(error, PATIENCE)}; check the network and the address, then "
+            "run the same command again: what is finished is kept"
         )
-    return DataError(f"cannot read {what}: {_said(error)}; is it whole? get it again")
-
-
-def _said(error: Exception | None) -> str:
-    """What an error of any library says, in one line."""
-    if isinstance(error, TimeoutError):
-        return f"no byte within {PATIENCE:g} seconds"
-    status = getattr(error, "status", None)  # of aiohttp, whose text holds the whole address
-    if isinstance(status, int):
-        return f"{status} {getattr(error, 'message', '')}".rstrip()
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _is_final(error: Exception) -> bool:
-    """Whether asking again changes nothing: the server has understood, and refuses."""
-    status = getattr(error, "status", None)
-    return isinstance(status, int) and 400 <= status < 500 and status not in (408, 429)
+    return DataError(f"cannot read {what}: {said(error, PATIENCE)}; is it whole? get it again")
 
 
 @contextmanager
@@ -144,7 +129,13 @@ def objects(place: str) -> Iterator[Objects]:
         store: Store = LocalStore(Path(place), read_only=True)
     else:
         google = place.startswith("gs://")
-        system = _google(place) if google else _web(place)
+        more = {"asynchronous": True, "skip_instance_cache": True}
+        if google:
+            address = place.replace("gs://", "https://storage.googleapis.com/", 1)
+            otherwise = f", or read the same objects by --from {address}"
+            system = file_systems.google(PATIENCE, otherwise, token="anon", **more)
+        else:
+            system = file_systems.web(place, PATIENCE, **more)
         attempts = 1 if google else ATTEMPTS  # gcsfs tries six times itself
         store = FsspecStore(system, read_only=True, path=system._strip_protocol(place))
     try:
@@ -169,31 +160,3 @@ async def _stop(system: Any, others: "set[asyncio.Task[Any]]") -> None:
     await asyncio.gather(*left, return_exceptions=True)
     if system is not None and system._session is not None:
         await system._session.close()
-
-
-def _web(place: str) -> Any:
-    with needing(f"reading {place}", "fsspec and aiohttp"):
-        import aiohttp
-        from fsspec.implementations.http import HTTPFileSystem
-    patience = aiohttp.ClientTimeout(total=None, sock_connect=PATIENCE, sock_read=PATIENCE)
-    settings = {"timeout": patience, "trust_env": True}
-    return HTTPFileSystem(asynchronous=True, skip_instance_cache=True, client_kwargs=settings)
-
-
-def _google(place: str) -> Any:
-    address = place.replace("gs://", "https://storage.googleapis.com/", 1)
-    with needing("reading gs://", "gcsfs", f", or read the same objects by --from {address}"):
-        import aiohttp
-
-        # Not that of gcsfs itself, which asks for the kind of a bucket first, by another protocol.
-        from gcsfs.core import GCSFileSystem
-    logging.getLogger("gcsfs").setLevel(logging.CRITICAL)  # it prints what it raises
-    return GCSFileSystem(
-        token="anon",
-        requests_timeout=aiohttp.ClientTimeout(
-            total=None, sock_connect=PATIENCE, sock_read=PATIENCE
-        ),
-        session_kwargs={"trust_env": True},
-        asynchronous=True,
-        skip_instance_cache=True,
-    )

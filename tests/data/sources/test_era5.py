@@ -1155,12 +1155,12 @@ def test_without_gcsfs_a_public_store_is_read_over_https(
 ) -> None:
     asked: list[str] = []
 
-    def web(place: str) -> Any:
+    def web(place: str, *_: Any, **more: Any) -> Any:
         asked.append(place)
         raise StoreError("no network in a test")
 
     monkeypatch.setitem(sys.modules, "gcsfs", None)
-    monkeypatch.setattr(objects, "_web", web)
+    monkeypatch.setattr(objects.file_systems, "web", web)
     with pytest.raises(StoreError, match="no network in a test"):
         fetch(Store(tmp_path), "weatherbench2-64x32", **WINDOW)
     assert asked == [

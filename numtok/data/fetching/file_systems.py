@@ -1,0 +1,104 @@
+"""File systems of fsspec: which one an address is of, and what their errors mean.
+
+Nothing here imports fsspec or a library below it before an address needs it.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from numtok.errors import UsageError, needing
+
+
+def file_system(url: str, patience: float) -> tuple[Any, str]:
+    """The file system of an address, and the path there, in the blocking way; credentials and
+    settings are those that it finds itself (``AWS_*``, fsspec's files). ``patience`` is how many
+    seconds a server may send nothing, where that can be said.
+
+    Raises UsageError for an address of no known kind, and where a library is missing.
+    """
+    kind = urlsplit(url).scheme.lower()
+    if kind in ("http", "https"):
+        # A file is read as it lies there, in parts alone.
+        system = web(url, patience, {"auto_decompress": False, "raise_for_status": _refuse})
+    elif kind in ("gs", "gcs"):
+        system = google(patience)
+    else:
+        system = _other(kind, url)
+    return system, system._strip_protocol(url)
+
+
+def _other(kind: str, url: str) -> Any:
+    try:
+        import fsspec
+
+        return fsspec.filesystem(kind)
+    except ImportError as error:
+        if kind in ("s3", "s3a"):
+            what = 'the package s3fs; `pip install "numtok[s3]"`'
+        else:
+            what = f"a package: {' '.join(str(error).split())}"
+        raise UsageError(f"reading {kind}:// needs {what}") from None
+    except ValueError:
+        raise UsageError(
+            f"{url}: {kind}:// is no known kind of address; s3://, gs://, https:// and all that "
+            "fsspec knows are"
+        ) from None
+
+
+def web(place: str, patience: float, session: Mapping[str, Any] | None = None, **more: Any) -> Any:
+    """For http and https; ``session`` goes to aiohttp's, ``more`` to fsspec."""
+    with needing(f"reading {place}", "fsspec and aiohttp"):
+        import aiohttp
+        from fsspec.implementations.http import HTTPFileSystem
+    client = {
+        "timeout": aiohttp.ClientTimeout(total=None, sock_connect=patience, sock_read=patience),
+        "trust_env": True,
+        **(session or {}),
+    }
+    return HTTPFileSystem(client_kwargs=client, **more)
+
+
+async def _refuse(response: Any) -> None:
+    """All of a file where a part was asked for, before it is read."""
+    if "Range" in response.request_info.headers and response.status == 200:
+        response.close()
+        raise NoRanges("the server sends whole files alone; download it, and give the file")
+
+
+class NoRanges(OSError):
+    """A server does not know ranges: to ask again changes nothing."""
+
+
+def google(patience: float, otherwise: str = "", **more: Any) -> Any:
+    """For Google's storage; ``more`` goes to gcsfs."""
+    with needing("reading gs://", "gcsfs", otherwise):
+        import aiohttp
+
+        # Not that of gcsfs itself, which asks for the kind of a bucket first, by another protocol.
+        from gcsfs.core import GCSFileSystem
+    logging.getLogger("gcsfs").setLevel(logging.CRITICAL)  # it prints what it raises
+    return GCSFileSystem(
+        requests_timeout=aiohttp.ClientTimeout(
+            total=None, sock_connect=patience, sock_read=patience
+        ),
+        session_kwargs={"trust_env": True},
+        **more,
+    )
+
+
+def said(error: BaseException | None, patience: float) -> str:
+    """What an error of any library says, in one line."""
+    if isinstance(error, TimeoutError):
+        return f"no byte within {patience:g} seconds"
+    status = getattr(error, "status", None)  # of aiohttp, whose text holds the whole address
+    if isinstance(status, int):
+        return f"{status} {getattr(error, 'message', '')}".rstrip()
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether the server has understood, and refuses: asking again changes nothing."""
+    status = getattr(error, "status", None)
+    return isinstance(status, int) and 400 <= status < 500 and status not in (408, 429)

@@ -1,0 +1,56 @@
+"""Addresses of objects in stores and on the web, ``s3://bucket/key``: known by how they look."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_WEB = ("http", "https")
+
+
+@dataclass(frozen=True)
+class Address:
+    """One object, and its bytes when it was looked for."""
+
+    url: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        """What a file is called there: behind the last slash, without a query."""
+        return shown_of(self.url).rpartition("/")[2]
+
+    def __str__(self) -> str:
+        return shown_of(self.url)
+
+
+def is_address(text: str) -> bool:
+    """Whether it begins as ``s3://`` does.
+
+    >>> is_address("s3://bucket/date=2026/a.jsonl"), is_address("test=s3://bucket/a.jsonl")
+    (True, False)
+    """
+    return _ADDRESS.match(text) is not None
+
+
+def kind_of(url: str) -> str:
+    """What stands before ``://``."""
+    return urlsplit(url).scheme.lower()
+
+
+def is_web(url: str) -> bool:
+    """Whether it is an address of http or https."""
+    return kind_of(url) in _WEB
+
+
+def shown_of(url: str) -> str:
+    """An address as it is printed and kept: of the web without name, password and query, which may
+    be what opens it (a presigned one).
+
+    >>> shown_of("https://me:secret@example.org/a.jsonl?signature=3f")
+    'https://example.org/a.jsonl'
+    """
+    if not is_web(url):
+        return url
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
