@@ -3,8 +3,8 @@
 A kind makes a :class:`Picture` of what it read, and ``_drawing`` draws any picture, so what is
 shown is tested by values and no kind knows matplotlib. Marks with one label have one entry in the
 legend; marks with one ``colour``, a place in the palette, have one colour in all panels, and None
-is the grey of what is given. On a page what is shown can be chosen: ``picks`` has, of each part of a
-mark, a key such as ``slot:area``, which rows and other marks have as well; none: nothing can be.
+is the grey of what is given. On a page what is shown can be chosen: ``picks`` has, of each part of
+a mark, a key such as ``slot:area``, which rows and other marks have as well; none: nothing can be.
 """
 
 from collections.abc import Sequence

@@ -209,9 +209,11 @@ def lined_up(
         BarMarks(
             name,
             np.array([float(place)]),
-            *(column[[place]] for column in columns),
-            colour=(colours or {}).get(name, 0),
-            picks=(f"{kind}:{name}",),
+            columns[0][[place]],
+            columns[1][[place]],
+            columns[2][[place]],
+            (colours or {}).get(name, 0),
+            (f"{kind}:{name}",),
         )
         for place, name in enumerate(names)
     ]

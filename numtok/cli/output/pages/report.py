@@ -8,6 +8,7 @@ from numtok.analysis.pages.calibration import coverage_panel, pit_panel
 from numtok.analysis.pages.learning import learning_curves, learning_panel
 from numtok.analysis.pages.numbers import picks_of, size_panel, slots_panel, truth_panel
 from numtok.analysis.pages.rows import MOST, PageRows, page_rows
+from numtok.arrays import Ints
 from numtok.cli.output.figures import amount, duration, figure, number, share
 from numtok.cli.output.pages.page import (
     Cell,
@@ -35,6 +36,7 @@ _MEANINGS = {
     "accuracy": "share of labels that are right",
     "answer-exact-match": "share of answers that are the true one",
 }
+_LONG = 12  # characters of a number that is shown as it is written
 _BY_SLOT = ("median-relative-error", "relative-error-over", "mae", "r2")
 
 
@@ -47,9 +49,10 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
         sections += _of_numbers(evaluation, resolve)
     sections += [_all_figures(report), _costs(evaluation)]
     told = f"{report.numbers:,} {report.measures}"
+    where = f"{report.scheme} on {report.data.partition('@')[0]}"
     return Page(
         kicker="numtok report",
-        title=f"{report.scheme} on {report.data.partition('@')[0]}: {told} of the {report.split} split",
+        title=f"{where}: {told} of the {report.split} split",
         lead=(
             f"What the model {report.name} (seed {report.seed}) predicts for {told} in "
             f"{report.rows:,} rows that it has not learnt from. Intervals hold 95% of bootstrap "
@@ -152,7 +155,7 @@ def _slots(report: Report) -> Iterator[PageChart]:
             value: found[metric] for value, found in values.items() if metric in found
         }
         if metric and (panel := slots_panel(figures, metric, "slot" if name == "target" else name)):
-            text = f"{metric} for each {name}; {_better(metric)} is better."
+            text = f"{metric} for each value of {name}; {_better(metric)} is better."
             yield PageChart(f"part-{place}", f"By {name}", text, panel)
 
 
@@ -163,7 +166,7 @@ def _better(metric: str) -> str:
 
 
 def _rows(
-    predictions: ReportPredictions, held: PageRows, cells: np.ndarray, bins: np.ndarray | None
+    predictions: ReportPredictions, held: PageRows, cells: Ints, bins: Ints | None
 ) -> RowList:
     answers = predictions.answers
     keys = picks_of(held.rows, cells, bins, held.slots)
@@ -175,6 +178,7 @@ def _rows(
             ends = " to ".join(number(float(answers.quantiles[row, end])) for end in (0, -1))
         valid = bool(answers.valid[row])
         literal = answers.prediction_literal[row] if valid else None
+        value = float(answers.prediction[row])
         error = float(held.errors[row])
         around = held.excerpts[place] if held.excerpts is not None else None
         rows.append(
@@ -182,7 +186,7 @@ def _rows(
                 [
                     held.slots[row],
                     Cell(answers.truth_literal[row], float(answers.truth[row])),
-                    Cell(literal or "none", float(answers.prediction[row]) if valid else None),
+                    Cell(_short(literal, value), value if valid else None),
                     ends,
                     Cell(number(error) if valid else "-", error if valid else 1e300),
                 ],
@@ -208,6 +212,13 @@ def _rows(
         rows,
         [(f"slot:{name}", name) for name in slots] if len(slots) > 1 else [],
     )
+
+
+def _short(literal: str | None, value: float) -> str:
+    """As it is written, where that is short; ``none`` for no number."""
+    if literal is None:
+        return "none"
+    return literal if len(literal) <= _LONG else number(value)
 
 
 def _all_figures(report: Report) -> Section:

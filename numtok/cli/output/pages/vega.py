@@ -2,14 +2,14 @@
 
 Altair and vl-convert are loaded here only, inside functions. What is drawn has the colours of the
 page's style (``var(--c0)``), so the same drawing is right in the light, in the dark and in print.
-Vega-Lite is translated to Vega here: the page needs the runtime of Vega alone.
+Vega-Lite is translated to Vega here, so that a page need not.
 """
 
 import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,14 +27,14 @@ from numtok.analysis.figures.base import (
     Ticks,
 )
 
-if TYPE_CHECKING:
-    import altair as alt
-
+#: A layer of a chart, of Altair, whose types name each property of each kind of mark.
+Layer = Any
 COLOURS = 7  # of the page's style
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 _DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 _VERSION = "6.1"  # of Vega-Lite, whatever is newest
 _SQUARE, _FLAT, _LINE = 420, 300, 26  # pixels: of a square panel, another, and a line of names
+_AXIS = 64  # pixels: what an axis and its label take below it
 _STATIC = {False: 520, True: 1000}  # pixels: the width where nothing measures it
 _NAMES = 190  # pixels: the most that names beside an axis take
 _TICKS = 7
@@ -44,12 +44,12 @@ _CHOSEN = "!chosen || datum.pick === chosen || (datum.keys && indexof(datum.keys
 
 
 def runtime() -> str:
-    """The script that draws: Vega, without what it is not asked for."""
+    """The script that draws."""
     import vl_convert
 
-    bundle: str = vl_convert.javascript_bundle(
-        "window.vega = {parse: vega.parse, View: vega.View};", vl_version=_VERSION
-    )
+    # What the bundle calls vega and vegaLite is null; vegaEmbed has both within.
+    own = "window.vegaEmbed = vegaEmbed;"
+    bundle: str = vl_convert.javascript_bundle(own, vl_version=_VERSION)
     return bundle
 
 
@@ -68,7 +68,9 @@ def still(name: str, panel: Panel, wide: bool, height: int | None) -> str:
 
     chart = _chart(name, panel, _STATIC[wide], height).to_dict()
     svg: str = vl_convert.vegalite_to_svg(chart, vl_version=_VERSION)
-    svg = re.sub(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox', r"<svg viewBox", svg, 1)
+    svg = re.sub(
+        r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox', r"<svg viewBox", svg, count=1
+    )
     svg = re.sub(r'(id="|url\(#)(clip|gradient)', rf"\1{name}-\2", svg)
     return svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
 
@@ -76,11 +78,11 @@ def still(name: str, panel: Panel, wide: bool, height: int | None) -> str:
 def height_of(panel: Panel) -> int:
     """Pixels that suit what a panel shows."""
     if panel.y.names:
-        return max(80, _LINE * len(panel.y.names))
+        return _AXIS + _LINE * len(panel.y.names)
     return _SQUARE if panel.diagonal is not None else _FLAT
 
 
-def _chart(name: str, panel: Panel, width: "int | str", height: int | None) -> "alt.LayerChart":
+def _chart(name: str, panel: Panel, width: int | str, height: int | None) -> Layer:
     import altair as alt
 
     layers = [layer for mark in panel.marks for layer in _layers(mark, panel)]
@@ -91,7 +93,7 @@ def _chart(name: str, panel: Panel, width: "int | str", height: int | None) -> "
     chart = alt.layer(*layers).properties(
         name=name,
         width=width,
-        height=height or height_of(panel),  # type: ignore[arg-type]
+        height=height or height_of(panel),
     )
     chart = chart.add_params(alt.param(name="chosen", value=None))
     if any(isinstance(mark, Points) and mark.rows is not None for mark in panel.marks):
@@ -130,13 +132,13 @@ _STYLE: dict[str, Any] = {
 }
 
 
-def _base(rows: list[dict[str, Any]]) -> "alt.Chart":
+def _base(rows: list[dict[str, Any]]) -> Layer:
     import altair as alt
 
-    return alt.Chart(alt.InlineData(values=rows))  # type: ignore[arg-type]
+    return alt.Chart(alt.InlineData(values=rows))
 
 
-def _places(panel: Panel) -> "list[Any]":
+def _places(panel: Panel) -> list[Any]:
     """Both axes; where names stand in place of numbers, the first is on top."""
     import altair as alt
 
@@ -149,7 +151,7 @@ def _scaled(axis: Axis, of: str) -> dict[str, Any]:
     if axis.names:
         count = len(axis.names)
         words = json.dumps(list(axis.names))
-        told = {
+        told: dict[str, Any] = {
             "values": list(range(count)),
             "labelExpr": f"{words}[datum.value]",
             "grid": False,
@@ -210,7 +212,7 @@ def _colour(place: int | None) -> str:
     return _QUIET if place is None else f"var(--c{place % COLOURS})"
 
 
-def _layers(mark: Mark, panel: Panel) -> "Iterator[alt.Chart]":
+def _layers(mark: Mark, panel: Panel) -> Iterator[Layer]:
     match mark:
         case CellMarks():
             yield _cells(mark, panel)
@@ -230,14 +232,14 @@ def _layers(mark: Mark, panel: Panel) -> "Iterator[alt.Chart]":
             yield _ticks(mark, panel)
 
 
-def _opacity(chosen: "float | str", other: float) -> Any:
+def _opacity(chosen: float, other: float) -> Any:
     """An encoding by whether something else is chosen."""
     import altair as alt
 
     return alt.condition(_CHOSEN, alt.value(chosen), alt.value(other))
 
 
-def _cells(mark: CellMarks, panel: Panel) -> "alt.Chart":
+def _cells(mark: CellMarks, panel: Panel) -> Layer:
     import altair as alt
 
     strength = 0.12 + 0.68 * np.log1p(mark.counts) / np.log1p(mark.counts.max(initial=1))
@@ -264,7 +266,7 @@ def _cells(mark: CellMarks, panel: Panel) -> "alt.Chart":
     )
 
 
-def _points(mark: Points, panel: Panel) -> "alt.Chart":
+def _points(mark: Points, panel: Panel) -> Layer:
     picked = mark.rows is not None
     rows = _rows(
         x=_plain(mark.x),
@@ -289,7 +291,7 @@ def _points(mark: Points, panel: Panel) -> "alt.Chart":
     )
 
 
-def _line(mark: LineMark, panel: Panel) -> "Iterator[alt.Chart]":
+def _line(mark: LineMark, panel: Panel) -> Iterator[Layer]:
     import altair as alt
 
     place = mark.colour or 0
@@ -332,7 +334,7 @@ def _line(mark: LineMark, panel: Panel) -> "Iterator[alt.Chart]":
         yield dots.encode(*_places(panel), opacity=_opacity(1, 0.2), tooltip=told)
 
 
-def _band(mark: Band, panel: Panel) -> "alt.Chart":
+def _band(mark: Band, panel: Panel) -> Layer:
     import altair as alt
 
     rows = _rows(x=_plain(mark.x), y=_plain(mark.low), y2=_plain(mark.high))
@@ -340,7 +342,7 @@ def _band(mark: Band, panel: Panel) -> "alt.Chart":
     return area.encode(*_places(panel), alt.Y2("y2"))
 
 
-def _bars(mark: BarMarks, panel: Panel) -> "Iterator[alt.Chart]":
+def _bars(mark: BarMarks, panel: Panel) -> Iterator[Layer]:
     """A dot with its interval: what a length from 0 would say, a logarithm has not."""
     import altair as alt
 
@@ -371,7 +373,7 @@ def _bars(mark: BarMarks, panel: Panel) -> "Iterator[alt.Chart]":
     yield dots.encode(x, y, opacity=_opacity(1, 0.25), tooltip=told)
 
 
-def _columns(mark: ColumnMarks, panel: Panel) -> "alt.Chart":
+def _columns(mark: ColumnMarks, panel: Panel) -> Layer:
     import altair as alt
 
     rows = _rows(
@@ -391,7 +393,7 @@ def _columns(mark: ColumnMarks, panel: Panel) -> "alt.Chart":
     )
 
 
-def _levels(mark: Levels, panel: Panel) -> "alt.Chart":
+def _levels(mark: Levels, panel: Panel) -> Layer:
     import altair as alt
 
     rows = [{"v": value} for value in _plain(mark.values)]
@@ -401,7 +403,7 @@ def _levels(mark: Levels, panel: Panel) -> "alt.Chart":
     return rule.encode(alt.Y("v:Q", **_scaled(panel.y, "y")))
 
 
-def _ticks(mark: Ticks, panel: Panel) -> "alt.Chart":
+def _ticks(mark: Ticks, panel: Panel) -> Layer:
     import altair as alt
 
     rows = [{"v": value} for value in _plain(mark.x)]

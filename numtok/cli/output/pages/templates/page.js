@@ -39,17 +39,25 @@
     if (views.has(name) || !data.charts[name]) return;
     place.replaceChildren();
     place.classList.add("live");
-    const view = new vega.View(vega.parse(data.charts[name]), { renderer: "svg", container: place, hover: true });
-    view.tooltip((handler, event, item, value) => say(event, words(item, value)));
-    view.addEventListener("mouseout", () => say(null, ""));
-    view.addEventListener("click", (event, item) => {
-      const datum = item && item.datum;
-      const key = datum && (datum.pick || (datum.row != null ? `row:${datum.row}` : null));
-      choose(key && key !== chosen ? key : null);
+    views.set(name, null);
+    const options = {
+      mode: "vega", renderer: "svg", actions: false, hover: true, defaultStyle: false,
+      tooltip: (handler, event, item, value) => say(event, words(item, value)),
+    };
+    vegaEmbed(place, data.charts[name], options).then(({ view }) => {
+      view.addEventListener("mouseout", () => say(null, ""));
+      view.addEventListener("click", (event, item) => {
+        const datum = item && item.datum;
+        const key = datum && (datum.pick || (datum.row != null ? `row:${datum.row}` : null));
+        choose(key && key !== chosen ? key : null);
+      });
+      views.set(name, view);
+      tell(view);
+      return view.runAsync();
+    }).then(() => {
+      place.querySelector("svg").setAttribute("aria-hidden", "true"); // the figure says what it is
+      place.dataset.drawn = "yes";
     });
-    views.set(name, view);
-    tell(view);
-    view.runAsync().then(() => { place.dataset.drawn = "yes"; });
   };
   const tell = (view) => {
     const signals = Object.keys(view.getState().signals);
@@ -66,7 +74,7 @@
   function choose(key) {
     chosen = key;
     shown = data.first;
-    for (const view of views.values()) { tell(view); view.runAsync(); }
+    for (const view of views.values()) if (view) { tell(view); view.runAsync(); }
     document.querySelectorAll(".legend button").forEach((button) =>
       button.setAttribute("aria-pressed", String(button.dataset.pick === chosen)));
     document.querySelectorAll("tr[data-pick]").forEach((row) =>
