@@ -41,10 +41,6 @@ def test_a_page_loads_nothing(made: str) -> None:
     document = unescape(without_scripts(made))
     assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:|//)""", document)
     assert "default-src 'none'" in document
-    urls = set(re.findall(r"https?://[\w./-]+", made))  # names of kinds of elements
-    assert urls == {
-        f"http://www.w3.org/{name}" for name in ("2000/svg", "1999/xlink", "2000/xmlns/")
-    }
 
 
 def test_the_same_report_gives_the_same_page(made: str, tmp_path: Path) -> None:
