@@ -53,8 +53,8 @@ def scale_for(values: Floats) -> str:
 
 
 def truth_panel(answers: Predictions, rows: Ints, title: str = "") -> TruthPanel:
-    """All valid predictions over their truths in cells, the rows that are held as points over
-    them, and the median 90% interval, where there are quantiles."""
+    """All valid predictions over their truths in cells, the rows that are held (int64[k]) as points
+    over them, and the median 90% interval, where there are quantiles."""
     axis = axis_of("truth", scale_for(answers.truth), answers.truth, _ROOM)
     assert axis.low is not None and axis.high is not None
     prediction = np.clip(answers.prediction, axis.low, axis.high)

@@ -102,8 +102,8 @@ def chosen(errors: Floats, most: int) -> Ints:
 def read_excerpts(
     predictions: ReportPredictions, rows: Ints, data: str, split: str, resolve: Resolve
 ) -> list[Excerpt] | None:
-    """The texts around some numbers, in the order of ``rows``; of a table its features. None where
-    the data are no longer in the store."""
+    """The texts around some numbers, in the order of ``rows`` (int64[k]); of a table its features.
+    None where the data are no longer in the store."""
     try:
         artifact = resolve(data, {ENCODED, TABLE})
     except UsageError:

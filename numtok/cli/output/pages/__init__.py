@@ -1,8 +1,9 @@
 """Pages: what a command found, as one file of HTML that needs nothing else.
 
-page.py     what a page is made of: sections of charts, tables and rows
-report.py   the page of a report
-vega.py     charts: a panel as a specification of Vega-Lite, and drawn without JavaScript
-write.py    a page as the bytes of its file
-templates/  the page's HTML, its style and its script
+page.py        what a page is made of: sections of charts, tables and rows
+report.py      the page of a report
+sweep.py       the page of a sweep
+vega.py        charts: a panel as a specification of Vega-Lite, and drawn without JavaScript
+write.py       a page as the bytes of its file
+templates/     the page's HTML, its style and its script
 """

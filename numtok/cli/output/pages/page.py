@@ -10,7 +10,7 @@ from typing import NamedTuple
 from numtok.analysis.figures.base import Panel
 
 
-class Cell(NamedTuple):
+class PageCell(NamedTuple):
     """A cell of a table: its text, what it is sorted by (None: by the text), and whether it is the
     best of its column."""
 
@@ -25,7 +25,7 @@ class PageTable:
 
     caption: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell | str]]
+    rows: Sequence[Sequence[PageCell | str]]
     picks: Sequence[str] = ()
     note: str = ""
 
@@ -47,7 +47,7 @@ class HeldRow(NamedTuple):
     """One row that a page holds: the cells of its line, the text on both sides of the number, and
     the keys of marks that stand for it."""
 
-    cells: Sequence[Cell | str]
+    cells: Sequence[PageCell | str]
     before: str
     mark: str
     after: str

@@ -11,10 +11,10 @@ from numtok.analysis.pages.rows import MOST, PageRows, page_rows
 from numtok.arrays import Ints
 from numtok.cli.output.figures import amount, duration, figure, number, share
 from numtok.cli.output.pages.page import (
-    Cell,
     Headline,
     HeldRow,
     Page,
+    PageCell,
     PageChart,
     PageTable,
     Part,
@@ -185,10 +185,10 @@ def _rows(
             HeldRow(
                 [
                     held.slots[row],
-                    Cell(answers.truth_literal[row], float(answers.truth[row])),
-                    Cell(_short(literal, value), value if valid else None),
+                    PageCell(answers.truth_literal[row], float(answers.truth[row])),
+                    PageCell(_short(literal, value), value if valid else None),
                     ends,
-                    Cell(number(error) if valid else "-", error if valid else 1e300),
+                    PageCell(number(error) if valid else "-", error if valid else 1e300),
                 ],
                 around.before if around else "",
                 answers.truth_literal[row],
@@ -228,15 +228,15 @@ def _all_figures(report: Report) -> Section:
         "model",
         *(f"{name} (limit)" if name in LIMITS else name for name in baselines),
     ]
-    rows: list[Sequence[Cell | str]] = []
+    rows: list[Sequence[PageCell | str]] = []
     for name, own in report.metrics.items():
         others = [baseline.get(name) for baseline in baselines.values()]
         rows.append(
             [
                 name,
-                Cell(figure(own), own.value),
+                PageCell(figure(own), own.value),
                 *(
-                    Cell(number(one.value if one else None), one.value if one else None)
+                    PageCell(number(one.value if one else None), one.value if one else None)
                     for one in others
                 ),
             ]

@@ -112,7 +112,7 @@ _STYLE: dict[str, Any] = {
     "font": _FONT,
     "aria": False,
     "autosize": {"type": "fit", "contains": "padding"},
-    "padding": {"left": 2, "right": 10, "top": 6, "bottom": 2},
+    "padding": {"left": 8, "right": 10, "top": 6, "bottom": 2},
     "view": {"stroke": None},
     "axis": {
         "labelColor": "var(--ink-2)",

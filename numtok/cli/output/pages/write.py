@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from numtok import files
-from numtok.cli.output.pages.page import Cell, Page, PageChart, PageTable, RowList
+from numtok.cli.output.pages.page import Page, PageCell, PageChart, PageTable, RowList
 from numtok.errors import UsageError
 
 FIRST_ROWS = 40  # that are there without a script, and at the start
@@ -94,7 +94,7 @@ def html(page: Page) -> str:
         runtime=Markup(vega),
         script=Markup(script),
         policy=_policy([vega, script]),
-        cell_of=lambda cell: cell if isinstance(cell, Cell) else Cell(cell),
+        cell_of=lambda cell: cell if isinstance(cell, PageCell) else PageCell(cell),
         colours=COLOURS,
         shapes=_PATHS,
     )
@@ -113,7 +113,7 @@ def _kinds(page: Page) -> tuple[list[str], dict[str, int]]:
 
 
 def _row(row: Any) -> dict[str, Any]:
-    cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row.cells]
+    cells = [cell if isinstance(cell, PageCell) else PageCell(cell) for cell in row.cells]
     return {
         "cells": [cell.text for cell in cells],
         "values": [cell.key for cell in cells],
