@@ -1,5 +1,6 @@
 """Pages: what a command found, as one file of HTML that needs nothing else.
 
+comparison.py  the page of a comparison, and its sections
 page.py        what a page is made of: sections of charts, tables and rows
 report.py      the page of a report
 sweep.py       the page of a sweep
