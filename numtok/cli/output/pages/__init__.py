@@ -2,6 +2,7 @@
 
 comparison.py  the page of a comparison, and its sections
 page.py        what a page is made of: sections of charts, tables and rows
+profile.py     the page of a profile
 report.py      the page of a report
 sweep.py       the page of a sweep
 vega.py        charts: a panel as a specification of Vega-Lite, and drawn without JavaScript

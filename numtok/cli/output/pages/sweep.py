@@ -1,8 +1,9 @@
 """The page of a sweep: the sections of a comparison for each data set, what was chosen, and the
 averages over data sets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from numtok.cli.output.comparison import deviating
 from numtok.cli.output.figures import number
@@ -18,7 +19,7 @@ def sweep_page(result: Result, file: str, resolve: Resolve) -> Page:
     runs = sum(len(one.seeds) for table in result.tables for one in table.comparison.experiments)
     return Page(
         kicker="numtok sweep",
-        title=f"{file}: {runs} runs on {len(result.tables)} test sets",
+        title=f"{Path(file).name}: {runs} runs on {len(result.tables)} test sets",
         lead="Every combination that the file names, trained and evaluated, one part a test set.",
         headlines=[],
         sections=list(_sections(result, resolve)),
@@ -34,7 +35,7 @@ def sweep_page(result: Result, file: str, resolve: Resolve) -> Page:
 
 def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
     if result.select is not None:
-        rows = [
+        rows: list[Sequence[PageCell | str]] = [
             [one.group or "all", one.chosen or "-", PageCell(number(one.figure), one.figure)]
             for one in result.choices
         ]
@@ -47,7 +48,7 @@ def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
             yield replace(section, heading=f"{label}: {section.heading}") if several else section
     if result.averages:
         metrics = list(result.averages[0].metrics)
-        averages = [
+        averages: list[Sequence[PageCell | str]] = [
             [
                 one.label or "all",
                 *(PageCell(deviating(one.metrics[key]), one.metrics[key].mean) for key in metrics),
