@@ -76,6 +76,14 @@ mutants *options: setup
 reference: setup
     .venv/bin/python -m numtok.cli.output.reference > docs/guide/reference.md
 
+# Where UCI's sets are read from; empty: their repository (`just uci=DIR pages`).
+uci := ""
+
+# Build the pages of ERA5 texts, a UCI table and arithmetic in build/pages (minutes).
+pages: setup
+    @mkdir -p build/pages
+    @PATH="$PWD/.venv/bin:$PATH" bash pipelines/pages.sh build/pages {{ uci }}
+
 # Print every benchmark's table.
 bench: setup
     @for script in benchmarks/[a-z]*.py; do \

@@ -13,11 +13,19 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     Example: numtok compare arithmetic-p1000 arithmetic-xval --require "r2>=0.9"
     """
     from numtok.cli.output.comparison import print_comparison
+    from numtok.cli.output.pages.write import check_page, write_page
     from numtok.errors import NegativeVerdict
     from numtok.stages.compare import run
 
-    comparison = run(settings, open_store(context))
+    check_page(settings.html)
+    store = open_store(context)
+    comparison = run(settings, store)
     print_comparison(comparison, format)
+    if settings.html is not None:
+        from numtok.cli.output.pages.comparison import compare_page
+
+        write_page(settings.html, compare_page(comparison, store.resolve))
+        context.obj.note(f"page in {settings.html}")
     failed = [one for one in comparison.requirements if not one.met]
     if failed:
         raise NegativeVerdict("not met: " + "; ".join(one.message for one in failed))

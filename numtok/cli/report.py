@@ -12,12 +12,15 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
     Example: numtok report arithmetic-xval --against xval/table3
     """
+    from numtok.cli.output.pages.write import check_page, write_page
     from numtok.cli.output.report import print_report
     from numtok.evaluation.comparison.beside_published import beside_published
     from numtok.evaluation.report_files import read
     from numtok.reports import REPORT
 
-    evaluation = read(open_store(context).resolve(settings.ref, {REPORT}))
+    check_page(settings.html)
+    store = open_store(context)
+    evaluation = read(store.resolve(settings.ref, {REPORT}))
     against, row, column = settings.against, settings.row, settings.column
     label = evaluation.report.scheme
     table = (
@@ -26,3 +29,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         else None
     )
     print_report(evaluation, format, table)
+    if settings.html is not None:
+        from numtok.cli.output.pages.report import report_page
+
+        write_page(settings.html, report_page(evaluation, store.resolve))
+        context.obj.note(f"page in {settings.html}")

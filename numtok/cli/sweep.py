@@ -15,11 +15,19 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
     Example: numtok sweep schemes.toml
     """
+    from numtok.cli.output.pages.write import check_page, write_page
     from numtok.cli.output.sweep import Runs, print_sweep
     from numtok.sweeps.sweep import run
 
+    check_page(settings.html)
+    store = open_store(context)
     with Runs(context.obj.quiet) as progress:
-        result = run(settings, open_store(context), progress)
+        result = run(settings, store, progress)
     print_sweep(result, format)
+    if settings.html is not None:
+        from numtok.cli.output.pages.sweep import sweep_page
+
+        write_page(settings.html, sweep_page(result, settings.file, store.resolve))
+        context.obj.note(f"page in {settings.html}")
     if result.failed:
         raise typer.Exit(result.failed[0].problem.exit_code)

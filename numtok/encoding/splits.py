@@ -126,6 +126,15 @@ def read_words(
 ) -> Iterator[tuple[str, ...]]:
     """Of some rows (int64[k]), which rise, the words in lower case and the numbers, in order; a
     number as Python writes its value, whatever the scheme: ``("is", "3.5", "kg")``."""
+    for pieces, numbers in read_pieces(artifact, split, rows):
+        yield tuple(_words(pieces, numbers))
+
+
+def read_pieces(
+    artifact: Artifact, split: str, rows: NDArray[np.int64]
+) -> Iterator[tuple[list[str], list[float]]]:
+    """Of some rows (int64[k]), which rise, the text around its numbers, one piece more than there
+    are numbers, and the values of these."""
     begin = 0
     for shard, file in _opened(artifact, split):
         for group in range(file.metadata.num_row_groups):
@@ -138,13 +147,20 @@ def read_words(
                     pieces = text.split(_NUMBER)
                     if len(pieces) != len(numbers) + 1:
                         raise damaged(shard, "a text has not the numbers of its row")
-                    yield tuple(_words(pieces, numbers))
+                    yield [unescape(piece) for piece in pieces], numbers
             begin = end
+
+
+def read_ids(artifact: Artifact, split: str) -> Iterator[str]:
+    """The ids of all rows of a split, in order."""
+    for shard, file in _opened(artifact, split):
+        for group in range(file.metadata.num_row_groups):
+            yield from read_group(shard, file, group, ["id"]).column(0).to_pylist()
 
 
 def _words(pieces: list[str], numbers: list[float]) -> Iterator[str]:
     for piece, number in zip_longest(pieces, numbers):
-        yield from _WORD.findall(unescape(piece).lower())
+        yield from _WORD.findall(piece.lower())
         if number is not None:
             yield repr(number)
 

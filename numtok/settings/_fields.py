@@ -31,6 +31,11 @@ def name(help: str) -> Any:
     return setting(None, help, section=ARTIFACT, swept=False, refuse=wrong)
 
 
+def html() -> Any:
+    help = "Write a page, too: one file that needs no network. Needs the extra `pages`."
+    return setting(None, help, metavar="FILE", swept=False, repeat=False)
+
+
 def restart() -> Any:
     help = "Discard what a killed run left."
     return setting(False, help, section=ARTIFACT, swept=False, repeat=False)

@@ -1,6 +1,7 @@
 """``numtok compare``: reports -> a comparison, paired sample by sample."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from numtok.declaration import check, setting
 from numtok.settings import _fields
@@ -31,6 +32,7 @@ class Config:
     reference: str | None = setting(
         None, "Differences are from this one, or its label. Default: the best.", metavar="REPORT"
     )
+    html: Path | None = _fields.html()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         check(self)

@@ -1,6 +1,7 @@
 """``numtok profile``: a look at the numbers of texts, and at what schemes cost and lose."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from numtok.declaration import check, setting
 from numtok.settings import _fields
@@ -29,6 +30,7 @@ class Config:
     on_error: str = _fields.on_error("A bad row: fail, or skip it.")
     max_line: int = _fields.max_line()
     disk_limit: str | None = _fields.disk_limit()
+    html: Path | None = _fields.html()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         check(self)

@@ -1,6 +1,7 @@
 """``numtok report``: a report, printed again."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from numtok.declaration import check, setting
 from numtok.errors import UsageError
@@ -16,6 +17,7 @@ class Config:
     against: str | None = _fields.against()
     row: str | None = setting(None, "Its row. Default: the scheme.", metavar="NAME")
     column: str | None = _fields.column()
+    html: Path | None = _fields.html()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         check(self)

@@ -1,8 +1,10 @@
 """``numtok sweep``: a file -> many runs, and their comparison."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from numtok.declaration import check, setting
+from numtok.settings import _fields
 
 MOST_RUNS = 10_000  # of a sweep, unless --max-runs says another
 
@@ -45,6 +47,7 @@ class Config:
     max_runs: int = setting(
         MOST_RUNS, "Refuse a file that asks for more runs.", metavar="N", at_least=1
     )
+    html: Path | None = _fields.html()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         check(self)

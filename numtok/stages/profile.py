@@ -119,7 +119,11 @@ class Profile:
     recommended: str | None
 
 
-def run(config: Config, store: Store, progress: Progress) -> Profile:
+#: Shown, once all is counted, what was: the slots' names by node, and the schemes, fitted.
+Look = Callable[[Mapping[int, str], Counted, Sequence[Scheme]], None]
+
+
+def run(config: Config, store: Store, progress: Progress, look: Look | None = None) -> Profile:
     """Profile the inputs.
 
     Raises UsageError, DataError (naming file, line and what was wrong) and StoreError.
@@ -143,7 +147,18 @@ def run(config: Config, store: Store, progress: Progress) -> Profile:
             raise no_rows(found.rejected)
         schemes = [scheme.fit(found.learnt.literals()) for scheme in schemes]
         text = _text_cost(units, screening, policy, schemes[0], found)
-    return _profile(config, found, schemes, text)
+    profile = _profile(config, found, schemes, text)
+    if look is not None:
+        nodes = _nodes(found)
+        look(dict(zip(nodes, (slot.name for slot in profile.slots), strict=True)), found, schemes)
+    return profile
+
+
+def _nodes(found: Counted) -> list[int]:
+    """Those of all slots, in the order of the text."""
+    places = found.places()
+    beyond = [OTHER] if places.pop(OTHER, None) is not None else []
+    return found.slots.ordered(places) + beyond
 
 
 def _schemes(specs: Sequence[str]) -> list[Scheme]:
@@ -230,9 +245,7 @@ def _profile(
             "learnt, and text tokens are not known"
         )
     folded = _fold(found)
-    places = found.places()
-    beyond = [OTHER] if places.pop(OTHER, None) is not None else []
-    nodes = found.slots.ordered(places) + beyond
+    nodes = _nodes(found)
     labels = found.slots.labels(nodes)
     if folded:
         labels[OTHER] = f"({folded} others)"

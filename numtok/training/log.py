@@ -34,3 +34,9 @@ def read_log(folder: Path) -> list[Look]:
             if "loss" not in figures:
                 raise ValueError("it has no loss")
     return looks
+
+
+def is_log_of_texts(folder: Path) -> bool:
+    """Whether :func:`read_log` reads the log: that of a model of tables has a line an epoch."""
+    lines = _LOG.read(folder)
+    return bool(lines) and "fold" not in lines[0]

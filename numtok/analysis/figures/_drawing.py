@@ -11,10 +11,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from numtok.analysis.figures._picture import (
     Axis,
     Band,
     BarMarks,
+    CellMarks,
+    ColumnMarks,
     Levels,
     LineMark,
     Panel,
@@ -137,6 +141,10 @@ def _draw(axes: "Axes", panel: Panel) -> None:
                 )
             case BarMarks():
                 _bars(axes, mark)
+            case ColumnMarks():
+                _columns(axes, mark)
+            case CellMarks():
+                _cells(axes, mark)
             case Ticks():
                 _ticks(axes, mark)
             case Levels():
@@ -201,6 +209,41 @@ def _line(axes: "Axes", mark: LineMark) -> None:
 def _bars(axes: "Axes", mark: BarMarks) -> None:
     axes.barh(mark.places, mark.lengths, height=0.36, color=_colour(mark.colour), label=mark.label)
     axes.hlines(mark.places, mark.low, mark.high, color="#222222", linewidth=1.2, zorder=3)
+
+
+def _columns(axes: "Axes", mark: ColumnMarks) -> None:
+    axes.bar(
+        mark.low,
+        mark.heights,
+        width=mark.high - mark.low,
+        align="edge",
+        color=_colour(mark.colour),
+        alpha=0.75,
+        edgecolor="white",
+        linewidth=0.5,
+        label=mark.label,
+    )
+
+
+def _cells(axes: "Axes", mark: CellMarks) -> None:
+    """In one colour, whose strength is the logarithm of the count."""
+    strength = np.log1p(mark.counts) / np.log1p(mark.counts.max(initial=1))
+    axes.bar(
+        mark.left,
+        mark.top - mark.bottom,
+        width=mark.right - mark.left,
+        bottom=mark.bottom,
+        align="edge",
+        color=[(*_rgb(mark.colour), 0.1 + 0.6 * one) for one in strength.tolist()],
+        linewidth=0,
+        label=mark.label,
+    )
+
+
+def _rgb(place: int | None) -> tuple[float, float, float]:
+    from matplotlib.colors import to_rgb
+
+    return to_rgb(_colour(place))
 
 
 def _ticks(axes: "Axes", mark: Ticks) -> None:

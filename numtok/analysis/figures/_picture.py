@@ -3,7 +3,8 @@
 A kind makes a :class:`Picture` of what it read, and ``_drawing`` draws any picture, so what is
 shown is tested by values and no kind knows matplotlib. Marks with one label have one entry in the
 legend; marks with one ``colour``, a place in the palette, have one colour in all panels, and None
-is the grey of what is given.
+is the grey of what is given. On a page what is shown can be chosen: ``picks`` has, of each part of
+a mark, a key such as ``slot:area``, which rows and other marks have as well; none: nothing can be.
 """
 
 from collections.abc import Sequence
@@ -46,13 +47,17 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """A dot at each (x, y); at the edge of the panel a diamond, for what lies beyond it."""
+    """A dot at each (x, y); at the edge of the panel a diamond, for what lies beyond it.
+
+    ``rows`` says which of a page's rows each of them is.
+    """
 
     label: str
     x: Floats
     y: Floats
     colour: int | None = None
     at_edge: bool = False
+    rows: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +74,7 @@ class LineMark:
     dots: bool = False
     low: Floats | None = None
     high: Floats | None = None
+    picks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +98,33 @@ class BarMarks:
     low: Floats
     high: Floats
     colour: int | None = None
+    picks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMarks:
+    """A histogram: a column upwards from 0 over each [low, high) of the x axis."""
+
+    label: str
+    low: Floats
+    high: Floats
+    heights: Floats
+    colour: int | None = None
+    picks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class CellMarks:
+    """How many lie in each rectangle from (left, bottom) to (right, top); more are darker."""
+
+    label: str
+    left: Floats
+    right: Floats
+    bottom: Floats
+    top: Floats
+    counts: Ints
+    colour: int | None = None
+    picks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +144,7 @@ class Levels:
     of: Literal["x", "y"]
 
 
-Mark = Points | LineMark | Band | BarMarks | Ticks | Levels
+Mark = Points | LineMark | Band | BarMarks | ColumnMarks | CellMarks | Ticks | Levels
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,22 @@ from typing import ClassVar
 
 from numtok.analysis.figures._drawing import check_matplotlib as check_matplotlib
 from numtok.analysis.figures._drawing import image as image
+from numtok.analysis.figures._picture import Axis as Axis
+from numtok.analysis.figures._picture import Band as Band
+from numtok.analysis.figures._picture import BarMarks as BarMarks
+from numtok.analysis.figures._picture import CellMarks as CellMarks
+from numtok.analysis.figures._picture import ColumnMarks as ColumnMarks
+from numtok.analysis.figures._picture import Levels as Levels
+from numtok.analysis.figures._picture import LineMark as LineMark
+from numtok.analysis.figures._picture import Mark as Mark
+from numtok.analysis.figures._picture import Panel as Panel
 from numtok.analysis.figures._picture import Picture as Picture
+from numtok.analysis.figures._picture import Points as Points
+from numtok.analysis.figures._picture import Ticks as Ticks
+from numtok.analysis.figures._picture import axis_of as axis_of
+from numtok.analysis.figures._picture import drawn as drawn
+from numtok.analysis.figures._picture import some as some
+from numtok.analysis.figures._picture import undrawn as undrawn
 from numtok.registry import Registry
 from numtok.reports import REPORT
 from numtok.store.artifact import Artifact, Resolve

@@ -8,6 +8,7 @@ fetch.py       what fetch prints, of a field too
 figures.py     how figures are written, and tables of them that fit
 gen.py         what gen prints
 nupa.py        how the tables of NUPA are printed
+pages/         pages of HTML that need nothing else
 printing.py    how tables, JSON and references are printed
 probe.py       how a probe is printed
 profile.py     what profile prints

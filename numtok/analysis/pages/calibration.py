@@ -1,0 +1,88 @@
+"""Whether predicted probabilities are kept: the PIT, and coverage by level."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from numtok.analysis.figures.base import (
+    Axis,
+    Band,
+    ColumnMarks,
+    Levels,
+    LineMark,
+    Mark,
+    Panel,
+)
+from numtok.arrays import Floats
+from numtok.metrics.base import Predictions, ends
+from numtok.reports import QUANTILES
+
+_COLUMNS = 20  # of the histogram
+_LEVELS = np.linspace(0.05, 0.95, 19)  # central intervals
+_SURE = 0.95
+
+
+def pit_panel(answers: Predictions, title: str = "") -> Panel | None:
+    """The probability that each prediction gives to its truth or less, as a histogram: flat where
+    it is calibrated. None where it is not known."""
+    if answers.pit is None or not len(pit := answers.pit[~np.isnan(answers.pit)]):
+        return None
+    counts, edges = np.histogram(pit, _COLUMNS, (0.0, 1.0))
+    shares = counts / len(pit)
+    level = 1 / _COLUMNS
+    low, high = ends(level, len(pit), _SURE)
+    across = np.array([0.0, 1.0])
+    marks: list[Mark] = [
+        Band("95% of calibrated ones", across, np.full(2, low), np.full(2, high), None),
+        ColumnMarks("share of numbers", edges[:-1], edges[1:], shares, 0),
+        Levels("calibrated", np.array([level]), "y"),
+    ]
+    top = 1.08 * max(float(shares.max()), high)
+    x_axis = Axis("probability predicted for the truth or less", low=0.0, high=1.0)
+    return Panel(title, x_axis, Axis("share of numbers", low=0.0, high=top), marks)
+
+
+def coverage(answers: Predictions) -> tuple[Floats, Floats, Floats, Floats] | None:
+    """Of central intervals: their level, the share of truths within, and Wilson's interval of that,
+    each float64[k]; None where neither PIT nor quantiles are known."""
+    if answers.pit is not None and not np.isnan(answers.pit).all():
+        pit = answers.pit[~np.isnan(answers.pit)]
+        apart = np.abs(2 * pit - 1)
+        levels, inside = _LEVELS, [apart <= level for level in _LEVELS.tolist()]
+    elif answers.quantiles is not None:
+        known = ~np.isnan(answers.quantiles).any(axis=1)
+        truth, quantiles = answers.truth[known], answers.quantiles[known]
+        if not len(truth):
+            return None
+        pairs = [(0.25, 0.75), (0.05, 0.95)]
+        levels = np.array([0.5, 0.9])
+        inside = [
+            (quantiles[:, QUANTILES.index(low)] <= truth)
+            & (truth <= quantiles[:, QUANTILES.index(high)])
+            for low, high in pairs
+        ]
+    else:
+        return None
+    shares = [float(one.mean()) for one in inside]
+    spread = [ends(share, len(inside[0]), _SURE) for share in shares]
+    low, high = np.array(spread).T
+    return levels, np.array(shares), low, high
+
+
+def coverage_panel(
+    labelled: Mapping[str, Predictions], colours: Mapping[str, int], title: str = ""
+) -> Panel | None:
+    """How many truths lie in the central interval of each level, a line for each of some
+    predictions; on the diagonal where they are calibrated, below it where they are too sure."""
+    marks: list[Mark] = []
+    for label, answers in labelled.items():
+        if (found := coverage(answers)) is not None:
+            levels, shares, low, high = found
+            marks.append(
+                LineMark(label, levels, shares, colours[label], dots=True, low=low, high=high)
+            )
+    if not marks:
+        return None
+    x_axis = Axis("level of the interval", low=0.0, high=1.0)
+    y_axis = Axis("share of truths within", low=0.0, high=1.0)
+    return Panel(title, x_axis, y_axis, marks, diagonal="calibrated")

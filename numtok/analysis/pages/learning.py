@@ -1,0 +1,104 @@
+"""What models logged while they learnt, over what they had read and over the time it took.
+
+A log has steps and tokens and no clock, since clocks are no content: the seconds at a step are its
+share of the tokens times the seconds of the whole training.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from numtok.analysis.figures.base import Axis, LineMark, Mark, Panel, axis_of
+from numtok.arrays import Floats
+from numtok.errors import UsageError
+from numtok.evaluation.report_files import Evaluation
+from numtok.records import MODEL, TRAIN
+from numtok.store.artifact import Resolve
+from numtok.training.log import Look, is_log_of_texts, read_log
+
+Over = Literal["seconds", "samples", "tokens"]
+_ROOM = 0.04
+_MANY = 30  # times the least: from there on losses are drawn on a logarithm
+
+
+class LearningCurve(NamedTuple):
+    """What one training logged of one split: float64[k] each; ``seconds`` is None where nobody
+    looked at a clock."""
+
+    label: str
+    split: str
+    seed: int
+    samples: Floats
+    tokens: Floats
+    seconds: Floats | None
+    loss: Floats  # NaN where it is not finite
+
+
+def learning_curves(
+    labelled: Sequence[tuple[str, Sequence[Evaluation]]], resolve: Resolve
+) -> list[LearningCurve]:
+    """Those of the models of some reports, each split apart; none of models that are no longer in
+    the store, and of models of tables, which log epochs."""
+    found = []
+    for label, group in labelled:
+        for evaluation in group:
+            try:
+                model = resolve(evaluation.report.model, {MODEL})
+            except UsageError:
+                continue
+            if is_log_of_texts(model.path):
+                found += _curves(label, evaluation, read_log(model.path))
+    return found
+
+
+def _curves(label: str, evaluation: Evaluation, looks: Sequence[Look]) -> list[LearningCurve]:
+    costs = evaluation.report.costs
+    found = []
+    for split in dict.fromkeys(look.split for look in looks):
+        own = [look for look in looks if look.split == split]
+        tokens = np.array([look.tokens for look in own], np.float64)
+        steps = np.array([look.step for look in own], np.float64)
+        loss = [look.figures["loss"] for look in own]
+        took = evaluation.timing.train_seconds
+        share = tokens / max(costs.tokens, 1)
+        found.append(
+            LearningCurve(
+                label,
+                split,
+                evaluation.report.seed,
+                steps / max(costs.steps, 1) * costs.samples,
+                tokens,
+                None if took is None else share * took,
+                np.array([np.nan if one is None else one for one in loss], np.float64),
+            )
+        )
+    return found
+
+
+def learning_panel(
+    curves: Sequence[LearningCurve], colours: Mapping[str, int], over: Over, title: str = ""
+) -> Panel | None:
+    """The loss over what was spent: a line for each training, of the validation split where it was
+    looked at, else of the train split. None where there is nothing to draw."""
+    seen = [one for one in curves if one.split != TRAIN] or list(curves)
+    marks: list[Mark] = []
+    for one in seen:
+        x = getattr(one, over)
+        known = np.isfinite(one.loss)
+        if x is not None and known.sum() > 1:
+            pick = (f"label:{one.label}",) * int(known.sum())
+            marks.append(
+                LineMark(one.label, x[known], one.loss[known], colours[one.label], picks=pick)
+            )
+    if not marks:
+        return None
+    lines = [mark for mark in marks if isinstance(mark, LineMark)]
+    every = np.concatenate([mark.y for mark in lines])
+    wide = every.min() > 0 and every.max() > _MANY * every.min()
+    splits = "validation" if seen[0].split != TRAIN else TRAIN
+    words = {"seconds": "seconds of training", "samples": "rows read", "tokens": "tokens read"}
+    across = np.concatenate([mark.x for mark in lines])
+    x_axis = Axis(words[over], low=0.0, high=float(across.max()) or 1.0)
+    y_axis = axis_of(f"loss on the {splits} split", "log" if wide else "linear", every, _ROOM)
+    return Panel(title, x_axis, y_axis, marks)

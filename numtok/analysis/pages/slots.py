@@ -1,0 +1,97 @@
+"""The numbers of a slot, and what the grid of each scheme makes of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from numtok.analysis.figures.base import (
+    Axis,
+    ColumnMarks,
+    Mark,
+    Panel,
+    Points,
+    axis_of,
+    drawn,
+    some,
+    undrawn,
+)
+from numtok.analysis.pages.numbers import scale_for
+from numtok.analysis.profiling.unit import Counted
+from numtok.encoding.channel import normalized
+from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.encoding.schemes.base import Scheme
+from numtok.errors import DataError
+from numtok.numerals.column import Numerals
+from numtok.registry import spec_of
+
+_COLUMNS, _MOST = 40, 60  # of a histogram; values of a scheme that are drawn
+_ROOM = 0.03
+_SLOTS = 8  # that are drawn: those with the most numbers
+
+
+class SlotPicture(NamedTuple):
+    """The histogram of the numbers of a slot, and below it the values that each scheme reads back
+    of them; ``numbers`` is how many were looked at."""
+
+    slot: str
+    numbers: int
+    histogram: Panel
+    grids: Panel
+
+
+def slot_picture(
+    slot: str, node: int, found: Counted, schemes: Sequence[Scheme], moments: Moments
+) -> SlotPicture | None:
+    """Of the sample of a slot, which is at that node; None where it has no finite number."""
+    sample = found.sample.at(node)
+    numerals = Numerals.read(sample.literals)
+    finite = np.isfinite(numerals.values)
+    if not finite.any():
+        return None
+    values = numerals.values[finite]
+    axis = axis_of("", scale_for(values), values, _ROOM)
+    assert axis.low is not None and axis.high is not None
+    low, high = drawn(axis, np.array([axis.low, axis.high], np.float64)).tolist()
+    edges = undrawn(axis, np.linspace(low, high, _COLUMNS + 1))
+    edges[0], edges[-1] = axis.low, axis.high
+    counts, _ = np.histogram(values, edges, weights=sample.weights[finite])
+    shares = counts / counts.sum()
+    columns = ColumnMarks("share of numbers", edges[:-1], edges[1:], shares, 0)
+    y_axis = Axis("share of numbers", low=0.0, high=1.06 * float(shares.max()))
+    marks: list[Mark] = []
+    names: list[str] = []
+    for scheme in schemes:
+        try:
+            normalizer = fit(NORMALIZERS.build(scheme.normalizer), moments)
+        except DataError:
+            continue  # the profile says why it cannot write these numbers
+        encoded = scheme.encode(normalized(numerals, normalizer))
+        read = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel).values
+        read = read if normalizer.normalizer.identity else normalizer.inverse(read)
+        told = np.unique(read[np.isfinite(read)])
+        told = told[(told >= axis.low) & (told <= axis.high)]
+        told = told[some(len(told), _MOST)]
+        place = len(names)
+        marks.append(Points(spec_of(scheme), told, np.full(len(told), float(place)), place))
+        names.append(spec_of(scheme))
+    grids = Panel("", axis, Axis("", names=tuple(names)), marks)
+    return SlotPicture(slot, len(values), Panel("", axis, y_axis, [columns]), grids)
+
+
+class SlotPictures:
+    """Called with what a profile counted: keeps the pictures of the slots, in the order of the
+    text."""
+
+    def __init__(self) -> None:
+        self.found: list[SlotPicture] = []
+
+    def __call__(self, names: Mapping[int, str], found: Counted, schemes: Sequence[Scheme]) -> None:
+        moments = found.moments
+        if not moments.count:
+            for tally in found.tallies.values():
+                moments = moments.merged(tally.moments)
+        most = sorted(names, key=lambda node: -found.tallies[node].numbers)[:_SLOTS]
+        for node in (one for one in names if one in most):
+            if (made := slot_picture(names[node], node, found, schemes, moments)) is not None:
+                self.found.append(made)

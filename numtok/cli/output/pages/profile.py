@@ -1,0 +1,90 @@
+"""The page of a profile: the numbers of some data, and what schemes cost and lose on them."""
+
+from collections.abc import Iterator, Sequence
+
+from numtok.analysis.pages.slots import SlotPicture
+from numtok.analysis.profiling.short_values import short_value
+from numtok.cli.output.pages.page import Headline, Page, PageCell, PageChart, PageTable, Section
+from numtok.stages.profile import Profile
+
+
+def profile_page(profile: Profile, pictures: Sequence[SlotPicture]) -> Page:
+    """What the page of a profile holds."""
+    told = ", ".join(profile.inputs)
+    return Page(
+        kicker="numtok profile",
+        title=f"The numbers of {told}: {profile.numbers:,} in {profile.rows:,} rows",
+        lead=(
+            "Each place in the text where numbers stand (a slot), how its numbers lie, and which "
+            "values each scheme can still tell apart. Nothing was trained for this."
+        ),
+        headlines=[
+            Headline("rows", f"{profile.rows:,}", "", "that could be read"),
+            Headline("numbers", f"{profile.numbers:,}", "", "in all of them"),
+            Headline("slots", f"{len(profile.slots)}", "", "places where numbers stand"),
+            Headline("to try first", profile.recommended or "-", "", "loses least, then shortest"),
+        ],
+        sections=[
+            Section("slots", "Slots", "", [_slots(profile)]),
+            Section("schemes", "What each scheme costs and loses", "", [_schemes(profile)]),
+            *_pictures(pictures),
+        ],
+        notes=[*profile.notes, *(f"{k}: {text}" for k, text in profile.templates.items())],
+        made_by="numtok profile INPUT... --html FILE",
+    )
+
+
+def _value(value: float | None) -> PageCell:
+    return PageCell("-" if value is None else short_value(value), value)
+
+
+def _slots(profile: Profile) -> PageTable:
+    columns = ["slot", "numbers", "from", "to", "mean", "deviation", "distinct", "digits at most"]
+    rows: list[Sequence[PageCell | str]] = [
+        [
+            slot.name,
+            PageCell(f"{slot.numbers:,}", slot.numbers),
+            *map(_value, (slot.low, slot.high, slot.mean, slot.deviation)),
+            PageCell(f"{slot.distinct:,}", slot.distinct),
+            PageCell(str(slot.digits_most or 0), slot.digits_most or 0),
+        ]
+        for slot in profile.slots
+    ]
+    return PageTable("All slots, in the order of the text", columns, rows)
+
+
+def _schemes(profile: Profile) -> PageTable:
+    columns = [
+        "scheme",
+        "tokens a number",
+        "tokens a row",
+        "vocabulary",
+        "clipped",
+        "loses at most",
+    ]
+    rows: list[Sequence[PageCell | str]] = []
+    for one in profile.schemes:
+        errors = [loss.error_of_spread for loss in one.slots if loss.error_of_spread is not None]
+        rows.append(
+            [
+                one.scheme,
+                _value(one.tokens_per_number),
+                _value(one.tokens_per_row),
+                PageCell(f"{one.vocabulary:,}", one.vocabulary),
+                PageCell("-" if one.clipped is None else f"{one.clipped:,}", one.clipped),
+                _value(max(errors, default=None)),
+            ]
+        )
+    note = "Loses: the error of writing and reading back, in standard deviations of the worst slot."
+    return PageTable("Schemes", columns, rows, note=note)
+
+
+def _pictures(pictures: Sequence[SlotPicture]) -> Iterator[Section]:
+    charts = []
+    for place, one in enumerate(pictures):
+        text = f"How {one.numbers:,} numbers of the sample lie."
+        charts.append(PageChart(f"slot-{place}", one.slot, text, one.histogram, height=260))
+        text = "One dot a value that each scheme reads back of them, 60 at most."
+        charts.append(PageChart(f"grid-{place}", "What schemes tell apart", text, one.grids))
+    if charts:
+        yield Section("values", "Values, and the grids of schemes", "", charts)

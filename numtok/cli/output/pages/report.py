@@ -1,0 +1,276 @@
+"""The page of a report: what one model said of one split."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from numtok.analysis.pages.calibration import coverage_panel, pit_panel
+from numtok.analysis.pages.learning import learning_curves, learning_panel
+from numtok.analysis.pages.numbers import picks_of, size_panel, slots_panel, truth_panel
+from numtok.analysis.pages.rows import MOST, PageRows, page_rows
+from numtok.arrays import Ints
+from numtok.cli.output.figures import amount, duration, figure, number, share
+from numtok.cli.output.pages.page import (
+    Headline,
+    HeldRow,
+    Page,
+    PageCell,
+    PageChart,
+    PageTable,
+    Part,
+    RowList,
+    Section,
+)
+from numtok.cli.output.report import PERFECT, skill
+from numtok.evaluation.report_files import Evaluation, ReportPredictions
+from numtok.records import LIMITS
+from numtok.reports import Figure, Figures, Report
+from numtok.store.artifact import Resolve
+
+_MEANINGS = {
+    "r2": "share of the variance of the truth explained; 1 is perfect",
+    "median-relative-error": "half of the predictions are closer, relative to the truth",
+    "relative-error-over": "share of predictions more than a tenth off",
+    "coverage": "of truths in the predicted 90% interval; 90% is calibrated",
+    "crps": "distance of the predicted distribution, in the truth's unit; lower is better",
+    "accuracy": "share of labels that are right",
+    "answer-exact-match": "share of answers that are the true one",
+}
+_LONG = 12  # characters of a number that is shown as it is written
+_BY_SLOT = ("median-relative-error", "relative-error-over", "mae", "r2")
+
+
+def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
+    """What the page of a report holds; ``resolve`` finds the data and the model, where they are
+    still in the store."""
+    report = evaluation.report
+    sections: list[Section] = []
+    if report.measures == "numbers":
+        sections += _of_numbers(evaluation, resolve)
+    sections += [_all_figures(report), _costs(evaluation)]
+    told = f"{report.numbers:,} {report.measures}"
+    where = f"{report.scheme} on {report.data.partition('@')[0]}"
+    return Page(
+        kicker="numtok report",
+        title=f"{where}: {told} of the {report.split} split",
+        lead=(
+            f"What the model {report.name} (seed {report.seed}) predicts for {told} in "
+            f"{report.rows:,} rows that it has not learnt from. Intervals hold 95% of bootstrap "
+            "resamples of the rows; they are of this one trained model."
+        ),
+        headlines=list(_headlines(report)),
+        sections=sections,
+        facts=[
+            ("report", evaluation.ref),
+            ("model", report.model),
+            ("data", report.data),
+            *((key.replace("_", " "), str(value)) for key, value in report.configuration.items()),
+        ],
+        notes=report.notes,
+        made_by=f"numtok report {evaluation.ref} --html FILE",
+    )
+
+
+def _headlines(report: Report) -> Iterator[Headline]:
+    for name, found in report.metrics.items():
+        words = _MEANINGS.get(name.partition(",")[0])
+        if words and found.value is not None:
+            value, _, ends = figure(found).partition(" [")
+            yield Headline(name.partition(",")[0], value, f"[{ends}" if ends else "", words)
+    words = "share without a valid prediction"
+    yield Headline("invalid", share(report.invalid), "", words)
+
+
+def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
+    report = evaluation.report
+    predictions = ReportPredictions.read(evaluation)
+    answers = predictions.answers
+    held = page_rows(predictions, report.data, report.split, resolve)
+    truth = truth_panel(answers, held.rows)
+    label, colours = report.scheme, {report.scheme: 0}
+    sizes = size_panel({label: answers}, colours)
+    beyond = f" {truth.beyond:,} lie beyond the axis and stand at its edge." * bool(truth.beyond)
+    band = " The orange band is the median 90% interval predicted." * truth.banded
+    parts: list[Part] = [
+        PageChart(
+            "truth",
+            "Predicted against true",
+            f"Darker cells hold more of the {len(answers.truth):,} predictions; dots are the "
+            f"{len(held.rows):,} rows that this page holds. On the grey line prediction is truth."
+            f"{band}{beyond} A click on a dot or a cell shows its rows below.",
+            truth.panel,
+        )
+    ]
+    if sizes is not None:
+        parts.append(
+            PageChart(
+                "size",
+                "Error by magnitude",
+                "The median of |prediction - truth| / |truth|, with its quartiles, for truths of "
+                "each magnitude, as many in each. A click shows the rows of one magnitude.",
+                sizes.panel,
+                height=420,
+            )
+        )
+    yield Section("predictions", "How far off predictions are", "", parts)
+    slots = list(_slots(report))
+    if slots:
+        yield Section("slots", "Where errors are", "One dot a part, with its 95% interval.", slots)
+    found = [
+        ("pit", "Are probabilities kept?", pit_panel(answers),
+         "The probability that was predicted for the truth or less. Calibrated predictions are "
+         "flat, within the grey band; a hump says intervals are too wide, two ends too narrow."),
+        ("coverage", "How many truths intervals hold", coverage_panel({label: answers}, colours),
+         "The share of truths within the central interval of each level. Below the grey line the "
+         "model is too sure, above it too cautious."),
+    ]  # fmt: skip
+    charts = [
+        PageChart(name, head, text, panel, height=340) for name, head, panel, text in found if panel
+    ]
+    if charts:
+        yield Section("calibration", "How sure it is, and how rightly", "", charts)
+    curves = learning_curves([(label, [evaluation])], resolve)
+    panel = learning_panel(curves, colours, "seconds") or learning_panel(curves, colours, "samples")
+    if panel is not None:
+        text = "The loss as it was logged; seconds are each look's share of the tokens."
+        yield Section(
+            "learning", "How it learnt", "", [PageChart("learning", "Loss", text, panel, wide=True)]
+        )
+    yield Section(
+        "rows-section",
+        "Rows, the worst first",
+        "",
+        [_rows(predictions, held, truth.cells, sizes.bins if sizes else None)],
+    )
+
+
+def _slots(report: Report) -> Iterator[PageChart]:
+    parts: list[tuple[str, dict[str, Figures]]] = []
+    if len(report.by_target) > 1:
+        parts.append(("target", report.by_target))
+    parts += [(name, values) for name, values in report.groups.items() if len(values) > 1]
+    metric = next((one for one in (*_BY_SLOT, *report.metrics) if one in report.metrics), None)
+    for place, (name, values) in enumerate(parts):
+        figures: dict[str, Figure] = {
+            value: found[metric] for value, found in values.items() if metric in found
+        }
+        if metric and (panel := slots_panel(figures, metric, "slot" if name == "target" else name)):
+            text = f"{metric} for each value of {name}; {_better(metric)} is better."
+            yield PageChart(f"part-{place}", f"By {name}", text, panel)
+
+
+def _better(metric: str) -> str:
+    from numtok.metrics.base import METRICS
+
+    return METRICS.build(metric).better
+
+
+def _rows(
+    predictions: ReportPredictions, held: PageRows, cells: Ints, bins: Ints | None
+) -> RowList:
+    answers = predictions.answers
+    keys = picks_of(held.rows, cells, bins, held.slots)
+    rows = []
+    assert answers.truth_literal is not None and answers.prediction_literal is not None
+    for place, row in enumerate(held.rows.tolist()):
+        ends = ""
+        if answers.quantiles is not None and not np.isnan(answers.quantiles[row]).any():
+            ends = " to ".join(number(float(answers.quantiles[row, end])) for end in (0, -1))
+        valid = bool(answers.valid[row])
+        literal = answers.prediction_literal[row] if valid else None
+        value = float(answers.prediction[row])
+        error = float(held.errors[row])
+        around = held.excerpts[place] if held.excerpts is not None else None
+        rows.append(
+            HeldRow(
+                [
+                    held.slots[row],
+                    PageCell(answers.truth_literal[row], float(answers.truth[row])),
+                    PageCell(_short(literal, value), value if valid else None),
+                    ends,
+                    PageCell(number(error) if valid else "-", error if valid else 1e300),
+                ],
+                around.before if around else "",
+                answers.truth_literal[row],
+                around.after if around else "",
+                keys[place],
+            )
+        )
+    slots = sorted(set(held.slots))
+    every = len(answers.truth)
+    text = (
+        f"All {every:,} predictions." if every == len(rows) else
+        f"{len(rows):,} of {every:,} predictions: the {MOST // 4:,} worst, and others drawn at "
+        "random; charts of bins show all of them."
+    )  # fmt: skip
+    lacking = "" if held.excerpts is not None else " Their texts are no longer in the store."
+    return RowList(
+        "Predictions with the text around them",
+        f"{text} Errors are in standard deviations of the truths of the same slot; the number in "
+        f"question is marked in its text.{lacking}",
+        ["slot", "truth", "predicted", "5% to 95%", "error", "text"],
+        rows,
+        [(f"slot:{name}", name) for name in slots] if len(slots) > 1 else [],
+    )
+
+
+def _short(literal: str | None, value: float) -> str:
+    """As it is written, where that is short; ``none`` for no number."""
+    if literal is None:
+        return "none"
+    return literal if len(literal) <= _LONG else number(value)
+
+
+def _all_figures(report: Report) -> Section:
+    baselines = report.baselines
+    columns = [
+        "metric",
+        "model",
+        *(f"{name} (limit)" if name in LIMITS else name for name in baselines),
+    ]
+    rows: list[Sequence[PageCell | str]] = []
+    for name, own in report.metrics.items():
+        others = [baseline.get(name) for baseline in baselines.values()]
+        rows.append(
+            [
+                name,
+                PageCell(figure(own), own.value),
+                *(
+                    PageCell(number(one.value if one else None), one.value if one else None)
+                    for one in others
+                ),
+            ]
+        )
+        if name in PERFECT and baselines:
+            rows.append(
+                [
+                    f"skill by {name}",
+                    "",
+                    *(
+                        "-"
+                        if of in LIMITS or one is None or one.n != own.n
+                        else skill(name, own.value, one)
+                        for of, one in zip(baselines, others, strict=True)
+                    ),
+                ]
+            )
+    note = "Skill is 1 - error / error of the baseline. Limits are made of the truth: no rivals."
+    return Section(
+        "figures", "All figures, beside what needs no model", "",
+        [PageTable("Metrics with 95% intervals, and baselines", columns, rows, note=note)],
+    )  # fmt: skip
+
+
+def _costs(evaluation: Evaluation) -> Section:
+    costs, timing = evaluation.report.costs, evaluation.timing
+    rows = [
+        ["rows read", amount(costs.samples)],
+        ["tokens read", amount(costs.tokens)],
+        ["steps", amount(costs.steps)],
+        ["FLOPs of training", number(costs.flops)],
+        ["parameters", amount(costs.parameters)],
+        ["tokens per number", number(costs.tokens_per_number)],
+        ["training", duration(timing.train_seconds)],
+        ["evaluation", duration(timing.eval_seconds)],
+    ]
+    return Section("costs", "What it cost", "", [PageTable("Costs", ["what", "amount"], rows)])

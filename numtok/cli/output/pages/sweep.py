@@ -1,0 +1,60 @@
+"""The page of a sweep: the sections of a comparison for each data set, what was chosen, and the
+averages over data sets."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from numtok.cli.output.comparison import deviating
+from numtok.cli.output.figures import number
+from numtok.cli.output.pages.comparison import colours_of, comparison_sections
+from numtok.cli.output.pages.page import Page, PageCell, PageTable, Section
+from numtok.store.artifact import Resolve
+from numtok.sweeps.sweep import Result
+
+
+def sweep_page(result: Result, file: str, resolve: Resolve) -> Page:
+    """What the page of a sweep holds; ``file`` is what says what was tried."""
+    legends = {tuple(colours_of(one.comparison).items()) for one in result.tables}
+    runs = sum(len(one.seeds) for table in result.tables for one in table.comparison.experiments)
+    return Page(
+        kicker="numtok sweep",
+        title=f"{Path(file).name}: {runs} runs on {len(result.tables)} test sets",
+        lead="Every combination that the file names, trained and evaluated, one part a test set.",
+        headlines=[],
+        sections=list(_sections(result, resolve)),
+        notes=[
+            *dict.fromkeys(note for one in result.tables for note in one.comparison.notes),
+            *(f"{label or 'The data'} failed: {problem}" for label, problem in result.failed),
+            *([f"{result.left} runs of other parts are not there yet."] if result.left else []),
+        ],
+        made_by=f"numtok sweep {file} --html FILE",
+        legend=list(legends.pop()) if len(legends) == 1 else (),
+    )
+
+
+def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
+    if result.select is not None:
+        rows: list[Sequence[PageCell | str]] = [
+            [one.group or "all", one.chosen or "-", PageCell(number(one.figure), one.figure)]
+            for one in result.choices
+        ]
+        caption = "The best by the validation split"
+        table = PageTable(caption, ["of", "chosen", result.select.metric], rows)
+        yield Section("choices", "What was chosen", "", [table])
+    for place, (label, comparison) in enumerate(result.tables):
+        for section in comparison_sections(comparison, resolve, f"set-{place}"):
+            several = bool(label) and len(result.tables) > 1
+            yield replace(section, heading=f"{label}: {section.heading}") if several else section
+    if result.averages:
+        metrics = list(result.averages[0].metrics)
+        averages: list[Sequence[PageCell | str]] = [
+            [
+                one.label or "all",
+                *(PageCell(deviating(one.metrics[key]), one.metrics[key].mean) for key in metrics),
+            ]
+            for one in result.averages
+        ]
+        caption = "Mean and standard deviation over the data sets"
+        table = PageTable(caption, ["way", *metrics], averages)
+        yield Section("averages", "Over the data sets", "", [table])

@@ -1,0 +1,152 @@
+"""A page as the bytes of its file: the template filled in, charts drawn, scripts put in.
+
+Jinja2, Altair and vl-convert are the extra ``pages``; they are loaded inside functions, and where
+one is missing that is said before any work is done. The same page gives the same bytes.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.resources import files as resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from numtok import files
+from numtok.cli.output.pages.page import Page, PageCell, PageChart, PageTable, RowList
+from numtok.errors import UsageError
+
+FIRST_ROWS = 40  # that are there without a script, and at the start
+_NEEDED = {"jinja2": "Jinja2", "altair": "altair", "vl_convert": "vl-convert-python"}
+#: The shapes of ``vega.SHAPES`` as paths around 0.
+_PATHS = (
+    "M0-5A5 5 0 1 0 0 5A5 5 0 1 0 0-5Z",
+    "M-4.5-4.5H4.5V4.5H-4.5Z",
+    "M0-5L5 4.5H-5Z",
+    "M0-5.5L5.5 0L0 5.5L-5.5 0Z",
+    "M0 5L5-4.5H-5Z",
+    "M-1.8-5H1.8V-1.8H5V1.8H1.8V5H-1.8V1.8H-5V-1.8H-1.8Z",
+    "M5 0L-4.5 5V-5Z",
+)
+
+
+def check_page(path: Path | None) -> None:
+    """Raises UsageError where no page can be written: a package is missing, or there is no such
+    folder; nothing for None."""
+    if path is None:
+        return
+    missing = [name for module, name in _NEEDED.items() if find_spec(module) is None]
+    if missing:
+        raise UsageError(
+            f'--html needs {" and ".join(missing)}; `pip install "numtok[pages]"` brings what '
+            "pages are made with"
+        )
+    if not files.is_folder(path.parent):
+        raise UsageError(f"--html {path}: there is no folder {path.parent}; make it first")
+
+
+def write_page(path: Path, page: Page) -> None:
+    """Write a page in place of a file that is there."""
+    files.write_atomic(path, html(page).encode())
+
+
+def html(page: Page) -> str:
+    """The page as one text of HTML that loads nothing."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    from numtok.cli.output.pages.vega import COLOURS, described, runtime, specification, still
+
+    charts = [
+        part for section in page.sections for part in section.parts if isinstance(part, PageChart)
+    ]
+    lists = [
+        part for section in page.sections for part in section.parts if isinstance(part, RowList)
+    ]
+    facts = {one.name: (one.name, one.panel, one.wide, one.height) for one in charts}
+    script, style = _template("page.js"), _template("page.css")
+    vega = runtime()
+    kinds, offsets = _kinds(page)
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    return environment.from_string(
+        _template("page.html")
+    ).render(
+        page=page,
+        kinds=kinds,
+        offsets=offsets,
+        stills={name: Markup(still(*fact)) for name, fact in facts.items()},  # of our own drawing
+        tables={one.name: described(one.panel) for one in charts},
+        data=Markup(
+            in_script(
+                {
+                    "charts": {name: specification(*fact) for name, fact in facts.items()},
+                    "rows": [_row(row) for one in lists[:1] for row in one.rows],
+                    "columns": list(lists[0].columns[:-1]) if lists else [],
+                    "first": FIRST_ROWS,
+                }
+            )
+        ),
+        first_rows=FIRST_ROWS,
+        style=Markup(style),
+        runtime=Markup(vega),
+        script=Markup(script),
+        policy=_policy([vega, script]),
+        cell_of=lambda cell: cell if isinstance(cell, PageCell) else PageCell(cell),
+        colours=COLOURS,
+        shapes=_PATHS,
+    )
+
+
+def _kinds(page: Page) -> tuple[list[str], dict[str, int]]:
+    """What each part is, one after the other, and how many are before a section's."""
+    kinds: list[str] = []
+    offsets = {}
+    for section in page.sections:
+        offsets[section.name] = len(kinds)
+        for part in section.parts:
+            told = "chart" if isinstance(part, PageChart) else "rows"
+            kinds.append("table" if isinstance(part, PageTable) else told)
+    return kinds, offsets
+
+
+def _row(row: Any) -> dict[str, Any]:
+    cells = [cell if isinstance(cell, PageCell) else PageCell(cell) for cell in row.cells]
+    return {
+        "cells": [cell.text for cell in cells],
+        "values": [cell.key for cell in cells],
+        "before": row.before,
+        "mark": row.mark,
+        "after": row.after,
+        "keys": list(row.picks),
+    }
+
+
+def in_script(value: Any) -> str:
+    r"""JSON that stands in a script's element as it is: no text in it ends the element.
+
+    >>> print(in_script(["</script>"]))
+    ["\u003c/script\u003e"]
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Nothing is loaded, and no script runs but these; Vega makes functions of expressions."""
+    own = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'"
+        for one in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {own} 'unsafe-eval'; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _template(name: str) -> str:
+    return resources("numtok.cli.output.pages").joinpath("templates", name).read_text("utf-8")
