@@ -24,7 +24,7 @@ Made = TypeVar("Made")
 Note = Callable[[str], None]
 Task = Callable[[Reader, Note], Result]  # what a reader does, and whom it tells of it
 
-_DIED = "fewer --devices need less memory"
+_DIED = "run the same command again; fewer --devices need less memory"
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class FitProgress(NamedTuple):
 
 Progress = Callable[[FitProgress], None]
 Note = Callable[[str], None]
-_DIED = "what is finished is kept; fewer --devices need less memory"
+_DIED = "run the same command again: what is finished is kept; fewer --devices need less memory"
 
 
 class FoldDone(NamedTuple):

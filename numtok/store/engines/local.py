@@ -33,7 +33,10 @@ _first: Any = None  # in a worker: what it was started with
 _work: tuple[bytes, Callable[[Any], Any] | None] = b"", None  # in a worker: pickled, and as it is
 
 
-_LESS = "what is finished is kept; fewer --workers or --jobs need less memory"
+_AGAIN = (
+    "run the same command again: what is finished is kept; fewer --workers or --jobs need less "
+    "memory"
+)
 
 
 def run_units(
@@ -51,10 +54,10 @@ class Workers:
         For each process what CUDA calls the one GPU that it sees, as device 0; empty: all that this
         one sees.
     died
-        What a user is told of a worker's death, behind "run the same command again".
+        What to do when one died, as a user is told.
     """
 
-    def __init__(self, count: int, gpus: Sequence[str] = (), died: str = _LESS) -> None:
+    def __init__(self, count: int, gpus: Sequence[str] = (), died: str = _AGAIN) -> None:
         self.count = count
         self._gpus = gpus
         self._died = died
@@ -102,8 +105,7 @@ class Workers:
             yield
         except BrokenProcessPool:
             raise StoreError(
-                "a worker process died (killed, or out of memory); run the same command again: "
-                f"{self._died}"
+                f"a worker process died (killed, or out of memory); {self._died}"
             ) from None
 
     def _sent(self, work: Callable[[Any], Any]) -> bytes:
