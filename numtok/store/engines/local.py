@@ -59,7 +59,7 @@ class Workers:
 
     def __init__(self, count: int, gpus: Sequence[str] = (), died: str = _AGAIN) -> None:
         self.count = count
-        self._gpus = gpus
+        self.gpus = gpus
         self._died = died
         self._pool: ProcessPoolExecutor | None = None
         self._known = b""  # the work that they were started with
@@ -120,9 +120,9 @@ class Workers:
         # Made with interrupts allowed: what Python starts with the first one allows them again.
         if self._pool is None:
             spawn, gpus = multiprocessing.get_context("spawn"), None
-            if self._gpus:
+            if self.gpus:
                 gpus = spawn.SimpleQueue()
-                for gpu in self._gpus:
+                for gpu in self.gpus:
                     gpus.put(gpu)
             self._known = first
             self._pool = ProcessPoolExecutor(
