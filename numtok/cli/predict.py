@@ -1,6 +1,7 @@
 """``numtok predict``: what a model says for numbers, labels or answers that nobody knows."""
 
 import sys
+from contextlib import closing
 from functools import partial
 
 import typer
@@ -23,8 +24,11 @@ def command(context: typer.Context, settings: Config) -> None:
 
     check = partial(check_applies, context, settings)
     # In a terminal the lines are progress enough, and a bar would stand among them.
-    with Count(context.obj.quiet or sys.stdout.isatty()) as progress:
-        for done, line in enumerate(run(settings, open_store(context), check), 1):
+    with (
+        Count(context.obj.quiet or sys.stdout.isatty()) as progress,
+        closing(run(settings, open_store(context), check)) as lines,
+    ):
+        for done, line in enumerate(lines, 1):
             sys.stdout.buffer.write(line)
             progress.show("predicting", done, None)
     sys.stdout.flush()

@@ -7,6 +7,7 @@ answers.py          whole answers that a model writes to a report
 baselines.py        what needs no model: mean, nearest, linear, ...
 batch_size.py       rows in batches that memory has room for
 calibration.py      how far a calibrated head is off, target by target
+devices.py          rows on several devices, gathered in order
 evaluated_split.py  what every evaluation of texts is of: a model, and rows of a split
 evaluation.py       what every evaluation goes through: predictions to a report
 label_baselines.py  what needs no model for labels: majority, TF-IDF

@@ -45,33 +45,41 @@ _SPARE = 16  # tokens that an answer may have beyond twice the longest true one
 _TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18, "mps": 1 << 16}
 
 
-def written_answers(
-    loaded: LoadedModel,
-    samples: EncodedSplit,
-    asked: Ints,
-    constrained: bool,
-    longest: int,
-    batch: int,
-    note: Callable[[str], None],
-) -> Iterator[tuple[Ints, WrittenAnswers]]:
-    """What a model writes behind the ``answer_start`` of rows [a], with their places in ``asked``;
-    ``longest`` as in :class:`Writer`. Where memory is out, fewer are read at a time."""
-    codec = loaded.codec
-    writer = Writer(loaded.model, codec, Grammar(codec.scheme), constrained, longest)
-    batches = Batches(samples, learnt_values(samples, codec), batch)
-    memory: TrunkCache | None = None  # serves all batches
+class AnswerReader:
+    """Has a model write behind the ``answer_start`` of the rows ``asked``, int64[a], at most
+    ``batch`` at a time; ``constrained`` and ``longest`` as in :class:`Writer`."""
 
-    def write(places: Ints) -> WrittenAnswers:
-        nonlocal memory
-        written, memory = writer.write(batches.of(asked[places]), memory)
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        samples: EncodedSplit,
+        asked: Ints,
+        constrained: bool,
+        longest: int,
+        batch: int,
+    ) -> None:
+        codec = loaded.codec
+        self._made_of = loaded, samples, asked, constrained, longest, batch
+        self._writer = Writer(loaded.model, codec, Grammar(codec.scheme), constrained, longest)
+        self._batches = Batches(samples, learnt_values(samples, codec), batch)
+        self._memory: TrunkCache | None = None  # serves all batches
+        self.asked = asked
+        self.lengths: Ints = samples.answer_start[asked].astype(np.int64) + 1 + longest
+        self.room = BatchSizer.of(loaded.model, batch, _TOKENS)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes."""
+        return AnswerReader, self._made_of
+
+    def answers(self, places: Ints) -> WrittenAnswers:
+        """Those of some rows, by their places int64[k] in ``asked``."""
+        batch = self._batches.of(self.asked[places])
+        written, self._memory = self._writer.write(batch, self._memory)
         return written
 
-    def forget() -> None:
-        nonlocal memory
-        memory = None
-
-    lengths = samples.answer_start[asked].astype(np.int64) + 1 + longest
-    yield from BatchSizer.of(loaded.model, batch, _TOKENS).batches(lengths, write, note, forget)
+    def forget(self) -> None:
+        """Give back the memory that serves all batches."""
+        self._memory = None
 
 
 @dataclass(frozen=True)
@@ -123,15 +131,15 @@ class AnswerEvaluation:
         count, done = len(self.asked), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
         true = [literals for _, literals in self.truths.values()]
-        for places, written in written_answers(
+        reader = AnswerReader(
             self.evaluated.loaded,
             self.samples,
             self.asked,
             self.constrained,
             self.longest,
             self.batch,
-            note,
-        ):
+        )
+        for places, written in self.evaluated.devices.batches(reader, note):
             ended[places] = written.ended
             for k, place in enumerate(places.tolist()):
                 texts[place] = self._text(*written.answer(k), true[place])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from numtok.errors import TrainingFailed
 from numtok.models.model import Model
 from numtok.training.trainer import oom_advice
 
-Result = TypeVar("Result")
+Made = TypeVar("Made")
+MadeOf = TypeVar("MadeOf", covariant=True)
 # Tokens of a batch, at most: more leave a core's cache, and take half as long again and more.
 _TOKENS: Mapping[str, int] = {"cpu": 1 << 12, "cuda": 1 << 16, "mps": 1 << 14}
 
@@ -37,32 +38,55 @@ class BatchSizer:
         """How many rows of up to ``longest`` tokens, at least one."""
         return max(1, min(self.most, self.tokens // max(1, longest)))
 
-    def batches(
-        self,
-        lengths: Ints,
-        work: Callable[[Ints], Result],
-        note: Callable[[str], None],
-        forget: Callable[[], None] = lambda: None,
-    ) -> Iterator[tuple[Ints, Result]]:
-        """Indices of ``lengths`` (int64[n], tokens), with what ``work`` makes of them, each once.
-
-        Where memory is out, ``work`` is to ``forget`` what it kept, and batches of half as many
-        tokens follow, which ``note`` tells; down to one row, then TrainingFailed.
-        """
+    def planned(self, lengths: Ints) -> Iterator[Ints]:
+        """Indices of ``lengths`` (int64[n], tokens) in batches, each once."""
         # Of like length together, since pads cost time; what needs most memory first.
         waiting = np.argsort(-lengths, kind="stable")
         while len(waiting):
-            longest = int(lengths[waiting[0]])
-            chosen = waiting[: self.rows(longest)]
-            try:
-                with oom_advice("--batch 1; evaluate where there is more of it"):
-                    made = work(chosen)
-            except TrainingFailed:
-                forget()
-                if len(chosen) == 1:
-                    raise
-                self.tokens = len(chosen) * longest // 2
-                note(f"out of memory with --batch {len(chosen)}; going on with {len(chosen) // 2}")
-                continue
-            waiting = waiting[len(chosen) :]
-            yield chosen, made
+            rows = self.rows(int(lengths[waiting[0]]))
+            yield waiting[:rows]
+            waiting = waiting[rows:]
+
+
+class BatchReader(Protocol[MadeOf]):
+    """Who makes something of rows, a batch at a time."""
+
+    @property
+    def room(self) -> BatchSizer:
+        """How many go together."""
+
+    @property
+    def lengths(self) -> Ints:
+        """int64[n]: the tokens of each thing that is asked for."""
+
+    def answers(self, chosen: Ints) -> MadeOf:
+        """What is made of some of them, by their indices int64[k]."""
+
+    def forget(self) -> None:
+        """Give memory back that was kept for the next batch."""
+
+
+def read_batch(
+    reader: BatchReader[Made], chosen: Ints, note: Callable[[str], None]
+) -> Iterator[tuple[Ints, Made]]:
+    """Indices of a batch that was planned, int64[k], with what is made of them, each once.
+
+    Where memory is out, batches of half as many tokens follow, which ``note`` tells; down to one
+    row, then TrainingFailed.
+    """
+    room, waiting = reader.room, chosen
+    while len(waiting):
+        longest = int(reader.lengths[waiting[0]])
+        some = waiting[: room.rows(longest)]
+        try:
+            with oom_advice("--batch 1; evaluate where there is more of it"):
+                made = reader.answers(some)
+        except TrainingFailed:
+            reader.forget()
+            if len(some) == 1:
+                raise
+            room.tokens = len(some) * longest // 2
+            note(f"out of memory with --batch {len(some)}; going on with {len(some) // 2}")
+            continue
+        waiting = waiting[len(some) :]
+        yield some, made

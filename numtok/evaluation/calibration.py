@@ -32,7 +32,9 @@ def target_calibrations(
         return {}
     predictor = Predictor(loaded, samples, options)
     passes = [
-        (numbers, predictor.reader.read(steps).parameters) for numbers, steps in predictor.passes()
+        (numbers, predictor.reader.read(steps).parameters)
+        for queries in predictor.parts()
+        for numbers, steps in predictor.passes(queries)
     ]
     numbers = np.concatenate([one for one, _ in passes])
     parameters = torch.cat([one for _, one in passes if one is not None])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_split
+from numtok.evaluation.devices import Devices
 from numtok.evaluation.evaluation import predictions_table
 from numtok.records import CLUSTER, GROUP
 from numtok.reports import Measures, predictions_schema
@@ -19,19 +20,25 @@ from numtok.training.model_files import LoadedModel, check_reads
 
 @dataclass(frozen=True)
 class EvaluatedSplit:
-    """One model on the first rows of one split, in memory."""
+    """One model on the first rows of one split, in memory, and on which devices."""
 
     loaded: LoadedModel
     encoded: Artifact
     split: str
     samples: EncodedSplit
+    devices: Devices
 
     @classmethod
     def of(
-        cls, loaded: LoadedModel, encoded: Artifact, split: str, rows: int | None
+        cls,
+        loaded: LoadedModel,
+        encoded: Artifact,
+        split: str,
+        rows: int | None,
+        devices: Devices,
     ) -> "EvaluatedSplit":
         """``rows`` of the split, or all for None. Raises DataError for rows that are too long."""
-        one = cls(loaded, encoded, split, read_split(encoded, split).head(rows))
+        one = cls(loaded, encoded, split, read_split(encoded, split).head(rows), devices)
         check_reads(loaded, one.samples, str(one))
         return one
 

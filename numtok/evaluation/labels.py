@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import msgspec
@@ -40,21 +41,42 @@ _METRICS = ("accuracy", "macro-f1", "label-nll")
 _IN_GROUPS = ("accuracy", "macro-f1")
 
 
-def log_probabilities(
-    loaded: LoadedModel, samples: EncodedSplit, batch: int, note: Callable[[str], None]
-) -> Iterator[tuple[Ints, NDArray[np.float32]]]:
-    """Some rows at a time, and the log-probabilities [rows, classes] of their labels. Where memory
-    is out, fewer are read at a time."""
-    model = loaded.model
-    batches = Batches(samples, learnt_values(samples, loaded.codec), batch)
+@dataclass(frozen=True, eq=False)
+class LabelReader:
+    """Reads the labels of rows, at most ``batch`` at a time."""
 
-    def labels(rows: Ints) -> NDArray[np.float32]:
-        with torch.no_grad():
-            example = row_end_batch(batches.of(rows), model.objective.causal)
-            log_BC: NDArray[np.float32] = model.class_log_probabilities(example).cpu().numpy()
+    loaded: LoadedModel
+    samples: EncodedSplit
+    batch: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes."""
+        return LabelReader, (self.loaded, self.samples, self.batch)
+
+    @cached_property
+    def room(self) -> BatchSizer:
+        """How many go together."""
+        return BatchSizer.of(self.loaded.model, self.batch)
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """int64[rows]: the tokens of each."""
+        return self.samples.lengths
+
+    @cached_property
+    def _batches(self) -> Batches:
+        return Batches(self.samples, learnt_values(self.samples, self.loaded.codec), self.batch)
+
+    @torch.no_grad()
+    def answers(self, rows: Ints) -> NDArray[np.float32]:
+        """The log-probabilities [k, classes] of the labels of rows, by their indices int64[k]."""
+        model = self.loaded.model
+        example = row_end_batch(self._batches.of(rows), model.objective.causal)
+        log_BC: NDArray[np.float32] = model.class_log_probabilities(example).cpu().numpy()
         return log_BC
 
-    yield from BatchSizer.of(model, batch).batches(samples.lengths, labels, note)
+    def forget(self) -> None:
+        """Nothing is kept from batch to batch."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +114,8 @@ class LabelEvaluation:
         samples, done = self.samples, 0
         place = samples.class_of(self.classes)
         best, log_true = np.empty(len(samples), np.int64), np.empty(len(samples))
-        for rows, log_BC in log_probabilities(self.evaluated.loaded, samples, self.batch, note):
+        reader = LabelReader(self.evaluated.loaded, samples, self.batch)
+        for rows, log_BC in self.evaluated.devices.batches(reader, note):
             best[rows], log_true[rows] = Guesses.of(log_BC, place[rows])
             done += len(rows)
             progress(done, len(samples))

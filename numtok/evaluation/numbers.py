@@ -94,7 +94,7 @@ class NumberEvaluation:
         """The rows of predictions.parquet."""
         samples, asked = self.samples, self.asked
         rows = asked.rows[asked.queries]
-        predicted = self.predictor.run(progress, note)
+        predicted = self.predictor.run(progress, note, self.evaluated.devices)
         columns: dict[str, Any] = predicted._asdict() | {
             "target": target_names(samples, asked),
             "position": asked.numbers - samples.number_rows[rows],

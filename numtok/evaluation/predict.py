@@ -13,7 +13,7 @@ floats, which a device may take in another order, differ with the shape of a bat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from numtok.encoding.schemes.base import Failure, Scheme
 from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError
 from numtok.evaluation.batch_size import BatchSizer
+from numtok.evaluation.devices import ONE, Devices
 from numtok.evaluation.queries import number_names, queries_of, resolutions
 from numtok.evaluation.stated_tails import with_tails
 from numtok.models.batches import Batch, Batches, positions, ranges
@@ -156,15 +157,19 @@ class Predictor:
         except UsageError:  # several sequences that are one number, or hard to count
             return None
 
-    def run(self, progress: Progress, note: Note) -> Predicted:
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes, which are told what to read, not what was made for that."""
+        made_of = self.loaded, self.samples, self.options, self._learnt_from, self.spreads
+        return Predictor, made_of
+
+    def run(self, progress: Progress, note: Note, devices: Devices = ONE) -> Predicted:
         """Predict every number that is asked for, in the order of :attr:`asked`.
 
         Where memory is out, batches of half as many tokens follow, down to one row; then
         TrainingFailed.
         """
         parts, order, done = [], [], 0
-        batches = self.room.batches(self._lengths(), self._answers, note, self._forget)
-        for _, (asked, part) in batches:
+        for _, (asked, part) in devices.batches(self, note):
             parts.append(part)
             order.append(asked)
             done += len(asked)
@@ -172,8 +177,8 @@ class Predictor:
         place = np.argsort(np.concatenate(order))
         return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
 
-    def _answers(self, queries: Ints) -> tuple[Ints, Predicted]:
-        """What is asked for in some queries, and the predictions of it."""
+    def answers(self, queries: Ints) -> tuple[Ints, Predicted]:
+        """What is asked for in some queries, by their indices int64[k], and the predictions."""
         asked, batch, chosen, place = self._batch(queries)
         tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
         parts = [
@@ -183,11 +188,13 @@ class Predictor:
         columns = zip(*parts, strict=True)
         return asked, Predicted(*(np.concatenate(column)[place] for column in columns))
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Give back the memory that serves all batches."""
         self._cache = None
 
-    def _lengths(self) -> Ints:
-        """How many tokens of each query's row are read."""
+    @cached_property
+    def lengths(self) -> Ints:
+        """int64[q]: how many tokens of each query's row are read."""
         if self.options.fill != AUTOREGRESSIVE:
             return self.samples.lengths[self.asked.rows]
         ends = self.samples.number_start.astype(np.int64) + self.samples.number_length
@@ -207,15 +214,19 @@ class Predictor:
         chosen = np.isin(every, wanted)
         return asked, batch, chosen, np.searchsorted(every[chosen], wanted)
 
-    def passes(self) -> Iterator[tuple[Ints, DecodingStates]]:
-        """All numbers that are asked for, by their indices [n] in the split, some at a time, with
-        the steps that read them: for who asks more of the model than a prediction."""
+    def parts(self) -> Iterator[Ints]:
+        """All queries by their indices int64[k], as many at a time as memory has room for."""
         size = self.room.rows(self.samples.longest)
         for begin in range(0, len(self.asked.rows), size):
-            queries = np.arange(begin, min(begin + size, len(self.asked.rows)))
-            _, batch, chosen, _ = self._batch(queries)
-            for part, steps in self._steps(batch, chosen):
-                yield batch.number[chosen][part], steps
+            yield np.arange(begin, min(begin + size, len(self.asked.rows)))
+
+    def passes(self, queries: Ints) -> Iterator[tuple[Ints, DecodingStates]]:
+        """The numbers that are asked for in some queries, by their indices [n] in the split, some
+        at a time, with the steps that read them: for who asks more of the model than a
+        prediction."""
+        _, batch, chosen, _ = self._batch(queries)
+        for part, steps in self._steps(batch, chosen):
+            yield batch.number[chosen][part], steps
 
     def _steps(self, batch: Batch, chosen: Bools) -> Iterator[tuple[slice, DecodingStates]]:
         """The chosen numbers; where they do not depend on each other, some at a time."""

@@ -98,13 +98,13 @@ def repeated_ids(table: "pa.Table") -> Iterator[str]:
         )
 
 
-def publish(draft: Draft, model: Artifact, report: Report, seconds: float) -> Artifact:
-    """Write a report beside its predictions and publish it; ``seconds`` that predicting took, what
-    is loaded before and scored behind it apart."""
+def publish(draft: Draft, model: Artifact, report: Report, timing: Mapping[str, float]) -> Artifact:
+    """Write a report beside its predictions and publish it; ``timing`` is of predicting, what is
+    loaded before and scored behind it apart."""
     _REPORT.write(draft.path, report)
     return draft.publish(
         {"rows": report.rows, report.measures: report.numbers},
-        {"train_seconds": model.seconds, "eval_seconds": seconds},
+        {"train_seconds": model.seconds, **timing},
     )
 
 

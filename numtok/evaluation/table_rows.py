@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from numtok.arrays import Floats
 from numtok.data.tables.columns import feature_column, first_word
 from numtok.data.tables.file import check_format, check_names, parsed, read_file
 from numtok.errors import DataError, UsageError
+from numtok.evaluation.devices import Note, devices
 from numtok.evaluation.table_options import TableOptions
 from numtok.evaluation.tables import AT_ONCE
 from numtok.reports import QUANTILES, quantile_column
@@ -32,7 +34,9 @@ _SHOWN = 12  # names of columns in a message, at most
 COLUMNS = (PREDICTED, *map(quantile_column, QUANTILES))
 
 
-def predict_table(config: Config, model: Artifact, file: TableModelFile) -> Iterator[list[str]]:
+def predict_table(
+    config: Config, model: Artifact, file: TableModelFile, note: Note
+) -> Iterator[list[str]]:
     """The records of a CSV: a header, and each row as it was with :data:`COLUMNS` behind it.
     ``file`` says what the model is.
 
@@ -42,8 +46,8 @@ def predict_table(config: Config, model: Artifact, file: TableModelFile) -> Iter
     if path == "-":
         raise UsageError("tables are not read from standard input; name a CSV or Parquet file")
     check_format(path)
-    options = TableOptions.of(config)
-    loaded = read_regressor(model, device_of(config.device), file)
+    options, device = TableOptions.of(config), device_of(config.device)
+    loaded = read_regressor(model, device, file)
     fold, fitted = _fold(config, loaded)
     data = read_file(Path(path))
     words = [one.name for one in loaded.file.settings.features if one.kind == "category"]
@@ -56,28 +60,45 @@ def predict_table(config: Config, model: Artifact, file: TableModelFile) -> Iter
             raise UsageError(
                 f"{path} has a column {name!r}, which predictions are called; rename it"
             )
-    blocks = _predicted(options, columns, loaded, fold, fitted)
-    begun = list(islice(blocks, 1))  # what cannot be is refused before anything is written
-    yield [*header, *COLUMNS]
-    for made in chain(begun, blocks):
-        for said, record in zip(made.tolist(), islice(records, len(made)), strict=True):
-            yield [*record, *(repr(value) if np.isfinite(value) else "" for value in said)]
+    with devices(config.devices, device) as these:
+        asking = _AskedFold(options, loaded, fold)
+        blocks = these.each(asking, _blocks(columns), note)
+        begun = list(islice(blocks, 1))  # what cannot be is refused before anything is written
+        yield [*header, *COLUMNS]
+        for made in chain(begun, blocks):
+            for said, record in zip(made.tolist(), islice(records, len(made)), strict=True):
+                yield [*record, *(repr(value) if np.isfinite(value) else "" for value in said)]
 
 
-def _predicted(
-    options: TableOptions,
-    columns: Features,
-    loaded: LoadedRegressor,
-    fold: int,
-    fitted: FittedTable,
-) -> Iterator[Floats]:
-    """float64[rows, 1 + quantiles]: some rows after the other."""
+@dataclass(frozen=True)
+class _AskedFold:
+    """A model that is asked, that of a fold."""
+
+    options: TableOptions
+    loaded: LoadedRegressor
+    fold: int
+
+
+@dataclass(frozen=True)
+class _FileBlock:
+    """Some rows, of which the first has that place in the file."""
+
+    first: int
+    columns: Features
+
+    def __call__(self, asking: _AskedFold, note: Note) -> Floats:
+        """float64[rows, 1 + quantiles]."""
+        options, fitted = asking.options, asking.loaded.fitted[asking.fold]
+        exact = fitted.predictive(self.columns)
+        used = options.used(exact, asking.loaded.artifact.ref, asking.fold, self.first)
+        values = options.values(used, len(self.columns.numbers), fitted.learnt_from)
+        return np.column_stack([values, options.quantiles(used)])
+
+
+def _blocks(columns: Features) -> Iterator[_FileBlock]:
     for first in range(0, len(columns.numbers), AT_ONCE):
         rows = np.arange(first, min(first + AT_ONCE, len(columns.numbers)))
-        exact = fitted.predictive(columns.take(rows))
-        used = options.used(exact, loaded.artifact.ref, fold, first)
-        values = options.values(used, len(rows), fitted.learnt_from)
-        yield np.column_stack([values, options.quantiles(used)])
+        yield _FileBlock(first, columns.take(rows))
 
 
 def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, FittedTable]:

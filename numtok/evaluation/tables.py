@@ -22,6 +22,7 @@ from numtok.data.tables.rows import VALIDATION, learnt_rows
 from numtok.data.tables.table import Table
 from numtok.errors import DataError
 from numtok.evaluation.baselines import fits, fitted_on
+from numtok.evaluation.devices import ONE, Devices, Note
 from numtok.evaluation.evaluation import ReportMetrics, predictions_table, quantile_columns
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
@@ -72,6 +73,12 @@ class TableEvaluation:
     split: str
     options: TableOptions
     most: int | None  # rows at most
+    devices: Devices
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes, which have one device each."""
+        made_of = self.loaded, self.source, self.table, self.split, self.options, self.most
+        return TableEvaluation, (*made_of, ONE)
 
     def parts(self) -> Iterator[_TablePart]:
         """The rows to predict, fold by fold, up to ``most`` in all; no fold without any."""
@@ -129,29 +136,34 @@ class TableEvaluation:
                 f"{self.source.ref} has no row in split {self.split!r}; make the table with one"
             )
         total, done = sum(len(part.rows) for part in parts), 0
+        blocks = (
+            _TableBlock(part.fold, part.rows[first : first + AT_ONCE], first)
+            for part in parts
+            for first in range(0, len(part.rows), AT_ONCE)
+        )
         made: list[dict[str, Any]] = []
-        for part in parts:
-            for first in range(0, len(part.rows), AT_ONCE):
-                rows = part.rows[first : first + AT_ONCE]
-                made.append(self._predicted(part, rows, first))
-                done += len(rows)
-                progress(done, total)
+        for one in self.devices.each(self, blocks, note):
+            made.append(one)
+            done += len(one["id"])
+            progress(done, total)
         columns = {name: np.concatenate([one[name] for one in made]) for name in made[0]}
         return predictions_table(columns, predictions_schema([FOLD] if len(parts) > 1 else []))
 
-    def _predicted(self, part: _TablePart, rows: Ints, first: int) -> dict[str, Any]:
-        fitted, truth = part.fitted, self.table.target[rows]
+    def predicted(self, fold: int, rows: Ints, first: int) -> dict[str, Any]:
+        """The columns of some rows, int64[k], of the split in a fold, of which they begin with that
+        one."""
+        fitted, truth = self.loaded.fitted[fold], self.table.target[rows]
         inputs = fitted.inputs.of(Features(self.table.numbers, self.table.categories).take(rows))
         parameters = fitted.parameters(inputs)
         exact = fitted.model.reader.predictive(parameters, fitted.calibration, fitted.scaling)
-        used = self.options.used(exact, self.loaded.artifact.ref, part.fold, first)
+        used = self.options.used(exact, self.loaded.artifact.ref, fold, first)
         values = self.options.values(used, len(rows), fitted.learnt_from)
         valid = np.isfinite(values)
         values = np.where(valid, values, np.nan)
         return {
             "id": rows.astype(str).astype(object),
             "target": np.full(len(rows), self.table.file.target, object),
-            "position": np.full(len(rows), part.fold),
+            "position": np.full(len(rows), fold),
             "truth_literal": _literals(truth),
             "truth": truth,
             "prediction_literal": _literals(values),
@@ -161,7 +173,7 @@ class TableEvaluation:
             "pit": used.cdf(truth),
             "outside": fitted.learnt_from.outside(truth),
             "log_range": np.full(len(rows), fitted.learnt_from.log_range),
-            GROUP + FOLD: np.full(len(rows), str(part.fold), object),
+            GROUP + FOLD: np.full(len(rows), str(fold), object),
             **quantile_columns(self.options.quantiles(used)),
             **self._likelihoods(fitted, exact, parameters, truth),
         }
@@ -296,6 +308,18 @@ class TableEvaluation:
                 f"{outside:,} of {table.num_rows:,} targets lie outside the range of the train "
                 f"split{remedy if bounded else ''}."
             )
+
+
+@dataclass(frozen=True)
+class _TableBlock:
+    """Rows that are predicted together."""
+
+    fold: int
+    rows: Ints
+    first: int
+
+    def __call__(self, evaluation: TableEvaluation, note: Note) -> dict[str, Any]:
+        return evaluation.predicted(self.fold, self.rows, self.first)
 
 
 def _literals(values: Floats) -> NDArray[np.object_]:

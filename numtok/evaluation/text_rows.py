@@ -6,7 +6,8 @@ asked for the label of each row, and with ``fill`` ``answers`` an autoregressive
 the text ends.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -24,12 +25,13 @@ from numtok.encoding.in_memory import rows_of
 from numtok.encoding.schemes.base import LOSSES
 from numtok.encoding.texts import Spans, Texts
 from numtok.errors import DataError, UsageError
-from numtok.evaluation.answers import written_answers
-from numtok.evaluation.labels import log_probabilities
-from numtok.evaluation.predict import Options, Predictor
+from numtok.evaluation.answers import AnswerReader
+from numtok.evaluation.devices import ONE, devices
+from numtok.evaluation.labels import LabelReader
+from numtok.evaluation.predict import Note, Options, Predictor
 from numtok.evaluation.prediction_mode import prediction_mode
 from numtok.registry import spec_of
-from numtok.reports import QUANTILES, quantile_column
+from numtok.reports import QUANTILES, Measures, quantile_column
 from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel, check_reads, read_model
@@ -40,8 +42,6 @@ HOLE = "[?]"
 _PLACEHOLDER = "1"  # what stands there while it is not known; nothing looks at it
 _ROWS = 1024  # read at a time
 _SHOWN = 40  # characters of a text in a message, at most
-
-Note = Callable[[str], None]
 
 
 class Query(NamedTuple):
@@ -99,14 +99,22 @@ def predict_texts(
     too long, TrainingFailed (no memory).
     """
     measures, options = prediction_mode(config, model, file)
-    loaded = read_model(model, device_of(config.device), file)
-    if options is not None and not loaded.model.objective.causal:
-        _check_length_is_known(loaded)
-    asking = _Asking(loaded, options, config.decode == "constrained", config.batch, note)
-    say = {"numbers": asking.numbers, "labels": asking.labels, "answers": asking.answers}[measures]
-    left = iter(rows)
-    while some := list(islice(left, _ROWS)):
-        yield from zip(some, say(some), strict=True)
+    device = device_of(config.device)
+    with devices(config.devices, device) as these:
+        loaded = read_model(model, device, file)
+        if options is not None and not loaded.model.objective.causal:
+            _check_length_is_known(loaded)
+        asking = _Asking(loaded, options, config.decode == "constrained", config.batch, measures)
+        waiting: deque[list[Query]] = deque()
+
+        def blocks() -> Iterator[_RowBlock]:
+            left = iter(rows)
+            while some := list(islice(left, _ROWS)):
+                waiting.append(some)
+                yield _RowBlock(some)
+
+        for said in these.each(asking, blocks(), note):
+            yield from zip(waiting.popleft(), said, strict=True)
 
 
 def outgoing(row: Query, said: RowPrediction) -> bytes:
@@ -198,36 +206,41 @@ class _Asking:
     options: Options | None
     constrained: bool
     batch: int
-    note: Note
+    measures: Measures
 
-    def numbers(self, rows: Sequence[Query]) -> list[RowPrediction]:
+    def say(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
+        if self.measures == "numbers":
+            return self._numbers(rows, note)
+        return (self._labels if self.measures == "labels" else self._answers)(rows, note)
+
+    def _numbers(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
         drafts = [_Draft.of(row) for row in rows]
-        whole = self._with_holes(rows, [draft.pieces for draft in drafts])
+        whole = self._with_holes(rows, [draft.pieces for draft in drafts], note)
         if not self.loaded.model.objective.causal:
-            said = iter(self._numbers(whole))
+            said = iter(self._targets(whole, note))
             for draft in drafts:
                 draft.said = list(islice(said, len(draft.pieces) - 1))
         # Else each behind what was said before it.
         while going := [draft for draft in drafts if draft.goes_on]:
             texts = [(draft.before, "") for draft in going]
-            samples = self._with_holes([draft.row for draft in going], texts, tell=False)
-            for draft, number in zip(going, self._numbers(samples), strict=True):
+            samples = self._with_holes([draft.row for draft in going], texts)
+            for draft, number in zip(going, self._targets(samples, note), strict=True):
                 draft.said.append(number)
         for draft in drafts:
             draft.said += [_NOTHING] * (len(draft.pieces) - 1 - len(draft.said))
         return [RowPrediction(text=draft.before, numbers=draft.said) for draft in drafts]
 
-    def labels(self, rows: Sequence[Query]) -> list[RowPrediction]:
-        samples = self._samples(rows, [row.text for row in rows])
+    def _labels(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
+        samples = self._samples(rows, [row.text for row in rows], note=note)
         found: list[RowPrediction] = [RowPrediction()] * len(rows)
-        for places, log_BC in log_probabilities(self.loaded, samples, self.batch, self.note):
+        for places, log_BC in ONE.batches(LabelReader(self.loaded, samples, self.batch), note):
             for place, log_C in zip(places.tolist(), log_BC, strict=True):
                 best = int(log_C.argmax())
                 label = self.loaded.model.settings.classes[best]
                 found[place] = RowPrediction(label=label, probability=float(np.exp(log_C[best])))
         return found
 
-    def answers(self, rows: Sequence[Query]) -> list[RowPrediction]:
+    def _answers(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
         codec, longest = self.loaded.codec, self.loaded.model.settings.context
         for row in rows:
             if HOLE in row.text[: row.answer_start]:
@@ -236,12 +249,11 @@ class _Asking:
                     "leave one of them out"
                 )
         texts = [row.text[: row.answer_start] for row in rows]
-        samples = self._samples(rows, texts, answers=True)
+        samples = self._samples(rows, texts, answers=True, note=note)
         found: list[RowPrediction] = [RowPrediction()] * len(rows)
-        for places, written in written_answers(
-            self.loaded, samples, np.arange(len(rows)), self.constrained, longest, self.batch,
-            self.note,
-        ):  # fmt: skip
+        asked = np.arange(len(rows))
+        reader = AnswerReader(self.loaded, samples, asked, self.constrained, longest, self.batch)
+        for places, written in ONE.batches(reader, note):
             for k, place in enumerate(places.tolist()):
                 tokens, starts, lengths, channel = written.answer(k)
                 literals = codec.literals(tokens, starts, lengths, channel)
@@ -251,10 +263,10 @@ class _Asking:
                 found[place] = RowPrediction(answer=answer, ended=bool(written.ended[k]))
         return found
 
-    def _numbers(self, samples: EncodedSplit) -> list[dict[str, Any]]:
-        """Of all targets."""
+    def _targets(self, samples: EncodedSplit, note: Note) -> list[dict[str, Any]]:
+        """The numbers of all targets."""
         assert self.options is not None
-        predicted = Predictor(self.loaded, samples, self.options).run(lambda *_: None, self.note)
+        predicted = Predictor(self.loaded, samples, self.options).run(lambda *_: None, note)
         found = predicted.literals.tolist(), predicted.values.tolist(), predicted.quantiles
         return [
             _number(literal, value, quantiles)
@@ -262,10 +274,10 @@ class _Asking:
         ]
 
     def _with_holes(
-        self, rows: Sequence[Query], texts: Sequence[Sequence[str]], *, tell: bool = True
+        self, rows: Sequence[Query], texts: Sequence[Sequence[str]], note: Note | None = None
     ) -> EncodedSplit:
         """``texts`` are the pieces around the holes of each row, which become targets."""
-        return self._samples(rows, [_PLACEHOLDER.join(one) for one in texts], texts, tell=tell)
+        return self._samples(rows, [_PLACEHOLDER.join(one) for one in texts], texts, note=note)
 
     def _samples(
         self,
@@ -274,8 +286,9 @@ class _Asking:
         pieces: Sequence[Sequence[str]] = (),
         *,
         answers: bool = False,
-        tell: bool = True,
+        note: Note | None = None,
     ) -> EncodedSplit:
+        """``note`` is told of numbers that the scheme cannot write."""
         codec = self.loaded.codec
         data = Texts.of(pa.array(texts, pa.string()))
         spans = codec.find(data)
@@ -283,14 +296,24 @@ class _Asking:
         encoded = codec.encode(data, spans, data.rows[1:] if answers else None)
         lost = np.isin(encoded.outcomes, LOSSES)
         lost[targets] = False
-        if tell and lost.any():
-            self.note(
+        if note is not None and lost.any():
+            note(
                 f"of the numbers in rows from {rows[0].where} on {int(lost.sum()):,} cannot be "
                 f"written in {spec_of(codec.scheme)}, and the nearest that can is read"
             )
         samples = rows_of(encoded, targets)
         check_reads(self.loaded, samples, rows[int(samples.lengths.argmax())].where)
         return samples
+
+
+@dataclass(frozen=True)
+class _RowBlock:
+    """Rows that are encoded together."""
+
+    rows: Sequence[Query]
+
+    def __call__(self, asking: _Asking, note: Note) -> list[RowPrediction]:
+        return asking.say(self.rows, note)
 
 
 def _holes(

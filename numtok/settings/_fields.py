@@ -54,6 +54,15 @@ def device(**facts: Any) -> Any:
     return setting("auto", "auto, cpu, cuda, cuda:1 or mps.", **facts)
 
 
+def devices(help: str, **facts: Any) -> Any:
+    def wrong(value: str) -> str | None:
+        possible = value == "all" or (value.isdecimal() and int(value) > 0)
+        return None if possible else "is not possible; it is a number of devices, or all"
+
+    help = f"So many side by side, {help}; or all."
+    return setting("1", help, metavar="N", swept=False, repeat=False, refuse=wrong, **facts)
+
+
 def workers() -> Any:
     help = "Processes. Default: by size and cores."
     return setting(None, help, metavar="N", at_least=1, swept=False, repeat=False)

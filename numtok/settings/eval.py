@@ -52,6 +52,7 @@ class Config:
         "One more: adjusted-r2,p=4 ... (docs/guide/evaluate.md)."
     )
     device: str = _fields.device()
+    devices: str = _fields.devices("each with a part of the rows")
     compile: bool = setting(
         False, "Compile the model first: minutes. Did not pay on a CPU: measure.", of="texts"
     )

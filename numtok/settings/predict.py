@@ -46,6 +46,7 @@ class Config:
     )
     batch: int = _fields.batch_of_rows("Rows at a time; fewer where memory is out.")
     device: str = _fields.device()
+    devices: str = _fields.devices("each with a part of the rows")
 
     def __post_init__(self) -> None:
         check(self)

@@ -25,6 +25,7 @@ class Config:
         None, "REF of data encoded as the model's were.", metavar="ENCODED", argument=True
     )
     device: str = _fields.device()
+    devices: str = _fields.devices("each with a part of the rows")
     name: str | None = _fields.name("Default: the model's, and what is looked at.")
     restart: bool = _fields.restart()
     force: bool = _fields.force()

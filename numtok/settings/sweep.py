@@ -33,7 +33,7 @@ class Config:
     )
     jobs: int | None = setting(
         None,
-        "Runs side by side. Default: one a core; one with a GPU or a budget in minutes.",
+        "Runs side by side. Default: one a GPU, or a core; one with a budget in minutes.",
         metavar="N",
         at_least=1,
     )

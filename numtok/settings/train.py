@@ -16,11 +16,6 @@ _data, _model, _budget, _optimiser, _devices = (
 )
 
 
-def _no_count(value: str) -> str | None:
-    possible = value == "all" or (value.isdecimal() and int(value) > 0)
-    return None if possible else "is not possible; it is a number of devices, or all"
-
-
 @dataclass(frozen=True)
 class Config:
     """What ``numtok train`` was asked for; of ``steps``, ``tokens`` and ``minutes`` one at most.
@@ -175,14 +170,8 @@ class Config:
     )
     seed: int = _optimiser(0, "Of weights, order and masks.", metavar="S", counts="version")
     device: str = _fields.device(section="Devices", counts="version")
-    devices: str = _devices(
-        "1",
-        "So many side by side, each with a part of every batch; or all.",
-        metavar="N",
-        of="texts",
-        swept=False,
-        repeat=False,
-        refuse=_no_count,
+    devices: str = _fields.devices(
+        "each with a part of every batch, of tables with folds of its own", section="Devices"
     )
     shard: bool = _devices(
         False,

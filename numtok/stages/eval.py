@@ -12,10 +12,13 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
+import torch
+
 from numtok.data.tables.rows import read_table_of
 from numtok.declaration import CheckApplies, command_line, no_options
 from numtok.encoding.splits import check_codec, read_split, splits
 from numtok.evaluation.answers import AnswerEvaluation
+from numtok.evaluation.devices import Devices, devices
 from numtok.evaluation.evaluated_split import EvaluatedSplit
 from numtok.evaluation.evaluation import Evaluator, Subject, report_of
 from numtok.evaluation.labels import LabelEvaluation
@@ -27,7 +30,6 @@ from numtok.evaluation.scoring import Progress
 from numtok.evaluation.table_options import TableOptions
 from numtok.evaluation.tables import TableEvaluation
 from numtok.metrics.base import METRICS, Metric
-from numtok.models.steps import compile_passes
 from numtok.records import ENCODED, MODEL, TABLE
 from numtok.registry import settings_of
 from numtok.reports import REPORT, Measures
@@ -58,7 +60,8 @@ class _EvalPlan:
     config: Config
     settings: dict[str, Any]  # what the version depends on
     more: Sequence[Metric]  # metrics that were asked for
-    open: Callable[[Find], Evaluator]  # only for a report that is not there
+    device: torch.device
+    open: Callable[[Find, Devices], Evaluator]  # only for a report that is not there
 
 
 def run(
@@ -89,13 +92,14 @@ def run(
     with store.draft(REPORT, name, plan.settings, parents, command, config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
-        subject, evaluator = Subject(model, data, config.split), plan.open(store.find)
-        started = time.monotonic()
-        table = evaluator.predictions(partial(progress, "predicting"), store.note)
-        seconds = time.monotonic() - started
+        with devices(config.devices, plan.device) as these:
+            subject, evaluator = Subject(model, data, config.split), plan.open(store.find, these)
+            started = time.monotonic()
+            table = evaluator.predictions(partial(progress, "predicting"), store.note)
+            timing = {"eval_seconds": time.monotonic() - started, "devices": these.count}
         write_predictions(draft, table)
         report = report_of(subject, evaluator, table, plan.more, progress)
-        return Result(publish(draft, model, report, seconds), made=True)
+        return Result(publish(draft, model, report, timing), made=True)
 
 
 def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifact) -> _EvalPlan:
@@ -131,18 +135,16 @@ def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifa
         device=device.type,
     )
 
-    def opened(find: Find) -> Evaluator:
-        loaded = read_model(model, device, file)
-        if config.compile:
-            compile_passes(loaded.model)
-        evaluated = EvaluatedSplit.of(loaded, data, config.split, config.rows)
+    def opened(find: Find, devices: Devices) -> Evaluator:
+        loaded = read_model(model, device, file, config.compile)
+        evaluated = EvaluatedSplit.of(loaded, data, config.split, config.rows, devices)
         if options is not None:
             return NumberEvaluation.of(evaluated, find, options)
         if measures == "labels":
             return LabelEvaluation.of(evaluated, find, config.batch)
         return AnswerEvaluation.of(evaluated, config.decode == "constrained", config.batch)
 
-    return _EvalPlan(again, settings, more, opened)
+    return _EvalPlan(again, settings, more, device, opened)
 
 
 _TEXTS: dict[Measures, type[NumberEvaluation | LabelEvaluation | AnswerEvaluation]] = {
@@ -166,8 +168,8 @@ def _of_table(config: Config, model: Artifact, file: TableModelFile, data: Artif
     }
     again = replace(config, model=model.ref, data=data.ref, point=options.point, device=device.type)
 
-    def opened(find: Find) -> Evaluator:
+    def opened(find: Find, devices: Devices) -> Evaluator:
         regressor, table = read_regressor(model, device, file), read_table_of(data)
-        return TableEvaluation(regressor, data, table, config.split, options, config.rows)
+        return TableEvaluation(regressor, data, table, config.split, options, config.rows, devices)
 
-    return _EvalPlan(again, settings, more, opened)
+    return _EvalPlan(again, settings, more, device, opened)

@@ -4,7 +4,7 @@ Where ``eval`` compares with true numbers, there are none here. So nothing is me
 artifact is made: rows come in, and go out with what was said of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from numtok.declaration import CheckApplies, no_options
 from numtok.evaluation.table_rows import outgoing_record, predict_table
@@ -15,7 +15,7 @@ from numtok.store.store import Store
 from numtok.training.model_json import TableModelFile, read_model_file
 
 
-def run(config: Config, store: Store, check: CheckApplies = no_options) -> Iterator[bytes]:
+def run(config: Config, store: Store, check: CheckApplies = no_options) -> Generator[bytes]:
     """The lines that go out: of texts each row as JSON, as it was, with a field ``predicted``; of
     tables a CSV with a header and columns more. ``check`` may refuse options, as in ``eval``.
 
@@ -27,7 +27,7 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Itera
     of = "tables" if isinstance(file, TableModelFile) else "texts"
     check(of, f"a model of {of}")
     if isinstance(file, TableModelFile):
-        yield from map(outgoing_record, predict_table(config, model, file))
+        yield from map(outgoing_record, predict_table(config, model, file, store.note))
         return
     texts = map(Query.of_text, config.text)
     rows = texts if config.text else read_rows(str(config.file), config.text_field)

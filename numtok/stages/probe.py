@@ -13,7 +13,8 @@ from numtok.analysis.probing.probes.base import PROBES, ProbeInputs
 from numtok.class_settings import option_words
 from numtok.declaration import command_line
 from numtok.encoding.splits import check_codec
-from numtok.errors import UsageError
+from numtok.errors import UsageError, meaningless
+from numtok.evaluation.devices import devices
 from numtok.evaluation.scoring import Progress
 from numtok.records import ENCODED, MODEL
 from numtok.registry import name_of
@@ -49,6 +50,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         )
     data = None if config.data is None else store.resolve(config.data, kinds={ENCODED})
     device = device_of(config.device)
+    if config.devices != "1" and not kind.reads_rows:
+        raise meaningless("devices", f"probe {name_of(kind)}, which reads no rows")
     kind.check(model, data)
     if data is not None:
         check_codec(model, data)
@@ -67,8 +70,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         started = time.monotonic()
-        loaded = read_model(model, device, file)
-        result = kind.run(ProbeInputs(loaded, data, store.find, progress, store.note))
+        with devices(config.devices, device) as these:
+            loaded = read_model(model, device, file)
+            result = kind.run(ProbeInputs(loaded, data, store.find, progress, store.note, these))
         probe = Probe(
             model=model.ref,
             name=model.name,
@@ -79,5 +83,5 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             found=result.found,
             notes=result.notes,
         )
-        seconds = time.monotonic() - started
-        return Result(publish(draft, probe, result.points, result.seen, seconds), made=True)
+        timing = {"seconds": time.monotonic() - started, "devices": these.count}
+        return Result(publish(draft, probe, result.points, result.seen, timing), made=True)

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from numtok.data.tables.rows import read_table_of
 from numtok.declaration import CheckApplies, command_line, no_options
 from numtok.encoding.splits import read_codec, splits
 from numtok.errors import DataError, UsageError
@@ -32,8 +31,7 @@ from numtok.training.model_files import LoadedModel, read_model
 from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_file
 from numtok.training.profiler import Cost
 from numtok.training.ranks import Ranks, joined, launched
-from numtok.training.run import TrainingRun
-from numtok.training.table_folds import FitProgress, FoldStates, TableFolds
+from numtok.training.table_folds import FitProgress, TableFolds
 from numtok.training.table_plan import TablePlan
 from numtok.training.text_learner import VALIDATION as VALIDATION
 from numtok.training.text_learner import train_texts
@@ -78,6 +76,7 @@ class _TrainPlan:
     less_memory: str
     files: Sequence[str]
     train: Callable[[Draft, Progress], tuple[Finished, Sequence[Cost]]]
+    ranks: int  # that ``--devices`` starts for it
 
     def learn(self, draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
         """``train``, with memory kept between steps; TrainingFailed with advice for lack of it."""
@@ -127,9 +126,8 @@ def _make(
             return Result(draft, made=False)
         costs: Sequence[Cost] = ()
         if finished is None:
-            count = 1 if launched() else device_count(config.devices, plan.device)
-            if count > 1:
-                finished, costs = _launch(count, config, store, draft, progress)
+            if plan.ranks > 1:
+                finished, costs = _launch(plan.ranks, config, store, draft, progress)
             else:
                 finished, costs = plan.learn(draft, progress)
             write_finished(draft, plan.files, finished)
@@ -194,6 +192,7 @@ def _of_texts(config: Config, encoded: Artifact, store: Store, ranks: Ranks) -> 
         _less_memory(plan),
         (WEIGHTS, MODEL_FILE, SCHEME_FILE, LOG_FILE),
         train,
+        1 if launched() else device_count(config.devices, plan.device),
     )
 
 
@@ -204,9 +203,10 @@ def _of_table(config: Config, table: Artifact, store: Store, ranks: Ranks) -> _T
             f"{table.ref} is a table, which one process trains; leave the launcher out"
         )
 
+    devices = device_count(config.devices, plan.device)
+
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
-        run = TrainingRun(draft, FoldStates, plan.device, store.note)
-        return TableFolds(run, plan, read_table_of(table), progress).learn(), ()
+        return TableFolds.of(draft, plan, devices, progress, store.note).learn(), ()
 
     return _TrainPlan(
         config.name or f"{table.name}-{plan.head_name}",
@@ -217,6 +217,7 @@ def _of_table(config: Config, table: Artifact, store: Store, ranks: Ranks) -> _T
         f"--batch {config.batch}; give a smaller one, or a smaller --preset",
         (WEIGHTS, MODEL_FILE, LOG_FILE),
         train,
+        ranks=1,
     )
 
 

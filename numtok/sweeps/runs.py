@@ -21,9 +21,10 @@ from numtok.plugins import fault_of
 from numtok.stages import eval, train
 from numtok.store.artifact import Artifact
 from numtok.store.engines.local import run_units
+from numtok.store.engines.workers import gpu_slots
 from numtok.store.store import Absent, Store
 from numtok.sweeps.plan import Point, Sweep, label_of
-from numtok.training.trainer import device_of
+from numtok.training.trainer import device_count, device_of
 
 
 @dataclass(frozen=True)
@@ -129,29 +130,35 @@ def _threads(count: int | None) -> Iterator[None]:
 
 
 class Side(NamedTuple):
-    """How many runs go on side by side, the threads of each, and what there is to say of it."""
+    """How many runs go on side by side, the threads of each, and what there is to say of it;
+    ``gpus`` are as of :class:`Workers`."""
 
     jobs: int
     threads: int | None
     note: str = ""
+    gpus: Sequence[str] = ()
 
 
 def side_by_side(sweep: Sweep, asked: int | None) -> Side:
-    """As many jobs as asked for; else one a core, so that cores are shared, and one alone where
-    runs would disturb each other: on a GPU, or where their budget is a time.
+    """As many jobs as asked for; else one a GPU, or one a core, so that cores are shared, and one
+    alone where runs would disturb each other: where their budget is a time, or the file says which
+    GPU they use.
 
     The same for the whole of a sweep however much of it is left, because what a run learns
     depends, in its last digits, on the number of threads.
     """
     cores = threads() or os.cpu_count() or 1
-    on_gpu = any(device_of(one.device).type == "cuda" for one in sweep.trainings)
-    jobs = asked or (1 if on_gpu or sweep.timed else min(cores, sweep.size))
+    used = [device_of(one.device) for one in sweep.trainings]
+    gpus = min((device_count("all", one) for one in used if one.type == "cuda"), default=0)
+    jobs = asked or min(gpus or (1 if sweep.timed else cores), sweep.size)
     note = ""
-    if sweep.timed:
+    if sweep.timed and jobs > max(1, gpus):
+        better = f"better --jobs {max(1, gpus)}"
+        note = f", which makes each of them slower: their budget is a time, {better}"
+    elif sweep.timed and jobs == 1:
         note = ", as their budget is a time"
-        if jobs > 1:
-            note = ", which makes each of them slower: their budget is a time, better --jobs 1"
-    return Side(jobs, None if jobs == 1 else max(1, cores // jobs), note)
+    slots = gpu_slots(jobs, gpus) if gpus > 1 else ()
+    return Side(jobs, None if jobs == 1 else max(1, cores // jobs), note, slots)
 
 
 def _in_rounds(runs: Sequence[Run]) -> list[Run]:
@@ -208,7 +215,7 @@ class Runner:
                 self.progress(SweepProgress(f"{label_of(run.point)}: {problem}", found, len(runs)))
         started = time.monotonic()
         work = RunUnit(self.root, self.side.threads)
-        for outcome in run_units(work, _in_rounds(left), self.side.jobs):
+        for outcome in run_units(work, _in_rounds(left), self.side.jobs, self.side.gpus):
             outcomes.append(outcome)
             done = len(outcomes)
             seconds = (time.monotonic() - started) / (done - found) * (len(runs) - done)

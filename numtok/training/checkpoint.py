@@ -2,11 +2,12 @@
 
 A checkpoint is one safetensors file and a receipt, which holds the plain values
 and vouches for the file. The receipt is replaced by one rename, so at any moment
-either the old or the new checkpoint is the one that counts.
+either the old or the new checkpoint is the one that counts. Models that are learnt
+side by side, each a ``part`` of an artifact, have a checkpoint each.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -40,20 +41,21 @@ class _Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: Natural
 
 
-def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any]) -> None:
+def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part: str = "") -> None:
     """Make this the checkpoint, after so many steps or epochs, then drop the one before."""
-    name = f"checkpoint-{step:09d}.safetensors"
+    unit = _UNIT + part
+    name = f"{unit}-{step:09d}.safetensors"
     tensors = {key: tensor.cpu().contiguous() for key, tensor in checkpoint.tensors.items()}
     with files.Sink(draft.path / name) as sink:
         sink.write(save(tensors))
-    _write(draft, _UNIT, [Output(name, sink.bytes, sink.sha256)], checkpoint.plain)
-    _drop_files(draft, besides=name)
+    _write(draft, unit, [Output(name, sink.bytes, sink.sha256)], checkpoint.plain)
+    _drop_files(draft, f"{unit}-", besides=name)
 
 
-def read_checkpoint(draft: Draft, plain: type[_P]) -> Checkpoint[_P] | None:
+def read_checkpoint(draft: Draft, plain: type[_P], part: str = "") -> Checkpoint[_P] | None:
     """The last one that is whole, from an earlier run of this draft; its plain values are of the
     type ``plain``."""
-    receipt = _read(draft, _UNIT, plain)
+    receipt = _read(draft, _UNIT + part, plain)
     if receipt is None or len(receipt.outputs) != 1:
         return None
     path = draft.path / receipt.outputs[0].path
@@ -125,9 +127,12 @@ def read_finished(draft: Draft) -> Finished | None:
 
 def drop_checkpoint(draft: Draft) -> None:
     """Leave none: what is published is the model alone."""
-    with files.reporting("clear", draft.path), suppress(FileNotFoundError):
-        files.system.unlink(draft.path / RECEIPTS / f"{_UNIT}.json")
-    _drop_files(draft, besides="")
+    folder = draft.path / RECEIPTS
+    with files.reporting("clear", draft.path):
+        for entry in files.system.scandir(folder):
+            if entry.name.startswith(_UNIT):
+                files.system.unlink(folder / entry.name)
+    _drop_files(draft, _UNIT, besides="")
 
 
 def write_steps(draft: Draft, steps: int) -> None:
@@ -150,8 +155,8 @@ def _read(draft: Draft, unit: str, facts: type[_P]) -> Receipt[_P] | None:
     return draft.receipt(unit, input=draft.version, settings=draft.version, facts=facts)
 
 
-def _drop_files(draft: Draft, besides: str) -> None:
+def _drop_files(draft: Draft, begin: str, besides: str) -> None:
     with files.reporting("clear", draft.path):
         for entry in files.system.scandir(draft.path):
-            if entry.name.startswith("checkpoint-") and entry.name != besides:
+            if entry.name.startswith(begin) and entry.name != besides:
                 files.system.unlink(draft.path / entry.name)

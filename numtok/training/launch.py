@@ -20,11 +20,11 @@ from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalEx
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from numtok.config import threads
 from numtok.errors import NumtokError, TrainingFailed
 from numtok.plugins import add_plugin_folders, plugin_folders
 from numtok.registry import import_plugins_from_everywhere
 from numtok.store.engines.local import end_with_parent
+from numtok.store.engines.workers import threads_each
 
 T = TypeVar("T")
 Tell = Callable[[Any], None]
@@ -78,8 +78,7 @@ def _rank(
     os.setpgid(0, 0)  # what a terminal sends comes by the agent alone, once
     end_with_parent()
     _be_quiet()
-    # As for one process: the cores, divided.
-    torch.set_num_threads(threads() or max(1, (os.cpu_count() or 1) // count))
+    torch.set_num_threads(threads_each(count))
     rank = int(os.environ["RANK"])
     try:
         add_plugin_folders(plugins)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -21,6 +22,7 @@ from numtok.models.heads.base import Calibration, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.settings import ModelSettings
+from numtok.models.steps import compile_passes
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import is_plugin
 from numtok.records import SCHEME_FILE
@@ -46,6 +48,12 @@ class LoadedModel:
     model: Model
     codec: Codec
     trained: Trained
+    compiled: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes, which read it from the store onto a device of their own."""
+        device = torch.device(next(self.model.parameters()).device.type)
+        return read_model, (self.artifact, device, None, self.compiled)
 
     def costs(self, lengths: NDArray[np.int32]) -> Costs:
         """What it took to train; ``lengths`` are the tokens of each number that a report is of."""
@@ -82,9 +90,10 @@ def is_causal(artifact: Artifact, file: TextModelFile) -> bool:
 
 
 def read_model(
-    artifact: Artifact, device: torch.device, file: ModelFile | None = None
+    artifact: Artifact, device: torch.device, file: ModelFile | None = None, compiled: bool = False
 ) -> LoadedModel:
     """The model, ready for evaluation; ``file`` is what it is, where that was read already.
+    ``compiled``: PyTorch compiles what numbers are read by.
 
     Raises StoreError where files are damaged, of a newer format or do not belong together,
     UsageError for a revision that this numtok does not know, and for a model of tables.
@@ -103,7 +112,10 @@ def read_model(
         model = load_weights(path, msgspec.to_builtins(file.settings), make)
     if isinstance(model.head, ValueHead) and file.trained.calibration:
         check_calibration(path, model.head, file.trained.calibration)
-    return LoadedModel(artifact, model.to(device).eval(), codec, file.trained)
+    model = model.to(device).eval()
+    if compiled:
+        compile_passes(model)
+    return LoadedModel(artifact, model, codec, file.trained, compiled)
 
 
 def check_calibration(path: Path, head: ValueHead, calibration: Calibration) -> None:

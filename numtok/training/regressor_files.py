@@ -7,7 +7,7 @@ only mean something together.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -41,6 +41,11 @@ class LoadedRegressor:
     artifact: Artifact
     file: TableModelFile
     fitted: dict[int, FittedTable]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes, which read it from the store onto a device of their own."""
+        device = next(next(iter(self.fitted.values())).model.parameters()).device
+        return read_regressor, (self.artifact, torch.device(device.type))
 
 
 def write_regressor(folder: Path, file: TableModelFile, models: Sequence[Regressor]) -> None:

@@ -5,7 +5,7 @@ work is done; then a checkpoint is written and the signal does what it does.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -44,6 +44,8 @@ class TrainingRun(Generic[_P]):
         Of training, earlier runs of this draft included.
     ranks
         They save together, and the first one writes; a signal to any of them stops all.
+    part
+        Which of several models of the draft is learnt, with a checkpoint of its own.
     """
 
     draft: Draft
@@ -52,6 +54,7 @@ class TrainingRun(Generic[_P]):
     note: Callable[[str], None]
     bfloat16: bool = False
     ranks: Ranks = ALONE
+    part: str = ""
     records: list[Line] = field(default_factory=list)
     seconds: float = 0.0
     rate: MatmulRate = field(init=False)
@@ -61,7 +64,8 @@ class TrainingRun(Generic[_P]):
 
     def checkpoint(self) -> Checkpoint[_P] | None:
         """What an earlier run of this draft left for its learner; log and time go on from there."""
-        found = read_checkpoint(self.draft, _RunState[self.plain])  # type: ignore[name-defined]
+        kind = _RunState[self.plain]  # type: ignore[name-defined]
+        found = read_checkpoint(self.draft, kind, self.part)
         if found is None:
             return None
         self.records, self.seconds = found.plain.records, found.plain.seconds
@@ -86,10 +90,7 @@ class TrainingRun(Generic[_P]):
                     due = time.monotonic() - saved > _CHECKPOINT_SECONDS
                 due, stop = self.ranks.any(due, stop)
                 if due or stop:
-                    tensors, learner = state()
-                    plain = _RunState(self.records, self.seconds, learner)
-                    if self.ranks.first:
-                        write_checkpoint(self.draft, done, Checkpoint(tensors, plain))
+                    self.save(done, state())
                     self.ranks.any()  # none goes on, or ends, before it is written
                     saved = time.monotonic()
                 if stop:
@@ -98,11 +99,11 @@ class TrainingRun(Generic[_P]):
 
             yield after
 
-    def write_log(self) -> None:
-        """Leave ``metrics.jsonl`` in the draft."""
-        # Sorted, because a checkpoint gives the fields back in another order.
-        lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in self.records]
-        files.write_atomic(self.draft.path / LOG_FILE, b"".join(lines))
+    def save(self, done: int, checkpoint: Checkpoint[_P]) -> None:
+        """Keep where training stands after so many steps or epochs."""
+        if self.ranks.first:
+            plain = _RunState(self.records, self.seconds, checkpoint.plain)
+            write_checkpoint(self.draft, done, Checkpoint(checkpoint.tensors, plain), self.part)
 
     def timing(self, flops: float, speeds: Mapping[str, float]) -> dict[str, Any]:
         """What goes into timing.json: speeds, which are of all runs, and memory, of this one.
@@ -110,15 +111,35 @@ class TrainingRun(Generic[_P]):
         ``flops`` are those of training, ``speeds`` what is counted a second beside them.
         """
         self.rate.look_again()
-        seconds = max(self.seconds, 1e-9)
-        return {
-            "seconds": self.seconds,
-            **{f"{what}_per_second": count / seconds for what, count in speeds.items()},
-            "flops_per_second": flops / seconds,
-            "mfu": self.rate.share(flops / seconds / self.ranks.count),
-            "matmul_flops_per_second": self.rate.per_second,
-            "peak_memory": max(self.ranks.gathered(peak_memory(self.device))),
-            "device": self.device.type,
-            "devices": self.ranks.count,
-            "threads": torch.get_num_threads(),
-        }
+        share = self.rate.share(flops / max(self.seconds, 1e-9) / self.ranks.count)
+        memory = max(self.ranks.gathered(peak_memory(self.device)))
+        device = {"device": self.device.type, "devices": self.ranks.count}
+        return clocks(self.seconds, flops, speeds, share, self.rate.per_second, memory) | device
+
+
+def clocks(
+    seconds: float,
+    flops: float,
+    speeds: Mapping[str, float],
+    mfu: float,
+    matmul_rate: float,
+    peak_memory: int,
+) -> dict[str, Any]:
+    """What timing.json says of time, speed and memory."""
+    least = max(seconds, 1e-9)
+    return {
+        "seconds": seconds,
+        **{f"{what}_per_second": count / least for what, count in speeds.items()},
+        "flops_per_second": flops / least,
+        "mfu": mfu,
+        "matmul_flops_per_second": matmul_rate,
+        "peak_memory": peak_memory,
+        "threads": torch.get_num_threads(),
+    }
+
+
+def write_log(draft: Draft, records: Sequence[Line]) -> None:
+    """Leave ``metrics.jsonl`` in the draft."""
+    # Sorted, because a checkpoint gives the fields back in another order.
+    lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in records]
+    files.write_atomic(draft.path / LOG_FILE, b"".join(lines))

@@ -1,24 +1,33 @@
 """Fitting a model to a table, or one to each of its folds, in a draft.
 
-Folds are fitted one after the other. The draft holds a checkpoint with those
-that are done and the one at work, so a run that was killed goes on at the epoch
-where it stood and ends, on the CPU, in the same bytes.
+Folds are fitted one after the other, or side by side by as many processes as
+there are devices. Each has a checkpoint of its own in the draft, so a run that was
+killed goes on at the epochs where it stood, on however many devices, and ends, on
+the CPU, in the same bytes.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import msgspec
+import torch
 
-from numtok.data.tables.rows import VALIDATION, learnt_rows
+from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
 from numtok.data.tables.table import Table
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError
 from numtok.models.presets import trunk
 from numtok.registry import settings_of
-from numtok.training.checkpoint import Checkpoint, Finished, belonging
+from numtok.store.draft import Draft
+from numtok.store.engines.local import Workers
+from numtok.store.engines.workers import gpu_slots, threads_each
+from numtok.training.checkpoint import Finished, belonging
+from numtok.training.device import peak_memory, tune_malloc
 from numtok.training.features import Features
+from numtok.training.log import Line
 from numtok.training.model_json import (
     FORMAT,
     Fold,
@@ -27,8 +36,8 @@ from numtok.training.model_json import (
     TrainedFolds,
 )
 from numtok.training.regressor_files import write_regressor
-from numtok.training.run import TrainingRun
-from numtok.training.table_learner import Epoch, FittingState, TableLearner
+from numtok.training.run import TrainingRun, clocks, write_log
+from numtok.training.table_learner import Epoch, FittingState
 from numtok.training.table_plan import TablePlan
 from numtok.training.trained_table import FittedTable, Preparation
 from numtok.training.trainer import WHOLE_STEP
@@ -44,50 +53,73 @@ class FitProgress(NamedTuple):
 
 
 Progress = Callable[[FitProgress], None]
+Note = Callable[[str], None]
+_DIED = "run the same command again: what is finished is kept; fewer --devices need less memory"
 
 
-class FoldStates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The folds that were begun, in order: all but the last are done."""
+class FoldDone(NamedTuple):
+    """A fold's model, and what there is to say of it.
 
-    states: list[tuple[int, FittingState]]
+    unsayable
+        Targets that the head learns as the nearest that it can say.
+    records
+        Lines of ``metrics.jsonl``.
+    seconds
+        Of its fitting, in earlier runs too.
+    matmul_rate
+        As of :class:`MatmulRate`, where it was fitted.
+    memory
+        Bytes at the peak there.
+    """
+
+    fold: int
+    fitted: FittedTable
+    unsayable: int
+    records: list[Line]
+    seconds: float
+    matmul_rate: float
+    memory: int
 
 
-@dataclass(eq=False)
-class TableFolds:
-    """One run on a table: a model for each fold, one after the other."""
+@dataclass(frozen=True)
+class FoldFit:
+    """Fits the models of single folds, in any process; where each stands lies in the draft."""
 
-    run: TrainingRun[FoldStates]
+    draft: Draft
     plan: TablePlan
-    table: Table
-    progress: Progress
-    states: dict[int, Checkpoint[FittingState]] = field(default_factory=dict)
-    unsayable: int = 0
+    several: bool
 
-    @property
-    def folds(self) -> list[int]:
-        """Those to be fitted."""
-        return self.plan.folds or list(range(len(self.table.file.splits)))
+    @cached_property
+    def table(self) -> Table:
+        """What is learnt from."""
+        return read_table_of(self.plan.source)
 
-    def learn(self) -> Finished:
-        """Leave the files of the model in the draft."""
-        if (checkpoint := self.run.checkpoint()) is not None:
-            for fold, plain in checkpoint.plain.states:
-                own = ((name.partition("."), one) for name, one in checkpoint.tensors.items())
-                tensors = {name: one for (of, _, name), one in own if of == f"fold{fold}"}
-                self.states[fold] = Checkpoint(tensors, plain)
-        fitted = []
-        for fold in self.folds:
-            preparation = self._prepared(fold)
-            self.unsayable += preparation.unsayable
-            fitting = preparation.fitting
-            if fold in self.states:
-                with belonging(self.run.draft.path):
-                    fitting.load(*self.states[fold])
-            self._fit(fold, fitting)
-            self.run.rate.look_again()
-            self.states[fold] = fitting.state()
-            fitted.append(preparation.finished())
-        return self._written(fitted)
+    def fit(self, fold: int, progress: Progress, folds: int, note: Note) -> FoldDone:
+        """Go on with a fold until it is done."""
+        run = TrainingRun(self.draft, FittingState, self.plan.device, note, part=f"-fold{fold}")
+        preparation = self._prepared(fold)
+        fitting = preparation.fitting
+        found = run.checkpoint()
+        if found is not None:
+            with belonging(self.draft.path):
+                fitting.load(*found)
+        there = found is not None and fitting.done
+        with run.going(fitting.state) as after:
+            while not fitting.done:
+                epoch = fitting.advance()
+                run.records.append({"fold": fold, **epoch._asdict()})
+                progress(FitProgress(fold, folds, epoch, fitting.recipe.epochs))
+                after(epoch.epoch, None, f"epoch {epoch.epoch} of fold {fold}")
+        if self.several and not there:
+            run.save(fitting.epoch, fitting.state())
+        run.rate.look_again()
+        fitted = preparation.finished()
+        run.rate.share(_flops(fitted) / max(run.seconds, 1e-9))
+        memory = peak_memory(self.plan.device)
+        return FoldDone(
+            *(fold, fitted, preparation.unsayable, run.records, run.seconds),
+            *(run.rate.per_second, memory),
+        )
 
     def _prepared(self, fold: int) -> Preparation:
         plan, table = self.plan, self.table
@@ -113,27 +145,82 @@ class TableFolds:
             device=plan.device,
         )
 
-    def _fit(self, fold: int, fitting: TableLearner) -> None:
-        def state() -> Checkpoint[FoldStates]:
-            states = self.states | {fold: fitting.state()}
-            tensors = {
-                f"fold{fold}.{name}": tensor
-                for fold, (tensors, _) in states.items()
-                for name, tensor in tensors.items()
-            }
-            plain = FoldStates([(fold, plain) for fold, (_, plain) in states.items()])
-            return Checkpoint(tensors, plain)
 
-        with self.run.going(state) as after:
-            while not fitting.done:
-                epoch = fitting.advance()
-                self.run.records.append({"fold": fold, **epoch._asdict()})
-                self.progress(FitProgress(fold, len(self.folds), epoch, fitting.recipe.epochs))
-                after(len(self.run.records), None, f"epoch {epoch.epoch} of fold {fold}")
+@dataclass(frozen=True)
+class _FoldWork:
+    """Fits folds in a process that has one device, and a part of the cores."""
 
-    def _written(self, fitted: Sequence[FittedTable]) -> Finished:
-        plan, table = self.plan, self.table
-        folds = [self._fold(fold, one) for fold, one in zip(self.folds, fitted, strict=True)]
+    fit: FoldFit
+    threads: int
+
+    def __call__(self, fold: int) -> FoldDone:
+        torch.set_num_threads(self.threads)
+        if self.fit.plan.device.type == "cpu":
+            tune_malloc()
+        done = self.fit.fit(fold, _untold, 1, _untold)
+        done.fitted.model.cpu()  # what goes to another process
+        return done
+
+
+def _untold(told: object) -> None:
+    """Who follows a fold from another process: nobody."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableFolds:
+    """One run on a table: a model for each fold, on so many devices."""
+
+    fit: FoldFit
+    folds: Sequence[int]
+    devices: int
+    progress: Progress
+    note: Note
+
+    @classmethod
+    def of(
+        cls, draft: Draft, plan: TablePlan, devices: int, progress: Progress, note: Note
+    ) -> "TableFolds":
+        """``devices`` at most: no more than there are folds."""
+        fit = FoldFit(draft, plan, several=True)
+        folds = plan.folds or list(range(len(fit.table.file.splits)))
+        fit = replace(fit, several=len(folds) > 1)
+        return cls(fit, folds, min(devices, len(folds)), progress, note)
+
+    def learn(self) -> Finished:
+        """Leave the files of the model in the draft."""
+        if self.devices == 1:
+            count = len(self.folds)
+            return self._written(
+                [self.fit.fit(fold, self.progress, count, self.note) for fold in self.folds]
+            )
+        with _cores(self.devices), self._stopping():
+            done = list(self._side_by_side())
+            return self._written(sorted(done, key=lambda one: self.folds.index(one.fold)))
+
+    def _side_by_side(self) -> Iterator[FoldDone]:
+        device = self.fit.plan.device
+        gpus = gpu_slots(self.devices, torch.cuda.device_count()) if device.type == "cuda" else ()
+        work = _FoldWork(self.fit, threads_each(self.devices))
+        with Workers(self.devices, gpus, _DIED) as workers:
+            for done in workers.run(work, self.folds):
+                last = msgspec.convert([done.records[-1][name] for name in Epoch._fields], Epoch)
+                epochs = self.fit.plan.recipe.epochs
+                self.progress(FitProgress(done.fold, len(self.folds), last, epochs))
+                yield done
+
+    @contextmanager
+    def _stopping(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            raise
+        except BaseException:  # a signal: each process has ended its epoch and kept it
+            self.note("stopped; the same command goes on")
+            raise
+
+    def _written(self, done: Sequence[FoldDone]) -> Finished:
+        draft, plan, table = self.fit.draft, self.fit.plan, self.fit.table
+        folds = [_fold(one.fold, one.fitted) for one in done]
         settings = TableModelSettings(
             target=table.file.target,
             features=table.file.features,
@@ -143,29 +230,53 @@ class TableFolds:
         )
         trained = TrainedFolds(plan.configuration, plan.config.seed, folds)
         file = TableModelFile(FORMAT, settings, trained)
-        write_regressor(self.run.draft.path, file, [one.model for one in fitted])
-        self.run.write_log()
-        parameters, head = fitted[0].model.parameter_counts()
+        write_regressor(draft.path, file, [one.fitted.model for one in done])
+        write_log(draft, [record for one in done for record in one.records])
+        parameters, head = done[0].fitted.model.parameter_counts()
         counts = {
             "folds": len(folds),
             "rows": sum(fold.learnt_from.rows for fold in folds),
-            "unsayable": self.unsayable,
+            "unsayable": sum(one.unsayable for one in done),
             "epochs": sum(fold.fit.epochs for fold in folds),
             "steps": sum(fold.fit.steps for fold in folds),
             "samples": sum(fold.fit.samples for fold in folds),
             "parameters": parameters,
             "head_parameters": head,
         }
-        flops = sum(fold.flops for fold in folds)
-        return Finished(counts, self.run.timing(flops, {"samples": counts["samples"]}))
+        return Finished(counts, self._timing(done, counts["samples"]))
 
-    def _fold(self, fold: int, fitted: FittedTable) -> Fold:
-        return Fold(
-            fold,
-            fitted.inputs,
-            fitted.scaling.constants,
-            fitted.calibration,
-            fitted.learnt_from,
-            fitted.fit,
-            float(WHOLE_STEP * fitted.model.flops(fitted.fit.samples)),
-        )
+    def _timing(self, done: Sequence[FoldDone], samples: int) -> dict[str, Any]:
+        """Seconds of all folds added up, so speeds are those of one device."""
+        seconds, flops = sum(one.seconds for one in done), sum(_flops(one.fitted) for one in done)
+        rate = max(one.matmul_rate for one in done)
+        share = flops / max(seconds, 1e-9) / rate
+        memory = max(one.memory for one in done)
+        device = {"device": self.fit.plan.device.type, "devices": self.devices}
+        return clocks(seconds, flops, {"samples": samples}, share, rate, memory) | device
+
+
+def _fold(fold: int, fitted: FittedTable) -> Fold:
+    return Fold(
+        fold,
+        fitted.inputs,
+        fitted.scaling.constants,
+        fitted.calibration,
+        fitted.learnt_from,
+        fitted.fit,
+        _flops(fitted),
+    )
+
+
+def _flops(fitted: FittedTable) -> float:
+    return float(WHOLE_STEP * fitted.model.flops(fitted.fit.samples))
+
+
+@contextmanager
+def _cores(processes: int) -> Iterator[None]:
+    """What this process does itself it does as each of several does, with as many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads_each(processes))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

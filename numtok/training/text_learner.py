@@ -29,7 +29,7 @@ from numtok.training.model_files import write_model
 from numtok.training.model_json import Trained
 from numtok.training.profiler import Cost
 from numtok.training.ranks import Ranks
-from numtok.training.run import TrainingRun
+from numtok.training.run import TrainingRun, write_log
 from numtok.training.text_plan import TextPlan
 from numtok.training.trainer import WHOLE_STEP, TrainerState
 from numtok.training.warm_start import check_length
@@ -88,7 +88,7 @@ def train_texts(
     weights = weights_of(trainer.model, keep=ranks.first)
     if ranks.first:
         write_model(draft.path, settings, weights, plan.codec, trained)
-        run.write_log()
+        write_log(draft, run.records)
     parameters, _ = trainer.model.parameter_counts()
     counts = {
         "rows": len(train.samples),

@@ -416,11 +416,16 @@ def device_of(name: str) -> torch.device:
 
 
 def device_count(asked: str, device: torch.device) -> int:
-    """How many ranks ``--devices`` means; UsageError for more GPUs than there are."""
+    """How many processes ``--devices`` means; UsageError for more GPUs than there are, or for
+    several where one of them is named."""
     there = torch.cuda.device_count() if device.type == "cuda" else 1
     if asked == "all":
-        return there
+        return there if device.index is None else 1
     count = int(asked)
+    if device.index is not None and count > 1:
+        raise UsageError(
+            f"--devices {asked}: --device {device} is one of them; give --device {device.type}"
+        )
     if device.type != "cpu" and count > there:
         gpus = f"{there} GPU" + "s" * (there != 1)
         raise UsageError(f"--devices {asked}: this PyTorch sees {gpus}; give {there}, or all")

@@ -25,6 +25,7 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, NumtokError, UsageError
+from numtok.evaluation.devices import ONE
 from numtok.evaluation.predict import Options, Predictor
 from numtok.models.decoding import Reader
 from numtok.models.projections import projections
@@ -277,11 +278,11 @@ def predictor(scheme: str, objective: str, samples: EncodedSplit | None = None) 
 @pytest.mark.parametrize("scheme", ["p1000", "fp15", "b1999"])
 def test_top_numbers_are_the_most_probable_of_all(scheme: str) -> None:
     of = predictor(scheme, "mlm:targets")
-    found = top_numbers(of, of.asked.numbers, 4)
+    found = top_numbers(of, of.asked.numbers, 4, ONE, print)
     assert found.among == "all numbers of the scheme"
     assert of.support is not None
     every = np.full((4, len(of.support.values)), np.nan)
-    for asked, steps in of.passes():
+    for asked, steps in of.passes(np.arange(len(of.asked.rows))):
         logits = of.reader.read(steps, keep_logits=True).logits
         assert logits is not None
         every[np.searchsorted(of.asked.numbers, asked)] = of.support.log_probabilities(logits)
@@ -297,14 +298,14 @@ def test_elsewhere_they_are_those_that_are_predicted_most_often(
     scheme: str, objective: str
 ) -> None:
     of = predictor(scheme, objective)
-    found = top_numbers(of, of.asked.numbers, 3)
+    found = top_numbers(of, of.asked.numbers, 3, ONE, print)
     assert found.among.startswith("the numbers predicted most often")
     predicted = of.run(lambda done, total: None, lambda note: None)
     literals = [one for one in predicted.literals.tolist() if one]
     if np.isfinite(found.values[0]):
         assert literals.count(found.literals[0]) == max(map(literals.count, literals))
     codec = of.loaded.codec
-    for asked, steps in of.passes():  # anew, by a reader of its own
+    for asked, steps in of.passes(np.arange(len(of.asked.rows))):  # anew, by a reader of its own
         reader = Reader(of.loaded.model, codec, of.grammar, True, of.longest)
         read_tokens = reader.read(steps).tokens
         own = reader.score(steps, read_tokens)
@@ -320,7 +321,7 @@ def test_elsewhere_they_are_those_that_are_predicted_most_often(
 def test_a_number_of_another_length_has_no_probability_where_masks_say_how_long() -> None:
     samples = fakemodels.samples("digits", ["it is 7", "it is 42", "it is 38"], targets=[0, 1, 2])
     of = predictor("digits", "mlm:targets", samples)
-    found = top_numbers(of, of.asked.numbers, 3)
+    found = top_numbers(of, of.asked.numbers, 3, ONE, print)
     for column, literal in enumerate(found.literals):
         lengths = np.array([1, 2, 2])
         assert np.isneginf(found.log_p[lengths != len(literal), column]).all()

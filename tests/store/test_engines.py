@@ -20,6 +20,7 @@ import pytest
 
 from numtok.errors import DataError, StoreError
 from numtok.store.engines.local import Workers, run_units
+from numtok.store.engines.workers import gpu_slots
 
 pytestmark = pytest.mark.integration
 
@@ -53,6 +54,24 @@ class Large:
 
     def __call__(self, unit: int) -> int:
         return len(self.content) + self.factor * unit
+
+
+@dataclass(frozen=True)
+class Together:
+    """What each of two workers sees, when both are there."""
+
+    folder: Path
+
+    def __call__(self, unit: int) -> tuple[str, bool]:
+        (self.folder / str(os.getpid())).touch()
+        while len(list(self.folder.iterdir())) < 2:
+            time.sleep(0.01)
+        return os.environ["CUDA_VISIBLE_DEVICES"], "torch" in sys.modules
+
+
+def late(unit: int) -> int:
+    time.sleep(0.2 if unit == 0 else 0)
+    return unit
 
 
 def children() -> list[int]:
@@ -131,6 +150,38 @@ def test_workers_that_die_while_work_is_planned_are_told_of_by_the_work(two: Wor
         os.kill(pid, signal.SIGKILL)
     with pytest.raises(StoreError, match=r"^a worker process died"):
         list(two.run(Work(1), range(4)))
+
+
+def test_results_in_order_come_with_few_units_taken(two: Workers) -> None:
+    taken: list[int] = []
+
+    def units() -> Iterator[int]:
+        for unit in range(20):
+            taken.append(unit)
+            yield unit
+        raise DataError("no more")
+
+    found, waiting = [], []
+    with pytest.raises(DataError, match="no more"):  # when what came before is done
+        for one in two.in_order(late, units()):
+            found.append(one)
+            waiting.append(len(taken) - len(found))
+    assert found == list(range(20))
+    assert max(waiting) <= 3 and len(children()) == 2
+    with pytest.raises(DataError, match=r"^unit -1 cannot be$"):
+        list(two.in_order(Work(1), [1, -1, 2]))
+    assert [pid for pid, *_ in two.in_order(Work(1), iter([1]))] == [os.getpid()]
+
+
+def test_each_worker_sees_a_gpu_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert gpu_slots(3, 2) == ["0", "1", "0"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4, GPU-6f,7")
+    assert gpu_slots(4, 3) == ["4", "GPU-6f", "7", "4"]
+    with Workers(2, gpu_slots(2, 3)) as workers:
+        found = set(workers.run(Together(tmp_path), range(6)))
+    assert found == {("4", False), ("GPU-6f", False)}  # nothing had asked torch what there is
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "4, GPU-6f,7"
 
 
 def test_no_thread_is_left_that_python_would_wake_at_its_exit() -> None:

@@ -220,6 +220,22 @@ def test_jobs_share_the_cores_unless_their_budget_is_a_time(
     says(two.note, "slower", "budget is a time", "--jobs 1")
 
 
+def test_runs_on_gpus_have_one_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: Says
+) -> None:
+    monkeypatch.setenv("NUMTOK_THREADS", "8")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert side(tmp_path, "steps = 2") == Side(2, 4, gpus=["3", "5"])
+    assert side(tmp_path, "minutes = 2") == Side(2, 4, gpus=["3", "5"])
+    assert side(tmp_path, "steps = 2", 1) == Side(1, None, gpus=["3"])
+    assert side(tmp_path, "steps = 2", 3) == Side(3, 2, gpus=["3", "5", "3"])
+    says(side(tmp_path, "minutes = 2", 3).note, "slower", "--jobs 2")
+    assert side(tmp_path, 'steps = 2\ndevice = "cuda:1"') == Side(1, None)
+    assert side(tmp_path, 'steps = 2\ndevice = "cpu"') == Side(3, 2)
+
+
 def test_what_is_under_way_is_told(tmp_path: Path, says: Says) -> None:
     """And a run that cannot be stops no other."""
     told: list[SweepProgress] = []

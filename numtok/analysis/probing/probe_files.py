@@ -1,5 +1,6 @@
 """Probe artifacts, written and read."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +38,11 @@ class LoadedProbe:
 
 
 def publish(
-    draft: Draft, probe: Probe, points: "pa.Table", seen: "pa.Table | None", seconds: float
+    draft: Draft,
+    probe: Probe,
+    points: "pa.Table",
+    seen: "pa.Table | None",
+    timing: Mapping[str, float],
 ) -> Artifact:
     """Write a probe and publish it."""
     for name, table in ((POINTS_FILE, points), (SEEN_FILE, seen)):
@@ -45,7 +50,7 @@ def publish(
             with files.Sink(draft.path / name) as sink:
                 pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     _PROBE.write(draft.path, probe)
-    return draft.publish({"points": len(points)}, {"seconds": seconds})
+    return draft.publish({"points": len(points)}, timing)
 
 
 def read(artifact: Artifact) -> LoadedProbe:

@@ -129,7 +129,7 @@ def objects(place: str) -> Iterator[Objects]:
         store: Store = LocalStore(Path(place), read_only=True)
     else:
         google = place.startswith("gs://")
-        more = {"asynchronous": True, "skip_instance_cache": True}
+        more: dict[str, Any] = {"asynchronous": True, "skip_instance_cache": True}
         if google:
             address = place.replace("gs://", "https://storage.googleapis.com/", 1)
             otherwise = f", or read the same objects by --from {address}"

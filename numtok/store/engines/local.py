@@ -10,11 +10,14 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from multiprocessing.connection import wait as wait_for
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -30,20 +33,36 @@ _first: Any = None  # in a worker: what it was started with
 _work: tuple[bytes, Callable[[Any], Any] | None] = b"", None  # in a worker: pickled, and as it is
 
 
+_AGAIN = (
+    "run the same command again: what is finished is kept; fewer --workers or --jobs need less "
+    "memory"
+)
+
+
 def run_units(
-    work: Callable[[Unit], Result], units: Sequence[Unit], workers: int
+    work: Callable[[Unit], Result], units: Sequence[Unit], workers: int, gpus: Sequence[str] = ()
 ) -> Iterator[Result]:
     """``Workers.run`` with workers of its own."""
-    with Workers(workers) as these:
+    with Workers(workers, gpus) as these:
         yield from these.run(work, units)
 
 
 class Workers:
-    """Up to ``count`` processes, for as long as a ``with`` block lasts."""
+    """Up to ``count`` processes, for as long as a ``with`` block lasts.
 
-    def __init__(self, count: int) -> None:
+    gpus
+        For each process what CUDA calls the one GPU that it sees, as device 0; empty: all that this
+        one sees.
+    died
+        What to do when one died, as a user is told.
+    """
+
+    def __init__(self, count: int, gpus: Sequence[str] = (), died: str = _AGAIN) -> None:
         self.count = count
+        self.gpus = gpus
+        self._died = died
         self._pool: ProcessPoolExecutor | None = None
+        self._known = b""  # the work that they were started with
 
     def start(self, soon: type, units: int) -> None:
         """Start as many as at least ``units`` units will need, while these are still planned.
@@ -66,40 +85,88 @@ class Workers:
         if min(self.count, len(units)) <= 1:
             yield from map(work, units)
             return
-        pickled = pickle.dumps(work)
-        if self._pool is None:  # a large work goes to each worker once, not with each unit
-            self._processes(pickled)
-            pickled = b""
+        with self._telling_of_death():
+            yield from self._completed(self._sent(work), units)
+
+    def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
+        """As :meth:`run`, in the order of the units, of which a few at a time are taken. What fails
+        where one is taken is raised when those before it are done."""
+        waiting = iter(units)
+        begun = list(islice(waiting, 2))
+        if min(self.count, len(begun)) <= 1:
+            yield from map(work, chain(begun, waiting))
+            return
+        with self._telling_of_death():
+            yield from self._ordered(self._sent(work), chain(begun, waiting))
+
+    @contextmanager
+    def _telling_of_death(self) -> Iterator[None]:
         try:
-            yield from self._completed(pickled, units)
+            yield
         except BrokenProcessPool:
             raise StoreError(
-                "a worker process died (killed, or out of memory); run the same command again: "
-                "what is finished is kept; fewer --workers or --jobs need less memory"
+                f"a worker process died (killed, or out of memory); {self._died}"
             ) from None
+
+    def _sent(self, work: Callable[[Any], Any]) -> bytes:
+        """What goes with each unit: nothing where workers were started with the work, so that a
+        large one goes to each of them once."""
+        pickled = pickle.dumps(work)
+        if self._pool is None:
+            self._processes(pickled)
+        return b"" if pickled == self._known else pickled
 
     def _processes(self, first: bytes) -> ProcessPoolExecutor:
         # Made with interrupts allowed: what Python starts with the first one allows them again.
         if self._pool is None:
+            spawn, gpus = multiprocessing.get_context("spawn"), None
+            if self.gpus:
+                gpus = spawn.SimpleQueue()
+                for gpu in self.gpus:
+                    gpus.put(gpu)
+            self._known = first
             self._pool = ProcessPoolExecutor(
                 self.count,
-                mp_context=multiprocessing.get_context("spawn"),
+                mp_context=spawn,
                 initializer=_start,
-                initargs=(plugin_folders(), first),
+                initargs=(plugin_folders(), first, gpus),
             )
         return self._pool
+
+    def _ordered(self, work: bytes, units: Iterator[Any]) -> Iterator[Any]:
+        """Keep a few units under way; more are begun only when the first of them is done, so that
+        few results wait for it."""
+        running: deque[Future[Any]] = deque()
+        failed: Exception | None = None
+        more = True
+        while more or running:
+            while more and len(running) < 2 * self.count:
+                try:
+                    unit = next(units)
+                except StopIteration:
+                    more = False
+                except Exception as error:
+                    more, failed = False, error
+                else:
+                    running.append(self._submitted(work, unit))
+            if running:
+                yield running.popleft().result()
+        if failed is not None:
+            raise failed
+
+    def _submitted(self, work: bytes, unit: Any) -> Future[Any]:
+        assert self._pool is not None
+        with _holding_interrupts():
+            return self._pool.submit(_do, work, unit)
 
     def _completed(self, work: bytes, units: Sequence[Any]) -> Iterator[Any]:
         """Keep a few units under way, so that an error stops the run early. ``work`` is empty where
         it is what the workers were started with."""
-        pool = self._pool
-        assert pool is not None
         waiting = iter(units)
         running: set[Future[Any]] = set()
         while True:
             while len(running) < 2 * self.count and (unit := next(waiting, None)) is not None:
-                with _holding_interrupts():
-                    running.add(pool.submit(_do, work, unit))
+                running.add(self._submitted(work, unit))
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -119,7 +186,7 @@ class Workers:
         # Waits for the thread that manages the pool: Python wakes it at its own exit, and complains
         # where it ends at that very moment.
         self._pool.shutdown(wait=True, cancel_futures=True)
-        self._pool = None
+        self._pool, self._known = None, b""
         for process in processes:  # where the thread was not started yet
             process.join()
 
@@ -134,8 +201,10 @@ def _holding_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(plugins: tuple[Path, ...], first: bytes) -> None:
+def _start(plugins: tuple[Path, ...], first: bytes, gpus: "SimpleQueue[str] | None" = None) -> None:
     global _failure, _first
+    if gpus is not None:  # before anything imports torch
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus.get()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # A worker is ended, it does not tidy up. A lock that a library makes in a spawned process

@@ -1,4 +1,4 @@
-"""How many processes a command uses."""
+"""How many processes a command uses, and what each has of the machine."""
 
 import os
 
@@ -12,3 +12,21 @@ def workers_for(size: int, asked: int | None, least: int) -> int:
         return asked
     most = threads() or os.cpu_count() or 1  # also says what is wrong with NUMTOK_THREADS
     return most if size > least else 1
+
+
+def threads_each(count: int) -> int:
+    """Of so many processes that compute side by side: their part of the cores, at most as many as
+    ``NUMTOK_THREADS`` gives to each."""
+    return threads() or max(1, (os.cpu_count() or 1) // count)
+
+
+def gpu_slots(count: int, there: int) -> list[str]:
+    """What CUDA calls the GPU of each of ``count`` processes, of the ``there`` that this one sees;
+    more processes share them in turn.
+
+    >>> gpu_slots(3, 2)  # with CUDA_VISIBLE_DEVICES=4,6 these are 4, 6 and 4
+    ['0', '1', '0']
+    """
+    outer = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [str(k) for k in range(there)] if outer is None else outer.split(",")[:there]
+    return [names[k % there].strip() for k in range(count)]

@@ -99,7 +99,7 @@ def whole(schema: pa.Schema, columns: dict[str, Any]) -> pa.Table:
 def keep(store: Store, of: LoadedProbe, name: str) -> Artifact:
     with store.draft(PROBE, name, {"of": repr(of)}, [], ["numtok", "probe"]) as draft:
         assert not isinstance(draft, Artifact)
-        return publish(draft, of.probe, of.points, of.seen, 0.0)
+        return publish(draft, of.probe, of.points, of.seen, {"seconds": 0.0})
 
 
 def line(y: list[float | None], **more: Any) -> dict[str, Any]:

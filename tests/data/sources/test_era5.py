@@ -1160,7 +1160,7 @@ def test_without_gcsfs_a_public_store_is_read_over_https(
         raise StoreError("no network in a test")
 
     monkeypatch.setitem(sys.modules, "gcsfs", None)
-    monkeypatch.setattr(objects.file_systems, "web", web)
+    monkeypatch.setattr("numtok.data.fetching.file_systems.web", web)
     with pytest.raises(StoreError, match="no network in a test"):
         fetch(Store(tmp_path), "weatherbench2-64x32", **WINDOW)
     assert asked == [

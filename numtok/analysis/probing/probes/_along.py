@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -75,6 +75,7 @@ class Line:
 class AlongProbe(ProbeKind):
     """A probe of predicted numbers; its settings are what is looked at, and how closely."""
 
+    reads_rows: ClassVar[bool] = True
     split: str = setting("test", "Whose rows.")
     target: str | None = setting(None, "What is predicted. Default: the only one.")
     top: int = setting(5, "Numbers whose probabilities are followed.", at_least=0)
@@ -120,13 +121,18 @@ class AlongProbe(ProbeKind):
         return known[0] if self.target is None else self.target
 
     def result(
-        self, predictor: Predictor, rows: ProbedRows, line: Line, notes: list[str]
+        self,
+        predictor: Predictor,
+        rows: ProbedRows,
+        line: Line,
+        notes: list[str],
+        inputs: ProbeInputs,
     ) -> ProbeResult:
         """What the predictions along a line show."""
         seen = None if rows.train is None else SeenValues.of(rows.train, line.target)
         top = None
         if self.top and predictor.loaded.model.value_head is None:
-            top = top_numbers(predictor, line.numbers, self.top)
+            top = top_numbers(predictor, line.numbers, self.top, inputs.devices, inputs.note)
         valid = line.predicted.valid
         y = line.predicted.values[valid]
         sample = None

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from numtok.analysis.probing.probe_records import MAY_LACK, Summary, points_schema
 from numtok.class_settings import as_stored, settings_fields
-from numtok.evaluation.predict import Note
+from numtok.evaluation.devices import ONE, Devices, Note
 from numtok.evaluation.scoring import Progress
 from numtok.plugins import MemberCall
 from numtok.registry import Registry, name_of
@@ -39,6 +39,7 @@ class ProbeInputs:
     find: Find
     progress: Progress
     note: Note
+    devices: Devices = ONE
 
 
 class ProbeResult(NamedTuple):
@@ -55,9 +56,11 @@ class ProbeKind(ABC):
     """A way to look at a model. Subclasses are final frozen dataclasses; their fields are options
     of ``numtok probe``, which has a help for each.
 
-    ``revision`` goes up whenever the same model, data and settings give something else.
+    ``revision`` goes up whenever the same model, data and settings give something else;
+    ``reads_rows`` says whether a model reads rows for it, of which each device has a part.
     """
 
+    reads_rows: ClassVar[bool] = False
     revision: ClassVar[int]
     source: ClassVar[str]
 

@@ -1,6 +1,6 @@
 """confidence: how sure a model is of a text as one of its numbers changes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,7 +19,7 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.in_memory import row_of
 from numtok.encoding.splits import check_split, learnt_values, read_split
 from numtok.errors import UsageError, unknown
-from numtok.evaluation.scoring import Progress
+from numtok.evaluation.devices import Note
 from numtok.models.batches import Batch, Batches
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch, masked_batch, row_end_batch
@@ -66,6 +66,7 @@ class ConfidenceProbe(ProbeKind):
     write, and for a model without a likelihood.
     """
 
+    reads_rows: ClassVar[bool] = True
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, Figure 1"
     split: str | None = None
@@ -102,15 +103,16 @@ class ConfidenceProbe(ProbeKind):
         codec = inputs.loaded.codec
         if inputs.data is None:
             text = str(self.text)
-            return self._of_row(inputs.loaded, _Row(row_of(text, codec), 0, text), inputs.progress)
+            return self._of_row(inputs, _Row(row_of(text, codec), 0, text))
         split = self.split or _SPLIT
         samples = read_split(inputs.data, split)
         row = row_index(self.row, samples, f"split {split!r} of {inputs.data.ref}")
         description = f"row {samples.ids[row].as_py()!r} of split {split!r}"
-        return self._of_row(inputs.loaded, _Row(samples, row, description), inputs.progress)
+        return self._of_row(inputs, _Row(samples, row, description))
 
-    def _of_row(self, loaded: LoadedModel, one: "_Row", progress: Progress) -> ProbeResult:
+    def _of_row(self, inputs: ProbeInputs, one: "_Row") -> ProbeResult:
         """The row with other numbers in one of its places, and the confidence at each."""
+        loaded = inputs.loaded
         label = _label(loaded, self.label)
         number, stands = one.number(self.number)
         low, high, decimals = self._line(one, number, stands)
@@ -124,7 +126,7 @@ class ConfidenceProbe(ProbeKind):
         made = swept_row(one.samples, one.row, number, loaded.codec, written)
         check_reads(loaded, made, f"{one.description} with another number {number}")
         reader = _ConfidenceReader(loaded, made, number, label)
-        y = reader.read(x, progress)
+        y = reader.read(x, inputs)
         notes = []
         if len(x) < self.points:
             notes.append(f"x is rounded to {decimals} decimals: {len(x)} different values.")
@@ -210,26 +212,24 @@ class _ConfidenceReader:
         masks = self.label is None and not self.loaded.model.objective.causal
         return masks and self.loaded.codec.scheme.tokens_per_number is None
 
-    def read(self, x: Floats, progress: Progress) -> Floats:
+    def read(self, x: Floats, inputs: ProbeInputs) -> Floats:
         """float64[n]: the confidence at each x."""
         size = max(1, min(_ROWS, _TOKENS // max(1, self.made.longest)))
+        tasks = (_ConfidenceBatch(first, size) for first in range(0, len(self.made), size))
         parts = []
-        with oom_advice("so long a text; ask where there is more of it"):
-            for batch in self._batches(size):
-                parts.append(self._of(batch))
-                progress("reading", sum(map(len, parts)), len(x))
+        for part in inputs.devices.each(self, tasks, inputs.note):
+            parts.append(part)
+            inputs.progress("reading", sum(map(len, parts)), len(x))
         found = np.concatenate(parts)
         if self.label is None and self.loaded.model.value_head is not None:
             found += self._log_slope(x)
         return found
 
-    def _batches(self, size: int) -> Iterator[Batch]:
-        batches = Batches(self.made, learnt_values(self.made, self.loaded.codec), size)
-        for first in range(0, len(self.made), size):
-            yield batches.of(np.arange(first, min(first + size, len(self.made))))
-
     @torch.no_grad()
-    def _of(self, batch: Batch) -> Floats:
+    def of(self, first: int, size: int) -> Floats:
+        """float64[k]: of some rows, from the first on."""
+        batches = Batches(self.made, learnt_values(self.made, self.loaded.codec), size)
+        batch = batches.of(np.arange(first, min(first + size, len(self.made))))
         model = self.loaded.model
         if self.label is None:
             return log_likelihoods(model, self._example(batch))
@@ -253,6 +253,18 @@ class _ConfidenceReader:
         factors = Vocabulary.of(codec).multipliers[self.made.tokens[first]]
         found: Floats = codec.normalizer.log_slope(x) - np.log(factors)
         return found + scaling.log_slope(codec.normalizer.forward(x) / factors)
+
+
+@dataclass(frozen=True)
+class _ConfidenceBatch:
+    """Rows that are read together."""
+
+    first: int
+    size: int
+
+    def __call__(self, reader: _ConfidenceReader, note: Note) -> Floats:
+        with oom_advice("so long a text; ask where there is more of it"):
+            return reader.of(self.first, self.size)
 
 
 def _label(loaded: LoadedModel, label: str | None) -> str | None:

@@ -46,7 +46,8 @@ class SamplesProbe(AlongProbe):
                 f"{rows.description} has {different} different values of target {target!r}; at "
                 f"least {LEAST} are needed to see how predictions follow them"
             )
-        predicted = predictor.run(partial(inputs.progress, "predicting"), inputs.note)
+        progress = partial(inputs.progress, "predicting")
+        predicted = predictor.run(progress, inputs.note, inputs.devices)
         places = pa.array(asked.rows[asked.queries[chosen]])
         line = Line(
             target,
@@ -61,4 +62,4 @@ class SamplesProbe(AlongProbe):
         )
         lost = int((mine & ~np.isfinite(truth)).sum())
         notes = [f"{lost:,} truths are not finite and were left out."] if lost else []
-        return self.result(predictor, rows, line, notes)
+        return self.result(predictor, rows, line, notes, inputs)

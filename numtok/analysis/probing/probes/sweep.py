@@ -89,7 +89,8 @@ class SweepProbe(AlongProbe):
         asked = predictor.asked
         here = is_of(asked.targets, made, target) & (asked.numbers % count == place)
         chosen = once(asked, here)
-        predicted = predictor.run(partial(inputs.progress, "predicting"), inputs.note)
+        progress = partial(inputs.progress, "predicting")
+        predicted = predictor.run(progress, inputs.note, inputs.devices)
         if len(of_target) > 1:
             notes.append(f"The row has {len(of_target)} numbers of this target; it is the first.")
         line = Line(
@@ -102,7 +103,7 @@ class SweepProbe(AlongProbe):
             numbers=asked.numbers[chosen],
             predicted=Predicted._make(column[chosen] for column in predicted),
         )
-        return self.result(predictor, rows, line, notes)
+        return self.result(predictor, rows, line, notes, inputs)
 
     def _check_seen(self, count: int, unseen: set[int], end: int, description: str) -> None:
         """Raises UsageError unless the number goes in before the target is predicted; ``end`` is
