@@ -21,7 +21,7 @@ PAUSE = 1.0  # seconds before the second attempt, doubled before each other
 PATIENCE = 30.0  # seconds without a byte
 PIECE = 8 << 20  # bytes that are asked for at a time
 _SURVEYED, _ENCODED = 8, 2  # pieces that are under way where nothing, or much, is done with them
-#: Whose libraries ask five or six times by themselves; twice bridges some 15 s without a server.
+#: Whose libraries ask five or six times by themselves; twice bridges some seconds without a server.
 _ATTEMPTS = {"s3": 2, "s3a": 2, "gs": 2, "gcs": 2}
 #: What stands for the state of an object, the best first.
 _TAGS = ("ETag", "etag", "generation", "md5", "Content-MD5", "LastModified", "Last-Modified")
