@@ -18,8 +18,9 @@ from numtok.encoding.grammar import Grammar, Support
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.evaluation import predict
-from numtok.evaluation.answers import written_answers
-from numtok.evaluation.labels import log_probabilities
+from numtok.evaluation.answers import AnswerReader
+from numtok.evaluation.devices import ONE
+from numtok.evaluation.labels import LabelReader
 from numtok.evaluation.predict import Options, Predicted, Predictor
 from numtok.models.decoding import Reader
 from numtok.models.generation import Writer
@@ -107,7 +108,8 @@ def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iter
     """Labels; or numbers by all ways of reading, whole answers, likelihoods and projections."""
     model = loaded.model
     if model.settings.classes:
-        found = np.concatenate([log_p for _, log_p in log_probabilities(loaded, rows, 2, ignored)])
+        read = ONE.batches(LabelReader(loaded, rows, 2), ignored)
+        found = np.concatenate([log_p for _, log_p in read])
         np.testing.assert_allclose(np.exp(found).sum(axis=1), 1, rtol=1e-5)
         return
     fills = {"autoregressive": True} if model.objective.causal else _MASKED
@@ -116,9 +118,10 @@ def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iter
         yield Predictor(loaded, rows, how, learnt_from=10).run(ignored, ignored)
     if model.objective.causal:
         every = np.arange(len(rows))
-        written = [*written_answers(loaded, rows, every, True, WRITTEN, BATCH, ignored)]
-        written += written_answers(loaded, rows, every, False, WRITTEN, BATCH, ignored)
-        assert sum(len(some) for some, _ in written) == 2 * len(rows)
+        for constrained in (True, False):
+            reader = AnswerReader(loaded, rows, every, constrained, WRITTEN, BATCH)
+            written = [*ONE.batches(reader, ignored)]
+            assert sum(len(some) for some, _ in written) == len(rows)
     try:
         found = log_likelihoods(model, split.training_batch(0))
         assert not np.isnan(found).any()
