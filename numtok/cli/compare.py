@@ -24,8 +24,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     if settings.html is not None:
         from numtok.cli.output.pages.comparison import compare_page
 
-        write_page(settings.html, compare_page(comparison, store.resolve))
-        context.obj.note(f"page in {settings.html}")
+        write_page(settings.html, compare_page(comparison, store.resolve), context.obj.note)
     failed = [one for one in comparison.requirements if not one.met]
     if failed:
         raise NegativeVerdict("not met: " + "; ".join(one.message for one in failed))

@@ -13,19 +13,21 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
     Example: numtok profile data.jsonl
     """
-    from numtok.analysis.pages.slots import SlotPictures
-    from numtok.cli.output.pages.profile import profile_page
     from numtok.cli.output.pages.write import check_page, write_page
     from numtok.cli.output.profile import print_profile
     from numtok.cli.output.progress import Bar
     from numtok.stages.profile import run
 
     check_page(settings.html)
-    pictures = SlotPictures()
-    look = None if settings.html is None else pictures
-    with Bar(context.obj.quiet) as progress:
-        profile = run(settings, open_store(context), progress, look)
-    print_profile(profile, command_line(settings), format)
+    pictures = None
     if settings.html is not None:
-        write_page(settings.html, profile_page(profile, pictures.found))
-        context.obj.note(f"page in {settings.html}")
+        from numtok.analysis.pages.slots import SlotPictures
+
+        pictures = SlotPictures()
+    with Bar(context.obj.quiet) as progress:
+        profile = run(settings, open_store(context), progress, pictures)
+    print_profile(profile, command_line(settings), format)
+    if settings.html is not None and pictures is not None:
+        from numtok.cli.output.pages.profile import profile_page
+
+        write_page(settings.html, profile_page(profile, pictures.found), context.obj.note)

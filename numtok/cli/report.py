@@ -32,5 +32,4 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     if settings.html is not None:
         from numtok.cli.output.pages.report import report_page
 
-        write_page(settings.html, report_page(evaluation, store.resolve))
-        context.obj.note(f"page in {settings.html}")
+        write_page(settings.html, report_page(evaluation, store.resolve), context.obj.note)

@@ -27,7 +27,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     if settings.html is not None:
         from numtok.cli.output.pages.sweep import sweep_page
 
-        write_page(settings.html, sweep_page(result, settings.file, store.resolve))
-        context.obj.note(f"page in {settings.html}")
+        write_page(
+            settings.html, sweep_page(result, settings.file, store.resolve), context.obj.note
+        )
     if result.failed:
         raise typer.Exit(result.failed[0].problem.exit_code)

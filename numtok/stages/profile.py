@@ -119,8 +119,9 @@ class Profile:
     recommended: str | None
 
 
-#: Shown, once all is counted, what was: the slots' names by node, and the schemes, fitted.
-Look = Callable[[Mapping[int, str], Counted, Sequence[Scheme]], None]
+#: Shown, once all is counted, what was: the slots' names by node in the order of the text, and the
+#: schemes as they were tried.
+Look = Callable[[Mapping[int, str], Counted, Sequence[SchemeLosses]], None]
 
 
 def run(config: Config, store: Store, progress: Progress, look: Look | None = None) -> Profile:
@@ -147,18 +148,7 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
             raise no_rows(found.rejected)
         schemes = [scheme.fit(found.learnt.literals()) for scheme in schemes]
         text = _text_cost(units, screening, policy, schemes[0], found)
-    profile = _profile(config, found, schemes, text)
-    if look is not None:
-        nodes = _nodes(found)
-        look(dict(zip(nodes, (slot.name for slot in profile.slots), strict=True)), found, schemes)
-    return profile
-
-
-def _nodes(found: Counted) -> list[int]:
-    """Those of all slots, in the order of the text."""
-    places = found.places()
-    beyond = [OTHER] if places.pop(OTHER, None) is not None else []
-    return found.slots.ordered(places) + beyond
+    return _profile(config, found, schemes, text, look)
 
 
 def _schemes(specs: Sequence[str]) -> list[Scheme]:
@@ -232,7 +222,11 @@ def _text_cost(
 
 
 def _profile(
-    config: Config, found: Counted, schemes: Sequence[Scheme], text: TextCost | None
+    config: Config,
+    found: Counted,
+    schemes: Sequence[Scheme],
+    text: TextCost | None,
+    look: Look | None,
 ) -> Profile:
     """The result, from what was counted."""
     notes = []
@@ -245,7 +239,9 @@ def _profile(
             "learnt, and text tokens are not known"
         )
     folded = _fold(found)
-    nodes = _nodes(found)
+    places = found.places()
+    beyond = [OTHER] if places.pop(OTHER, None) is not None else []
+    nodes = found.slots.ordered(places) + beyond
     labels = found.slots.labels(nodes)
     if folded:
         labels[OTHER] = f"({folded} others)"
@@ -253,6 +249,8 @@ def _profile(
     numbers = sum(slot.numbers for slot in slots.values())
     trial = Trial.of(found.tallies, found.sample)
     tried = [losses(one, found.tallies, labels, trial, moments) for one in schemes if numbers]
+    if look is not None:
+        look({node: slot.name for node, slot in slots.items()}, found, tried)
     warnings = profile_warnings(tried, slots, numbers)
     lossless = tuple(one.spec for one in tried if _lossless(one))
     return Profile(

@@ -49,7 +49,7 @@ def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part:
     with files.Sink(draft.path / name) as sink:
         sink.write(save(tensors))
     _write(draft, unit, [Output(name, sink.bytes, sink.sha256)], checkpoint.plain)
-    _drop_files(draft, f"{unit}-", besides=name)
+    _drop_files(draft.path, f"{unit}-", besides=name)
 
 
 def read_checkpoint(draft: Draft, plain: type[_P], part: str = "") -> Checkpoint[_P] | None:
@@ -127,12 +127,8 @@ def read_finished(draft: Draft) -> Finished | None:
 
 def drop_checkpoint(draft: Draft) -> None:
     """Leave none: what is published is the model alone."""
-    folder = draft.path / RECEIPTS
-    with files.reporting("clear", draft.path):
-        for entry in files.system.scandir(folder):
-            if entry.name.startswith(_UNIT):
-                files.system.unlink(folder / entry.name)
-    _drop_files(draft, _UNIT, besides="")
+    for folder in (draft.path / RECEIPTS, draft.path):
+        _drop_files(folder, _UNIT, besides="")
 
 
 def write_steps(draft: Draft, steps: int) -> None:
@@ -155,8 +151,8 @@ def _read(draft: Draft, unit: str, facts: type[_P]) -> Receipt[_P] | None:
     return draft.receipt(unit, input=draft.version, settings=draft.version, facts=facts)
 
 
-def _drop_files(draft: Draft, begin: str, besides: str) -> None:
-    with files.reporting("clear", draft.path):
-        for entry in files.system.scandir(draft.path):
+def _drop_files(folder: Path, begin: str, besides: str) -> None:
+    with files.reporting("clear", folder):
+        for entry in files.system.scandir(folder):
             if entry.name.startswith(begin) and entry.name != besides:
-                files.system.unlink(draft.path / entry.name)
+                files.system.unlink(folder / entry.name)

@@ -12,11 +12,8 @@ import torch
 
 from numtok.errors import UsageError
 
-_SIDES = {
-    "cpu": 1024,
-    "cuda": 8192,
-    "mps": 4096,
-}  # of a square matrix: large enough for the full rate
+# Of a square matrix: large enough for the full rate.
+_SIDES = {"cpu": 1024, "cuda": 8192, "mps": 4096}
 _TRIES, _TRIES_AGAIN = 10, 3
 _LONGEST = 1.0  # seconds, after which no further try is made: bfloat16 may be emulated
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc

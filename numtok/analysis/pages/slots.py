@@ -17,13 +17,10 @@ from numtok.analysis.figures.base import (
     undrawn,
 )
 from numtok.analysis.pages.numbers import scale_for
+from numtok.analysis.profiling.scheme_error import SchemeLosses
 from numtok.analysis.profiling.unit import Counted
 from numtok.encoding.channel import normalized
-from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
-from numtok.encoding.schemes.base import Scheme
-from numtok.errors import DataError
 from numtok.numerals.column import Numerals
-from numtok.registry import spec_of
 
 _COLUMNS, _MOST = 40, 60  # of a histogram; values of a scheme that are drawn
 _ROOM = 0.03
@@ -41,7 +38,7 @@ class SlotPicture(NamedTuple):
 
 
 def slot_picture(
-    slot: str, node: int, found: Counted, schemes: Sequence[Scheme], moments: Moments
+    slot: str, node: int, found: Counted, tried: Sequence[SchemeLosses]
 ) -> SlotPicture | None:
     """Of the sample of a slot, which is at that node; None where it has no finite number."""
     sample = found.sample.at(node)
@@ -61,10 +58,9 @@ def slot_picture(
     y_axis = Axis("share of numbers", low=0.0, high=1.06 * float(shares.max()))
     marks: list[Mark] = []
     names: list[str] = []
-    for scheme in schemes:
-        try:
-            normalizer = fit(NORMALIZERS.build(scheme.normalizer), moments)
-        except DataError:
+    for one in tried:
+        scheme, normalizer = one.scheme, one.normalizer
+        if normalizer is None:
             continue  # the profile says why it cannot write these numbers
         encoded = scheme.encode(normalized(numerals, normalizer))
         read = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel).values
@@ -73,8 +69,8 @@ def slot_picture(
         told = told[(told >= axis.low) & (told <= axis.high)]
         told = told[some(len(told), _MOST)]
         place = len(names)
-        marks.append(Points(spec_of(scheme), told, np.full(len(told), float(place)), place))
-        names.append(spec_of(scheme))
+        marks.append(Points(one.spec, told, np.full(len(told), float(place)), place))
+        names.append(one.spec)
     grids = Panel("", axis, Axis("", names=tuple(names)), marks)
     return SlotPicture(slot, len(values), Panel("", axis, y_axis, [columns]), grids)
 
@@ -86,12 +82,10 @@ class SlotPictures:
     def __init__(self) -> None:
         self.found: list[SlotPicture] = []
 
-    def __call__(self, names: Mapping[int, str], found: Counted, schemes: Sequence[Scheme]) -> None:
-        moments = found.moments
-        if not moments.count:
-            for tally in found.tallies.values():
-                moments = moments.merged(tally.moments)
+    def __call__(
+        self, names: Mapping[int, str], found: Counted, tried: Sequence[SchemeLosses]
+    ) -> None:
         most = sorted(names, key=lambda node: -found.tallies[node].numbers)[:_SLOTS]
         for node in (one for one in names if one in most):
-            if (made := slot_picture(names[node], node, found, schemes, moments)) is not None:
+            if (made := slot_picture(names[node], node, found, tried)) is not None:
                 self.found.append(made)

@@ -6,8 +6,8 @@ Nothing here imports fsspec or a library below it before an address needs it.
 import logging
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
+from numtok.data.reading.addresses import is_web, kind_of
 from numtok.errors import UsageError, needing
 
 
@@ -18,8 +18,8 @@ def file_system(url: str, patience: float) -> tuple[Any, str]:
 
     Raises UsageError for an address of no known kind, and where a library is missing.
     """
-    kind = urlsplit(url).scheme.lower()
-    if kind in ("http", "https"):
+    kind = kind_of(url)
+    if is_web(url):
         # A file is read as it lies there, in parts alone.
         system = web(url, patience, {"auto_decompress": False, "raise_for_status": _refuse})
     elif kind in ("gs", "gcs"):

@@ -7,7 +7,7 @@ one is missing that is said before any work is done. The same page gives the sam
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files as resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,9 +46,10 @@ def check_page(path: Path | None) -> None:
         raise UsageError(f"--html {path}: there is no folder {path.parent}; make it first")
 
 
-def write_page(path: Path, page: Page) -> None:
-    """Write a page in place of a file that is there."""
+def write_page(path: Path, page: Page, note: Callable[[str], None]) -> None:
+    """Write a page in place of a file that is there, and tell where it is."""
     files.write_atomic(path, html(page).encode())
+    note(f"page in {path}")
 
 
 def html(page: Page) -> str:
@@ -94,7 +95,7 @@ def html(page: Page) -> str:
         runtime=Markup(vega),
         script=Markup(script),
         policy=_policy([vega, script]),
-        cell_of=lambda cell: cell if isinstance(cell, PageCell) else PageCell(cell),
+        cell_of=_cell,
         colours=COLOURS,
         shapes=_PATHS,
     )
@@ -113,7 +114,7 @@ def _kinds(page: Page) -> tuple[list[str], dict[str, int]]:
 
 
 def _row(row: Any) -> dict[str, Any]:
-    cells = [cell if isinstance(cell, PageCell) else PageCell(cell) for cell in row.cells]
+    cells = [_cell(cell) for cell in row.cells]
     return {
         "cells": [cell.text for cell in cells],
         "values": [cell.key for cell in cells],
@@ -122,6 +123,10 @@ def _row(row: Any) -> dict[str, Any]:
         "after": row.after,
         "keys": list(row.picks),
     }
+
+
+def _cell(cell: str | PageCell) -> PageCell:
+    return cell if isinstance(cell, PageCell) else PageCell(cell)
 
 
 def in_script(value: Any) -> str:
