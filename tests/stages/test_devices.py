@@ -182,8 +182,12 @@ def test_a_run_that_is_killed_thirty_times_is_the_same_curve(folder: Path) -> No
 
 def last_checkpoint(drafts: Path) -> int:
     """The step of the newest; 0 where there is none."""
-    found = drafts.glob(".draft-*/checkpoint-*.safetensors")
-    return max((int(one.stem.partition("-")[2]) for one in found), default=0)
+    while True:
+        try:
+            found = list(drafts.glob(".draft-*/checkpoint-*.safetensors"))
+        except FileNotFoundError:  # who goes on has just renamed the draft
+            continue
+        return max((int(one.stem.partition("-")[2]) for one in found), default=0)
 
 
 def test_a_number_of_devices_that_cannot_be_is_refused(folder: Path) -> None:
