@@ -147,14 +147,14 @@ def test_what_was_stopped_goes_on_with_another_number(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_run_that_is_killed_thirty_times_is_the_same_curve(folder: Path) -> None:
     """Killed are the command or a rank, at any moment; each time other ranks go on."""
-    steps, random = 800, np.random.default_rng(0)
+    steps, random = 300, np.random.default_rng(0)
     options = ("--steps", str(steps), "--checkpoint-every", "1", "--name", "killed")
     drafts, done = folder / "artifacts/model/killed", 0
     for kill in range(30):
         count = (1, 2, 4)[int(random.integers(3))]
         shard = ["--shard"] if random.random() < 0.5 else []
         with begun(folder, *options, "--devices", str(count), *shard) as process:
-            until = done + int(random.integers(1, 6))
+            until = done + int(random.integers(1, 5))
             while (now := last_checkpoint(drafts)) < until:
                 assert process.poll() is None, process.communicate()
                 time.sleep(0.01)
@@ -175,7 +175,7 @@ def test_a_run_that_is_killed_thirty_times_is_the_same_curve(folder: Path) -> No
     code, _, err = trained(folder, "--steps", str(steps), "--name", "never-killed")
     assert code == 0, err
     whole = log(folder, "never-killed")
-    assert len(whole) == steps
+    assert whole[-1]["step"] == steps
     for one, two in zip(whole, log(folder, "killed"), strict=True):
         assert two == pytest.approx(one, rel=1e-4, abs=1e-6)
 
