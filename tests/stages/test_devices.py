@@ -147,7 +147,7 @@ def test_what_was_stopped_goes_on_with_another_number(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_run_that_is_killed_thirty_times_is_the_same_curve(folder: Path) -> None:
     """Killed are the command or a rank, at any moment; each time other ranks go on."""
-    steps, random = 300, np.random.default_rng(0)
+    steps, random = 600, np.random.default_rng(0)
     options = ("--steps", str(steps), "--checkpoint-every", "1", "--name", "killed")
     drafts, done = folder / "artifacts/model/killed", 0
     for kill in range(30):
