@@ -1,40 +1,79 @@
 """What so many terabytes would take, from what was measured on one machine of two cores.
 
-    python benchmarks/extrapolate.py --terabytes 10 --workers 1000
+    python benchmarks/extrapolate.py --terabytes 10 --workers 1000 --gpus 1000
 
 Costs are those of ``_costs.tsv``, in seconds of one core; each is multiplied by the size, and what
 workers share is divided by their number. Nothing of that was run: it says where the end comes
-first, and is no promise that a thousand workers do a thousand times as much.
+first, and is no promise that a thousand workers do a thousand times as much. Of GPUs not even the
+costs were measured: a step is counted, six operations a parameter and token, and the share of
+``--rate`` that is reached is an assumption, by default what training reaches of a CPU's matrix
+products.
 """
 
 import argparse
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 
 from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 
 UNIT = (64 << 20) / 1e9  # GB of input in a shard, of one split
+TOKENS = 0.25e9  # of p1000, numbers too, in a GB of orbit-like JSON
+NUMBERS = 0.05e9
 COSTS = Path(__file__).with_name("_costs.tsv")
+_MOMENTS = 3 * 4  # bytes a parameter: itself and two moments
+
+
+def data_costs(gigabytes: float, workers: int) -> Iterator[tuple[str, ...]]:
+    """What, by whom, seconds as measured, a GB or a shard, and hours for all of it."""
+    with COSTS.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            count = gigabytes / UNIT if row["unit"] == "shard" else gigabytes
+            share = workers if row["parts"] == "workers" else 1
+            hours = count * float(row["seconds"]) / share / 3600
+            yield row["what"], row["parts"], row["seconds"], row["unit"], f"{hours:.3g}"
+
+
+def learning(gigabytes: float, asked: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """What one pass of training over all of it is, and what it needs."""
+    tokens = TOKENS * gigabytes
+    operations = 6 * asked.parameters * tokens
+    hours = operations / (asked.gpus * asked.rate * asked.share) / 3600
+    yield "tokens", f"{tokens:.3g}"
+    yield "operations", f"{operations:.3g}"
+    yield f"hours of {asked.gpus:,} GPUs, at {asked.share:.0%} of {asked.rate:.3g}", f"{hours:.3g}"
+    yield (
+        "TB that each rank maps: tokens, numbers",
+        f"{(2 * tokens + 20 * NUMBERS * gigabytes) / 1e12:.3g}",
+    )
+    yield (
+        "GB of a checkpoint, which the first rank writes",
+        f"{_MOMENTS * asked.parameters / 1e9:.3g}",
+    )
 
 
 def main() -> None:
-    """Print the table of what the options ask for."""
+    """Print the tables of what the options ask for."""
     parser = argparse.ArgumentParser(description="Extrapolate measured costs.")
     parser.add_argument("--terabytes", type=float, default=10)
     parser.add_argument("--workers", type=int, default=1000)
+    parser.add_argument("--gpus", type=int, default=1000)
+    parser.add_argument("--parameters", type=float, default=1e9, help="of the model")
+    parser.add_argument("--rate", type=float, default=1e15, help="FLOP/s of a GPU, in bfloat16")
+    parser.add_argument("--share", type=float, default=0.4, help="of it that a step reaches")
     options = parser.parse_args()
     size = 1000 * options.terabytes
-    shards = size / UNIT
-    title = f"extrapolated: {size:,.0f} GB, {shards:,.0f} shards, {options.workers:,} workers"
+    title = f"extrapolated: {size:,.0f} GB, {size / UNIT:,.0f} shards, {options.workers:,} workers"
     shown = table(title, ("what", "done by"), ("measured, s", "a", "hours"))
-    with COSTS.open(encoding="utf-8") as file:
-        for row in csv.DictReader(file, delimiter="\t"):
-            count = shards if row["unit"] == "shard" else size
-            share = options.workers if row["parts"] == "workers" else 1
-            hours = count * float(row["seconds"]) / share / 3600
-            shown.add_row(row["what"], row["parts"], row["seconds"], row["unit"], f"{hours:.3g}")
-    Console(width=100).print(shown)
+    for row in data_costs(size, options.workers):
+        shown.add_row(*row)
+    learnt = table(f"one pass of {options.parameters:.3g} parameters over it", ("what",), ("",))
+    for line in learning(size, options):
+        learnt.add_row(*line)
+    console = Console(width=100)
+    console.print(shown)
+    console.print(learnt)
 
 
 if __name__ == "__main__":

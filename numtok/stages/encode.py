@@ -101,7 +101,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))
         if not config.dry_run:
             workers.start(EncodeUnit, least_units(sources))
-        units, parents = plan(sources, lambda done, total: progress("reading", done, total, 0))
+        units, parents = plan(
+            sources, lambda done, total: progress("reading", done, total, 0), workers
+        )
         parents += encoding_parents
         settings = _settings(config, encoding, rule, sources)
         name = config.name or f"{stem}-{name_of(encoding.scheme)}"

@@ -141,7 +141,7 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
         total = sum(source.size for source in sources)
         workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))
         workers.start(ProfileUnit, least_units(sources))
-        units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0))
+        units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0), workers)
         learning = any(scheme.needs_sample for scheme in schemes)
         found = _count(units, ProfileUnit(screening, policy, learning), workers, progress)
         if not found.rows:

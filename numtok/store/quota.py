@@ -92,5 +92,7 @@ class Quota:
 
 
 def memory() -> int:
-    """Bytes of this machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Bytes of this machine's memory; of several ranks that a launcher started here, for each an
+    even share of it."""
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // here

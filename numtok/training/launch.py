@@ -8,6 +8,8 @@ import secrets
 import signal
 import sys
 import threading
+import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.queues import SimpleQueue
@@ -21,7 +23,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from numtok.errors import NumtokError, TrainingFailed
-from numtok.plugins import add_plugin_folders, plugin_folders
+from numtok.plugins import add_plugin_folders, fault_of, plugin_folders
 from numtok.registry import import_plugins_from_everywhere
 from numtok.store.engines.local import end_with_parent
 from numtok.store.engines.workers import threads_each
@@ -36,7 +38,8 @@ def launch(count: int, work: Callable[..., T], arguments: Sequence[Any], told: T
 
     ``told`` is called with what the first rank tells on the way. A signal to this process goes to
     all ranks, which have half a minute, and is then raised here. Raises the NumtokError that ended
-    a rank, or TrainingFailed with the rank that died; the others are ended.
+    a rank, TrainingFailed with the rank that died, or RuntimeError with a rank's traceback; the
+    others are ended.
     """
     _be_quiet()
     queue = multiprocessing.get_context("spawn").SimpleQueue()
@@ -85,9 +88,11 @@ def _rank(
         import_plugins_from_everywhere()
         tell = queue.put if rank == 0 else _nobody
         return pickle.loads(work)(tell, *arguments)
-    except NumtokError as error:
-        (Path(folder) / f"error-{rank}").write_bytes(pickle.dumps(error))
-        sys.exit(error.exit_code)
+    except Exception as error:  # raised again by the command, which knows what came first
+        unforeseen = RuntimeError(f"rank {rank} failed:\n{traceback.format_exc()}")
+        cause = error if isinstance(error, NumtokError) else fault_of(error) or unforeseen
+        (Path(folder) / f"error-{time.time_ns()}").write_bytes(pickle.dumps(cause))
+        sys.exit(1)
 
 
 def _nobody(thing: Any) -> None:
@@ -119,15 +124,19 @@ def _listening(queue: "SimpleQueue[Any]", told: Tell) -> Iterator[None]:
         thread.join()
 
 
-def _fault(error: ChildFailedError, folder: Path) -> NumtokError:
-    """Why the run ended: what a rank raised, else which one died."""
-    for path in sorted(folder.glob("error-*")):
-        found = pickle.loads(path.read_bytes())
-        assert isinstance(found, NumtokError)
-        return found
-    # Those that the agent ended, and those that lost their peer, come after the one that died.
-    died = sorted(error.failures.items(), key=lambda one: one[1].timestamp)
-    rank, failure = next((one for one in died if one[1].exitcode < 0), died[0])
+def _fault(error: ChildFailedError, folder: Path) -> Exception:
+    """Why the run ended: what a rank raised on purpose, else who was killed, else what came first.
+    Those that the agent ended, and those that lost their peer, come after that."""
+    raised = [pickle.loads(path.read_bytes()) for path in sorted(folder.glob("error-*"))]
+    for cause in raised:
+        if isinstance(cause, NumtokError):
+            return cause
+    failed = sorted(error.failures.items(), key=lambda one: one[1].timestamp)
+    killed = [one for one in failed if one[1].exitcode < 0]
+    if raised and all(failure.exitcode == -signal.SIGTERM for _, failure in killed):
+        assert isinstance(raised[0], Exception)
+        return raised[0]
+    rank, failure = (killed or failed)[0]
     how = f"exit code {failure.exitcode}"
     if failure.exitcode < 0:
         how = signal.Signals(-failure.exitcode).name

@@ -5,6 +5,7 @@ steps, so each of these methods is called by all of them, or by none. The group 
 (gloo between processes of CPUs, nccl between GPUs); flags and Python values go through gloo.
 """
 
+import atexit
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -90,8 +91,11 @@ def joined(device: torch.device) -> Iterator[Ranks]:
     distributed.init_process_group(backend, timeout=PATIENCE)
     try:
         yield Ranks(distributed.get_rank(), distributed.get_world_size())
-    finally:
-        distributed.destroy_process_group()
+    except BaseException:
+        # Later: once it has left, the others fail for want of it, maybe before it has said why.
+        atexit.register(distributed.destroy_process_group)
+        raise
+    distributed.destroy_process_group()
 
 
 def whole(tensor: Tensor) -> Tensor:

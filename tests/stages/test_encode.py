@@ -42,6 +42,7 @@ from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.records import encoded_schema
 from numtok.stages.encode import Config, run
 from numtok.store.artifact import Artifact
+from numtok.store.engines.local import Workers
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from tests.cases import case
@@ -1156,7 +1157,7 @@ def test_no_row_depends_on_where_the_input_is_cut(
         patch.setattr(inputs_module, "BLOCK", block)
         patch.setattr(files, "PIECE", piece)
         sources = [sources_module.InputFile(path, None, "cut")]
-        units, parents = inputs_module.plan(sources, lambda *_: None)
+        units, parents = inputs_module.plan(sources, lambda *_: None, Workers(1))
         batches = [
             batch
             for unit in units

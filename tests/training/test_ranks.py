@@ -183,6 +183,8 @@ def ends(tell: Tell, folder: Path, how: str) -> int:
         if ranks.rank == 1:
             if how == "error":
                 raise DataError("row 7 is damaged")
+            if how == "bug":
+                raise ZeroDivisionError("of nothing")
             if how == "killed":
                 os.kill(os.getpid(), signal.SIGKILL)
         if how == "waits":
@@ -201,6 +203,7 @@ def gone(folder: Path) -> bool:
     ("how", "kind", "message"),
     [
         pytest.param("error", DataError, "row 7 is damaged", marks=pytest.mark.slow),
+        pytest.param("bug", RuntimeError, "(?s)rank 1 failed.*of nothing", marks=pytest.mark.slow),
         ("killed", TrainingFailed, r"rank 1 died \(SIGKILL\); the same command goes on"),
     ],
 )

@@ -3,8 +3,8 @@
 A unit is a share of the input's bytes, 64 MiB or so, whose bounds depend on
 nothing but those bytes: a long file is cut at line ends, small files share a
 unit, a compressed file is one unit. :func:`plan` reads every byte once, for the
-digests; :func:`read` reads a unit again as batches of rows and notices if it is
-not what was digested.
+digests, several files side by side; :func:`read` reads a unit again as batches
+of rows and notices if it is not what was digested.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -26,6 +27,7 @@ from numtok.data.reading.sources import InputFile
 from numtok.data.reading.stamp import Stamp, changed
 from numtok.errors import DataError
 from numtok.store.artifact import Parent
+from numtok.store.engines.local import Workers
 
 UNIT = 64 << 20  # bytes of input in a unit
 _WHOLE = ("gzip", "zstd")  # formats in the middle of which nobody can begin
@@ -52,25 +54,27 @@ def least_units(sources: Sequence[InputFile]) -> int:
     return cut + sum(source.format in _WHOLE for source in sources)
 
 
+class _Survey(NamedTuple):
+    """What one pass over the bytes of a file finds: its parts, its sha256, its size in bytes."""
+
+    parts: list[FilePart]
+    digest: str
+    size: int
+
+
 def plan(
-    sources: Sequence[InputFile], progress: Callable[[int, int], None]
+    sources: Sequence[InputFile], progress: Callable[[int, int], None], workers: Workers
 ) -> tuple[list[Unit], list[Parent]]:
     """Read every input once: the units of work, and the parents with their digests.
 
-    ``progress`` is told the bytes done and their sum. Raises DataError for an empty file,
-    StoreError for one that cannot be read.
+    ``progress`` is told the bytes done and their sum. ``workers`` take a file each, if there is
+    more than a unit of work in several. Raises DataError for an empty file, StoreError for one that
+    cannot be read.
     """
     units: list[Unit] = []
     parents: list[Parent] = []
     gathered: list[FilePart] = []
     digests: list[str] = []
-    total = sum(source.size for source in sources)
-    done = 0
-
-    def advance(size: int) -> None:
-        nonlocal done
-        done += size
-        progress(done, total)
 
     def close_unit() -> None:
         if gathered:
@@ -82,18 +86,17 @@ def plan(
             units.append(Unit(len(units), tuple(gathered), digest))
             gathered.clear()
 
-    for index, source in enumerate(sources):
-        written = source.written
-        if written is not None and source.size != written.bytes:
+    for source in sources:
+        if source.written is not None and source.size != source.written.bytes:
             raise _changed(source)
-        parts, digest, size = _survey(index, source, advance)
-        if written is not None and written.sha256 != digest:
+    for source, survey in zip(sources, _surveys(sources, progress, workers), strict=True):
+        if source.written is not None and source.written.sha256 != survey.digest:
             raise _changed(source)
-        digests.append(digest)
-        parent = source.owner or Parent("file", source.shown, digest, size)
+        digests.append(survey.digest)
+        parent = source.owner or Parent("file", source.shown, survey.digest, survey.size)
         if parent is not (parents[-1] if parents else None):  # once for all files of an artifact
             parents.append(parent)
-        for part in parts:
+        for part in survey.parts:
             alone = part.format in _WHOLE
             if gathered and (alone or sum(p.size for p in gathered) + part.size > UNIT):
                 close_unit()
@@ -104,6 +107,30 @@ def plan(
     return units, parents
 
 
+def _surveys(
+    sources: Sequence[InputFile], progress: Callable[[int, int], None], workers: Workers
+) -> Iterator[_Survey]:
+    total = sum(source.size for source in sources)
+    done = 0
+
+    def advance(size: int) -> None:
+        nonlocal done
+        done += size
+        progress(done, total)
+
+    if len(sources) == 1 or workers.count == 1 or total <= UNIT:
+        for index, source in enumerate(sources):
+            yield _survey(index, source, advance)
+        return
+    for survey in workers.in_order(_survey_of, list(enumerate(sources))):
+        advance(survey.size)
+        yield survey
+
+
+def _survey_of(one: tuple[int, InputFile]) -> _Survey:
+    return _survey(*one, lambda size: None)
+
+
 def _changed(source: InputFile) -> DataError:
     return DataError(
         f"{source.shown} of {source.owner.where if source.owner else ''} is not what was written "
@@ -111,10 +138,8 @@ def _changed(source: InputFile) -> DataError:
     )
 
 
-def _survey(
-    index: int, source: InputFile, progress: Callable[[int], None]
-) -> tuple[list[FilePart], str, int]:
-    """The parts of one file, its sha256 and size, in one pass over its bytes."""
+def _survey(index: int, source: InputFile, progress: Callable[[int], None]) -> _Survey:
+    """Survey the input with this index."""
     form = source.format
     digest = hashlib.sha256()
     bounds: list[tuple[int, int, int, Checksum]] = []  # begin, end, first row
@@ -154,8 +179,10 @@ def _survey(
     if form == "parquet":
         bounds = row_groups(part(0, size, 0, Checksum(), size), UNIT)
         share = size // len(bounds)
-        return [part(*bound, share) for bound in bounds], digest.hexdigest(), size
-    return [part(*bound, bound[1] - bound[0]) for bound in bounds], digest.hexdigest(), size
+        parts = [part(*bound, share) for bound in bounds]
+    else:
+        parts = [part(*bound, bound[1] - bound[0]) for bound in bounds]
+    return _Survey(parts, digest.hexdigest(), size)
 
 
 def read(unit: Unit, how: ReadingOptions) -> Iterator[RowBatch]:

@@ -1,0 +1,46 @@
+"""Planning an input of several files side by side: what one process finds."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from numtok.data.reading import units
+from numtok.data.reading.sources import InputFile
+from numtok.errors import DataError
+from numtok.store.engines.local import Workers
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[InputFile]:
+    """Seven files which are more than a unit together, though none of them is."""
+    found = []
+    for number in range(7):
+        rows = b"".join(b'{"text": "%d and %d"}\n' % (number, k) for k in range(5 + number))
+        name = f"{number}.jsonl" + (".gz" if number % 3 == 1 else "")
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(rows) if name.endswith(".gz") else rows)
+        found.append(InputFile(path, "train" if number == 2 else None, name))
+    largest, total = max(one.size for one in found), sum(one.size for one in found)
+    monkeypatch.setattr(units, "UNIT", 2 * largest)
+    assert total > 2 * largest
+    return found
+
+
+def test_workers_plan_what_one_process_plans(sources: list[InputFile]) -> None:
+    alone: list[tuple[int, int]] = []
+    side_by_side: list[tuple[int, int]] = []
+    planned = units.plan(sources, lambda *facts: alone.append(facts), Workers(1))
+    with Workers(2) as workers:
+        assert units.plan(sources, lambda *facts: side_by_side.append(facts), workers) == planned
+    assert side_by_side == alone
+    assert len(planned[0]) > 2
+
+
+def test_the_first_file_that_cannot_be_read_is_named(sources: list[InputFile]) -> None:
+    for number in (3, 5):
+        sources[number].path.write_bytes(b"")  # type: ignore[union-attr]
+    with Workers(2) as workers, pytest.raises(DataError, match=r"3\.jsonl is empty"):
+        units.plan(sources, lambda *facts: None, workers)
