@@ -19,10 +19,10 @@ from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 
 UNIT = (64 << 20) / 1e9  # GB of input in a shard, of one split
-TOKENS = 0.25e9  # of p1000, numbers too, in a GB of orbit-like JSON
-NUMBERS = 0.05e9
+TOKENS, NUMBERS = 0.185e9, 0.0443e9  # of p1000 in a GB of orbit-like JSON (docs/SCALE.md)
 COSTS = Path(__file__).with_name("_costs.tsv")
-_MOMENTS = 3 * 4  # bytes a parameter: itself and two moments
+_OF_A_PARAMETER = 3 * 4  # bytes: itself and two moments
+_OF_A_NUMBER = 8 + 4 + 4 + 4  # bytes: it, where it begins, how long it is, its channel
 
 
 def data_costs(gigabytes: float, workers: int) -> Iterator[tuple[str, ...]]:
@@ -43,14 +43,10 @@ def learning(gigabytes: float, asked: argparse.Namespace) -> Iterator[tuple[str,
     yield "tokens", f"{tokens:.3g}"
     yield "operations", f"{operations:.3g}"
     yield f"hours of {asked.gpus:,} GPUs, at {asked.share:.0%} of {asked.rate:.3g}", f"{hours:.3g}"
-    yield (
-        "TB that each rank maps: tokens, numbers",
-        f"{(2 * tokens + 20 * NUMBERS * gigabytes) / 1e12:.3g}",
-    )
-    yield (
-        "GB of a checkpoint, which the first rank writes",
-        f"{_MOMENTS * asked.parameters / 1e9:.3g}",
-    )
+    mapped = 2 * tokens + _OF_A_NUMBER * NUMBERS * gigabytes
+    yield "TB that each rank writes to a disk of its own and maps", f"{mapped / 1e12:.3g}"
+    checkpoint = _OF_A_PARAMETER * asked.parameters
+    yield "GB of a checkpoint, which the first rank writes", f"{checkpoint / 1e9:.3g}"
 
 
 def main() -> None:
