@@ -94,8 +94,8 @@ def main() -> None:
                     for _ in read_texts(artifact, split, np.arange(len(samples))):
                         pass
 
-            def finding(artifact=artifact, train=train, of=(evaluated, queries)) -> None:  # type: ignore[no-untyped-def]
-                number_slots(*of, artifact, train)
+            def finding(artifact=artifact, train=train, of=evaluated, asked=queries) -> None:  # type: ignore[no-untyped-def]
+                number_slots(of, asked, artifact, train)
 
             numbers = len(test.numbers) + len(train.numbers)
             seconds = [best(work, asked.tries, time.process_time) for work in (reading, finding)]

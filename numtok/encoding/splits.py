@@ -146,10 +146,14 @@ def read_pieces(
 def read_texts(
     artifact: Artifact, split: str, rows: NDArray[np.int64]
 ) -> Iterator[tuple[Texts, Spans]]:
-    """Of some rows (int64[k]), which rise, the texts as they are kept, and the ``[NUM]`` in them
-    that stand for numbers; those of a row group together."""
+    """Of some rows (int64[k]), which rise, the texts as they are kept, and where the marks stand
+    that took the place of numbers: ``_NUM_`` here, since a bracket would look like a list. Those of
+    a row group come together."""
     for shard, table in _texts(artifact, split, rows):
-        texts, counts = Texts.of(table.column("text")), pc.list_value_length(table.column("numbers"))
+        texts, counts = (
+            Texts.of(table.column("text")),
+            pc.list_value_length(table.column("numbers")),
+        )
         starts = _occurrences(texts.data, _NUMBER.encode())
         row_of = np.searchsorted(texts.rows, starts, side="right") - 1
         within = (row_of >= 0) & (row_of < len(table))
@@ -159,7 +163,9 @@ def read_texts(
         found = np.bincount(row_of, minlength=len(table)).astype(np.int32)
         if not np.array_equal(found, counts.to_numpy()):
             raise _other_numbers(shard)
-        yield texts, Spans(starts, starts + np.int32(len(_NUMBER)), found)
+        ends, data = starts + np.int32(len(_NUMBER)), texts.data.copy()
+        data[starts] = data[ends - 1] = ord("_")
+        yield texts._replace(data=data), Spans(starts, ends, found)
 
 
 def _occurrences(data: NDArray[np.uint8], word: bytes) -> NDArray[np.int32]:

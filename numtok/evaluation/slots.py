@@ -97,7 +97,7 @@ def number_slots(
         means[node] = (mine / largest).mean() * largest
         medians[node] = np.quantile(mine, 0.5, method="inverted_cdf")
     told = {
-        letter: text
+        letter: text.replace("_NUM_", "[NUM]")
         for letter, text in slots.examples(ordered).items()
         if any(labels[node].startswith(f"{letter} ") for node in kept)
     }

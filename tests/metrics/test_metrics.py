@@ -798,7 +798,10 @@ def test_what_is_not_known_of_a_number_has_no_part_in_the_figure(name: str, colu
 
 
 def of_slots(
-    truth: Sequence[float], prediction: Sequence[float], slot: Sequence[int], median: Sequence[float]
+    truth: Sequence[float],
+    prediction: Sequence[float],
+    slot: Sequence[int],
+    median: Sequence[float],
 ) -> Predictions:
     return Predictions.of(truth, prediction, slot=slot, slot_median=median)
 
@@ -834,7 +837,7 @@ def test_the_median_has_no_skill_and_the_truth_has_all_of_it(rows: list[tuple[in
         return
     assert metric.plain(made) == 0
     assert metric.plain(made._replace(prediction=truth)) == 1
-    assert metric.plain(made._replace(prediction=2 * median - truth)) == 0
+    assert metric.plain(made._replace(prediction=(median + truth) / 2)) == 0.5
     assert metric.plain(made._replace(prediction=median + 9 * (median - truth))) == -1
 
 
