@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +22,15 @@ from numtok.evaluation.queries import Queries, target_names
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.seen_values import outside
-from numtok.evaluation.slots import LEAST, NumberSlots, Rows, number_slots
 from numtok.models.batches import ranges
 from numtok.records import TRAIN
 from numtok.registry import spec_of
 from numtok.reports import SLOT, Figures
 from numtok.store.artifact import Find
 from numtok.training.model_files import LoadedModel
+
+if TYPE_CHECKING:
+    from numtok.evaluation.slots import NumberSlots
 
 _METRICS = (
     "slot-skill", "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
@@ -53,7 +55,7 @@ class NumberEvaluation:
     evaluated: EvaluatedSplit
     train: EncodedSplit | None  # where the baselines are fitted
     predictor: Predictor
-    slots: NumberSlots | None
+    slots: "NumberSlots | None"
     slots_sought: bool
 
     @classmethod
@@ -73,6 +75,8 @@ class NumberEvaluation:
         learnt = learnt_data(loaded.artifact, encoded, find)
         if learnt is None or train is None or not _wanted(slots, predictor.asked):
             return cls(evaluated, train, predictor, None, slots_sought=False)
+        from numtok.evaluation.slots import Rows, number_slots  # which loads numba
+
         every = np.arange(len(evaluated.samples))
         rows = Rows(encoded, evaluated.split, evaluated.samples, every)
         found = number_slots(rows, predictor.asked, learnt, train)
@@ -185,7 +189,7 @@ class NumberEvaluation:
     def _slot_notes(self, scores: Scores) -> Iterator[str]:
         if self.slots is None:
             if self.slots_sought:
-                yield f"No figures by slot: no place of the rows has {LEAST} numbers to score."
+                yield "No figures by slot: no place of the rows has enough numbers to score."
             return
         for letter, beginning in self.slots.templates.items():
             yield f"Slots of {letter} are of rows like {beginning!r}."
