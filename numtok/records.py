@@ -38,7 +38,9 @@ GROUP = "group_"  # prefix of the columns that a row's groups become
 FLOOR = "floor_"  # the same of what it says of its targets beside them (``Row.floors``)
 CLUSTER = "cluster"  # the column of what rows belong together
 #: The baselines of reports.
-USUAL_BASELINES = ("quantisation", "mean", "length", "place", "nearest", "linear", "boosted")
+USUAL_BASELINES = (
+    "quantisation", "mean", "length", "place", "slot", "nearest", "linear", "boosted",
+)  # fmt: skip
 LIMITS = ("quantisation", "nearest")  # of these, what is made of the truth: no rival of a model
 FOLD = "fold"  # the group of predictions that the folds of a table are
 #: What a finite number is written as, by any numeral policy; as Arrow's expressions have it.

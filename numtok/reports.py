@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
 REPORT = "report"  # the kind of artifact
 REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
-SCHEMA = 2  # of report.json
+SCHEMA = 3  # of report.json
 FEW_CLASSES = 12  # of which all pairs are told; of more, so many errors
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of each predictive distribution that is kept
+SLOT = "slot"  # a column of predictions
 #: Columns of predictions that came later: old reports do without.
-ADDED = ("pit", "log_density_tailed", "log_interval", "token_nll", "outside", "log_range")
+ADDED = (
+    "pit", "log_density_tailed", "log_interval", "token_nll", "outside", "log_range", "slot",
+    "slot_median",
+)  # fmt: skip
 
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,6 +116,9 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Over the valid ones alone; empty where all are valid.
     by_target, groups
         The same for each target name, and for each value of each group.
+    slots
+        The skill, R2 and errors of each slot, by its name and in the order of the text, numbers of
+        no slot last; empty where no slots were looked for or found.
     baselines, target_baselines
         What needs no model: mean, linear, ..., and the limits that are made of the truth,
         quantisation and nearest (``records.LIMITS``); and the same for each of several targets.
@@ -149,6 +156,7 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     labels: Labels | None = None
     texts: AnswerTexts | None = None
     training_data: str | None = None
+    slots: dict[str, Figures] = {}
 
     @property
     def measures(self) -> Measures:
@@ -167,6 +175,7 @@ def quantile_column(level: float) -> str:
     return f"q{round(100 * level):02d}"
 
 
+_ADDED_TYPES = {"outside": "bool", SLOT: "string"}
 _COLUMNS: dict[Measures, dict[str, str]] = {
     "numbers": {
         "id": "string",
@@ -181,7 +190,7 @@ _COLUMNS: dict[Measures, dict[str, str]] = {
         "log_density": "double",
         "crps": "double",
         **{quantile_column(level): "double" for level in QUANTILES},
-        **{name: "bool" if name == "outside" else "double" for name in ADDED},
+        **{name: _ADDED_TYPES.get(name, "double") for name in ADDED},
     },
     "labels": {
         "id": "string",
@@ -222,11 +231,14 @@ def predictions_schema(
     outside             bool, the truth is outside the range of its target in the train split;
                         null where that is not at hand
     log_range           float64, of how wide that range is; null for texts
+    slot                string, name of the slot, ``(others)`` for numbers of no slot; null where
+                        no slots were looked for or found
+    slot_median         float64, median of the slot in the train split; null where it has none
     group_*             string, as in the data
     cluster             string, likewise; only with ``clusters``
     ==================  ====================================================================
 
-    Those from pit to log_range came later: reports without them can be read. Where labels are
+    Those from pit to slot_median came later: reports without them can be read. Where labels are
     predicted, one row for each row of data, there are id, groups and cluster, and
 
     ==================  ====================================================================

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.encoding.codec import LARGEST, Codec
 from numtok.encoding.dataset import EncodedSplit, Values, bytes_of, opened_shard, read_group
-from numtok.encoding.texts import unescape
-from numtok.errors import UsageError, unknown
+from numtok.encoding.texts import Spans, Texts, unescape
+from numtok.errors import StoreError, UsageError, unknown
 from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN, TokenIds
 from numtok.store.artifact import Artifact, Find
 from numtok.store.columns import damaged
@@ -135,6 +135,55 @@ def read_pieces(
 ) -> Iterator[tuple[list[str], list[float]]]:
     """Of some rows (int64[k]), which rise, the text around its numbers, one piece more than there
     are numbers, and the values of these."""
+    for shard, table in _texts(artifact, split, rows):
+        for text, numbers in zip(*(one.to_pylist() for one in table.columns), strict=True):
+            pieces = text.split(_NUMBER)
+            if len(pieces) != len(numbers) + 1:
+                raise _other_numbers(shard)
+            yield [unescape(piece) for piece in pieces], numbers
+
+
+def read_texts(
+    artifact: Artifact, split: str, rows: NDArray[np.int64]
+) -> Iterator[tuple[Texts, Spans]]:
+    """Of some rows (int64[k]), which rise, the texts as they are kept, and where the marks stand
+    that took the place of numbers: ``_NUM_`` here, since a bracket would look like a list. Those of
+    a row group come together."""
+    for shard, table in _texts(artifact, split, rows):
+        texts, counts = (
+            Texts.of(table.column("text")),
+            pc.list_value_length(table.column("numbers")),
+        )
+        starts = _occurrences(texts.data, _NUMBER.encode())
+        row_of = np.searchsorted(texts.rows, starts, side="right") - 1
+        within = (row_of >= 0) & (row_of < len(table))
+        starts, row_of = starts[within], row_of[within]
+        within = starts + len(_NUMBER) <= texts.rows[row_of + 1]  # not of two rows together
+        starts, row_of = starts[within], row_of[within]
+        found = np.bincount(row_of, minlength=len(table)).astype(np.int32)
+        if not np.array_equal(found, counts.to_numpy()):
+            raise _other_numbers(shard)
+        ends, data = starts + np.int32(len(_NUMBER)), texts.data.copy()
+        data[starts] = data[ends - 1] = ord("_")
+        yield texts._replace(data=data), Spans(starts, ends, found)
+
+
+def _occurrences(data: NDArray[np.uint8], word: bytes) -> NDArray[np.int32]:
+    """int32[k]: where some bytes stand in others, which do not overlap.
+
+    >>> _occurrences(np.frombuffer(b"[[NUM] [NU [NUM]", np.uint8), b"[NUM]").tolist()
+    [1, 11]
+    """
+    starts = np.flatnonzero(data[: max(0, len(data) - len(word) + 1)] == word[0])
+    for place, byte in enumerate(word[1:], 1):
+        starts = starts[data[starts + place] == byte]
+    return starts.astype(np.int32)
+
+
+def _texts(
+    artifact: Artifact, split: str, rows: NDArray[np.int64]
+) -> "Iterator[tuple[Path, pa.Table]]":
+    """Texts and numbers of some rows (int64[k]), which rise, a row group at a time."""
     begin = 0
     for shard, file in _opened(artifact, split):
         for group in range(file.metadata.num_row_groups):
@@ -142,13 +191,12 @@ def read_pieces(
             first, last = np.searchsorted(rows, [begin, end])
             if first < last:
                 table = read_group(shard, file, group, ["text", "numbers"])
-                table = table.take(rows[first:last] - begin)
-                for text, numbers in zip(*(one.to_pylist() for one in table.columns), strict=True):
-                    pieces = text.split(_NUMBER)
-                    if len(pieces) != len(numbers) + 1:
-                        raise damaged(shard, "a text has not the numbers of its row")
-                    yield [unescape(piece) for piece in pieces], numbers
+                yield shard, table.take(rows[first:last] - begin)
             begin = end
+
+
+def _other_numbers(shard: Path) -> StoreError:
+    return damaged(shard, "a text has not the numbers of its row")
 
 
 def read_ids(artifact: Artifact, split: str) -> Iterator[str]:

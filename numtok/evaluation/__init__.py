@@ -20,6 +20,7 @@ queries.py          which numbers a model is asked for, and which of them togeth
 report_files.py     report artifacts and their predictions, written and read
 scoring.py          from predictions to the figures of a report
 seen_values.py      values of a target in the train split
+slots.py            of each number its slot, and what the train split has there
 stated_tails.py     tails where a head's numbers end
 table_options.py    how numbers are read off a model of tables
 table_rows.py       rows of a table without the target, and what a model says of them

@@ -10,6 +10,8 @@ length
 place
     Of rows without targets, whose numbers are all asked for, the mean of the train split at that
     place of a row: what one says who knows which number it is, and nothing of the others.
+slot
+    Of numbers in slots (``slots``), the mean of the train split in the slot.
 nearest
     The value of that target seen in training that is nearest to the truth: what one reaches who
     knows the answer but can only repeat.
@@ -60,10 +62,11 @@ def baselines(
     train: EncodedSplit | None,
     train_mean: float | None,
     fill: str,
+    slot_means: Floats | None = None,
 ) -> Iterator[tuple[str, Floats]]:
     """Each baseline that can be had, by name, with its float64[a] predictions; NaN if invalid.
 
-    ``fill`` as in ``predict.Options``.
+    ``fill`` as in ``predict.Options``; ``slot_means``, float64[a], as in ``slots.NumberSlots``.
     """
     yield "quantisation", _quantised(codec, samples, asked)
     names = target_names(samples, asked)
@@ -78,6 +81,8 @@ def baselines(
         yield "length", _by_length(train, names, samples.number_length[asked.numbers])
     if (asked.targets < 0).all():
         yield "place", _by_place(train, samples, asked)
+    if slot_means is not None:
+        yield "slot", slot_means
     yield "nearest", nearest(train, names, samples.numbers[asked.numbers])
     if (asked.targets < 0).any():
         return  # every number in turn: each would need a fit of its own

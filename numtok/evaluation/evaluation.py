@@ -17,7 +17,7 @@ from numtok.evaluation.report_files import TrainMeans, repeated_ids
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, baseline_figures, score
 from numtok.metrics.base import METRICS, Metric
 from numtok.records import ENCODED, TABLE
-from numtok.reports import QUANTILES, Figures, Report, quantile_column
+from numtok.reports import QUANTILES, SLOT, Figures, Report, quantile_column
 from numtok.store.artifact import Artifact
 
 
@@ -85,7 +85,11 @@ def report_of(
     kinds, means = evaluator.metrics, evaluator.train_means
     few = list(map(METRICS.build, kinds.in_groups))
     scores = score(table, kinds.usual, few, more, means, of.model.ref, progress)
-    beside = list(map(METRICS.build, kinds.of_baselines))
+    beside = [
+        metric
+        for metric in map(METRICS.build, kinds.of_baselines)
+        if SLOT not in metric.needs or metric.missing(scores.answers) is None
+    ]
     baselines, target_baselines = baseline_figures(
         [*beside, *more], scores, evaluator.baselines(scores, progress)
     )
@@ -101,6 +105,7 @@ def report_of(
         valid_metrics=scores.valid_metrics,
         by_target=scores.by_target,
         groups=scores.groups,
+        slots=scores.slots,
         baselines=baselines,
         notes=[*evaluator.notes(table, scores, baselines), *repeated_ids(table)],
         target_means=dict(means.of_target),

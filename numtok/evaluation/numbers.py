@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numtok.arrays import Bools
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure
-from numtok.encoding.splits import read_learnt
+from numtok.encoding.splits import learnt_data, read_learnt
 from numtok.errors import DataError
 from numtok.evaluation.baselines import baselines, target_means
 from numtok.evaluation.calibration import target_calibrations
@@ -25,12 +25,15 @@ from numtok.evaluation.seen_values import outside
 from numtok.models.batches import ranges
 from numtok.records import TRAIN
 from numtok.registry import spec_of
-from numtok.reports import Figures
+from numtok.reports import SLOT, Figures
 from numtok.store.artifact import Find
 from numtok.training.model_files import LoadedModel
 
+if TYPE_CHECKING:
+    from numtok.evaluation.slots import NumberSlots
+
 _METRICS = (
-    "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
+    "slot-skill", "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
     "exact-match,digits=3", "rounded-match", "digit-match", "d-length", "exponent-accuracy",
     "number-generation-ratio", "nll", "tailed-nll", "in-support-nll", "interval-nll", "token-nll",
@@ -46,14 +49,20 @@ _IN_GROUPS = (
 class NumberEvaluation:
     """Of a model of numbers."""
 
-    metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _IN_GROUPS)
+    metrics: ClassVar[ReportMetrics] = ReportMetrics(
+        _METRICS, _IN_GROUPS, ("slot-skill", *_IN_GROUPS)
+    )
     evaluated: EvaluatedSplit
     train: EncodedSplit | None  # where the baselines are fitted
     predictor: Predictor
+    slots: "NumberSlots | None"
+    slots_sought: bool
 
     @classmethod
-    def of(cls, evaluated: EvaluatedSplit, find: Find, options: Options) -> "NumberEvaluation":
-        """Raises DataError where no number is asked for."""
+    def of(
+        cls, evaluated: EvaluatedSplit, find: Find, options: Options, slots: str = "auto"
+    ) -> "NumberEvaluation":
+        """``slots`` as in ``settings.eval``. Raises DataError where no number is asked for."""
         loaded, encoded = evaluated.loaded, evaluated.encoded
         train = read_learnt(loaded.artifact, encoded, find)
         finite = None if train is None else int(np.isfinite(train.numbers).sum())
@@ -63,7 +72,15 @@ class NumberEvaluation:
         predictor = Predictor(loaded, evaluated.samples, options, finite, apart)
         if not len(predictor.asked.numbers):
             raise DataError(f"{evaluated} has no number to predict; evaluate on rows with numbers")
-        return cls(evaluated, train, predictor)
+        learnt = learnt_data(loaded.artifact, encoded, find)
+        if learnt is None or train is None or not _wanted(slots, predictor.asked):
+            return cls(evaluated, train, predictor, None, slots_sought=False)
+        from numtok.evaluation.slots import Rows, number_slots  # which loads numba
+
+        every = np.arange(len(evaluated.samples))
+        rows = Rows(encoded, evaluated.split, evaluated.samples, every)
+        found = number_slots(rows, predictor.asked, learnt, train)
+        return cls(evaluated, train, predictor, found, slots_sought=True)
 
     @property
     def loaded(self) -> LoadedModel:
@@ -105,6 +122,8 @@ class NumberEvaluation:
             "outside": self._outside(),
             **quantile_columns(predicted.quantiles),
         }
+        if self.slots is not None:
+            columns |= {SLOT: self.slots.names, "slot_median": self.slots.medians}
         if not self.predictor.options.constrained:
             del columns["on_grammar"]
         return self.evaluated.table(columns, "numbers", pa.array(rows))
@@ -151,7 +170,10 @@ class NumberEvaluation:
         """Those of :func:`baselines`, of the numbers that are finite."""
         finite = np.isfinite(self.samples.numbers[self.asked.numbers])
         mean, fill = self.loaded.trained.train_mean, self.predictor.options.fill
-        found = baselines(self.loaded.codec, self.samples, self.asked, self.train, mean, fill)
+        means = None if self.slots is None else self.slots.means
+        found = baselines(
+            self.loaded.codec, self.samples, self.asked, self.train, mean, fill, means
+        )
         scored = ((name, values[finite]) for name, values in found)
         return number_baselines(scores, scored, self.samples.floors)
 
@@ -163,6 +185,21 @@ class NumberEvaluation:
             "point": options.point,
             "distribution": self._distribution(),
         }
+
+    def _slot_notes(self, scores: Scores) -> Iterator[str]:
+        if self.slots is None:
+            if self.slots_sought:
+                yield "No figures by slot: no place of the rows has enough numbers to score."
+            return
+        for letter, beginning in self.slots.templates.items():
+            yield f"Slots of {letter} are of rows like {beginning!r}."
+        medians = scores.answers.slot_median
+        assert medians is not None
+        if others := int(np.isnan(medians).sum()):
+            yield (
+                f"{others:,} numbers are in no slot with enough others; slot-skill is of the "
+                f"{len(medians) - others:,} in slots."
+            )
 
     def _distribution(self) -> str:
         """What NLL, CRPS and quantiles are of."""
@@ -187,6 +224,7 @@ class NumberEvaluation:
         """What is not scored or not comparable, and which baselines and options have no part."""
         yield from scores.notes
         left_out, predictor = scores.left_out, self.predictor
+        yield from self._slot_notes(scores)
         if left_out:
             yield f"{left_out:,} numbers are not finite and were not scored."
         for name in sorted(self.samples.floors):
@@ -210,3 +248,9 @@ class NumberEvaluation:
             yield (
                 "What the model learnt from is not at hand: no nearest, linear or boosted baseline."
             )
+
+
+def _wanted(slots: str, asked: Queries) -> bool:
+    """Whether slots are to be looked for: asked for, or, of ``auto``, where no number is a target,
+    since targets have names that tell them apart."""
+    return slots == "yes" or (slots == "auto" and bool((asked.targets < 0).all()))

@@ -11,7 +11,7 @@ from numtok.training.model_files import is_causal
 from numtok.training.model_json import TextModelFile
 
 #: Settings that say how numbers are read, as they are where nobody sets them.
-_USUAL = {"fill": None, "decode": "constrained", "point": "mode", "draws": 0}
+_USUAL = {"fill": None, "decode": "constrained", "point": "mode", "draws": 0, "slots": "auto"}
 
 
 def prediction_mode(
@@ -37,7 +37,7 @@ def prediction_mode(
                 f"--fill {ANSWERS} is for autoregressive models; {model.ref} is masked, give "
                 f"{PARALLEL} or {LEFT_TO_RIGHT}"
             )
-        _check_unused(config, f"--fill {ANSWERS}, which writes texts", "point", "draws")
+        _check_unused(config, f"--fill {ANSWERS}, which writes texts", "point", "draws", "slots")
         return "answers", None
     if causal and config.fill is not None:
         raise UsageError(
@@ -51,5 +51,5 @@ def prediction_mode(
 
 def _check_unused(config: EvalConfig | PredictConfig, told: str, *options: str) -> None:
     for option in options:
-        if getattr(config, option) not in (None, _USUAL[option]):
+        if getattr(config, option, None) not in (None, _USUAL[option]):
             raise meaningless(option, told)

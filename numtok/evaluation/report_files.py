@@ -31,6 +31,7 @@ from numtok.reports import (
     QUANTILES,
     REPORT_FILE,
     SCHEMA,
+    SLOT,
     Measures,
     Report,
     predictions_schema,
@@ -115,10 +116,11 @@ def read(artifact: Artifact) -> Evaluation:
 
 
 def upgrade(content: bytes) -> bytes:
-    """A report.json of schema 1 as one of today: what it says under the names of today.
+    """A report.json of schema 1 or 2 as one of today: what it says under the names of today. In
+    neither are there figures by slot, which are known of new predictions alone.
 
     >>> upgrade(b'{"floors":{"mean":{}},"schema":1}')
-    b'{"baselines":{"mean":{}},"schema":2}'
+    b'{"baselines":{"mean":{}},"schema":3}'
     """
     fields = decode(content, dict[str, msgspec.Raw])
     notes = bytes(fields.get("notes", b""))
@@ -186,11 +188,13 @@ class ReportPredictions:
 
     @property
     def group_names(self) -> list[str]:
-        """What the predictions can be grouped by; ``target`` where they are of several."""
+        """What the predictions can be grouped by; ``target`` where they are of several, ``slot``
+        where they have some."""
         names = self.table.column_names
         found = [name.removeprefix(GROUP) for name in names if name.startswith(GROUP)]
         several = TARGET in names and pc.count_distinct(self.table.column(TARGET)).as_py() > 1
-        return [TARGET, *found] if several and TARGET not in found else found
+        own = [*[TARGET] * several, *[SLOT] * has_slots(self.table)]
+        return [*(name for name in own if name not in found), *found]
 
     def groups(self, name: str) -> "dict[str, Ints]":
         """The rows of each value of a group, as :func:`rows_by_value`; UsageError if unknown."""
@@ -346,7 +350,9 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
             "evaluate again, on data that have a train split"
         )
     added: dict[str, Any] = {
-        name: _optional(table, name) if name in table.column_names else None for name in ADDED
+        name: _optional(table, name) if name in table.column_names else None
+        for name in ADDED
+        if name != SLOT
     }
     outside = added.pop("outside")
     if outside is not None and np.isnan(outside).any():
@@ -365,6 +371,7 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
         else np.stack(cast("list[Floats]", levels), axis=1),
         sample=_samples(table),
         outside=None if outside is None else outside.astype(np.bool_),
+        slot=_codes(table.column(SLOT)) if has_slots(table) else None,
         **added,
     )
 
@@ -385,9 +392,20 @@ def _optional(table: "pa.Table", name: str) -> "Floats | None":
 
 def _samples(table: "pa.Table") -> "Ints":
     """What each number is drawn together with: an integer for each cluster, or id, [n]."""
-    ids = table.column("id").combine_chunks().dictionary_encode()
     clusters = table.column(CLUSTER).combine_chunks() if has_clusters(table) else None
-    return clustered(np.asarray(ids.indices.to_numpy(), np.int64), clusters)
+    return clustered(_codes(table.column("id")), clusters)
+
+
+def _codes(column: "pa.ChunkedArray[Any]") -> "Ints":
+    """int64[n]: the same integer for the same text, from 0 on in the order in which they come; null
+    is a text, too."""
+    coded: Any = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    return np.asarray(coded.indices.to_numpy(), np.int64)
+
+
+def has_slots(table: "pa.Table") -> bool:
+    """Whether predictions say which slots they are of."""
+    return SLOT in table.column_names and table.column(SLOT).null_count < len(table)
 
 
 def has_clusters(table: "pa.Table") -> bool:

@@ -7,26 +7,28 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.arrays import Bools, Floats
+from numtok.arrays import Bools, Floats, Ints
 from numtok.errors import DataError
 from numtok.evaluation.report_files import (
     TARGET,
     TrainMeans,
     cluster_count,
     clusters_note,
+    has_slots,
     rows_by_value,
     scorable,
 )
 from numtok.evaluation.report_files import answers as answers_of
-from numtok.metrics.base import Metric, Predictions, figures
+from numtok.metrics.base import METRICS, Metric, Predictions, figures
 from numtok.records import GROUP
 from numtok.registry import spec_of
-from numtok.reports import Figures
+from numtok.reports import SLOT, Figures
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_GROUPS = 64  # values of one group that get figures of their own
+_IN_SLOTS = ("slot-skill", "r2", "mae", "median-relative-error")
 
 Progress = Callable[[str, int, int], None]  # what, done, of all
 
@@ -53,6 +55,7 @@ class Scores(NamedTuple):
     valid_metrics: Figures  # over the valid predictions alone; empty where all are valid
     by_target: dict[str, Figures]
     groups: dict[str, dict[str, Figures]]
+    slots: dict[str, Figures]
     notes: list[str]
 
 
@@ -80,7 +83,8 @@ def score(
     every = [metric for metric in usual if metric.missing(answers) is None]
     metrics = list(dict.fromkeys([*every, *more]))
     parts = dict(_parts(kept))
-    total = 2 + len(parts)
+    slots = _slots(kept, answers)
+    total = 2 + len(parts) + len(slots)
     progress("scoring", 0, total)
     over_all = figures(metrics, answers)
     progress("scoring", 1, total)
@@ -90,6 +94,11 @@ def score(
         of_part = [*few, *more]
         found[part] = over_all if rows.all() else figures(of_part, answers.take(rows))
         progress("scoring", 2 + done, total)
+    in_slots = list(dict.fromkeys([*map(METRICS.build, _IN_SLOTS), *more]))
+    by_slot: dict[str, Figures] = {}
+    for name, indices in slots.items():
+        by_slot[name] = figures(in_slots, answers.take(indices))
+        progress("scoring", 1 + len(parts) + len(by_slot), total)
     valid = {} if answers.valid.all() else figures(metrics, answers.take(answers.valid))
     return Scores(
         answers,
@@ -103,6 +112,7 @@ def score(
             group: {name: figs for (kind, name), figs in found.items() if kind == group}
             for group in sorted({kind for kind, _ in found if kind})
         },
+        by_slot,
         [
             *([clusters_note(count)] if (count := cluster_count(kept, answers)) else []),
             *_unknown(metrics, answers),
@@ -127,7 +137,7 @@ def _unknown(metrics: Sequence[Metric], answers: Predictions) -> Iterator[str]:
         return
     of: dict[int, list[str]] = {}
     for metric in metrics:
-        if metric.missing(answers) is None:
+        if metric.missing(answers) is None and SLOT not in metric.needs:
             of.setdefault(int(metric.is_known(answers).sum()), []).append(spec_of(metric))
     for count, names in of.items():
         if count < len(answers.truth):
@@ -177,8 +187,21 @@ def number_baselines(
             scores.answers.truth_literal,
             told,
             sample=scores.answers.sample,
+            slot=scores.answers.slot,
+            slot_median=scores.answers.slot_median,
         )
         yield BaselineAnswers(name, answers, name in partial)
+
+
+def _slots(kept: "pa.Table", answers: Predictions) -> dict[str, Ints]:
+    """The indices of the numbers of each slot, in the order in which slots come first; numbers of
+    no slot are the last."""
+    if not has_slots(kept) or answers.slot_median is None:
+        return {}
+    found = rows_by_value(kept.column(SLOT))
+    medians = answers.slot_median
+    first = {name: (bool(np.isnan(medians[at[0]])), int(at[0])) for name, at in found.items()}
+    return {name: found[name] for name in sorted(found, key=lambda name: first[name])}
 
 
 def _targets(kept: "pa.Table") -> NDArray[np.object_]:

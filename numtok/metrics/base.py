@@ -63,6 +63,9 @@ class Predictions(NamedTuple):
         bool[n], the truth lies outside the range of the train split.
     log_range
         float64[n], the logarithm of how wide that range is.
+    slot, slot_median
+        int64[n], which slot each number is of, the same number for the same one; and float64[n],
+        the slot's median in the train split, NaN for numbers of no slot.
     log_probability
         float64[n], nats: of the true label; NaN where it is none that can be predicted.
     measures
@@ -85,6 +88,8 @@ class Predictions(NamedTuple):
     outside: Bools | None = None
     log_range: Floats | None = None
     log_probability: Floats | None = None
+    slot: Ints | None = None
+    slot_median: Floats | None = None
     measures: Measures = "numbers"
 
     @classmethod

@@ -48,6 +48,14 @@ class Config:
     batch: int = _fields.batch_of_rows(
         "Rows at a time; fewer where memory is out, and of labels where rows are long."
     )
+    slots: str = setting(
+        "auto",
+        "Figures by slot, the places that profile finds: auto (where rows have no targets), yes, "
+        "no.",
+        of="texts",
+        choices=("auto", "yes", "no"),
+        omit_default=True,
+    )
     metrics: tuple[str, ...] = _fields.metrics(
         "One more: adjusted-r2,p=4 ... (docs/guide/evaluate.md)."
     )

@@ -48,7 +48,9 @@ from numtok.reports import REPORT, Figure, Figures
 from numtok.settings.compare import Config as Config
 from numtok.store.store import Store
 
-DEFAULT = ("r2", "signed-log-r2", "median-relative-error", "relative-error-over,limit=0.1")
+DEFAULT = (
+    "slot-skill", "r2", "signed-log-r2", "median-relative-error", "relative-error-over,limit=0.1",
+)  # fmt: skip
 
 
 class Difference(msgspec.Struct, frozen=True):

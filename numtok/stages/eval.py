@@ -123,6 +123,8 @@ def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifa
         "metrics": [settings_of(metric) for metric in (*_TEXTS[measures].metrics.usual, *more)],
         "device": device.type,
     }
+    if config.slots != "auto":
+        settings["slots"] = config.slots
     if config.compile:  # another rounding: a near tie may go the other way
         check_compiler()
         settings["compile"] = True
@@ -139,7 +141,7 @@ def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifa
         loaded = read_model(model, device, file, config.compile)
         evaluated = EvaluatedSplit.of(loaded, data, config.split, config.rows, devices)
         if options is not None:
-            return NumberEvaluation.of(evaluated, find, options)
+            return NumberEvaluation.of(evaluated, find, options, config.slots)
         if measures == "labels":
             return LabelEvaluation.of(evaluated, find, config.batch)
         return AnswerEvaluation.of(evaluated, config.decode == "constrained", config.batch)

@@ -76,7 +76,16 @@ def test_a_report_of_schema_1_is_byte_for_byte_the_one_of_today(store: Store) ->
     assert b"aseline" not in old
     (artifact.path / REPORT_FILE).write_bytes(old)
     assert content(read(artifact).report) == new
-    assert read(artifact).report.schema == SCHEMA == 2
+    assert read(artifact).report.schema == SCHEMA == 3
+
+
+def test_a_report_of_schema_2_is_the_one_of_today_without_slots(store: Store) -> None:
+    artifact = make(store, Fake())
+    new = of_today(artifact)
+    old = json.loads(new)
+    assert old.pop("slots") == {}
+    (artifact.path / REPORT_FILE).write_bytes(content(old | {"schema": 2}))
+    assert content(read(artifact).report) == new
 
 
 @pytest.mark.integration

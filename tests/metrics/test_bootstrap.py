@@ -238,6 +238,8 @@ def full(seed: int, n: int = 30) -> Predictions:
         outside=generator.random(n) < 0.3,
         log_range=generator.normal(size=n),
         log_probability=-generator.random(n),
+        slot=np.arange(n) % 3,
+        slot_median=np.exp(generator.normal(size=n)),
     )
 
 

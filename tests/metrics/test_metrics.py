@@ -794,6 +794,53 @@ def test_what_is_not_known_of_a_number_has_no_part_in_the_figure(name: str, colu
     assert metric.why_undefined(nothing) == f"there is no {column.replace('_', ' ')}"
 
 
+# --- by slot ------------------------------------------------------------------------------------
+
+
+def of_slots(
+    truth: Sequence[float],
+    prediction: Sequence[float],
+    slot: Sequence[int],
+    median: Sequence[float],
+) -> Predictions:
+    return Predictions.of(truth, prediction, slot=slot, slot_median=median)
+
+
+def test_slot_skill_is_the_mean_over_slots_by_hand() -> None:
+    """Errors of 1 and 1 beside 2 and 2, of 0 and 300 beside 100 and 100 (so -1 at least), and of
+    numbers of no slot, which have no part in it."""
+    metric = METRICS.build("slot-skill")
+    made = of_slots(
+        [1, 5, 100, 300, 7, 9],
+        [2, 6, 100, 0, 70, 90],
+        [0, 0, 4, 4, 2, 2],
+        [3, 3, 200, 200, np.nan, np.nan],
+    )
+    assert metric.plain(made) == pytest.approx((0.5 - 0.5) / 2)
+    assert metric.plain(made._replace(prediction=made.prediction - 900)) == -1
+    found = figures([metric], made)["slot-skill"]
+    assert found.n == 4 and found.low is not None and found.high is not None
+    only = made.take(np.array([4, 5]))
+    assert metric.why_undefined(only) == "there is no slot median"
+
+
+@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 3)), min_size=1, max_size=30))
+def test_the_median_has_no_skill_and_the_truth_has_all_of_it(rows: list[tuple[int, int]]) -> None:
+    """Whatever the units of the slots are; a slot whose numbers are all its median is left out."""
+    metric = METRICS.build("slot-skill")
+    truth = np.array([float(value) * 10**slot for value, slot in rows])
+    slot = np.array([slot for _, slot in rows])
+    median = 10.0**slot
+    made = Predictions.of(truth, median, slot=slot, slot_median=median)
+    if (truth == median).all():
+        assert metric.why_undefined(made) == metric.undefined
+        return
+    assert metric.plain(made) == 0
+    assert metric.plain(made._replace(prediction=truth)) == 1
+    assert metric.plain(made._replace(prediction=(median + truth) / 2)) == 0.5
+    assert metric.plain(made._replace(prediction=median + 9 * (median - truth))) == -1
+
+
 @each("name", ["in-support-nll", "range-nll"])
 def test_a_pair_is_compared_where_both_have_the_truth_in_their_range(name: str) -> None:
     columns = {"log_density": -np.arange(10.0), "log_range": np.zeros(10)}

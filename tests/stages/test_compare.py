@@ -407,7 +407,7 @@ def test_the_metrics_are_the_usual_ones_that_the_reports_have(store: Store) -> N
     assert list(compared(store, Fake()).metrics) == usual
     assert list(compared(store, Fake(metrics=("mse", "r2"))).metrics) == ["r2"]
     assert list(compared(store, Fake(metrics=("mse",))).metrics) == ["mse"]
-    assert list(compared(store, Fake(metrics=())).metrics) == usual
+    assert list(compared(store, Fake(metrics=())).metrics) == ["slot-skill", *usual]
 
 
 def test_any_metric_can_be_asked_for_and_one_asked_for_twice_is_there_once(store: Store) -> None:
@@ -593,8 +593,8 @@ def test_a_damaged_report_is_refused(store: Store, says: Says) -> None:
             run(Config((artifact.ref,)), store)
         return str(caught.value)
 
-    (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"schema":2', b'"schema":3'))
-    says(message(), "report.json has schema 3", "up to 2", "a newer one")
+    (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"schema":3', b'"schema":4'))
+    says(message(), "report.json has schema 4", "up to 3", "a newer one")
     (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"seed":0', b'"seed":"x"'))
     says(message(), "report.json is damaged", "`$.seed`", "`numtok verify`")
     (artifact.path / REPORT_FILE).write_bytes(text)

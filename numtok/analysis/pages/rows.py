@@ -16,9 +16,10 @@ from numtok.data.tables.rows import read_table_of
 from numtok.data.tables.table import Table
 from numtok.encoding.splits import read_ids, read_pieces, splits
 from numtok.errors import UsageError
-from numtok.evaluation.report_files import TARGET, ReportPredictions
+from numtok.evaluation.report_files import TARGET, ReportPredictions, has_slots
 from numtok.metrics.base import Predictions
 from numtok.records import ENCODED, TABLE
+from numtok.reports import SLOT
 from numtok.store.artifact import Artifact, Resolve
 
 MOST = 2000  # rows of a page
@@ -55,8 +56,10 @@ class PageRows(NamedTuple):
 
 
 def slots_of(predictions: ReportPredictions) -> list[str]:
-    """What each number is: the name of its target; ``number`` in rows that name none."""
-    names: list[str] = predictions.table.column(TARGET).to_pylist()
+    """What each number is: its slot, or where none is said the name of its target; ``number`` in
+    rows that name none."""
+    column = SLOT if has_slots(predictions.table) else TARGET
+    names: list[str] = predictions.table.column(column).to_pylist()
     return names
 
 

@@ -21,11 +21,14 @@ _LABEL = 30  # characters of a label after which rich may fold it
 def number(value: float | None) -> str:
     """Four digits, and below 1 as many as tell it from 1.
 
-    >>> [number(value) for value in (0.99998, 1 - 3e-12, 0.6071, 12345.6, 0.00001234, None)]
-    ['0.99998', '1 - 3e-12', '0.6071', '1.235e4', '1.234e-5', '-']
+    >>> from math import inf
+    >>> [number(value) for value in (0.99998, 1 - 3e-12, 0.6071, 12345.6, 0.00001234, -inf)]
+    ['0.99998', '1 - 3e-12', '0.6071', '1.235e4', '1.234e-5', '-inf']
     """
     if value is None:
         return "-"
+    if math.isinf(value):
+        return f"{value}"
     size = abs(value)
     if 0.9 < size < 1:
         if value > 1 - 1e-12:  # no more than rounding

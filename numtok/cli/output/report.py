@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # from the baseline, which for errors is 1 - error / error of the baseline.
 PERFECT = {"mse": 0.0, "accuracy": 1.0, "label-nll": 0.0}
 SKILL = "skill is 1 - error / error of the baseline"
+SLOT_SKILL = "slot-skill"
+_IN_SLOTS = {SLOT_SKILL: "skill", "median-relative-error": "error"}  # short headings
 _PARTS_ACROSS = 3  # of a target or group; what fits a narrow terminal beside the names of metrics
 _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
@@ -44,6 +46,8 @@ def print_report(
         return
     print_lines(list(_head(evaluation)), to)
     _print_metrics(report, format, to)
+    if report.slots:
+        _print_slots(report.slots, format, to)
     if len(report.by_target) > 1:
         _print_parts("target", report.by_target, format, to)
     for name, values in report.groups.items():
@@ -172,6 +176,28 @@ def _print_parts(
     print_figures(f"by {name}", table[0], table[1:], format, to)
 
 
+def _print_slots(slots: "Mapping[str, Figures]", format: Format, to: TextIO | None) -> None:
+    """A row for each slot; skill alone with its interval, so that a line holds all figures."""
+    metrics = dict.fromkeys(metric for figures in slots.values() for metric in figures)
+    rows = [
+        [
+            slot,
+            f"{_count(found):,}",
+            *(
+                figure(found[metric]) if metric == SLOT_SKILL else number(_value(found, metric))
+                for metric in metrics
+            ),
+        ]
+        for slot, found in slots.items()
+    ]
+    title = (
+        "by slot: skill is 1 - mae / mae of the slot's median in the train split, at least -1; "
+        "error is the median relative one"
+    )
+    columns = ["slot", "n", *(_IN_SLOTS.get(metric, metric) for metric in metrics)]
+    print_figures(title, columns, rows, format, to)
+
+
 def _print_baselines(
     what: str,
     own: "Figures",
@@ -277,6 +303,7 @@ def _flat(report: "Report") -> Iterator[tuple[object, ...]]:
     """Every figure as a row of :data:`_COLUMNS`."""
     parts: list[tuple[str, str | None, Figures]] = [("all", None, report.metrics)]
     parts.append(("valid", None, report.valid_metrics))
+    parts += [("slot", name, figures) for name, figures in report.slots.items()]
     parts += [("target", name, figures) for name, figures in report.by_target.items()]
     parts += [
         (f"group {name}", value, figures)

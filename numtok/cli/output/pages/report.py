@@ -28,6 +28,7 @@ from numtok.reports import Figure, Figures, Report
 from numtok.store.artifact import Resolve
 
 _MEANINGS = {
+    "slot-skill": "of the error of each slot's median done away with, the mean over slots",
     "r2": "share of the variance of the truth explained; 1 is perfect",
     "median-relative-error": "half of the predictions are closer, relative to the truth",
     "relative-error-over": "share of predictions more than a tenth off",
@@ -37,7 +38,7 @@ _MEANINGS = {
     "answer-exact-match": "share of answers that are the true one",
 }
 _LONG = 12  # characters of a number that is shown as it is written
-_BY_SLOT = ("median-relative-error", "relative-error-over", "mae", "r2")
+_BY_PART = ("slot-skill", "median-relative-error", "relative-error-over", "mae", "r2")
 
 
 def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
@@ -146,11 +147,14 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
 
 def _slots(report: Report) -> Iterator[PageChart]:
     parts: list[tuple[str, dict[str, Figures]]] = []
-    if len(report.by_target) > 1:
+    if report.slots:
+        parts.append(("slot", report.slots))
+    elif len(report.by_target) > 1:
         parts.append(("target", report.by_target))
     parts += [(name, values) for name, values in report.groups.items() if len(values) > 1]
-    metric = next((one for one in (*_BY_SLOT, *report.metrics) if one in report.metrics), None)
     for place, (name, values) in enumerate(parts):
+        there = dict.fromkeys(metric for found in values.values() for metric in found)
+        metric = next((one for one in (*_BY_PART, *report.metrics) if one in there), None)
         figures: dict[str, Figure] = {
             value: found[metric] for value, found in values.items() if metric in found
         }

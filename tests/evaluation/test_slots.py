@@ -1,0 +1,150 @@
+"""The slots of numbers that are predicted: those of ``profile``, with what the train split has."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from numtok.encoding.splits import read_split, read_texts
+from numtok.errors import StoreError
+from numtok.evaluation import slots
+from numtok.evaluation.queries import queries_of
+from numtok.evaluation.slots import LEAST, NumberSlots, Rows, number_slots
+from numtok.stages import encode
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from tests.cases import case
+from tests.counted import count, values
+
+pytestmark = pytest.mark.integration
+
+OTHERS = "(others)"
+
+
+def encoded(root: Path, train: Sequence[str], test: Sequence[str]) -> Artifact:
+    path = root / "rows.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"id": f"{split}-{index}", "text": text, "split": split}) + "\n"
+            for split, texts in (("train", train), ("test", test))
+            for index, text in enumerate(texts)
+        )
+    )
+    config = encode.Config((str(path),), "xval", name="rows")
+    artifact = encode.run(config, Store(root / "artifacts"), lambda *told: None).artifact
+    assert artifact is not None
+    return artifact
+
+
+def found(artifact: Artifact, rows: int | None = None) -> NumberSlots | None:
+    samples = read_split(artifact, "test").head(rows)
+    evaluated = Rows(artifact, "test", samples, np.arange(len(samples)))
+    return number_slots(
+        evaluated, queries_of(samples, True), artifact, read_split(artifact, "train")
+    )
+
+
+def person(age: float, weight: float, **more: float) -> str:
+    return json.dumps({"age": age, "weight": weight} | more)
+
+
+def test_each_number_has_the_mean_and_median_of_its_slot_in_the_train_split(
+    tmp_path: Path,
+) -> None:
+    """Height is in too few rows of the test split, shoe in none of the train split; of an even
+    number the median is the smaller of the two in the middle."""
+    train = [person(10, 50.5, height=1), person(30, 60), person(20, 90), person(60, 80, height=3)]
+    test = [person(k, 70) for k in range(LEAST)] + [person(7, 7, height=2, shoe=44)]
+    test += [person(k, 7, shoe=45) for k in range(LEAST)]
+    made = found(encoded(tmp_path, train, test))
+    assert made is not None and made.templates == {}
+    of_person, rest = ["age", "weight"], [OTHERS, OTHERS, *["age", "weight", OTHERS] * LEAST]
+    assert made.names.tolist() == of_person * (LEAST + 1) + rest
+    told = {"age": (30.0, 20.0), "weight": (70.125, 60.0)}
+    for name, mean, median in zip(made.names, made.means, made.medians, strict=True):
+        if name == OTHERS:
+            assert np.isnan([mean, median]).all()
+        else:
+            assert (mean, median) == (pytest.approx(told[name][0]), told[name][1])
+
+
+def test_slots_are_those_of_a_profile_of_the_same_rows(tmp_path: Path) -> None:
+    """Of JSON, of tables, of templates and of words before numbers; also where only the test split
+    shows that places are one, and where a text has the mark of a number itself."""
+    sentences = ["Pipe {} has {} m.", "A tank of {} m3 holds {}, {} and {} of [NUM] for {} days."]
+    kinds: dict[str, Callable[[int], str]] = {
+        "json": lambda k: json.dumps({"a": [k, 2 * k], "b": {"c": k / 2, "d": [1] * (k % 3)}}),
+        "lists": lambda k: json.dumps([[k, 1], [k, 2]] if k < 60 else [[k, 3, 4], [5]]),
+        "table": lambda k: f"{k},{2 * k},word,{k / 4}",
+        "templates": lambda k: sentences[k % 2].format(*range(k, k + 6)),
+        "prose": lambda k: f"{'so ' * (k % 12)}{'it ' * (k // 12)}at {k} and after {k + 1}.",
+    }
+    for name, written in kinds.items():
+        with case(name):
+            texts = [written(k) for k in range(120)]
+            (folder := tmp_path / name).mkdir()
+            artifact = encoded(folder, texts[:60], texts[60:])
+            made, every = found(artifact), values(count([[texts]]))
+            assert made is not None
+            numbers, learnt = (read_split(artifact, split).numbers for split in ("test", "train"))
+            for slot in set(made.names) - {OTHERS}:
+                mine = made.names == slot
+                own = Counter(numbers[mine].tolist())
+                assert own.total() >= LEAST
+                train = every[slot] - own
+                assert train.total() + own.total() == every[slot].total()
+                assert not train - Counter(learnt.tolist())
+                ordered = sorted(train.elements())
+                assert set(made.medians[mine]) == {ordered[(len(ordered) - 1) // 2]}
+            few = {slot for slot, own in every.items() if own.total() < LEAST}
+            assert not few & set(made.names)
+            letters = {"A", "B"} if name == "templates" else set()
+            assert set(made.templates) == letters
+
+
+def test_texts_without_structure_and_few_numbers_have_no_slots(tmp_path: Path) -> None:
+    words = ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op", "qr", "st", "uv", "wx", "yz"]
+    prose = [f"{words[k % 13]}{words[k // 13]}x {k}" for k in range(160)]
+    (tmp_path / "prose").mkdir()
+    artifact = encoded(tmp_path / "prose", prose[:80], prose[80:])
+    assert found(artifact) is None
+    rows = [person(k, k) for k in range(60)]
+    artifact = encoded(tmp_path, rows[:30], rows[30:])
+    assert found(artifact, LEAST) is not None and found(artifact, LEAST - 1) is None
+
+
+def test_the_slots_with_most_numbers_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slots, "_MOST", 1)
+    rows = [person(k, k) for k in range(40)] + [json.dumps({"weight": 1})] * 10
+    made = found(encoded(tmp_path, rows[::2], rows[1::2]))
+    assert made is not None and set(made.names) == {"weight", OTHERS}
+
+
+def test_the_largest_numbers_have_a_mean(tmp_path: Path) -> None:
+    made = found(encoded(tmp_path, ["a 1.7e308", "a 1.6e308"], ["a 1.5e308"] * LEAST))
+    assert made is not None
+    assert made.means[0] == pytest.approx(1.65e308) and made.medians[0] == 1.6e308
+
+
+def test_marks_in_texts_are_the_numbers_of_the_rows_alone(tmp_path: Path) -> None:
+    """A mark that is text is escaped, and one that two rows make together is none."""
+    texts = ["[NUM] 1 [NU", "M] 2", "", "M]", "3[NUM]4"]
+    artifact = encoded(tmp_path, texts, texts)
+    [(read, spans)] = read_texts(artifact, "test", np.array([0, 1, 2, 4]))
+    assert spans.counts.tolist() == [1, 1, 0, 2]
+    told = [bytes(read.data[a:b]) for a, b in zip(spans.starts, spans.ends, strict=True)]
+    assert told == [b"_NUM_"] * 4
+
+
+def test_a_text_without_the_numbers_of_its_row_is_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    artifact = encoded(tmp_path, ["a 1"] * 3, ["a 1"] * 3)
+    monkeypatch.setattr("numtok.encoding.splits._NUMBER", "[NUN]")
+    with pytest.raises(StoreError, match="a text has not the numbers of its row"):
+        list(read_texts(artifact, "test", np.arange(3)))
