@@ -267,7 +267,8 @@ def _cells(mark: CellMarks, panel: Panel) -> Layer:
 
 
 def _points(mark: Points, panel: Panel) -> Layer:
-    picked = mark.rows is not None
+    import altair as alt
+
     rows = _rows(
         x=_plain(mark.x),
         y=_plain(mark.y),
@@ -276,13 +277,16 @@ def _points(mark: Points, panel: Panel) -> Layer:
     circle = "diamond" if mark.at_edge else "circle"
     made = _base(rows).mark_point(
         filled=True, shape=circle, size=22, color=_colour(mark.colour), stroke="var(--paper)",
-        strokeWidth=0.4, cursor="pointer" if picked else "default",
+        strokeWidth=0.4, cursor="pointer" if mark.rows is not None else "default",
     )  # fmt: skip
-    if not picked:
+    if mark.pick is not None:  # all are one, so that none needs to say it
+        own = f"!chosen || chosen === {json.dumps(mark.pick)}"
+        return made.encode(
+            *_places(panel), opacity=alt.condition(own, alt.value(1), alt.value(0.1))
+        )
+    if mark.rows is None:
         return made.encode(*_places(panel))
     # What rows stand for is known to the page alone, which says it once.
-    import altair as alt
-
     test = "!chosen || (keysOf && indexof(keysOf[datum.row], chosen) >= 0)"
     return made.encode(
         *_places(panel),
@@ -409,42 +413,3 @@ def _ticks(mark: Ticks, panel: Panel) -> Layer:
     rows = [{"v": value} for value in _plain(mark.x)]
     tick = _base(rows).mark_tick(color=_QUIET, thickness=1, size=8, yOffset=-4)
     return tick.encode(alt.X("v:Q", **_scaled(panel.x, "x")), alt.Y(value="height"))
-
-
-def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
-    """The numbers of a chart as a table, for those who do not see it; None where it has so many
-    that a table says nothing."""
-    lines = [mark for mark in panel.marks if isinstance(mark, LineMark | BarMarks | ColumnMarks)]
-    rows: list[list[str]] = []
-    for mark in lines:
-        if isinstance(mark, LineMark):
-            low, high = mark.low, mark.high
-            for place in range(len(mark.x)):
-                ends = [_told(None if end is None else end[place]) for end in (low, high)]
-                rows.append([mark.label, _told(mark.x[place]), _told(mark.y[place]), *ends])
-        elif isinstance(mark, BarMarks):
-            for place, length in enumerate(mark.lengths):
-                name = panel.y.names[round(mark.places[place])]
-                ends = [_told(mark.low[place]), _told(mark.high[place])]
-                rows.append([mark.label, name, _told(length), *ends])
-        else:
-            for place, height in enumerate(mark.heights):
-                across = f"{_told(mark.low[place])} to {_told(mark.high[place])}"
-                rows.append([mark.label, across, _told(height), "", ""])
-    if not rows or len(rows) > _MOST_TOLD:
-        return None
-    named = bool(panel.y.names)
-    columns = ["", "", panel.x.label] if named else ["", panel.x.label, panel.y.label]
-    if named:
-        rows = [row[1:] for row in rows]
-        columns = columns[1:]
-    columns = [*columns, "from", "to"]
-    keep = [k for k in range(len(columns)) if any(row[k] for row in rows)]
-    return [columns[k] for k in keep], [[row[k] for k in keep] for row in rows]
-
-
-_MOST_TOLD = 120
-
-
-def _told(value: Any) -> str:
-    return "" if value is None or not np.isfinite(value) else f"{value:.4g}"

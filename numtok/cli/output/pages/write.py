@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from numtok import files
+from numtok.cli.output.pages.chart_table import described
 from numtok.cli.output.pages.page import Page, PageCell, PageChart, PageTable, RowList
 from numtok.errors import UsageError
 
@@ -57,7 +58,7 @@ def html(page: Page) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    from numtok.cli.output.pages.vega import COLOURS, described, runtime, specification, still
+    from numtok.cli.output.pages.vega import COLOURS, runtime, specification, still
 
     charts = [
         part for section in page.sections for part in section.parts if isinstance(part, PageChart)
@@ -117,6 +118,7 @@ def _row(row: Any) -> dict[str, Any]:
     cells = [_cell(cell) for cell in row.cells]
     return {
         "cells": [cell.text for cell in cells],
+        "asides": [cell.aside for cell in cells],
         "values": [cell.key for cell in cells],
         "before": row.before,
         "mark": row.mark,

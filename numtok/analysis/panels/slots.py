@@ -16,15 +16,17 @@ from numtok.analysis.figures.base import (
     some,
     undrawn,
 )
-from numtok.analysis.pages.numbers import scale_for
+from numtok.analysis.panels.numbers import scale_for
 from numtok.analysis.profiling.scheme_error import SchemeLosses
 from numtok.analysis.profiling.unit import Counted
 from numtok.encoding.channel import normalized
 from numtok.numerals.column import Numerals
 
-_COLUMNS, _MOST = 40, 60  # of a histogram; values of a scheme that are drawn
+_COLUMNS = 40  # of a histogram
 _ROOM = 0.03
-_SLOTS = 8  # that are drawn: those with the most numbers
+#: What is drawn at most, so that pages stay small: of the slots those with the most numbers, of the
+#: schemes the first ones, and of the values of a scheme in a slot some.
+SLOTS, SCHEMES, VALUES = 8, 16, 40
 
 
 class SlotPicture(NamedTuple):
@@ -60,16 +62,17 @@ def slot_picture(
     names: list[str] = []
     for one in tried:
         scheme, normalizer = one.scheme, one.normalizer
-        if normalizer is None:
-            continue  # the profile says why it cannot write these numbers
+        if normalizer is None or len(names) == SCHEMES:
+            continue  # of the first, the profile says why it cannot write these numbers
         encoded = scheme.encode(normalized(numerals, normalizer))
         read = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel).values
         read = read if normalizer.normalizer.identity else normalizer.inverse(read)
         told = np.unique(read[np.isfinite(read)])
         told = told[(told >= axis.low) & (told <= axis.high)]
-        told = told[some(len(told), _MOST)]
+        told = told[some(len(told), VALUES)]
         place = len(names)
-        marks.append(Points(one.spec, told, np.full(len(told), float(place)), place))
+        across = np.full(len(told), float(place))
+        marks.append(Points(one.spec, told, across, place, pick=f"label:{one.spec}"))
         names.append(one.spec)
     grids = Panel("", axis, Axis("", names=tuple(names)), marks)
     return SlotPicture(slot, len(values), Panel("", axis, y_axis, [columns]), grids)
@@ -85,7 +88,7 @@ class SlotPictures:
     def __call__(
         self, names: Mapping[int, str], found: Counted, tried: Sequence[SchemeLosses]
     ) -> None:
-        most = sorted(names, key=lambda node: -found.tallies[node].numbers)[:_SLOTS]
+        most = sorted(names, key=lambda node: -found.tallies[node].numbers)[:SLOTS]
         for node in (one for one in names if one in most):
             if (made := slot_picture(names[node], node, found, tried)) is not None:
                 self.found.append(made)
