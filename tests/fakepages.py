@@ -43,7 +43,7 @@ def rows(page: Page) -> RowList:
 
 def of_report(root: Path, fake: Fake) -> Page:
     """The page of one report."""
-    store = Store(root / "artifacts")
+    store = Store(root)
     return report_page(read(make(store, fake)), store.resolve)
 
 
@@ -59,13 +59,13 @@ def comparison(store: Store, *refs: str) -> compare.Comparison:
 
 def of_comparison(root: Path, fakes: tuple[Fake, ...] = FAKES) -> Page:
     """The page of a comparison."""
-    store = Store(root / "artifacts")
+    store = Store(root)
     return compare_page(comparison(store, *compared(store, fakes)), store.resolve)
 
 
 def of_sweep(root: Path, sets: int = 2) -> Page:
     """The page of a sweep on some test sets."""
-    store = Store(root / "artifacts")
+    store = Store(root)
     tables = []
     for place in range(sets):
         fakes = (Fake("p1000", noise_seed=place), Fake("xval", noise=5, noise_seed=place + 10))
@@ -78,5 +78,5 @@ def of_profile(root: Path, source: Path = SAMPLE, schemes: tuple[str, ...] = ())
     """The page of a profile."""
     pictures = SlotPictures()
     config = profile.Config((str(source),), schemes=schemes)
-    found = profile.run(config, Store(root / "store"), lambda *_: None, pictures)
+    found = profile.run(config, Store(root), lambda *_: None, pictures)
     return profile_page(found, pictures.found)

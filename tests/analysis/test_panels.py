@@ -148,7 +148,7 @@ def test_what_nobody_looked_at_twice_is_not_drawn() -> None:
     one = np.ones(1)
     curve = LearningCurve("a", "validation", 0, one, one, None, one)
     for over in ("seconds", "samples"):
-        assert learning_panel([curve], {"a": 0}, over) is None  # type: ignore[arg-type]
+        assert learning_panel([curve], {"a": 0}, over) is None
 
 
 def test_a_model_that_is_gone_has_no_curve(tmp_path: Path) -> None:

@@ -166,14 +166,12 @@ def size_panel(
     ]
     if not marks:
         return None
-    ends = np.concatenate([one for mark in marks for one in (mark.y, mark.low, mark.high)])  # type: ignore[arg-type]
-    scale = "log" if ends.min() > 0 else "signed-log" if ends.any() else "linear"
+    ends = np.concatenate([one for mark in marks for one in (mark.y, mark.low, mark.high)])
+    scale = "log" if ends.min() > 0 else "signed-log"
     x_scale = "log" if every[own].max() > _WIDER * every[own].min() else "linear"
     told = "|prediction - truth| / |truth|" if relative else "|prediction - truth|"
-    x_axis, y_axis = (
-        axis_of("|truth|", x_scale, every[own], _ROOM),
-        axis_of(told, scale, ends, _ROOM),
-    )
+    x_axis = axis_of("|truth|", x_scale, every[own], _ROOM)
+    y_axis = axis_of(told, scale, ends, _ROOM)
     ranges = [
         (name, float(every[one].min()), float(every[one].max()))
         for name, one in zip(names, bins, strict=True)

@@ -52,10 +52,10 @@ def leaderboard(comparison: Comparison, part: SampleGroup) -> Iterator[PageTable
 def _baselines(comparison: Comparison, part: SampleGroup) -> PageTable:
     rows: list[Sequence[PageCell | str]] = []
     for one in part.baselines:
-        limit = " (limit)" * (one.name in LIMITS)
+        limit = "limit: " * (one.name in LIMITS)
         found = (one.figures.get(metric) for metric in comparison.metrics)
         cells = (PageCell("-") if figure is None else with_interval(figure) for figure in found)
-        rows.append([f"{baseline_name(one)}{limit}", *cells])
+        rows.append([f"{limit}{baseline_name(one)}", *cells])
     note = "What needs no model; limits are made of the truth, and no rivals."
     return PageTable("Baselines", ["baseline", *comparison.metrics], rows, note=note)
 

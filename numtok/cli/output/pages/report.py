@@ -42,6 +42,7 @@ _MEANINGS = {
     "accuracy": "share of labels that are right",
     "answer-exact-match": "share of answers that are the true one",
 }
+_LAST = 1e300  # by which what is infinite is sorted
 _LONG = 12  # characters of a number that is shown as it is written
 _BY_SLOT = ("median-relative-error", "relative-error-over", "mae", "r2")
 
@@ -196,9 +197,10 @@ def _rows(
     rows = []
     assert answers.truth_literal is not None and answers.prediction_literal is not None
     for place, row in enumerate(held.rows.tolist()):
-        ends = ""
+        ends = PageCell("", -_LAST)
         if answers.quantiles is not None and not np.isnan(answers.quantiles[row]).any():
-            ends = " to ".join(number(float(answers.quantiles[row, end])) for end in (0, -1))
+            low, high = (float(answers.quantiles[row, end]) for end in (0, -1))
+            ends = PageCell(f"{number(low)} to {number(high)}", high - low)
         valid = bool(answers.valid[row])
         literal = answers.prediction_literal[row] if valid else None
         value = float(answers.prediction[row])
@@ -211,7 +213,7 @@ def _rows(
                     PageCell(answers.truth_literal[row], float(answers.truth[row])),
                     PageCell(_short(literal, value), value if valid else None),
                     ends,
-                    PageCell(number(error) if valid else "-", error if valid else 1e300),
+                    PageCell(number(error) if valid else "-", error if valid else _LAST),
                 ],
                 around.before if around else "",
                 answers.truth_literal[row],

@@ -96,7 +96,7 @@
       const line = document.createElement("tr");
       row.cells.forEach((text, k) => {
         const cell = document.createElement("td");
-        cell.className = "number";
+        cell.className = row.values[k] === null ? "name" : "number";
         cell.dataset.name = data.columns[k];
         cell.textContent = text;
         if (row.asides[k]) {
