@@ -42,17 +42,17 @@ def test_the_examples_are_right() -> None:
 def test_magnitudes_are_binned_once_for_all_predictions() -> None:
     truth = np.arange(1.0, 101)
     first, second = Predictions.of(truth, truth * 1.1), Predictions.of(truth, truth * 1.2)
-    second = second._replace(valid=truth > 10)  # none of the first bin is valid
+    second = second._replace(valid=truth > 20)  # none of the first bin is valid
     found = size_panel({"a": first, "b": second}, {"a": 0, "b": 1}, kind="x-size")
     assert found is not None
     one, other = found.panel.marks
     assert isinstance(one, LineMark) and isinstance(other, LineMark)
-    assert (len(one.x), len(other.x)) == (10, 9)
+    assert (len(one.x), len(other.x)) == (5, 4)
     np.testing.assert_allclose(one.y, 0.1)
     np.testing.assert_allclose(other.y, 0.2)
-    assert other.picks == one.picks[1:] == tuple(f"x-size:{k}" for k in range(1, 10))
-    assert found.ranges[1] == ("x-size:1", 11.0, 20.0)
-    assert found.bins.tolist() == [k // 10 for k in range(100)]
+    assert other.picks == one.picks[1:] == tuple(f"x-size:{k}" for k in range(1, 5))
+    assert found.ranges[1] == ("x-size:1", 21.0, 40.0)
+    assert found.bins.tolist() == [k // 20 for k in range(100)]
 
 
 def test_of_zeros_there_are_no_magnitudes() -> None:

@@ -23,7 +23,7 @@ from numtok.metrics.base import Predictions
 from numtok.reports import QUANTILES, Figure
 
 _SIDE = 40  # cells along each axis
-_BINS, _LEAST = 20, 10  # of magnitude: at most so many, with so many numbers each at least
+_BINS, _LEAST = 20, 20  # of magnitude: at most so many, with so many numbers each at least
 _ROOM = 0.04  # of the range of the truth, above and below
 _WIDE = 300  # times the median: from there on an axis is logarithmic
 _SMALL = 100.0  # times the least: from there on figures are drawn on a logarithm

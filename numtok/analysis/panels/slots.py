@@ -13,7 +13,6 @@ from numtok.analysis.figures.base import (
     Points,
     axis_of,
     drawn,
-    some,
     undrawn,
 )
 from numtok.analysis.panels.numbers import scale_for
@@ -25,16 +24,18 @@ from numtok.numerals.column import Numerals
 _COLUMNS = 40  # of a histogram
 _ROOM = 0.03
 #: What is drawn at most, so that pages stay small: of the slots those with the most numbers, of the
-#: schemes the first ones, and of the values of a scheme in a slot some.
+#: schemes the first ones, and of the values of a scheme in a slot one in each part of the axis.
 SLOTS, SCHEMES, VALUES = 8, 16, 40
 
 
 class SlotPicture(NamedTuple):
-    """The histogram of the numbers of a slot, and below it the values that each scheme reads back
-    of them; ``numbers`` is how many were looked at."""
+    """The histogram of the numbers of a slot, and the values that each scheme reads back of them,
+    with how many these are; ``numbers`` is how many were looked at, ``distinct`` how many values
+    they have."""
 
     slot: str
     numbers: int
+    distinct: int
     histogram: Panel
     grids: Panel
 
@@ -58,6 +59,7 @@ def slot_picture(
     shares = counts / counts.sum()
     columns = ColumnMarks("share of numbers", edges[:-1], edges[1:], shares, 0)
     y_axis = Axis("share of numbers", low=0.0, high=1.06 * float(shares.max()))
+    parts = undrawn(axis, np.linspace(low, high, VALUES + 1))[1:-1]
     marks: list[Mark] = []
     names: list[str] = []
     for one in tried:
@@ -68,14 +70,17 @@ def slot_picture(
         read = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel).values
         read = read if normalizer.normalizer.identity else normalizer.inverse(read)
         told = np.unique(read[np.isfinite(read)])
+        left = len(told)
         told = told[(told >= axis.low) & (told <= axis.high)]
-        told = told[some(len(told), VALUES)]
+        _, one_a_part = np.unique(np.searchsorted(parts, told, side="right"), return_index=True)
+        told = told[one_a_part]
         place = len(names)
         across = np.full(len(told), float(place))
         marks.append(Points(one.spec, told, across, place, pick=f"label:{one.spec}"))
-        names.append(one.spec)
+        names.append(f"{one.spec} ({left:,})")
     grids = Panel("", axis, Axis("", names=tuple(names)), marks)
-    return SlotPicture(slot, len(values), Panel("", axis, y_axis, [columns]), grids)
+    distinct = len(np.unique(values))
+    return SlotPicture(slot, len(values), distinct, Panel("", axis, y_axis, [columns]), grids)
 
 
 class SlotPictures:

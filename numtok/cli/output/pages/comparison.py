@@ -4,7 +4,7 @@ leaderboard, each metric, cost against figure, learning curves, and errors by ma
 from collections.abc import Iterator
 
 from numtok.analysis.panels.calibration import coverage_panel
-from numtok.analysis.panels.costs import COSTS, CostPoint, cost_panel
+from numtok.analysis.panels.costs import COSTS, CostPoint, cost_panel, pareto_front
 from numtok.analysis.panels.learning import Over, learning_curves, learning_panel
 from numtok.analysis.panels.numbers import beside_panel, lined_up
 from numtok.cli.output.pages.compared import Compared
@@ -100,6 +100,8 @@ def _cost_charts(compared: Compared, part: SampleGroup) -> Iterator[PageChart]:
         panel = cost_panel(points, words, compared.colours, higher=better != "lower")
         if panel is not None:
             text = "On the grey line nobody is both cheaper and better (the Pareto front)."
+            if len(pareto_front(points, higher=better != "lower")) == 1:
+                text = "One of them is the cheapest and the best."
             yield PageChart(f"{compared.name}-{key}", f"{metric} over {COSTS[key]}", text, panel)
 
 

@@ -61,8 +61,8 @@ def _rows(one: Compared, found: DifferingRows) -> Iterator[tuple[float, HeldRow]
 
     def said(experiment: int, row: int) -> PageCell:
         mine = answers[experiment]
-        value = float(mine.prediction[row]) if mine.valid[row] else None
-        return PageCell("none" if value is None else number(value), value, aside=labels[experiment])
+        value = float(mine.prediction[row]) if mine.valid[row] else _LAST
+        return PageCell(number(value) if value < _LAST else "none", value, aside=labels[experiment])
 
     for place, row in enumerate(found.rows.tolist()):
         far = min(float(found.apart[row]), _LAST)

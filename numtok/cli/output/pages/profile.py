@@ -30,7 +30,9 @@ def profile_page(profile: Profile, pictures: Sequence[SlotPicture]) -> Page:
             *_values(profile, pictures),
         ],
         legend=[
-            (name, place) for one in pictures[:1] for place, name in enumerate(one.grids.y.names)
+            (mark.label, place)
+            for one in pictures[:1]
+            for place, mark in enumerate(one.grids.marks)
         ],
         notes=[
             *(one.text for one in profile.warnings),
@@ -93,7 +95,10 @@ def _values(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[Secti
         text = f"How {one.numbers:,} numbers of the sample lie."
         charts.append(PageChart(f"slot-{place}", one.slot, text, one.histogram, height=260))
         if one.grids.marks:
-            text = f"A dot for each value that a scheme reads back of them, {VALUES} at most."
+            text = (
+                f"The {one.distinct:,} values as each scheme reads them back, and how many are "
+                f"left; of those close to each other one is drawn ({VALUES} parts of the axis)."
+            )
             charts.append(PageChart(f"grid-{place}", "What schemes tell apart", text, one.grids))
     if charts:
         text = " ".join(_left_out(profile, pictures))

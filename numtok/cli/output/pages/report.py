@@ -211,7 +211,7 @@ def _rows(
                 [
                     held.slots[row],
                     PageCell(answers.truth_literal[row], float(answers.truth[row])),
-                    PageCell(_short(literal, value), value if valid else None),
+                    PageCell(_short(literal, value), value if valid else _LAST),
                     ends,
                     PageCell(number(error) if valid else "-", error if valid else _LAST),
                 ],

@@ -9,7 +9,8 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,6 +44,15 @@ _QUIET = "var(--quiet)"
 _CHOSEN = "!chosen || datum.pick === chosen || (datum.keys && indexof(datum.keys, chosen) >= 0)"
 
 
+class Drawn(NamedTuple):
+    """A chart for a page that measures its own width, in Vega, and drawn once as SVG, for those
+    without JavaScript and for print."""
+
+    specification: dict[str, Any]
+    still: str
+
+
+@cache
 def runtime() -> str:
     """The script that draws."""
     import vl_convert
@@ -53,26 +63,22 @@ def runtime() -> str:
     return bundle
 
 
-def specification(name: str, panel: Panel, wide: bool, height: int | None) -> dict[str, Any]:
-    """The chart for a page that measures its own width, in Vega."""
+def draw(name: str, panel: Panel, wide: bool, height: int | None) -> Drawn:
+    """Draw a chart; ``name`` is its own on the page."""
     import vl_convert
 
-    chart = _chart(name, panel, "container", height).to_dict()
-    found: dict[str, Any] = vl_convert.vegalite_to_vega(chart, vl_version=_VERSION)
-    return found
-
-
-def still(name: str, panel: Panel, wide: bool, height: int | None) -> str:
-    """The chart drawn once, as SVG, for those without JavaScript and for print."""
-    import vl_convert
-
-    chart = _chart(name, panel, _STATIC[wide], height).to_dict()
-    svg: str = vl_convert.vegalite_to_svg(chart, vl_version=_VERSION)
+    # Each part of it was checked as it was made.
+    chart = _chart(name, panel, height).to_dict(validate=False)
+    found: dict[str, Any] = vl_convert.vegalite_to_vega(
+        chart | {"width": "container"}, vl_version=_VERSION
+    )
+    svg: str = vl_convert.vegalite_to_svg(chart | {"width": _STATIC[wide]}, vl_version=_VERSION)
     svg = re.sub(
         r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox', r"<svg viewBox", svg, count=1
     )
     svg = re.sub(r'(id="|url\(#)(clip|gradient)', rf"\1{name}-\2", svg)
-    return svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+    still = svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+    return Drawn(found, still)
 
 
 def height_of(panel: Panel) -> int:
@@ -82,7 +88,7 @@ def height_of(panel: Panel) -> int:
     return _SQUARE if panel.diagonal is not None else _FLAT
 
 
-def _chart(name: str, panel: Panel, width: int | str, height: int | None) -> Layer:
+def _chart(name: str, panel: Panel, height: int | None) -> Layer:
     import altair as alt
 
     layers = [layer for mark in panel.marks for layer in _layers(mark, panel)]
@@ -90,11 +96,7 @@ def _chart(name: str, panel: Panel, width: int | str, height: int | None) -> Lay
         ends = [{"x": end, "y": end} for end in _plain([panel.x.low, panel.x.high])]
         line = _base(ends).mark_line(color=_QUIET, strokeWidth=1)
         layers.insert(_below(panel.marks), line.encode(*_places(panel)))
-    chart = alt.layer(*layers).properties(
-        name=name,
-        width=width,
-        height=height or height_of(panel),
-    )
+    chart = alt.layer(*layers).properties(name=name, height=height or height_of(panel))
     chart = chart.add_params(alt.param(name="chosen", value=None))
     if any(isinstance(mark, Points) and mark.rows is not None for mark in panel.marks):
         chart = chart.add_params(alt.param(name="keysOf", value=None))
@@ -127,6 +129,7 @@ _STYLE: dict[str, Any] = {
         "tickSize": 4,
         "labelLimit": _NAMES,
         "labelOverlap": "greedy",
+        "labelSeparation": 5,
     },
     "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
 }

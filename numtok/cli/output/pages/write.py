@@ -58,7 +58,7 @@ def html(page: Page) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    from numtok.cli.output.pages.vega import COLOURS, runtime, specification, still
+    from numtok.cli.output.pages.vega import COLOURS, draw, runtime
 
     charts = [
         part for section in page.sections for part in section.parts if isinstance(part, PageChart)
@@ -66,7 +66,7 @@ def html(page: Page) -> str:
     lists = [
         part for section in page.sections for part in section.parts if isinstance(part, RowList)
     ]
-    facts = {one.name: (one.name, one.panel, one.wide, one.height) for one in charts}
+    drawn = {one.name: draw(one.name, one.panel, one.wide, one.height) for one in charts}
     script, style = _template("page.js"), _template("page.css")
     vega = runtime()
     kinds, offsets = _kinds(page)
@@ -79,12 +79,12 @@ def html(page: Page) -> str:
         page=page,
         kinds=kinds,
         offsets=offsets,
-        stills={name: Markup(still(*fact)) for name, fact in facts.items()},  # of our own drawing
+        stills={name: Markup(one.still) for name, one in drawn.items()},  # of our own drawing
         tables={one.name: described(one.panel) for one in charts},
         data=Markup(
             in_script(
                 {
-                    "charts": {name: specification(*fact) for name, fact in facts.items()},
+                    "charts": {name: one.specification for name, one in drawn.items()},
                     "rows": [_row(row) for one in lists[:1] for row in one.rows],
                     "columns": list(lists[0].columns[:-1]) if lists else [],
                     "first": FIRST_ROWS,
