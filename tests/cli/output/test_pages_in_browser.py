@@ -145,7 +145,7 @@ def test_charts_have_a_mark_for_each_thing(opened: Opened) -> None:
     assert marks(browser, "part-0", "symbol") == 3
     assert marks(browser, "pit", "rect") == 20
     browser = opened("compare")
-    assert marks(browser, "all-train_seconds", "symbol") == 3  # experiments
+    assert marks(browser, "all-cost-train_seconds", "symbol") == 3  # experiments
     assert marks(browser, "all-slots", "symbol") == 9  # in three slots
     assert marks(browser, "all-coverage", "symbol") == 3 * 19  # levels
     browser = opened("sweep")

@@ -50,7 +50,7 @@ def test_of_many_rows_a_part_is_held_and_that_is_said(tmp_path: Path) -> None:
 
 def test_a_comparison_has_every_kind_of_chart(tmp_path: Path) -> None:
     found = charts(of_comparison(tmp_path))
-    costs = {"all-train_seconds"}
+    costs = {"all-cost-train_seconds"}
     errors = {"all-size", "all-coverage", "all-slots"}
     assert {name for name in found if "metric" not in name} == costs | errors
     slots_chart = found["all-slots"].panel

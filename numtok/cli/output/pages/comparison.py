@@ -57,7 +57,12 @@ def comparison_sections(compared: Compared, resolve: Resolve) -> Iterator[Sectio
         yield Section(f"{own}-metrics", f"Each metric{where}", text, charts)
     groups = (
         ("cost", "Cost against figure", "", _cost_charts(compared, comparison.parts[0])),
-        ("learning", "How they learnt", "One line a seed.", _learning(compared, resolve)),
+        (
+            "learning",
+            "How they learnt",
+            "One line a seed, and of tables one a fold.",
+            _learning(compared, resolve),
+        ),
         ("errors", "Errors", "Of the first seed of each experiment.", _errors(compared)),
     )
     for name, heading, text, found in groups:
@@ -94,15 +99,18 @@ def _cost_charts(compared: Compared, part: SampleGroup) -> Iterator[PageChart]:
             cost, found = getattr(one.costs, key), part.standings[one.label][metric].figure
             if cost is not None and found.value is not None:
                 points.append(CostPoint(one.label, cost, found.value, found.low, found.high))
-        if len({point.cost for point in points}) < 2:
-            continue  # what costs all the same sets nothing apart
+        costs = {point.cost for point in points}
+        if len(costs) < 2 or min(costs) <= 0:
+            continue  # it sets nothing apart, or is nothing that all have
         words = COSTS[key], metric
         panel = cost_panel(points, words, compared.colours, higher=better != "lower")
         if panel is not None:
             text = "On the grey line nobody is both cheaper and better (the Pareto front)."
             if len(pareto_front(points, higher=better != "lower")) == 1:
                 text = "One of them is the cheapest and the best."
-            yield PageChart(f"{compared.name}-{key}", f"{metric} over {COSTS[key]}", text, panel)
+            yield PageChart(
+                f"{compared.name}-cost-{key}", f"{metric} over {COSTS[key]}", text, panel
+            )
 
 
 def _learning(compared: Compared, resolve: Resolve) -> Iterator[PageChart]:
@@ -111,7 +119,7 @@ def _learning(compared: Compared, resolve: Resolve) -> Iterator[PageChart]:
     for over, words in ways:
         if (panel := learning_panel(curves, compared.colours, over)) is not None:
             text = "Losses of schemes are of other tokens: compare shapes, not heights."
-            yield PageChart(f"{compared.name}-{over}", f"Loss over {words}", text, panel)
+            yield PageChart(f"{compared.name}-loss-{over}", f"Loss over {words}", text, panel)
 
 
 def _errors(compared: Compared) -> Iterator[PageChart]:

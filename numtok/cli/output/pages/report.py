@@ -255,6 +255,8 @@ def _all_figures(report: Report) -> Section:
     rows: list[Sequence[PageCell | str]] = []
     for name, own in report.metrics.items():
         others = [baseline.get(name) for baseline in baselines.values()]
+        if all(one is None or one.value is None for one in (own, *others)):
+            continue
         rows.append(
             [
                 name,

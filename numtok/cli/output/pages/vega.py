@@ -164,6 +164,8 @@ def _scaled(axis: Axis, of: str) -> dict[str, Any]:
         return {"title": None, "scale": scale, "axis": alt.Axis(**told)}
     facts: dict[str, Any] = {"nice": False, "zero": False}
     told = {"tickCount": _TICKS, "grid": of == "y"}
+    if axis.scale == "linear":
+        told["labelOverlap"] = "parity"  # those that are left out are as far from each other
     if axis.low is not None and axis.high is not None:
         facts["domain"] = _plain([axis.low, axis.high])
     if axis.scale == "log":

@@ -67,6 +67,7 @@ def html(page: Page) -> str:
         part for section in page.sections for part in section.parts if isinstance(part, RowList)
     ]
     drawn = {one.name: draw(one.name, one.panel, one.wide, one.height) for one in charts}
+    assert len(drawn) == len(charts), "charts with one name"
     script, style = _template("page.js"), _template("page.css")
     vega = runtime()
     kinds, offsets = _kinds(page)
