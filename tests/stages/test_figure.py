@@ -126,7 +126,7 @@ KINDS = [
     ),
     (
         "learning sine-mdn-test sine-pointwise-test --over samples",
-        ["rows read", "loss on the train split", "sine", "mdn:5", "pointwise"],
+        ["rows read", "loss on the validation split", "sine", "mdn:5", "pointwise"],
         (800, 600),
     ),
     (
@@ -226,7 +226,6 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
             "only feature, a number, and two@",
         ),
         ("density sine-mdn", 2, "density needs one table"),
-        ("calibration sine-mdn-test sine-pointwise-test", 2, "no predictive distribution"),
         ("learning p10-10", 2, "there is nothing to draw over seconds"),
         ("learning sine-mdn-test --over epochs", 2, "--over epochs "),
         ("costs p10-10 --metric crps", 2, "there is nothing to draw: no report has both crps"),

@@ -55,14 +55,10 @@ def comparison_sections(compared: Compared, resolve: Resolve) -> Iterator[Sectio
         charts = list(_metric_charts(compared, part, own))
         text = "One dot an experiment, with its interval."
         yield Section(f"{own}-metrics", f"Each metric{where}", text, charts)
+    a_line = "One line a seed, and of tables one a fold."
     groups = (
         ("cost", "Cost against figure", "", _cost_charts(compared, comparison.parts[0])),
-        (
-            "learning",
-            "How they learnt",
-            "One line a seed, and of tables one a fold.",
-            _learning(compared, resolve),
-        ),
+        ("learning", "How they learnt", a_line, _learning(compared, resolve)),
         ("errors", "Errors", "Of the first seed of each experiment.", _errors(compared)),
     )
     for name, heading, text, found in groups:
@@ -108,9 +104,8 @@ def _cost_charts(compared: Compared, part: SampleGroup) -> Iterator[PageChart]:
             text = "On the grey line nobody is both cheaper and better (the Pareto front)."
             if len(pareto_front(points, higher=better != "lower")) == 1:
                 text = "One of them is the cheapest and the best."
-            yield PageChart(
-                f"{compared.name}-cost-{key}", f"{metric} over {COSTS[key]}", text, panel
-            )
+            name, heading = f"{compared.name}-cost-{key}", f"{metric} over {COSTS[key]}"
+            yield PageChart(name, heading, text, panel)
 
 
 def _learning(compared: Compared, resolve: Resolve) -> Iterator[PageChart]:

@@ -44,7 +44,7 @@ _QUIET = "var(--quiet)"
 _CHOSEN = "!chosen || datum.pick === chosen || (datum.keys && indexof(datum.keys, chosen) >= 0)"
 
 
-class Drawn(NamedTuple):
+class DrawnChart(NamedTuple):
     """A chart for a page that measures its own width, in Vega, and drawn once as SVG, for those
     without JavaScript and for print."""
 
@@ -63,7 +63,7 @@ def runtime() -> str:
     return bundle
 
 
-def draw(name: str, panel: Panel, wide: bool, height: int | None) -> Drawn:
+def draw(name: str, panel: Panel, wide: bool, height: int | None) -> DrawnChart:
     """Draw a chart; ``name`` is its own on the page."""
     import vl_convert
 
@@ -78,7 +78,7 @@ def draw(name: str, panel: Panel, wide: bool, height: int | None) -> Drawn:
     )
     svg = re.sub(r'(id="|url\(#)(clip|gradient)', rf"\1{name}-\2", svg)
     still = svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
-    return Drawn(found, still)
+    return DrawnChart(found, still)
 
 
 def height_of(panel: Panel) -> int:
