@@ -393,7 +393,7 @@ def published(
 ) -> Artifact:
     with store.draft(kind, name, settings, parents, ["numtok", "x"]) as draft:
         assert not isinstance(draft, Artifact)
-        files.write_atomic(draft.path / "content", name.encode())
+        files.write_atomic(draft.path / "content", f"{name} {settings}".encode())
         return draft.publish({}, {})
 
 
@@ -423,6 +423,16 @@ def test_data_encoded_in_two_ways_are_one_data_set(store: Store) -> None:
     first, second, third = sources_of(of, store.resolve)
     assert (first.key, first.name) == (second.key, second.name)
     assert [source.name for source in (first, second, third)] == ["sums", "sums", "products"]
+    # Of two data sets with one name each has one of its own, whatever the encoding.
+    larger = published(store, DATA, "sums", {"samples": 10}, [])
+    encoded = published(store, ENCODED, "enc-3", {"scheme": "p10"}, [larger.as_parent()])
+    names = [
+        one.name
+        for one in sources_of(
+            [*of, *evaluations(store, Fake(seed=3, data=encoded.ref))], store.resolve
+        )
+    ]
+    assert names[0] == names[1] != names[3] and names[2] == "products"
 
 
 # --- bars and measures ---------------------------------------------------------------------------
