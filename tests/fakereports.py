@@ -54,6 +54,7 @@ class Fake:
     training_data: str | None = None  # another REF
     split: str = "test"
     target: str = "answer"
+    overflow: int = 0  # how many, the last ones, may overflow: their highest quantile is infinite
     others: tuple[str, ...] = ()  # targets that take turns with it
     metrics: tuple[str, ...] = METRIC_NAMES
     of_texts: bool = True  # else of a table, whose scheme is its head
@@ -103,6 +104,8 @@ class Fake:
             quantile_column(level): points + self.noise * NormalDist().inv_cdf(level)
             for level in QUANTILES
         }
+        if self.overflow:
+            columns[quantile_column(QUANTILES[-1])][-self.overflow :] = np.inf
         if self.later:
             columns["pit"] = (np.arange(count) + 0.5) / count
             columns["outside"] = [index % 4 == 0 for index in range(count)]

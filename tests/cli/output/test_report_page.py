@@ -43,6 +43,13 @@ def test_a_hundred_thousand_predictions_are_a_small_page(tmp_path: Path) -> None
     assert len(html(page).encode()) < 3_000_000
 
 
+def test_what_may_overflow_has_an_interval_without_end(tmp_path: Path) -> None:
+    page = of_report(tmp_path, Fake(overflow=3))
+    ends = [row.cells[3] for row in rows(page).rows]
+    assert sum(isinstance(one, PageCell) and one.text.endswith("to \u221e") for one in ends) == 3
+    assert "\u221e" in html(page)
+
+
 def test_text_of_rows_is_text(tmp_path: Path) -> None:
     row = HeldRow([PageCell(EVIL, aside=EVIL)], EVIL, "1", EVIL, ["slot:a"])
     held = RowList("rows", "", ["slot", "text"], [row])

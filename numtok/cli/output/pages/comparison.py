@@ -16,6 +16,7 @@ from numtok.stages.compare import Comparison, SampleGroup
 from numtok.store.artifact import Resolve
 
 _METRICS = 4  # that have a chart of their own
+_PARTS = 6  # groups of samples, likewise
 _COSTS = ("train_seconds", "samples", "tokens_per_number")  # likewise
 _ASIDE = 11  # pixels that an experiment takes in a slot
 
@@ -50,10 +51,14 @@ def comparison_sections(compared: Compared, resolve: Resolve) -> Iterator[Sectio
     boards = board_sections(comparison, compared.name)
     for place, (part, board) in enumerate(zip(comparison.parts, boards, strict=True)):
         yield board
+        if place >= _PARTS:
+            continue
         where = "" if part.value is None else f" ({comparison.group} {part.value})"
         own = f"{compared.name}-{place}"
         charts = list(_metric_charts(compared, part, own))
         text = "One dot an experiment, with its interval."
+        if place + 1 == _PARTS < (count := len(comparison.parts)):
+            text += f" Of {count} values of {comparison.group} the first {_PARTS} have charts."
         yield Section(f"{own}-metrics", f"Each metric{where}", text, charts)
     a_line = "One line a seed, and of tables one a fold."
     groups = (

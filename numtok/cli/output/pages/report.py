@@ -200,7 +200,8 @@ def _rows(
         ends = PageCell("", -_LAST)
         if answers.quantiles is not None and not np.isnan(answers.quantiles[row]).any():
             low, high = (float(answers.quantiles[row, end]) for end in (0, -1))
-            ends = PageCell(f"{number(low)} to {number(high)}", high - low)
+            width = high - low if np.isfinite(high - low) else _LAST
+            ends = PageCell(f"{_end(low)} to {_end(high)}", width)
         valid = bool(answers.valid[row])
         literal = answers.prediction_literal[row] if valid else None
         value = float(answers.prediction[row])
@@ -236,6 +237,11 @@ def _rows(
         rows,
         part_filters(parts) + size_filters(sizes),
     )
+
+
+def _end(value: float) -> str:
+    """Of an interval; what a scheme overflows to is infinite."""
+    return number(value) if np.isfinite(value) else "\u221e" if value > 0 else "-\u221e"
 
 
 def _short(literal: str | None, value: float) -> str:
