@@ -40,6 +40,11 @@ _STATIC = {False: 520, True: 1000}  # pixels: the width where nothing measures i
 _NAMES = 190  # pixels: the most that names beside an axis take
 _TICKS = 7
 _QUIET = "var(--quiet)"
+#: The label of a tick of a logarithm, 1e6 in place of 1000000; of those that have none still none.
+_SHORT = (
+    "datum.label && abs(datum.value) >= 1e5"
+    " ? replace(format(datum.value, '~e'), '+', '') : datum.label"
+)
 #: Whether what a datum stands for is chosen, or nothing is.
 _CHOSEN = "!chosen || datum.pick === chosen || (datum.keys && indexof(datum.keys, chosen) >= 0)"
 
@@ -170,10 +175,10 @@ def _scaled(axis: Axis, of: str) -> dict[str, Any]:
         facts["domain"] = _plain([axis.low, axis.high])
     if axis.scale == "log":
         facts["type"] = "log"
-        told |= {"format": "~g"}
+        told |= {"format": "~g", "labelExpr": _SHORT}
     elif axis.scale == "signed-log":
         facts |= {"type": "symlog", "constant": axis.linear_below}
-        told |= {"values": signed_ticks(axis), "format": "~g"}
+        told |= {"values": signed_ticks(axis), "labelExpr": _SHORT}
     if axis.ticks:
         told["values"] = list(axis.ticks)
     return {"title": axis.label or None, "scale": alt.Scale(**facts), "axis": alt.Axis(**told)}
