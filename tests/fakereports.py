@@ -54,6 +54,8 @@ class Fake:
     training_data: str | None = None  # another REF
     split: str = "test"
     target: str = "answer"
+    overflow: int = 0  # how many, the last ones, may overflow: their highest quantile is infinite
+    others: tuple[str, ...] = ()  # targets that take turns with it
     metrics: tuple[str, ...] = METRIC_NAMES
     of_texts: bool = True  # else of a table, whose scheme is its head
 
@@ -64,6 +66,10 @@ class Fake:
             head = "scalar" if self.scheme == "xval" else "token"  # the scheme's own
             plain |= {"head": head, "objective": "mlm:targets"}
         return plain | {"steps": 1000} | dict(self.settings)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return self.target, *self.others
 
     def table(self) -> pa.Table:
         """The predictions, last id first: a comparison must not rely on the order of rows."""
@@ -80,7 +86,7 @@ class Fake:
         values = [value if known else None for value, known in zip(prediction, valid, strict=True)]
         columns: dict[str, Any] = {
             "id": ids,
-            "target": [self.target] * count,
+            "target": [self.targets[index % len(self.targets)] for index in range(count)],
             "position": [3] * count,
             "truth_literal": [repr(float(value)) for value in truth],
             "truth": truth,
@@ -98,6 +104,8 @@ class Fake:
             quantile_column(level): points + self.noise * NormalDist().inv_cdf(level)
             for level in QUANTILES
         }
+        if self.overflow:
+            columns[quantile_column(QUANTILES[-1])][-self.overflow :] = np.inf
         if self.later:
             columns["pit"] = (np.arange(count) + 0.5) / count
             columns["outside"] = [index % 4 == 0 for index in range(count)]
@@ -115,6 +123,8 @@ class Fake:
         by_operands = {
             value: self._figures(answers.take(operands == value)) for value in ("2", "3", "4")
         }
+        names = np.array(table["target"].to_pylist())
+        by_target = {name: self._figures(answers.take(names == name)) for name in self.targets}
         rounded = answers._replace(prediction=answers.truth + len(self.scheme) / 100)
         found = self._figures(answers)
         return Report(
@@ -133,7 +143,7 @@ class Fake:
             train_mean=self.train_mean,
             metrics=found,
             valid_metrics=self._figures(answers.take(valid)) if self.invalid else {},
-            by_target={self.target: found},
+            by_target=by_target if self.others else {self.target: found},
             groups={"operands": by_operands},
             baselines={"quantisation": self._figures(rounded), "mean": self._figures(constant)},
             costs=Costs(64_000, 1_280_000, 1000, 3.1e15, 2_500_000, 700_000, 3.0),

@@ -1,7 +1,7 @@
 """A closer look at data, models and reports.
 
 figures/        kinds of figures: each file is one, and its name is the name of the kind
-pages/          what pages show, as rows and panels in plain columns
+panels/         what figures and pages show, as panels and rows in plain columns
 probing/        a model as a function of its numbers
 profiling/      what the numbers of data are like, slot by slot, and what each scheme loses on
                 them

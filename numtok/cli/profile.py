@@ -21,7 +21,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     check_page(settings.html)
     pictures = None
     if settings.html is not None:
-        from numtok.analysis.pages.slots import SlotPictures
+        from numtok.analysis.panels.slots import SlotPictures
 
         pictures = SlotPictures()
     with Bar(context.obj.quiet) as progress:

@@ -20,6 +20,16 @@ class Look(msgspec.Struct, frozen=True):
     figures: dict[str, float | None]
 
 
+class EpochLosses(msgspec.Struct, frozen=True):
+    """The mean losses of a model of a table after an epoch, on one fold, in the head's units; None
+    is not finite, or of no rows."""
+
+    fold: Natural
+    epoch: Natural
+    train: float | None
+    validation: float | None
+
+
 _LOG = StoredLines(LOG_FILE, Line)
 
 
@@ -40,3 +50,12 @@ def is_log_of_texts(folder: Path) -> bool:
     """Whether :func:`read_log` reads the log: that of a model of tables has a line an epoch."""
     lines = _LOG.read(folder)
     return bool(lines) and "fold" not in lines[0]
+
+
+def read_epochs(folder: Path) -> list[EpochLosses]:
+    """What a model of a table wrote down, in order; StoreError for a damaged file."""
+    epochs = []
+    for number, line in enumerate(_LOG.read(folder), 1):
+        with reading(folder / LOG_FILE, where=f"line {number}: "):
+            epochs.append(convert(line, EpochLosses))
+    return epochs

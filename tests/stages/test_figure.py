@@ -119,6 +119,21 @@ KINDS = [
         ["Kendall's tau, higher is better", "sine", "mdn:5", "pointwise"],
         (800, 600),
     ),
+    (
+        "calibration sine-mdn-test",
+        ["level of the interval", "share of truths within", "calibrated", "mdn:5"],
+        (840, 460),
+    ),
+    (
+        "learning sine-mdn-test sine-pointwise-test --over samples",
+        ["rows read", "loss on the validation split", "sine", "mdn:5", "pointwise"],
+        (800, 600),
+    ),
+    (
+        "costs p10-100 xval-10 --cost parameters",
+        ["R², higher is better", "parameters", "p10", "arithmetic-xval"],
+        (840, 460),
+    ),
 ]
 
 
@@ -211,6 +226,10 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
             "only feature, a number, and two@",
         ),
         ("density sine-mdn", 2, "density needs one table"),
+        ("learning p10-10", 2, "there is nothing to draw over seconds"),
+        ("learning sine-mdn-test --over epochs", 2, "--over epochs "),
+        ("costs p10-10 --metric crps", 2, "there is nothing to draw: no report has both crps"),
+        ("costs p10-10 --cost money", 2, "--cost money "),
         ("density sine-mdn sine --rows 0", 2, "--rows 0 "),
         ("density sine-mdn sine --split tests", 2, "fold 0 'tests'; did you mean 'test'?"),
         ("density two-pointwise sine", 3, "was not fitted to the columns of sine@"),

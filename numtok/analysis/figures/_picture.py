@@ -49,7 +49,8 @@ class Axis:
 class Points:
     """A dot at each (x, y); at the edge of the panel a diamond, for what lies beyond it.
 
-    ``rows`` says which of a page's rows each of them is.
+    ``rows`` says which of a page's rows each of them is; ``pick`` is what all of them can be chosen
+    as.
     """
 
     label: str
@@ -58,6 +59,7 @@ class Points:
     colour: int | None = None
     at_edge: bool = False
     rows: Ints | None = None
+    pick: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

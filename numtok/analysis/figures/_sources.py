@@ -38,11 +38,11 @@ def source_of(ref: str, resolve: Resolve) -> DataSource:
 
 
 def sources_of(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[DataSource]:
-    """That of each report; where data with one name differ, each is named by the REF."""
+    """That of each report; of data with one name each set is named by the first REF of it."""
     refs = [evaluation.report.data for evaluation in evaluations]
     found = [source_of(ref, resolve) for ref in refs]
     keys = {name: {one.key for one in found if one.name == name} for _, name, _ in found}
-    return [
-        one if len(keys[one.name]) == 1 else one._replace(name=ref)
-        for ref, one in zip(refs, found, strict=True)
-    ]
+    first: dict[tuple[str, ...], str] = {}
+    for ref, one in zip(refs, found, strict=True):
+        first.setdefault(one.key, ref)
+    return [one if len(keys[one.name]) == 1 else one._replace(name=first[one.key]) for one in found]

@@ -96,7 +96,7 @@ def _print_part(comparison: "Comparison", part: "SampleGroup", format: Format) -
                     baseline.figures[name].value if name in baseline.figures else None
                     for name in metrics
                 ]
-                name = _baseline_name(baseline) + of_some(baseline.figures, part.numbers)
+                name = baseline_name(baseline) + of_some(baseline.figures, part.numbers)
                 rows.append([f"  {name}", *map(number, values)])
         print_figures(title, ["experiment", *metrics], rows, format)
 
@@ -146,7 +146,7 @@ def _print_skill(comparison: "Comparison", part: "SampleGroup", format: Format) 
         skills = (skill(metric, own, baseline.figures[metric]) for baseline in baselines)
         rows.append([_name(experiment), *skills])
     title = f"skill by {metric}: {SKILL.removeprefix('skill is ')}"
-    print_figures(title, ["experiment", *map(_baseline_name, baselines)], rows, format)
+    print_figures(title, ["experiment", *map(baseline_name, baselines)], rows, format)
 
 
 def _name(experiment: "Experiment") -> str:
@@ -281,7 +281,7 @@ def flat(comparison: "Comparison") -> Iterator[ComparisonRow]:
                 if metric in comparison.metrics:
                     where = comparison.group, part.value
                     figures = one.value, *where, one.n, one.low, one.high
-                    yield ComparisonRow("baseline", _baseline_name(baseline), metric, *figures)
+                    yield ComparisonRow("baseline", baseline_name(baseline), metric, *figures)
     for experiment in comparison.experiments:
         seeds = len(experiment.seeds)
         yield ComparisonRow("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)
@@ -338,5 +338,6 @@ def _standing(
     )
 
 
-def _baseline_name(baseline: "Baseline") -> str:
+def baseline_name(baseline: "Baseline") -> str:
+    """What needs no model, and of which schemes."""
     return f"{baseline.name} ({', '.join(baseline.schemes)})" if baseline.schemes else baseline.name

@@ -8,18 +8,30 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import files
-from numtok.analysis.figures import _measures, bars, curve, density, lines, truth
+from numtok.analysis.figures import (
+    _measures,
+    bars,
+    calibration,
+    costs,
+    curve,
+    density,
+    lines,
+    truth,
+)
 from numtok.analysis.figures._labels import labels_of, metric_label
 from numtok.analysis.figures._measures import Pair, Point, measured, notes_of
 from numtok.analysis.figures._picture import (
     Axis,
     Band,
     BarMarks,
+    ColumnMarks,
     LineMark,
     Mark,
     Points,
@@ -37,7 +49,7 @@ from numtok.evaluation.comparison.seeds import SeedStatistics
 from numtok.evaluation.report_files import Evaluation, read
 from numtok.metrics.base import METRICS, Predictions
 from numtok.records import DATA, ENCODED, TABLE
-from numtok.reports import Labels
+from numtok.reports import PREDICTIONS_FILE, QUANTILES, Labels, quantile_column
 from numtok.stages.figure import picture_of
 from numtok.store.artifact import Artifact, Parent
 from numtok.store.store import Store
@@ -381,7 +393,7 @@ def published(
 ) -> Artifact:
     with store.draft(kind, name, settings, parents, ["numtok", "x"]) as draft:
         assert not isinstance(draft, Artifact)
-        files.write_atomic(draft.path / "content", name.encode())
+        files.write_atomic(draft.path / "content", f"{name} {settings}".encode())
         return draft.publish({}, {})
 
 
@@ -411,6 +423,16 @@ def test_data_encoded_in_two_ways_are_one_data_set(store: Store) -> None:
     first, second, third = sources_of(of, store.resolve)
     assert (first.key, first.name) == (second.key, second.name)
     assert [source.name for source in (first, second, third)] == ["sums", "sums", "products"]
+    # Of two data sets with one name each has one of its own, whatever the encoding.
+    larger = published(store, DATA, "sums", {"samples": 10}, [])
+    encoded = published(store, ENCODED, "enc-3", {"scheme": "p10"}, [larger.as_parent()])
+    names = [
+        one.name
+        for one in sources_of(
+            [*of, *evaluations(store, Fake(seed=3, data=encoded.ref))], store.resolve
+        )
+    ]
+    assert names[0] == names[1] != names[3] and names[2] == "products"
 
 
 # --- bars and measures ---------------------------------------------------------------------------
@@ -514,3 +536,54 @@ def test_metrics_are_told_in_words_with_what_is_good() -> None:
 def test_labels_name_only_what_sets_apart() -> None:
     settings = [{"lr": "1", "seed": "0"}, {"lr": "2", "seed": "0"}, {"lr": "1", "seed": "0"}]
     assert labels_of(["ud", "ud", "ud"], settings) == ["ud, lr=1", "ud, lr=2", "ud, lr=1"]
+
+
+# --- calibration, learning and costs -------------------------------------------------------------
+
+
+def test_calibration_has_a_line_and_a_histogram_for_each_report(store: Store) -> None:
+    refs = [make(store, Fake(scheme, later=True), scheme).ref for scheme in ("p10", "xval")]
+    picture = picture_of(calibration.CalibrationFigure(), refs, store)
+    assert [panel.title for panel in picture.panels] == ["all", "p10", "xval"]
+    together, *alone = picture.panels
+    assert [mark.label for mark in together.marks] == ["p10", "xval"]
+    assert [only(panel.marks, ColumnMarks).colour for panel in alone] == [0, 1]
+    # Without the PIT, of a former report, two levels are known from quantiles.
+    former = make(store, Fake(), "former").ref
+    [panel] = picture_of(calibration.CalibrationFigure(), [former], store).panels
+    assert only(panel.marks, LineMark).x.tolist() == [0.5, 0.9]
+
+
+def test_what_has_no_distribution_has_no_calibration(store: Store, says: Says) -> None:
+    report = make(store, Fake(), "one")
+    path = report.path / PREDICTIONS_FILE
+    table = pq.read_table(path)
+    for level in QUANTILES:
+        place = table.schema.get_field_index(quantile_column(level))
+        nothing = pa.nulls(len(table), pa.float64())
+        table = table.set_column(place, quantile_column(level), nothing)
+    pq.write_table(table, path, write_page_checksum=True)
+    with pytest.raises(UsageError) as caught:
+        picture_of(calibration.CalibrationFigure(), [report.ref], store)
+    says(caught, report.ref, "no predictive distribution", "--draws N")
+
+
+def test_costs_have_a_panel_for_each_data_set_and_the_seeds_in_one_dot(store: Store) -> None:
+    fakes = (Fake(seed=0), Fake(seed=1), Fake("xval"), Fake(data="other@0123456789abcdef"))
+    refs = [make(store, fake, f"report-{place}").ref for place, fake in enumerate(fakes)]
+    figure = costs.CostFigure(metric="mae", cost="train_seconds")
+    picture = picture_of(figure, refs, store)
+    dots = {
+        panel.title: [
+            (mark.label, mark.x.tolist())
+            for mark in panel.marks
+            if isinstance(mark, LineMark) and mark.dots
+        ]
+        for panel in picture.panels
+    }
+    assert dots == {
+        "arithmetic-p1000": [("p1000", [100.5])],
+        "arithmetic-xval": [("xval", [100.0])],
+        "other": [("p1000", [100.0])],
+    }
+    assert any("Student" in note for note in picture.notes)

@@ -40,7 +40,7 @@ def test_the_examples_are_right() -> None:
             "analysis.probing.probes.pca",
         ),
         *("analysis.probing.swept_row", "evaluation.seen_values", "metrics._wilson"),
-        *("cli.output.probe", "analysis.figures.error"),
+        "cli.output.probe",
     ]:
         with case(name):
             module = importlib.import_module(f"numtok.{name}")

@@ -11,12 +11,13 @@ from numtok.analysis.figures.base import Panel
 
 
 class PageCell(NamedTuple):
-    """A cell of a table: its text, what it is sorted by (None: by the text), and whether it is the
-    best of its column."""
+    """A cell of a table: its text, what it is sorted by (None: by the text), whether it is the best
+    of its column, and what stands below it in small: an interval, or whose it is."""
 
     text: str
     key: float | None = None
     best: bool = False
+    aside: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from numtok.analysis.pages.slots import SlotPicture
+from numtok.analysis.panels.slots import VALUES, SlotPicture
 from numtok.analysis.profiling.short_values import short_value
 from numtok.cli.output.pages.page import Headline, Page, PageCell, PageChart, PageTable, Section
 from numtok.stages.profile import Profile
@@ -27,9 +27,18 @@ def profile_page(profile: Profile, pictures: Sequence[SlotPicture]) -> Page:
         sections=[
             Section("slots", "Slots", "", [_slots(profile)]),
             Section("schemes", "What each scheme costs and loses", "", [_schemes(profile)]),
-            *_pictures(pictures),
+            *_values(profile, pictures),
         ],
-        notes=[*profile.notes, *(f"{k}: {text}" for k, text in profile.templates.items())],
+        legend=[
+            (mark.label, place)
+            for one in pictures[:1]
+            for place, mark in enumerate(one.grids.marks)
+        ],
+        notes=[
+            *(one.text for one in profile.warnings),
+            *profile.notes,
+            *(f"{k}: {text}" for k, text in profile.templates.items()),
+        ],
         made_by="numtok profile INPUT... --html FILE",
     )
 
@@ -76,15 +85,33 @@ def _schemes(profile: Profile) -> PageTable:
             ]
         )
     note = "Loses: the error of writing and reading back, in standard deviations of the worst slot."
-    return PageTable("Schemes", columns, rows, note=note)
+    picks = [f"label:{one.scheme}" for one in profile.schemes]
+    return PageTable("Schemes", columns, rows, picks, note)
 
 
-def _pictures(pictures: Sequence[SlotPicture]) -> Iterator[Section]:
+def _values(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[Section]:
     charts = []
     for place, one in enumerate(pictures):
         text = f"How {one.numbers:,} numbers of the sample lie."
         charts.append(PageChart(f"slot-{place}", one.slot, text, one.histogram, height=260))
-        text = "One dot a value that each scheme reads back of them, 60 at most."
-        charts.append(PageChart(f"grid-{place}", "What schemes tell apart", text, one.grids))
+        if one.grids.marks:
+            text = (
+                f"The {one.distinct:,} values as each scheme reads them back, and how many are "
+                f"left; of those close to each other one is drawn ({VALUES} parts of the axis)."
+            )
+            charts.append(PageChart(f"grid-{place}", "What schemes tell apart", text, one.grids))
     if charts:
-        yield Section("values", "Values, and the grids of schemes", "", charts)
+        text = " ".join(_left_out(profile, pictures))
+        yield Section("values", "Values, and the grids of schemes", text, charts)
+
+
+def _left_out(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[str]:
+    """What there is and is not drawn."""
+    if len(pictures) < (every := len(profile.slots)):
+        yield (
+            f"{len(pictures)} of {every} slots are drawn: of those with finite numbers the ones "
+            "with the most."
+        )
+    writable = sum(not one.problem for one in profile.schemes)
+    if (drawn := len(pictures[0].grids.y.names)) < writable:
+        yield f"Of the {writable} schemes that can write these numbers the first {drawn} are drawn."

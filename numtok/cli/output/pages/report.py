@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from numtok.analysis.pages.calibration import coverage_panel, pit_panel
-from numtok.analysis.pages.learning import learning_curves, learning_panel
-from numtok.analysis.pages.numbers import picks_of, size_panel, slots_panel, truth_panel
-from numtok.analysis.pages.rows import MOST, PageRows, page_rows
+from numtok.analysis.panels.calibration import coverage_panel, pit_panel
+from numtok.analysis.panels.learning import learning_curves, learning_panel
+from numtok.analysis.panels.numbers import SizePanel, size_panel, slots_panel, truth_panel
+from numtok.analysis.panels.rows import MOST, PageRows, page_rows, parts_of, picks_of
 from numtok.arrays import Ints
 from numtok.cli.output.figures import amount, duration, figure, number, share
 from numtok.cli.output.pages.page import (
@@ -21,10 +21,16 @@ from numtok.cli.output.pages.page import (
     RowList,
     Section,
 )
+from numtok.cli.output.pages.parts import (
+    largest_slots,
+    part_filters,
+    size_filters,
+    with_interval,
+)
 from numtok.cli.output.report import PERFECT, skill
 from numtok.evaluation.report_files import Evaluation, ReportPredictions
-from numtok.records import LIMITS
-from numtok.reports import Figure, Figures, Report
+from numtok.records import GROUP, LIMITS, TRAIN
+from numtok.reports import Figures, Report
 from numtok.store.artifact import Resolve
 
 _MEANINGS = {
@@ -37,6 +43,7 @@ _MEANINGS = {
     "accuracy": "share of labels that are right",
     "answer-exact-match": "share of answers that are the true one",
 }
+_LAST = 1e300  # by which what is infinite is sorted
 _LONG = 12  # characters of a number that is shown as it is written
 _BY_PART = ("slot-skill", "median-relative-error", "relative-error-over", "mae", "r2")
 
@@ -56,7 +63,7 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
         title=f"{where}: {told} of the {report.split} split",
         lead=(
             f"What the model {report.name} (seed {report.seed}) predicts for {told} in "
-            f"{report.rows:,} rows that it has not learnt from. Intervals hold 95% of bootstrap "
+            f"{report.rows:,} rows{_learnt(report)}. Intervals hold 95% of bootstrap "
             "resamples of the rows; they are of this one trained model."
         ),
         headlines=list(_headlines(report)),
@@ -70,6 +77,15 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
         notes=report.notes,
         made_by=f"numtok report {evaluation.ref} --html FILE",
     )
+
+
+def _learnt(report: Report) -> str:
+    """Whether the model learnt from these rows; nothing where that is not known.
+
+    A train split of other data than the model's may hold some of them."""
+    if report.split != TRAIN:
+        return " that it has not learnt from"
+    return " that it has learnt from" if report.training_data in (None, report.data) else ""
 
 
 def _headlines(report: Report) -> Iterator[Headline]:
@@ -141,7 +157,7 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
         "rows-section",
         "Rows, the worst first",
         "",
-        [_rows(predictions, held, truth.cells, sizes.bins if sizes else None)],
+        [_rows(predictions, held, truth.cells, sizes, [name for name, _ in _groups(report)])],
     )
 
 
@@ -151,16 +167,21 @@ def _slots(report: Report) -> Iterator[PageChart]:
         parts.append(("slot", report.slots))
     elif len(report.by_target) > 1:
         parts.append(("target", report.by_target))
-    parts += [(name, values) for name, values in report.groups.items() if len(values) > 1]
-    for place, (name, values) in enumerate(parts):
+    for place, (name, values) in enumerate([*parts, *_groups(report)]):
         there = dict.fromkeys(metric for found in values.values() for metric in found)
         metric = next((one for one in (*_BY_PART, *report.metrics) if one in there), None)
-        figures: dict[str, Figure] = {
-            value: found[metric] for value, found in values.items() if metric in found
-        }
-        if metric and (panel := slots_panel(figures, metric, "slot" if name == "target" else name)):
-            text = f"{metric} for each value of {name}; {_better(metric)} is better."
+        figures, told = largest_slots(
+            {value: found[metric] for value, found in values.items() if metric in found}
+        )
+        kind = "slot" if name in ("slot", "target") else f"{GROUP}{name}"
+        if metric and (panel := slots_panel(figures, metric, kind)):
+            text = f"{metric} for each value of {name}; {_better(metric)} is better.{told}"
             yield PageChart(f"part-{place}", f"By {name}", text, panel)
+
+
+def _groups(report: Report) -> list[tuple[str, dict[str, Figures]]]:
+    """The figures of groups that have several values."""
+    return [(name, values) for name, values in report.groups.items() if len(values) > 1]
 
 
 def _better(metric: str) -> str:
@@ -170,16 +191,23 @@ def _better(metric: str) -> str:
 
 
 def _rows(
-    predictions: ReportPredictions, held: PageRows, cells: Ints, bins: Ints | None
+    predictions: ReportPredictions,
+    held: PageRows,
+    cells: Ints,
+    sizes: SizePanel | None,
+    groups: Sequence[str],
 ) -> RowList:
     answers = predictions.answers
-    keys = picks_of(held.rows, cells, bins, held.slots)
+    parts = parts_of(predictions, groups)
+    keys = picks_of(held.rows, parts, sizes)
     rows = []
     assert answers.truth_literal is not None and answers.prediction_literal is not None
     for place, row in enumerate(held.rows.tolist()):
-        ends = ""
+        ends = PageCell("", -_LAST)
         if answers.quantiles is not None and not np.isnan(answers.quantiles[row]).any():
-            ends = " to ".join(number(float(answers.quantiles[row, end])) for end in (0, -1))
+            low, high = (float(answers.quantiles[row, end]) for end in (0, -1))
+            width = high - low if np.isfinite(high - low) else _LAST
+            ends = PageCell(f"{_end(low)} to {_end(high)}", width)
         valid = bool(answers.valid[row])
         literal = answers.prediction_literal[row] if valid else None
         value = float(answers.prediction[row])
@@ -190,17 +218,16 @@ def _rows(
                 [
                     held.slots[row],
                     PageCell(answers.truth_literal[row], float(answers.truth[row])),
-                    PageCell(_short(literal, value), value if valid else None),
+                    PageCell(_short(literal, value), value if valid else _LAST),
                     ends,
-                    PageCell(number(error) if valid else "-", error if valid else 1e300),
+                    PageCell(number(error) if valid else "-", error if valid else _LAST),
                 ],
                 around.before if around else "",
                 answers.truth_literal[row],
                 around.after if around else "",
-                keys[place],
+                [*keys[place], *([f"cell:{cells[place]}"] if cells[place] >= 0 else [])],
             )
         )
-    slots = sorted(set(held.slots))
     every = len(answers.truth)
     text = (
         f"All {every:,} predictions." if every == len(rows) else
@@ -214,8 +241,13 @@ def _rows(
         f"question is marked in its text.{lacking}",
         ["slot", "truth", "predicted", "5% to 95%", "error", "text"],
         rows,
-        [(f"slot:{name}", name) for name in slots] if len(slots) > 1 else [],
+        part_filters(parts) + size_filters(sizes),
     )
+
+
+def _end(value: float) -> str:
+    """Of an interval; what a scheme overflows to is infinite."""
+    return number(value) if np.isfinite(value) else "\u221e" if value > 0 else "-\u221e"
 
 
 def _short(literal: str | None, value: float) -> str:
@@ -235,10 +267,12 @@ def _all_figures(report: Report) -> Section:
     rows: list[Sequence[PageCell | str]] = []
     for name, own in report.metrics.items():
         others = [baseline.get(name) for baseline in baselines.values()]
+        if all(one is None or one.value is None for one in (own, *others)):
+            continue
         rows.append(
             [
                 name,
-                PageCell(figure(own), own.value),
+                with_interval(own),
                 *(
                     PageCell(number(one.value if one else None), one.value if one else None)
                     for one in others

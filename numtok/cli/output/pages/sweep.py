@@ -7,20 +7,27 @@ from pathlib import Path
 
 from numtok.cli.output.comparison import deviating
 from numtok.cli.output.figures import number
-from numtok.cli.output.pages.comparison import colours_of, comparison_sections
+from numtok.cli.output.pages.compared import Compared, colours_of
+from numtok.cli.output.pages.comparison import board_sections, comparison_sections
+from numtok.cli.output.pages.differences import differences_section
 from numtok.cli.output.pages.page import Page, PageCell, PageTable, Section
+from numtok.cli.output.printing import counted
 from numtok.store.artifact import Resolve
 from numtok.sweeps.sweep import Result
+
+_DRAWN = 6  # test sets that have charts and rows, so that pages stay small
 
 
 def sweep_page(result: Result, file: str, resolve: Resolve) -> Page:
     """What the page of a sweep holds; ``file`` is what says what was tried."""
     legends = {tuple(colours_of(one.comparison).items()) for one in result.tables}
+    count = len(result.tables)
+    drawn = f" Of {count} test sets the first {_DRAWN} have charts and rows." * (count > _DRAWN)
     runs = sum(len(one.seeds) for table in result.tables for one in table.comparison.experiments)
     return Page(
         kicker="numtok sweep",
-        title=f"{Path(file).name}: {runs} runs on {len(result.tables)} test sets",
-        lead="Every combination that the file names, trained and evaluated, one part a test set.",
+        title=f"{Path(file).name}: {runs} runs on {counted(count, 'test set')}",
+        lead=f"All combinations that the file names, trained and compared on each test set.{drawn}",
         headlines=[],
         sections=list(_sections(result, resolve)),
         notes=[
@@ -42,10 +49,16 @@ def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
         caption = "The best by the validation split"
         table = PageTable(caption, ["of", "chosen", result.select.metric], rows)
         yield Section("choices", "What was chosen", "", [table])
+    compared = []
     for place, (label, comparison) in enumerate(result.tables):
-        for section in comparison_sections(comparison, resolve, f"set-{place}"):
-            several = bool(label) and len(result.tables) > 1
-            yield replace(section, heading=f"{label}: {section.heading}") if several else section
+        name, heading = f"set-{place}", label if len(result.tables) > 1 else ""
+        if place < _DRAWN:
+            compared.append(one := Compared.read(comparison, resolve, name, heading))
+            sections = comparison_sections(one, resolve)
+        else:
+            sections = board_sections(comparison, name)
+        for section in sections:
+            yield replace(section, heading=f"{heading}: {section.heading}".removeprefix(": "))
     if result.averages:
         metrics = list(result.averages[0].metrics)
         averages: list[Sequence[PageCell | str]] = [
@@ -58,3 +71,4 @@ def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
         caption = "Mean and standard deviation over the data sets"
         table = PageTable(caption, ["way", *metrics], averages)
         yield Section("averages", "Over the data sets", "", [table])
+    yield from differences_section(compared, resolve)

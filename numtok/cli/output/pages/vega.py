@@ -9,7 +9,8 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,10 +40,24 @@ _STATIC = {False: 520, True: 1000}  # pixels: the width where nothing measures i
 _NAMES = 190  # pixels: the most that names beside an axis take
 _TICKS = 7
 _QUIET = "var(--quiet)"
+#: The label of a tick of a logarithm, 1e6 in place of 1000000; of those that have none still none.
+_SHORT = (
+    "datum.label && abs(datum.value) >= 1e5"
+    " ? replace(format(datum.value, '~e'), '+', '') : datum.label"
+)
 #: Whether what a datum stands for is chosen, or nothing is.
 _CHOSEN = "!chosen || datum.pick === chosen || (datum.keys && indexof(datum.keys, chosen) >= 0)"
 
 
+class DrawnChart(NamedTuple):
+    """A chart for a page that measures its own width, in Vega, and drawn once as SVG, for those
+    without JavaScript and for print."""
+
+    specification: dict[str, Any]
+    still: str
+
+
+@cache
 def runtime() -> str:
     """The script that draws."""
     import vl_convert
@@ -53,26 +68,22 @@ def runtime() -> str:
     return bundle
 
 
-def specification(name: str, panel: Panel, wide: bool, height: int | None) -> dict[str, Any]:
-    """The chart for a page that measures its own width, in Vega."""
+def draw(name: str, panel: Panel, wide: bool, height: int | None) -> DrawnChart:
+    """Draw a chart; ``name`` is its own on the page."""
     import vl_convert
 
-    chart = _chart(name, panel, "container", height).to_dict()
-    found: dict[str, Any] = vl_convert.vegalite_to_vega(chart, vl_version=_VERSION)
-    return found
-
-
-def still(name: str, panel: Panel, wide: bool, height: int | None) -> str:
-    """The chart drawn once, as SVG, for those without JavaScript and for print."""
-    import vl_convert
-
-    chart = _chart(name, panel, _STATIC[wide], height).to_dict()
-    svg: str = vl_convert.vegalite_to_svg(chart, vl_version=_VERSION)
+    # Each part of it was checked as it was made.
+    chart = _chart(name, panel, height).to_dict(validate=False)
+    found: dict[str, Any] = vl_convert.vegalite_to_vega(
+        chart | {"width": "container"}, vl_version=_VERSION
+    )
+    svg: str = vl_convert.vegalite_to_svg(chart | {"width": _STATIC[wide]}, vl_version=_VERSION)
     svg = re.sub(
         r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox', r"<svg viewBox", svg, count=1
     )
     svg = re.sub(r'(id="|url\(#)(clip|gradient)', rf"\1{name}-\2", svg)
-    return svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+    still = svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+    return DrawnChart(found, still)
 
 
 def height_of(panel: Panel) -> int:
@@ -82,7 +93,7 @@ def height_of(panel: Panel) -> int:
     return _SQUARE if panel.diagonal is not None else _FLAT
 
 
-def _chart(name: str, panel: Panel, width: int | str, height: int | None) -> Layer:
+def _chart(name: str, panel: Panel, height: int | None) -> Layer:
     import altair as alt
 
     layers = [layer for mark in panel.marks for layer in _layers(mark, panel)]
@@ -90,11 +101,7 @@ def _chart(name: str, panel: Panel, width: int | str, height: int | None) -> Lay
         ends = [{"x": end, "y": end} for end in _plain([panel.x.low, panel.x.high])]
         line = _base(ends).mark_line(color=_QUIET, strokeWidth=1)
         layers.insert(_below(panel.marks), line.encode(*_places(panel)))
-    chart = alt.layer(*layers).properties(
-        name=name,
-        width=width,
-        height=height or height_of(panel),
-    )
+    chart = alt.layer(*layers).properties(name=name, height=height or height_of(panel))
     chart = chart.add_params(alt.param(name="chosen", value=None))
     if any(isinstance(mark, Points) and mark.rows is not None for mark in panel.marks):
         chart = chart.add_params(alt.param(name="keysOf", value=None))
@@ -127,6 +134,7 @@ _STYLE: dict[str, Any] = {
         "tickSize": 4,
         "labelLimit": _NAMES,
         "labelOverlap": "greedy",
+        "labelSeparation": 5,
     },
     "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
 }
@@ -161,14 +169,16 @@ def _scaled(axis: Axis, of: str) -> dict[str, Any]:
         return {"title": None, "scale": scale, "axis": alt.Axis(**told)}
     facts: dict[str, Any] = {"nice": False, "zero": False}
     told = {"tickCount": _TICKS, "grid": of == "y"}
+    if axis.scale == "linear":
+        told["labelOverlap"] = "parity"  # those that are left out are as far from each other
     if axis.low is not None and axis.high is not None:
         facts["domain"] = _plain([axis.low, axis.high])
     if axis.scale == "log":
         facts["type"] = "log"
-        told |= {"format": "~g"}
+        told |= {"format": "~g", "labelExpr": _SHORT}
     elif axis.scale == "signed-log":
         facts |= {"type": "symlog", "constant": axis.linear_below}
-        told |= {"values": signed_ticks(axis), "format": "~g"}
+        told |= {"values": signed_ticks(axis), "labelExpr": _SHORT}
     if axis.ticks:
         told["values"] = list(axis.ticks)
     return {"title": axis.label or None, "scale": alt.Scale(**facts), "axis": alt.Axis(**told)}
@@ -267,7 +277,8 @@ def _cells(mark: CellMarks, panel: Panel) -> Layer:
 
 
 def _points(mark: Points, panel: Panel) -> Layer:
-    picked = mark.rows is not None
+    import altair as alt
+
     rows = _rows(
         x=_plain(mark.x),
         y=_plain(mark.y),
@@ -276,13 +287,16 @@ def _points(mark: Points, panel: Panel) -> Layer:
     circle = "diamond" if mark.at_edge else "circle"
     made = _base(rows).mark_point(
         filled=True, shape=circle, size=22, color=_colour(mark.colour), stroke="var(--paper)",
-        strokeWidth=0.4, cursor="pointer" if picked else "default",
+        strokeWidth=0.4, cursor="pointer" if mark.rows is not None else "default",
     )  # fmt: skip
-    if not picked:
+    if mark.pick is not None:  # all are one, so that none needs to say it
+        own = f"!chosen || chosen === {json.dumps(mark.pick)}"
+        return made.encode(
+            *_places(panel), opacity=alt.condition(own, alt.value(1), alt.value(0.1))
+        )
+    if mark.rows is None:
         return made.encode(*_places(panel))
     # What rows stand for is known to the page alone, which says it once.
-    import altair as alt
-
     test = "!chosen || (keysOf && indexof(keysOf[datum.row], chosen) >= 0)"
     return made.encode(
         *_places(panel),
@@ -409,42 +423,3 @@ def _ticks(mark: Ticks, panel: Panel) -> Layer:
     rows = [{"v": value} for value in _plain(mark.x)]
     tick = _base(rows).mark_tick(color=_QUIET, thickness=1, size=8, yOffset=-4)
     return tick.encode(alt.X("v:Q", **_scaled(panel.x, "x")), alt.Y(value="height"))
-
-
-def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
-    """The numbers of a chart as a table, for those who do not see it; None where it has so many
-    that a table says nothing."""
-    lines = [mark for mark in panel.marks if isinstance(mark, LineMark | BarMarks | ColumnMarks)]
-    rows: list[list[str]] = []
-    for mark in lines:
-        if isinstance(mark, LineMark):
-            low, high = mark.low, mark.high
-            for place in range(len(mark.x)):
-                ends = [_told(None if end is None else end[place]) for end in (low, high)]
-                rows.append([mark.label, _told(mark.x[place]), _told(mark.y[place]), *ends])
-        elif isinstance(mark, BarMarks):
-            for place, length in enumerate(mark.lengths):
-                name = panel.y.names[round(mark.places[place])]
-                ends = [_told(mark.low[place]), _told(mark.high[place])]
-                rows.append([mark.label, name, _told(length), *ends])
-        else:
-            for place, height in enumerate(mark.heights):
-                across = f"{_told(mark.low[place])} to {_told(mark.high[place])}"
-                rows.append([mark.label, across, _told(height), "", ""])
-    if not rows or len(rows) > _MOST_TOLD:
-        return None
-    named = bool(panel.y.names)
-    columns = ["", "", panel.x.label] if named else ["", panel.x.label, panel.y.label]
-    if named:
-        rows = [row[1:] for row in rows]
-        columns = columns[1:]
-    columns = [*columns, "from", "to"]
-    keep = [k for k in range(len(columns)) if any(row[k] for row in rows)]
-    return [columns[k] for k in keep], [[row[k] for k in keep] for row in rows]
-
-
-_MOST_TOLD = 120
-
-
-def _told(value: Any) -> str:
-    return "" if value is None or not np.isfinite(value) else f"{value:.4g}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from numtok import files
+from numtok.cli.output.pages.chart_table import described
 from numtok.cli.output.pages.page import Page, PageCell, PageChart, PageTable, RowList
 from numtok.errors import UsageError
 
@@ -57,7 +58,7 @@ def html(page: Page) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    from numtok.cli.output.pages.vega import COLOURS, described, runtime, specification, still
+    from numtok.cli.output.pages.vega import COLOURS, draw, runtime
 
     charts = [
         part for section in page.sections for part in section.parts if isinstance(part, PageChart)
@@ -65,7 +66,8 @@ def html(page: Page) -> str:
     lists = [
         part for section in page.sections for part in section.parts if isinstance(part, RowList)
     ]
-    facts = {one.name: (one.name, one.panel, one.wide, one.height) for one in charts}
+    drawn = {one.name: draw(one.name, one.panel, one.wide, one.height) for one in charts}
+    assert len(drawn) == len(charts), "charts with one name"
     script, style = _template("page.js"), _template("page.css")
     vega = runtime()
     kinds, offsets = _kinds(page)
@@ -78,12 +80,12 @@ def html(page: Page) -> str:
         page=page,
         kinds=kinds,
         offsets=offsets,
-        stills={name: Markup(still(*fact)) for name, fact in facts.items()},  # of our own drawing
+        stills={name: Markup(one.still) for name, one in drawn.items()},  # of our own drawing
         tables={one.name: described(one.panel) for one in charts},
         data=Markup(
             in_script(
                 {
-                    "charts": {name: specification(*fact) for name, fact in facts.items()},
+                    "charts": {name: one.specification for name, one in drawn.items()},
                     "rows": [_row(row) for one in lists[:1] for row in one.rows],
                     "columns": list(lists[0].columns[:-1]) if lists else [],
                     "first": FIRST_ROWS,
@@ -117,6 +119,7 @@ def _row(row: Any) -> dict[str, Any]:
     cells = [_cell(cell) for cell in row.cells]
     return {
         "cells": [cell.text for cell in cells],
+        "asides": [cell.aside for cell in cells],
         "values": [cell.key for cell in cells],
         "before": row.before,
         "mark": row.mark,

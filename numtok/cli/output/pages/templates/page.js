@@ -26,7 +26,7 @@
     const datum = item && item.datum;
     if (datum && datum.row != null && rows[datum.row]) {
       const row = rows[datum.row];
-      return data.columns.map((name, k) => `${name}: ${row.cells[k]}`).join("\n");
+      return data.columns.map((name, k) => `${name}: ${row.cells[k]} ${row.asides[k]}`).join("\n");
     }
     if (value == null) return "";
     if (typeof value !== "object") return String(value);
@@ -96,9 +96,15 @@
       const line = document.createElement("tr");
       row.cells.forEach((text, k) => {
         const cell = document.createElement("td");
-        cell.className = "number";
+        cell.className = row.values[k] === null ? "name" : "number";
         cell.dataset.name = data.columns[k];
         cell.textContent = text;
+        if (row.asides[k]) {
+          const aside = document.createElement("span");
+          aside.className = "aside";
+          aside.textContent = row.asides[k];
+          cell.append(" ", aside);
+        }
         line.append(cell);
       });
       const text = document.createElement("td");

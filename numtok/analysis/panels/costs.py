@@ -7,6 +7,16 @@ import numpy as np
 
 from numtok.analysis.figures.base import LineMark, Mark, Panel, axis_of
 
+#: What an experiment costs, as ``ExperimentCosts`` calls it, and in words.
+COSTS = {
+    "train_seconds": "seconds of training",
+    "eval_seconds": "seconds of prediction",
+    "samples": "rows read",
+    "tokens": "tokens read",
+    "flops": "FLOPs of training",
+    "parameters": "parameters",
+    "tokens_per_number": "tokens a number",
+}
 _ROOM = 0.12
 _WIDE = 8  # times the least: from there on costs are drawn on a logarithm
 
@@ -40,6 +50,7 @@ def cost_panel(
     points: Sequence[CostPoint],
     words: tuple[str, str],
     colours: Mapping[str, int],
+    title: str = "",
     *,
     higher: bool = True,
 ) -> Panel | None:
@@ -73,7 +84,7 @@ def cost_panel(
     wide = costs.min() > 0 and costs.max() > _WIDE * costs.min()
     values = [end for one in points for end in (one.value, one.low, one.high) if end is not None]
     return Panel(
-        "",
+        title,
         axis_of(words[0], "log" if wide else "linear", costs, _ROOM),
         axis_of(words[1], "linear", np.array(values, np.float64), _ROOM),
         marks,

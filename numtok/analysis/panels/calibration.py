@@ -22,7 +22,7 @@ _LEVELS = np.linspace(0.05, 0.95, 19)  # central intervals
 _SURE = 0.95
 
 
-def pit_panel(answers: Predictions, title: str = "") -> Panel | None:
+def pit_panel(answers: Predictions, title: str = "", colour: int = 0) -> Panel | None:
     """The probability that each prediction gives to its truth or less, as a histogram: flat where
     it is calibrated. None where it is not known."""
     if answers.pit is None or not len(pit := answers.pit[~np.isnan(answers.pit)]):
@@ -34,7 +34,7 @@ def pit_panel(answers: Predictions, title: str = "") -> Panel | None:
     across = np.array([0.0, 1.0])
     marks: list[Mark] = [
         Band("95% of calibrated ones", across, np.full(2, low), np.full(2, high), None),
-        ColumnMarks("share of numbers", edges[:-1], edges[1:], shares, 0),
+        ColumnMarks("share of numbers", edges[:-1], edges[1:], shares, colour),
         Levels("calibrated", np.array([level]), "y"),
     ]
     top = 1.08 * max(float(shares.max()), high)

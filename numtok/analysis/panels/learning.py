@@ -1,11 +1,11 @@
 """What models logged while they learnt, over what they had read and over the time it took.
 
-A log has steps and tokens and no clock, since clocks are no content: the seconds at a step are its
-share of the tokens times the seconds of the whole training.
+A log has steps and tokens, of tables epochs, and no clock, since clocks are no content: the seconds
+at a step are its share of the tokens or the epochs times the seconds of the whole training.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation
 from numtok.records import MODEL, TRAIN
 from numtok.store.artifact import Resolve
-from numtok.training.log import Look, is_log_of_texts, read_log
+from numtok.training.log import EpochLosses, Look, is_log_of_texts, read_epochs, read_log
 
 Over = Literal["seconds", "samples", "tokens"]
+OVER = get_args(Over)
 _ROOM = 0.04
 _MANY = 30  # times the least: from there on losses are drawn on a logarithm
 
@@ -38,8 +39,8 @@ class LearningCurve(NamedTuple):
 def learning_curves(
     labelled: Sequence[tuple[str, Sequence[Evaluation]]], resolve: Resolve
 ) -> list[LearningCurve]:
-    """Those of the models of some reports, each split apart; none of models that are no longer in
-    the store, and of models of tables, which log epochs."""
+    """Those of the models of some reports, each split apart, and of tables each fold; none of
+    models that are no longer in the store."""
     found = []
     for label, group in labelled:
         for evaluation in group:
@@ -48,11 +49,13 @@ def learning_curves(
             except UsageError:
                 continue
             if is_log_of_texts(model.path):
-                found += _curves(label, evaluation, read_log(model.path))
+                found += _of_texts(label, evaluation, read_log(model.path))
+            else:
+                found += _of_table(label, evaluation, read_epochs(model.path))
     return found
 
 
-def _curves(label: str, evaluation: Evaluation, looks: Sequence[Look]) -> list[LearningCurve]:
+def _of_texts(label: str, evaluation: Evaluation, looks: Sequence[Look]) -> list[LearningCurve]:
     costs = evaluation.report.costs
     found = []
     for split in dict.fromkeys(look.split for look in looks):
@@ -76,6 +79,25 @@ def _curves(label: str, evaluation: Evaluation, looks: Sequence[Look]) -> list[L
     return found
 
 
+def _of_table(
+    label: str, evaluation: Evaluation, epochs: Sequence[EpochLosses]
+) -> list[LearningCurve]:
+    costs, took = evaluation.report.costs, evaluation.timing.train_seconds
+    found = []
+    for fold in dict.fromkeys(one.fold for one in epochs):
+        own = [one for one in epochs if one.fold == fold]
+        share = np.array([one.epoch for one in own], np.float64) / len(epochs)
+        spent = share * costs.samples, share * costs.tokens, None if took is None else share * took
+        for split, loss in (
+            (TRAIN, [one.train for one in own]),
+            ("validation", [one.validation for one in own]),
+        ):
+            column = np.array([np.nan if one is None else one for one in loss], np.float64)
+            if not np.isnan(column).all():
+                found.append(LearningCurve(label, split, evaluation.report.seed, *spent, column))
+    return found
+
+
 def learning_panel(
     curves: Sequence[LearningCurve], colours: Mapping[str, int], over: Over, title: str = ""
 ) -> Panel | None:
@@ -86,7 +108,7 @@ def learning_panel(
     for one in seen:
         x = getattr(one, over)
         known = np.isfinite(one.loss)
-        if x is not None and known.sum() > 1:
+        if x is not None and x.any() and known.sum() > 1:
             pick = (f"label:{one.label}",) * int(known.sum())
             marks.append(
                 LineMark(one.label, x[known], one.loss[known], colours[one.label], picks=pick)

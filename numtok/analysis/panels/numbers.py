@@ -23,10 +23,12 @@ from numtok.metrics.base import Predictions
 from numtok.reports import QUANTILES, Figure
 
 _SIDE = 40  # cells along each axis
-_BINS, _LEAST = 16, 8  # of magnitude: at most so many, with so many numbers each at least
+_BINS, _LEAST = 20, 20  # of magnitude: at most so many, with so many numbers each at least
 _ROOM = 0.04  # of the range of the truth, above and below
 _WIDE = 300  # times the median: from there on an axis is logarithmic
-_SMALL = 100.0
+_SMALL = 100.0  # times the least: from there on figures are drawn on a logarithm
+_ASIDE = 0.8  # of the room of a slot: over which those of several experiments are spread
+_WIDER = 20  # times the least: from there on magnitudes are drawn on a logarithm
 
 
 class TruthPanel(NamedTuple):
@@ -125,57 +127,82 @@ def binned(values: Floats) -> list[Ints]:
 
 
 class SizePanel(NamedTuple):
-    """Errors by magnitude, and of each number its bin: -1 for none."""
+    """Errors by magnitude, of each of n numbers its bin (-1 for none), and of each bin the key that
+    it can be picked by with its smallest and its largest magnitude."""
 
     panel: Panel
     bins: Ints  # [n]
+    ranges: list[tuple[str, float, float]]
 
 
 def size_panel(
-    labelled: Mapping[str, Predictions], colours: Mapping[str, int], title: str = ""
+    labelled: Mapping[str, Predictions],
+    colours: Mapping[str, int],
+    title: str = "",
+    *,
+    relative: bool = True,
+    kind: str = "size",
 ) -> SizePanel | None:
-    """The median of |prediction - truth| / |truth| with its quartiles, in bins of magnitude with as
-    many numbers each, a line for each of some predictions of the same numbers.
+    """The median of |prediction - truth|, where it is ``relative`` over |truth|, with its
+    quartiles, in bins of magnitude with as many numbers each, a line for each of some predictions
+    of the same numbers; ``kind`` is what bins can be picked as.
 
-    None where all truths are 0.
+    None where all truths are 0, or no other one has a valid prediction.
     """
     first = next(iter(labelled.values()))
     own = np.flatnonzero(first.truth != 0)
     if not len(own):
         return None
-    sizes = np.abs(first.truth[own])
-    bins = [own[one] for one in binned(sizes)]
-    place = np.full(len(first.truth), -1)
+    every = np.abs(first.truth)
+    bins = [own[one] for one in binned(every[own])]
+    place = np.full(len(every), -1)
     for index, one in enumerate(bins):
         place[one] = index
-    marks: list[Mark] = []
-    every: list[Floats] = []
-    for label, answers in labelled.items():
-        with np.errstate(over="ignore"):
-            off = np.abs(answers.prediction - answers.truth) / np.abs(
-                np.where(answers.truth == 0, 1, answers.truth)
-            )
-        found = []
-        for index, one in enumerate(bins):
-            kept = one[answers.valid[one] & np.isfinite(off[one])]
-            if len(kept):
-                middle = float(np.median(np.abs(answers.truth[one])))
-                found.append((index, middle, *np.quantile(off[kept], [0.5, 0.25, 0.75]).tolist()))
-        if not found:
-            continue
-        columns = np.array(found, np.float64).T
-        which, x, y, low, high = columns
-        picks = tuple(f"size:{int(one)}" for one in which)
-        dots = LineMark(label, x, y, colours[label], dots=True, low=low, high=high, picks=picks)
-        marks.append(dots)
-        every += [y, low, high]
+    names = [f"{kind}:{index}" for index in range(len(bins))]
+    marks = [
+        mark
+        for label, answers in labelled.items()
+        if (mark := _size_line(label, answers, bins, names, colours[label], relative)) is not None
+    ]
     if not marks:
         return None
-    ends = np.concatenate(every)
-    scale = "log" if ends.min() > 0 else "signed-log" if ends.any() else "linear"
-    x_scale = "log" if sizes.max() > 20 * sizes.min() else "linear"
-    y_axis = axis_of("relative error", scale, ends, _ROOM)
-    return SizePanel(Panel(title, axis_of("|truth|", x_scale, sizes, _ROOM), y_axis, marks), place)
+    ends = np.concatenate([one for mark in marks for one in (mark.y, mark.low, mark.high)])
+    scale = "log" if ends.min() > 0 else "signed-log"
+    x_scale = "log" if every[own].max() > _WIDER * every[own].min() else "linear"
+    told = "|prediction - truth| / |truth|" if relative else "|prediction - truth|"
+    x_axis = axis_of("|truth|", x_scale, every[own], _ROOM)
+    y_axis = axis_of(told, scale, ends, _ROOM)
+    ranges = [
+        (name, float(every[one].min()), float(every[one].max()))
+        for name, one in zip(names, bins, strict=True)
+    ]
+    return SizePanel(Panel(title, x_axis, y_axis, marks), place, ranges)
+
+
+def _size_line(
+    label: str,
+    answers: Predictions,
+    bins: Sequence[Ints],
+    names: Sequence[str],
+    colour: int,
+    relative: bool,
+) -> LineMark | None:
+    """The line of one of them; None where no bin has a valid prediction."""
+    size = np.abs(answers.truth)
+    with np.errstate(over="ignore"):
+        off = np.abs(answers.prediction - answers.truth)
+        off = off / np.where(size == 0, 1, size) if relative else off
+    found, picks = [], []
+    for name, one in zip(names, bins, strict=True):
+        kept = one[answers.valid[one] & np.isfinite(off[one])]
+        if len(kept):
+            quartiles = np.quantile(off[kept], [0.5, 0.25, 0.75]).tolist()
+            found.append((float(np.median(size[kept])), *quartiles))
+            picks.append(name)
+    if not found:
+        return None
+    x, y, low, high = np.array(found, np.float64).T
+    return LineMark(label, x, y, colour, dots=True, low=low, high=high, picks=tuple(picks))
 
 
 def slots_panel(figures: Mapping[str, Figure], metric: str, kind: str = "slot") -> Panel | None:
@@ -217,21 +244,36 @@ def lined_up(
         )
         for place, name in enumerate(names)
     ]
-    positive = columns[columns > 0]
-    scale = "linear"
-    if len(positive) == columns.size and columns.max() > _SMALL * columns.min():
-        scale = "log"
-    return Panel("", axis_of(label, scale, columns.ravel(), _ROOM), Axis("", names=names), marks)
+    x_axis = axis_of(label, _scale_of_figures(columns), columns.ravel(), _ROOM)
+    return Panel("", x_axis, Axis("", names=names), marks)
 
 
-def picks_of(rows: Ints, cells: Ints, sizes: Ints | None, slots: Sequence[str]) -> list[list[str]]:
-    """Of each row that is held (int64[k]) the keys of the marks that stand for it."""
-    found = []
-    for place, row in enumerate(rows.tolist()):
-        keys = [f"slot:{slots[row]}"]
-        if cells[place] >= 0:
-            keys.append(f"cell:{cells[place]}")
-        if sizes is not None and sizes[row] >= 0:
-            keys.append(f"size:{sizes[row]}")
-        found.append(keys)
-    return found
+def beside_panel(
+    figures: Mapping[str, Mapping[str, Figure]], metric: str, colours: Mapping[str, int]
+) -> Panel | None:
+    """A metric of each slot, by label and slot, with the labels beside each other in each slot;
+    None where none has one."""
+    names = tuple(dict.fromkeys(slot for one in figures.values() for slot in one))
+    marks: list[Mark] = []
+    every: list[Floats] = []
+    for index, (label, slots) in enumerate(figures.items()):
+        found = [
+            (place, one.value, *(one.value if end is None else end for end in (one.low, one.high)))
+            for place, name in enumerate(names)
+            if (one := slots.get(name)) is not None and one.value is not None
+        ]
+        if found:
+            places, values, low, high = np.array(found, np.float64).T
+            aside = _ASIDE * ((index + 1) / (len(figures) + 1) - 0.5)
+            picks = (f"label:{label}",) * len(places)
+            marks.append(BarMarks(label, places + aside, values, low, high, colours[label], picks))
+            every += [values, low, high]
+    if not marks:
+        return None
+    ends = np.concatenate(every)
+    scale = _scale_of_figures(ends)
+    return Panel("", axis_of(metric, scale, ends, _ROOM), Axis("", names=names), marks)
+
+
+def _scale_of_figures(values: Floats) -> str:
+    return "log" if values.min() > 0 and values.max() > _SMALL * values.min() else "linear"

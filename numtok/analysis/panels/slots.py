@@ -13,26 +13,29 @@ from numtok.analysis.figures.base import (
     Points,
     axis_of,
     drawn,
-    some,
     undrawn,
 )
-from numtok.analysis.pages.numbers import scale_for
+from numtok.analysis.panels.numbers import scale_for
 from numtok.analysis.profiling.scheme_error import SchemeLosses
 from numtok.analysis.profiling.unit import Counted
 from numtok.encoding.channel import normalized
 from numtok.numerals.column import Numerals
 
-_COLUMNS, _MOST = 40, 60  # of a histogram; values of a scheme that are drawn
+_COLUMNS = 40  # of a histogram
 _ROOM = 0.03
-_SLOTS = 8  # that are drawn: those with the most numbers
+#: What is drawn at most, so that pages stay small: of the slots those with the most numbers, of the
+#: schemes the first ones, and of the values of a scheme in a slot one in each part of the axis.
+SLOTS, SCHEMES, VALUES = 8, 16, 40
 
 
 class SlotPicture(NamedTuple):
-    """The histogram of the numbers of a slot, and below it the values that each scheme reads back
-    of them; ``numbers`` is how many were looked at."""
+    """The histogram of the numbers of a slot, and the values that each scheme reads back of them,
+    with how many these are; ``numbers`` is how many were looked at, ``distinct`` how many values
+    they have."""
 
     slot: str
     numbers: int
+    distinct: int
     histogram: Panel
     grids: Panel
 
@@ -56,23 +59,28 @@ def slot_picture(
     shares = counts / counts.sum()
     columns = ColumnMarks("share of numbers", edges[:-1], edges[1:], shares, 0)
     y_axis = Axis("share of numbers", low=0.0, high=1.06 * float(shares.max()))
+    parts = undrawn(axis, np.linspace(low, high, VALUES + 1))[1:-1]
     marks: list[Mark] = []
     names: list[str] = []
     for one in tried:
         scheme, normalizer = one.scheme, one.normalizer
-        if normalizer is None:
-            continue  # the profile says why it cannot write these numbers
+        if normalizer is None or len(names) == SCHEMES:
+            continue  # of the first, the profile says why it cannot write these numbers
         encoded = scheme.encode(normalized(numerals, normalizer))
         read = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel).values
         read = read if normalizer.normalizer.identity else normalizer.inverse(read)
         told = np.unique(read[np.isfinite(read)])
+        left = len(told)
         told = told[(told >= axis.low) & (told <= axis.high)]
-        told = told[some(len(told), _MOST)]
+        _, one_a_part = np.unique(np.searchsorted(parts, told, side="right"), return_index=True)
+        told = told[one_a_part]
         place = len(names)
-        marks.append(Points(one.spec, told, np.full(len(told), float(place)), place))
-        names.append(one.spec)
+        across = np.full(len(told), float(place))
+        marks.append(Points(one.spec, told, across, place, pick=f"label:{one.spec}"))
+        names.append(f"{one.spec} ({left:,})")
     grids = Panel("", axis, Axis("", names=tuple(names)), marks)
-    return SlotPicture(slot, len(values), Panel("", axis, y_axis, [columns]), grids)
+    distinct = len(np.unique(values))
+    return SlotPicture(slot, len(values), distinct, Panel("", axis, y_axis, [columns]), grids)
 
 
 class SlotPictures:
@@ -85,7 +93,7 @@ class SlotPictures:
     def __call__(
         self, names: Mapping[int, str], found: Counted, tried: Sequence[SchemeLosses]
     ) -> None:
-        most = sorted(names, key=lambda node: -found.tallies[node].numbers)[:_SLOTS]
+        most = sorted(names, key=lambda node: -found.tallies[node].numbers)[:SLOTS]
         for node in (one for one in names if one in most):
             if (made := slot_picture(names[node], node, found, tried)) is not None:
                 self.found.append(made)

@@ -5,12 +5,13 @@ one: the quarter of these with the largest errors, and of the others some that a
 always the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from numtok.analysis.figures.base import some
+from numtok.analysis.panels.numbers import SizePanel
 from numtok.arrays import Floats, Ints
 from numtok.data.tables.rows import read_table_of
 from numtok.data.tables.table import Table
@@ -18,7 +19,7 @@ from numtok.encoding.splits import read_ids, read_pieces, splits
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import TARGET, ReportPredictions, has_slots
 from numtok.metrics.base import Predictions
-from numtok.records import ENCODED, TABLE
+from numtok.records import ENCODED, GROUP, TABLE
 from numtok.reports import SLOT
 from numtok.store.artifact import Artifact, Resolve
 
@@ -80,13 +81,24 @@ def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
     >>> standard_errors(Predictions.of([0, 2, 5], [1, 2, 7]), ["a", "a", "b"]).tolist()
     [1.0, 0.0, 2.0]
     """
-    apart = np.abs(answers.prediction - answers.truth)
+    apart = np.abs(answers.prediction - answers.truth) / spreads(answers.truth, names)
+    return np.where(answers.valid, apart, np.inf)
+
+
+def spreads(truth: Floats, names: Sequence[str]) -> Floats:
+    """float64[n]: of each number the standard deviation of the truths (float64[n]) of its slot;
+    1 where all are one.
+
+    >>> spreads(np.array([0.0, 2.0, 5.0]), ["a", "a", "b"]).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    found = np.ones(len(truth))
     _, place = np.unique(np.array(names, object).astype(str), return_inverse=True)
     for slot in range(place.max(initial=-1) + 1):
         mine = place == slot
-        spread = float(np.std(answers.truth[mine]))
-        apart[mine] /= spread if 0 < spread < np.inf else 1.0
-    return np.where(answers.valid, apart, np.inf)
+        spread = float(np.std(truth[mine]))
+        found[mine] = spread if 0 < spread < np.inf else 1.0
+    return found
 
 
 def chosen(errors: Floats, most: int) -> Ints:
@@ -100,6 +112,32 @@ def chosen(errors: Floats, most: int) -> Ints:
         return order
     worst, rest = order[: most // _WORST], order[most // _WORST :]
     return np.concatenate([worst, rest[some(len(rest), most - len(worst))]])
+
+
+def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str, list[str]]:
+    """What each of n numbers is part of, by the kind of key that rows are picked by: its slot, and
+    its value of some groups."""
+    found = {"slot": slots_of(predictions)}
+    for name in groups:
+        told = [""] * len(found["slot"])
+        for value, rows in predictions.groups(name).items():
+            for row in rows.tolist():
+                told[row] = value
+        found[f"{GROUP}{name}"] = told
+    return found
+
+
+def picks_of(
+    rows: Ints, parts: Mapping[str, Sequence[str]], sizes: SizePanel | None
+) -> list[list[str]]:
+    """Of each row that is held (int64[k]) the keys of what it is part of, and of its magnitude."""
+    found = []
+    for row in rows.tolist():
+        keys = [f"{kind}:{names[row]}" for kind, names in parts.items()]
+        if sizes is not None and sizes.bins[row] >= 0:
+            keys.append(sizes.ranges[sizes.bins[row]][0])
+        found.append(keys)
+    return found
 
 
 def read_excerpts(

@@ -1,0 +1,65 @@
+"""costs: a metric over what it cost, with the Pareto front."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numtok.analysis.figures._labels import colours_of, labels_of, metric_label, settings_of
+from numtok.analysis.figures._measures import measured, notes_of
+from numtok.analysis.figures._picture import Picture
+from numtok.analysis.figures._sources import sources_of
+from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.panels.costs import COSTS, CostPoint, cost_panel
+from numtok.declaration import setting
+from numtok.errors import UsageError
+from numtok.evaluation.comparison.experiments import costs_of, group_by_experiment
+from numtok.evaluation.report_files import read
+from numtok.metrics.base import METRICS
+from numtok.store.artifact import Artifact, Resolve
+
+
+@dataclass(frozen=True)
+class CostFigure(FigureKind):
+    """A dot for each experiment, a panel for each data set; on the grey line nobody is both cheaper
+    and better.
+
+    metric
+        As in ``compare``.
+    cost
+        What it is over, the mean over the seeds.
+
+    Raises UsageError where no report has both.
+    """
+
+    source: ClassVar[str] = "Schwartz et al. (2020), Green AI (cost beside accuracy)"
+    metric: str = "r2"
+    cost: str = setting("train_seconds", choices=tuple(COSTS))
+
+    def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
+        metric = METRICS.build(self.metric)
+        groups = group_by_experiment([read(one) for one in artifacts])
+        firsts = [group[0] for group in groups]
+        settings = [settings_of(one, "data", "seed") for one in firsts]
+        labels = labels_of([one.report.scheme for one in firsts], settings)
+        colours = colours_of(labels)
+        sources = sources_of(firsts, resolve)
+        found = [measured(group, metric, "seeds") for group in groups]
+        panels = []
+        for name in dict.fromkeys(source.name for source in sources):
+            points = [
+                CostPoint(label, cost, one.value, one.low, one.high)
+                for label, group, one, source in zip(labels, groups, found, sources, strict=True)
+                if source.name == name
+                and one.value is not None
+                and (cost := getattr(costs_of(group), self.cost)) is not None
+            ]
+            words = COSTS[self.cost], metric_label(metric)
+            panel = cost_panel(points, words, colours, name, higher=metric.better != "lower")
+            if panel is not None:
+                panels.append(panel)
+        if not panels:
+            raise UsageError(
+                f"there is nothing to draw: no report has both {self.metric} and {self.cost}; give "
+                "another --metric or --cost"
+            )
+        return Picture(panels, notes_of(found))

@@ -1,0 +1,55 @@
+"""What several pages have: cells with intervals, what rows are chosen by, and the slots that a
+chart shows."""
+
+from collections.abc import Mapping, Sequence
+
+from numtok.analysis.panels.numbers import SizePanel
+from numtok.cli.output.figures import figure, number
+from numtok.cli.output.pages.page import PageCell
+from numtok.evaluation.comparison.seeds import SeedStatistics
+from numtok.records import GROUP, in_order
+from numtok.reports import Figure
+
+_SLOTS = 40  # or values of a group, that a chart shows
+
+
+def with_interval(found: Figure | SeedStatistics, *, best: bool = False) -> PageCell:
+    """A figure with its interval below it."""
+    return folded(figure(found), found.value, best=best)
+
+
+def folded(text: str, key: float | None, *, best: bool = False) -> PageCell:
+    """What is written as a value and its interval, in two lines.
+
+    >>> folded("0.9 [0.8, 1.0]", 0.9)
+    PageCell(text='0.9', key=0.9, best=False, aside='[0.8, 1.0]')
+    """
+    value, _, ends = text.partition(" [")
+    return PageCell(value, key, best, f"[{ends}" if ends else "")
+
+
+def largest_slots(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], str]:
+    """Those of the most numbers, in their order, as many as a chart shows; and what is said of the
+    others."""
+    if len(figures) <= _SLOTS:
+        return dict(figures), ""
+    kept = set(sorted(figures, key=lambda name: -figures[name].n)[:_SLOTS])
+    found = {name: one for name, one in figures.items() if name in kept}
+    return found, f" The {_SLOTS} of {len(figures)} with the most numbers are drawn."
+
+
+def part_filters(parts: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """What rows can be chosen by without a pointer: what they are part of, where there are several
+    of it."""
+    found = []
+    for kind, names in parts.items():
+        values = in_order(set(names))
+        if len(values) > 1:
+            found += [(f"{kind}:{one}", f"{kind.removeprefix(GROUP)} {one}") for one in values]
+    return found
+
+
+def size_filters(sizes: SizePanel | None) -> list[tuple[str, str]]:
+    """And the magnitudes of their truths."""
+    ranges = sizes.ranges if sizes is not None else ()
+    return [(key, f"|truth| {number(low)} to {number(high)}") for key, low, high in ranges]

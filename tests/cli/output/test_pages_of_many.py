@@ -1,0 +1,132 @@
+"""Pages of ``compare``, ``sweep`` and ``profile``: what they hold, and how much of it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from numtok.analysis.figures.base import BarMarks, LineMark
+from numtok.analysis.panels import slots
+from numtok.cli.output.pages.page import PageTable
+from numtok.cli.output.pages.write import html
+from numtok.encoding.schemes.base import SCHEMES
+from tests.fakepages import (
+    EVIL,
+    FAKES,
+    charts,
+    of_comparison,
+    of_profile,
+    of_report,
+    of_sweep,
+    parts,
+    rows,
+)
+from tests.fakereports import Fake
+
+
+def test_a_comparison_has_the_rows_first_on_which_experiments_are_farthest_apart(
+    tmp_path: Path,
+) -> None:
+    held = rows(of_comparison(tmp_path))
+    assert len(held.rows) == 200
+    assert list(held.columns) == ["slot", "truth", "closest", "farthest", "apart", "text"]
+    far = [row.cells[-1].key for row in held.rows]  # type: ignore[union-attr]
+    assert far == sorted(far, key=lambda one: -(one or 0))
+    first = held.rows[0]
+    assert [cell.text for cell in first.cells[-2:]] == ["none", "-"]  # type: ignore[union-attr]
+    assert "label:xval" in first.picks  # which says no number, and so is farthest
+    assert {key.partition(":")[0] for key in first.picks} >= {"slot", "all-size", "label"}
+    filters = dict(held.filters)
+    assert {f"slot:{EVIL}", "slot:answer", "slot:width", "all-size:0"} <= filters.keys()
+
+
+def test_of_many_rows_a_part_is_held_and_that_is_said(tmp_path: Path) -> None:
+    fakes = tuple(replace(fake, count=2500) for fake in FAKES[2:])
+    held = rows(of_comparison(tmp_path, fakes))
+    assert len(held.rows) == 2000
+    assert held.text.startswith("2,000 of 2,500 rows: a quarter with the largest differences")
+
+
+def test_a_comparison_has_every_kind_of_chart(tmp_path: Path) -> None:
+    found = charts(of_comparison(tmp_path))
+    costs = {"all-cost-train_seconds"}
+    errors = {"all-size", "all-coverage", "all-slots"}
+    assert {name for name in found if "metric" not in name} == costs | errors
+    slots_chart = found["all-slots"].panel
+    assert slots_chart.y.names == ("answer", EVIL, "width")
+    marks = [mark for mark in slots_chart.marks if isinstance(mark, BarMarks)]
+    assert [mark.label for mark in marks] == ["p1000", "xval", "fp15"]
+    assert len({mark.places[0] for mark in marks}) == 3
+    assert (np.abs([mark.places[0] for mark in marks]) < 0.5).all()
+    sizes = [mark for mark in found["all-size"].panel.marks if isinstance(mark, LineMark)]
+    assert {mark.picks[0] for mark in sizes} == {"all-size:0"}
+
+
+def test_the_leaderboard_says_seeds_intervals_and_what_is_best(tmp_path: Path) -> None:
+    board, costs, baselines = [
+        part for part in parts(of_comparison(tmp_path)) if isinstance(part, PageTable)
+    ]
+    assert board.picks[0] == costs.picks[0] == "label:xval"
+    assert [row[1].text for row in board.rows] == ["1 (seed 0)", "2", "1 (seed 0)"]  # type: ignore[union-attr]
+    first = board.rows[0][2]
+    assert not isinstance(first, str)
+    assert first.best and first.aside.startswith("[")
+    assert sum(row[2].best for row in board.rows) == 1  # type: ignore[union-attr]
+    names = [str(row[0]) for row in baselines.rows]
+    assert names[-1] == "mean" and names[0] == "limit: quantisation (p1000)"
+
+
+def test_a_sweep_of_many_test_sets_has_tables_of_all_and_charts_of_some(tmp_path: Path) -> None:
+    page = of_sweep(tmp_path, 8)
+    boards = [
+        one for one in parts(page)
+        if isinstance(one, PageTable) and one.caption.startswith("Experiments")
+    ]  # fmt: skip
+    assert len(boards) == 8
+    assert {name.split("-")[1] for name in charts(page)} == set("012345")
+    assert "Of 8 test sets the first 6 have charts and rows." in page.lead
+    held = rows(page)
+    assert held.columns[0] == "test set"
+    assert {row.cells[0] for row in held.rows} == {f"set {k} {EVIL}" for k in range(6)}
+    assert len(held.rows) <= 2000
+    assert len({row.picks[1] for row in held.rows if "size" in row.picks[1]}) > 6  # by set
+
+
+def test_a_profile_of_many_slots_and_schemes_is_a_small_page_and_says_what_it_leaves_out(
+    tmp_path: Path,
+) -> None:
+    random = np.random.default_rng(0)
+    path = tmp_path / "wide.jsonl"
+    lines = [
+        {f"slot{k}": round(float(value), 3) for k, value in enumerate(row)}
+        for row in random.normal(0, 100, (200, 30))
+    ]
+    path.write_text("".join(json.dumps({"text": json.dumps(line)}) + "\n" for line in lines))
+    every = [name for name in SCHEMES if not SCHEMES.required(name)]
+    schemes = (*every, *(f"p1000,exponents=-{k}..{k}" for k in range(5, 15)))
+    page = of_profile(tmp_path, path, schemes)
+    assert len(html(page).encode()) < 3_000_000
+    drawn = [name for name in charts(page) if name.startswith("slot-")]
+    assert len(drawn) == slots.SLOTS
+    values = page.sections[-1].text
+    assert "8 of 30 slots are drawn" in values
+    assert f"the first {slots.SCHEMES} are drawn" in values
+    assert len(page.legend) == slots.SCHEMES
+
+
+def test_a_profile_says_what_is_lost(tmp_path: Path) -> None:
+    page = of_profile(tmp_path, schemes=("p10", "xval"))
+    assert page.notes
+    assert [name for name, _ in page.legend] == ["p10", "xval"]
+
+
+def test_a_report_of_the_train_split_says_that_it_was_learnt_from(tmp_path: Path) -> None:
+    for place, (fake, told) in enumerate(
+        [
+            (Fake(), "rows that it has not learnt from."),
+            (Fake(split="train"), "rows that it has learnt from."),
+            (Fake(split="train", training_data="other@0123456789abcdef"), "200 rows. Intervals"),
+        ]
+    ):
+        assert told in of_report(tmp_path / str(place), fake).lead
