@@ -120,15 +120,16 @@ def _surveys(
 
     if len(sources) == 1 or workers.count == 1 or total <= UNIT:
         for index, source in enumerate(sources):
-            yield _survey(index, source, advance)
+            yield _survey(index, source, UNIT, advance)
         return
-    for survey in workers.in_order(_survey_of, list(enumerate(sources))):
+    files = [(index, source, UNIT) for index, source in enumerate(sources)]
+    for survey in workers.in_order(_survey_of, files):
         advance(survey.size)
         yield survey
 
 
-def _survey_of(one: tuple[int, InputFile]) -> _Survey:
-    return _survey(*one, lambda size: None)
+def _survey_of(file: tuple[int, InputFile, int]) -> _Survey:
+    return _survey(*file, lambda size: None)
 
 
 def _changed(source: InputFile) -> DataError:
@@ -138,8 +139,8 @@ def _changed(source: InputFile) -> DataError:
     )
 
 
-def _survey(index: int, source: InputFile, progress: Callable[[int], None]) -> _Survey:
-    """Survey the input with this index."""
+def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], None]) -> _Survey:
+    """Survey the input with this index; its parts are about ``unit`` bytes each."""
     form = source.format
     digest = hashlib.sha256()
     bounds: list[tuple[int, int, int, Checksum]] = []  # begin, end, first row
@@ -153,8 +154,8 @@ def _survey(index: int, source: InputFile, progress: Callable[[int], None]) -> _
             hashed = hashing.submit(digest.update, piece)
             progress(len(piece))
             cut = 0
-            if form == "jsonl" and size + len(piece) - begin > UNIT:
-                cut = piece.find(b"\n", max(0, begin + UNIT - size)) + 1
+            if form == "jsonl" and size + len(piece) - begin > unit:
+                cut = piece.find(b"\n", max(0, begin + unit - size)) + 1
             if cut:
                 check = check.over(piece[:cut])
                 bounds.append((begin, size + cut, 0, check))
@@ -177,7 +178,7 @@ def _survey(index: int, source: InputFile, progress: Callable[[int], None]) -> _
         )  # fmt: skip
 
     if form == "parquet":
-        bounds = row_groups(part(0, size, 0, Checksum(), size), UNIT)
+        bounds = row_groups(part(0, size, 0, Checksum(), size), unit)
         share = size // len(bounds)
         parts = [part(*bound, share) for bound in bounds]
     else:
