@@ -439,8 +439,12 @@ def test_the_command_shows_a_table_a_data_set(tmp_path: Path, numtok: Shell) -> 
     assert max(map(len, ran.out.splitlines())) <= 80
     quiet = numtok("sweep", "sweep.toml", "-q", "--jobs", "1", "--set", "encode.scheme=xval")
     assert (quiet.code, quiet.out, quiet.err) == (0, ran.out, "")
-    marked = numtok("sweep", "sweep.toml", "--format", "md", "--set", "encode.scheme=xval")
+    of_xval = "--set", "encode.scheme=xval", "--html", "page.html"
+    marked = numtok("sweep", "sweep.toml", "--format", "md", *of_xval)
     assert re.findall("^## .*", marked.out, re.M) == ["## operands=2", "## operands=3"]
+    assert "page in page.html" in marked.err
+    page = Path("page.html").read_text()
+    assert "operands=2: Leaderboard" in page and "operands=3: Errors" in page
 
 
 class _Terminal(io.StringIO):

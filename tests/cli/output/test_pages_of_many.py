@@ -11,10 +11,16 @@ from numtok.analysis.panels import slots
 from numtok.cli.output.pages.page import PageTable
 from numtok.cli.output.pages.write import html
 from numtok.encoding.schemes.base import SCHEMES
+from numtok.store.store import Store
+from tests.cases import case
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
 from tests.fakepages import (
     EVIL,
     FAKES,
+    SAMPLE,
     charts,
+    compared,
     of_comparison,
     of_profile,
     of_report,
@@ -23,6 +29,8 @@ from tests.fakepages import (
     rows,
 )
 from tests.fakereports import Fake
+
+numtok = test_cli_store.numtok
 
 
 def test_a_comparison_has_the_rows_first_on_which_experiments_are_farthest_apart(
@@ -130,3 +138,18 @@ def test_a_report_of_the_train_split_says_that_it_was_learnt_from(tmp_path: Path
         ]
     ):
         assert told in of_report(tmp_path / str(place), fake).lead
+
+
+def test_each_command_writes_its_page_beside_what_it_prints(numtok: Shell, tmp_path: Path) -> None:
+    refs = compared(Store(Path("artifacts")))
+    for words in (
+        ["report", refs[0]],
+        ["compare", *refs],
+        ["profile", str(SAMPLE), "--scheme", "p10"],
+    ):
+        with case(words):
+            ran = numtok(*words, "--html", "page.html")
+            assert (ran.code, ran.err.splitlines()[-1]) == (0, "numtok: page in page.html")
+            assert ran.out
+            page = Path("page.html").read_text()
+            assert f"numtok {words[0]}</p>" in page
