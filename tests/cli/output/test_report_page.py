@@ -51,9 +51,9 @@ def test_what_may_overflow_has_an_interval_without_end(tmp_path: Path) -> None:
 
 
 def test_a_headline_is_of_the_metric_that_its_words_say(tmp_path: Path) -> None:
-    fake = Fake(later=True, metrics=("coverage", "coverage,level=0.5"))
+    fake = Fake(metrics=("relative-error-over", "relative-error-over,limit=0.5"))
     named = [one.name for one in of_report(tmp_path, fake).headlines]
-    assert named == ["coverage", "invalid"]
+    assert named == ["relative-error-over", "invalid"]
 
 
 def test_text_of_rows_is_text(tmp_path: Path) -> None:
