@@ -50,6 +50,12 @@ def test_what_may_overflow_has_an_interval_without_end(tmp_path: Path) -> None:
     assert "\u221e" in html(page)
 
 
+def test_a_headline_is_of_the_metric_that_its_words_say(tmp_path: Path) -> None:
+    fake = Fake(metrics=("relative-error-over", "relative-error-over,limit=0.5"))
+    named = [one.name for one in of_report(tmp_path, fake).headlines]
+    assert named == ["relative-error-over", "invalid"]
+
+
 def test_text_of_rows_is_text(tmp_path: Path) -> None:
     row = HeldRow([PageCell(EVIL, aside=EVIL)], EVIL, "1", EVIL, ["slot:a"])
     held = RowList("rows", "", ["slot", "text"], [row])

@@ -90,10 +90,10 @@ def _learnt(report: Report) -> str:
 
 def _headlines(report: Report) -> Iterator[Headline]:
     for name, found in report.metrics.items():
-        words = _MEANINGS.get(name.partition(",")[0])
+        words = _MEANINGS.get(name)  # with settings it means something else
         if words and found.value is not None:
             value, _, ends = figure(found).partition(" [")
-            yield Headline(name.partition(",")[0], value, f"[{ends}" if ends else "", words)
+            yield Headline(name, value, f"[{ends}" if ends else "", words)
     words = "share without a valid prediction"
     yield Headline("invalid", share(report.invalid), "", words)
 
