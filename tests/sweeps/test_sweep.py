@@ -24,7 +24,8 @@ from numtok.reports import REPORT
 from numtok.stages import train
 from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
-from numtok.sweeps.runs import Side, SweepProgress, side_by_side
+from numtok.sweeps.runs import SweepProgress
+from numtok.sweeps.side import Side, side_by_side
 from numtok.sweeps.sweep import Config, Result, run
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell

@@ -1,0 +1,99 @@
+"""The Ray cluster that this process is a driver of: joining it, quietly, and its nodes."""
+
+import signal
+import socket
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+
+from numtok.errors import StoreError, UsageError
+from numtok.store.engines.workers import ClusterNode
+
+PATIENCE = 5.0  # seconds for a cluster to answer, and for processes to end
+
+
+@contextmanager
+def connection(address: str | None) -> Iterator[None]:
+    """This process is a driver of the cluster; already, where a block around this one or who calls
+    numtok as a library made it one. UsageError where no cluster is found, StoreError where it
+    cannot be joined."""
+    if ray.is_initialized():
+        yield
+        return
+    if address is not None:
+        _check_listens(address)
+    try:
+        _join(address)
+        yield
+    finally:
+        ray.shutdown()
+
+
+def nodes() -> list[ClusterNode]:
+    """Those of the cluster that units can be done on."""
+    return [
+        ClusterNode(
+            node["NodeManagerHostname"],
+            int(node["Resources"]["CPU"]),
+            int(node["Resources"].get("GPU", 0)),
+        )
+        for node in alive()
+    ]
+
+
+def alive() -> list[dict[str, Any]]:
+    """The same as Ray has them, by its own keys."""
+    return [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+
+
+def _check_listens(address: str) -> None:
+    """Ray itself would try for a minute, and print."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+    except OSError as error:
+        raise UsageError(
+            f"--engine ray:{address}: nothing answers there ({error.strerror or error}); `ray "
+            "start --head` starts a cluster and says its address"
+        ) from None
+
+
+def _join(address: str | None) -> None:
+    with _signals_kept(), warnings.catch_warnings(action="ignore"):
+        try:
+            ray.init(address or "auto", logging_level="ERROR", log_to_driver=False)
+        except ConnectionError as error:
+            if address is None:
+                raise UsageError(
+                    "--engine ray: this machine is no node of a running Ray cluster; `ray start "
+                    "--head` starts one, `ray start --address HOST:6379` adds a node to it"
+                ) from None
+            raise _no_node(address, error) from None
+        except (OSError, RuntimeError, ValueError) as error:
+            raise _no_node(address or "auto", error) from None
+
+
+def _no_node(address: str, error: Exception) -> StoreError:
+    why = str(error).strip().partition("\n")[0]
+    return StoreError(
+        f"cannot join the Ray cluster at {address} from this machine: {why}; call numtok on one of "
+        "its nodes"
+    )
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Ray answers signals in its own way; they stay whose they were."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
