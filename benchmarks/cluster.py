@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from statistics import median
 from typing import Any
 
@@ -58,8 +59,10 @@ class Trial:
         """Of one run into an empty store; ``kill`` is called when half of it is done."""
         started = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "numtok", "-q", "--store", str(store), *self.words]
-            + ["--engine", engine],
+            [
+                *(sys.executable, "-m", "numtok", "-q", "--store", str(store)),
+                *(*self.words, "--engine", engine),
+            ],
             env=os.environ | {"PYTHONPATH": str(ROOT), "NUMTOK_THREADS": "1"},
             stdout=subprocess.DEVNULL,
         )
@@ -81,6 +84,28 @@ def contents(store: Path) -> dict[str, str]:
         for one in Store(store).artifacts()
         for file in one.files()
     }
+
+
+class Runs:
+    """Runs of a command into stores of their own, whose content is compared."""
+
+    def __init__(self, trial: Trial, folder: Path) -> None:
+        self._trial = trial
+        self._folder = folder
+        self._made: list[dict[str, str]] = []
+
+    def seconds(self, engine: str, kill: Callable[[], None] | None = None) -> float:
+        """Of one more run."""
+        store = self._folder / str(len(self._made))
+        seconds = self._trial.seconds(store, engine, kill)
+        self._made.append(contents(store))
+        rmtree(store)
+        return seconds
+
+    @property
+    def same(self) -> bool:
+        """Whether all of them made the same."""
+        return all(one == self._made[0] for one in self._made)
 
 
 def arithmetic(folder: Path, megabytes: int) -> list[Path]:
@@ -145,29 +170,20 @@ def main() -> None:
                 ["sweep", str(folder / "sweep.toml"), "--jobs", side], "model/*/[0-9a-f]*", 6
             ),
         }
-        for row, (what, trial) in enumerate(trials.items()):
+        for what, trial in trials.items():
             nodes = cluster()
             ray = f"ray:{nodes.address}"
-            made, local, other = [], [], []
-
-            def timed(
-                engine: str, trial: Trial = trial, made: list[Any] = made, **how: Any
-            ) -> float:
-                store = folder / f"{row}-{len(made)}"
-                seconds = trial.seconds(store, engine, **how)
-                made.append(contents(store))
-                return seconds
-
+            runs = Runs(trial, folder / what.split()[0])
+            local, other = [], []
             for _ in range(options.repeat):
-                local.append(timed("local"))
-                other.append(timed(ray))
-            killed = timed(ray, kill=killing(nodes))
+                local.append(runs.seconds("local"))
+                other.append(runs.seconds(ray))
+            killed = runs.seconds(ray, killing(nodes))
             nodes.shutdown()
             ratios = [b / a for a, b in zip(local, other, strict=True)]
             figures = [f"{median(seconds):.1f}" for seconds in (local, other)]
             figures += [f"{ratio:.2f}" for ratio in (median(ratios), min(ratios), max(ratios))]
-            same = all(one == made[0] for one in made)
-            shown.add_row(what, *figures, f"{killed:.1f}", "yes" if same else "no")
+            shown.add_row(what, *figures, f"{killed:.1f}", "yes" if runs.same else "no")
     Console().print(shown)
 
 

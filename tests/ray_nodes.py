@@ -18,14 +18,14 @@ def ray_cluster(*cpus: int) -> Iterator[Any]:
     pytest.importorskip("ray", reason='needs `pip install "numtok[ray]"`')
     from ray.cluster_utils import Cluster
 
-    each = {
+    each: dict[str, Any] = {
         "object_store_memory": _OBJECTS,
         "node_ip_address": "127.0.0.1",
         "include_dashboard": False,
     }
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(action="ignore"):
         patch.setitem(os.environ, "RAY_USAGE_STATS_ENABLED", "0")
-        cluster = Cluster()
+        cluster: Any = Cluster()
         try:
             for count in cpus:
                 cluster.add_node(num_cpus=count, **each)

@@ -18,7 +18,7 @@ INPUTS = (
 )
 LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another
 _MOST_LINE = 1 << 30
-_ENGINE = re.compile(r"local|ray(:([\w.-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5})?")
+_ENGINE = re.compile(r"local|ray(:([\w.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5})?")
 
 
 def name(help: str) -> Any:

@@ -1,5 +1,6 @@
 """What every engine promises: the same results, errors as they were raised, few units taken."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 from numtok.errors import DataError, PluginError, StoreError, UsageError
 from numtok.plugins import add_plugin_folders
+from numtok.registry import import_plugins_from_everywhere
 from numtok.stages import encode, gen, profile
 from numtok.store.engines.engine import Engine, cluster, connected, engine_for
 from numtok.store.store import Store
@@ -110,8 +112,8 @@ def test_an_error_ends_the_work_as_it_was_raised(two: Engine) -> None:
 def test_the_fault_of_a_plugin_is_told_as_its_fault(two: Engine, plugins: Path) -> None:
     (plugins / "schemes/odd.py").write_text("def work(unit):\n    return 1 / unit\n")
     add_plugin_folders([plugins])
-    from numtok.encoding.schemes.odd import work  # type: ignore[import-not-found]
-
+    import_plugins_from_everywhere()
+    work = importlib.import_module("numtok.encoding.schemes.odd").work
     with pytest.raises(PluginError, match=r"odd.py, line 2, in work: ZeroDivisionError: "):
         list(two.run(work, [0, 1, 2]))
 
@@ -168,7 +170,7 @@ def test_a_node_that_sees_another_store_is_told_at_the_start(
 ) -> None:
     monkeypatch.setattr("numtok.files.write_atomic", lambda path, data: None)
     engine = engine_for(f"ray:{address}", 1, 2, 0, spool(tmp_path))
-    with pytest.raises(StoreError, match="does not see the store .*/store .*--store"), engine:
+    with pytest.raises(StoreError, match=r"does not see the store .*/store .*--store"), engine:
         engine.start(Unpickled, 2)
     assert not list(tmp_path.glob("store/.*"))
 
@@ -187,12 +189,9 @@ def test_as_many_as_there_is_room_for(address: str, tmp_path: Path) -> None:
     for cpus, count in asked:
         with cluster(f"ray:{address}", None, spool(tmp_path), cpus) as engine:
             assert engine.count == count
-    with cluster(f"ray:{address}", 1, spool(tmp_path), 3) as engine:
-        with pytest.raises(UsageError, match="no node of the Ray cluster has 3 CPUs"):
-            list(engine.run(late, [1]))
-    with cluster(f"ray:{address}", 1, spool(tmp_path), gpu=True) as engine:
-        with pytest.raises(UsageError, match="has 1 CPU and a GPU"):
-            list(engine.run(late, [1]))
+    for cpus, gpu, told in ((3, False, "has 3 CPUs, which"), (1, True, "has 1 CPU and a GPU")):
+        with pytest.raises(UsageError, match=f"no node of the Ray cluster {told}"):
+            list(cluster(f"ray:{address}", 1, spool(tmp_path), cpus, gpu).run(late, [1]))
 
 
 # --- commands ----------------------------------------------------------------------------------
@@ -229,7 +228,7 @@ def quiet(*progress: Any) -> None:
 
 
 def test_data_are_the_same(name: str, tmp_path: Path) -> None:
-    made = []
+    made: list[Any] = []
     for engine in ("local", name):
         folder = tmp_path / str(len(made))
         store = Store(folder / "store")
@@ -245,7 +244,7 @@ def test_data_are_the_same(name: str, tmp_path: Path) -> None:
 
 def test_a_sweep_is_the_same(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "1")
-    made = []
+    made: list[Made] = []
     for engine in ("local", f"ray:{address}"):
         folder = tmp_path / str(len(made))
         folder.mkdir()

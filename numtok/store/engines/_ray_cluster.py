@@ -1,5 +1,7 @@
 """The Ray cluster that this process is a driver of: joining it, quietly, and its nodes."""
 
+import logging
+import os
 import signal
 import socket
 import threading
@@ -24,10 +26,9 @@ def connection(address: str | None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    if address is not None:
-        _check_listens(address)
+    address = address or os.environ.get("RAY_ADDRESS")
     try:
-        _join(address)
+        _join("auto" if address is None else _listening(address))
         yield
     finally:
         ray.shutdown()
@@ -47,34 +48,40 @@ def nodes() -> list[ClusterNode]:
 
 def alive() -> list[dict[str, Any]]:
     """The same as Ray has them, by its own keys."""
-    return [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+    every: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    return [one for one in every if one["Alive"] and one["Resources"].get("CPU", 0) >= 1]
 
 
-def _check_listens(address: str) -> None:
-    """Ray itself would try for a minute, and print."""
+def _listening(address: str) -> str:
+    """The address, as Ray is to have it; UsageError where nobody answers: Ray itself would try for
+    a minute, and print."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UsageError(
-            f"--engine ray:{address}: nothing answers there ({error.strerror or error}); `ray "
-            "start --head` starts a cluster and says its address"
+            f"--engine ray:{address}: nothing answers there ({error}); `ray start --head` starts a "
+            "cluster and says its address"
         ) from None
+    # For these Ray would take another address of this machine, at which a head that is for this
+    # machine alone does not listen.
+    return f"[::ffff:127.0.0.1]:{port}" if host in ("localhost", "127.0.0.1") else address
 
 
-def _join(address: str | None) -> None:
+def _join(address: str) -> None:
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what is logged below is printed, too
     with _signals_kept(), warnings.catch_warnings(action="ignore"):
         try:
-            ray.init(address or "auto", logging_level="ERROR", log_to_driver=False)
+            ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
         except ConnectionError as error:
-            if address is None:
+            if address == "auto":
                 raise UsageError(
                     "--engine ray: this machine is no node of a running Ray cluster; `ray start "
                     "--head` starts one, `ray start --address HOST:6379` adds a node to it"
                 ) from None
             raise _no_node(address, error) from None
         except (OSError, RuntimeError, ValueError) as error:
-            raise _no_node(address or "auto", error) from None
+            raise _no_node(address, error) from None
 
 
 def _no_node(address: str, error: Exception) -> StoreError:

@@ -1,4 +1,4 @@
-"""What engines share: units that are under way as futures, and whose fault it is where one fails."""
+"""What engines share: units that are under way as futures, and whose fault a failure is."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence

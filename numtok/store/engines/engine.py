@@ -1,7 +1,7 @@
 """Which engine runs the units of a command, and what every engine promises.
 
-``local`` is this machine. ``ray`` is the Ray cluster that this machine is a node of, ``ray:ADDRESS``
-the one whose head listens there. Only who asks for Ray loads it.
+``local`` is this machine. ``ray`` is the Ray cluster that this machine is a node of, and
+``ray:HOST:PORT`` the one whose head listens there. Only who asks for Ray loads it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

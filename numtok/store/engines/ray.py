@@ -331,7 +331,7 @@ def _as_told(error: Exception) -> Exception:
     return error
 
 
-def _nothing() -> None:
+def _nothing(unit: object) -> None:
     """A work that nobody does."""
 
 
@@ -344,4 +344,4 @@ def _versions() -> dict[str, str]:
 
 
 def _this_node() -> str:
-    return f"{socket.gethostname()} ({ray.util.get_node_ip_address()})"
+    return socket.gethostname()
