@@ -69,7 +69,6 @@ def _listening(address: str) -> str:
 
 
 def _join(address: str) -> None:
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what is logged below is printed, too
     with _signals_kept(), warnings.catch_warnings(action="ignore"):
         try:
             ray.init(address, logging_level=logging.ERROR, log_to_driver=False)

@@ -4,6 +4,7 @@
 ``ray:HOST:PORT`` the one whose head listens there. Only who asks for Ray loads it.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -86,7 +87,17 @@ def _address(name: str) -> str | None:
     return name.partition(":")[2] or None
 
 
+#: Read by Ray when it is loaded: what fails it would try for minutes, or, where memory is out, for
+#: ever.
+_OF_RAY = {
+    "RAY_NUM_REDIS_GET_RETRIES": "2",
+    "RAY_task_oom_retries": "3",
+}
+
+
 def _ray() -> ModuleType:
+    for name, value in _OF_RAY.items():
+        os.environ.setdefault(name, value)
     try:
         from numtok.store.engines import ray
     except ImportError:
