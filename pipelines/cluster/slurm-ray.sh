@@ -18,7 +18,7 @@ share=(--num-cpus "${SLURM_CPUS_PER_TASK:-1}" --disable-usage-stats --block)
 log=${SLURM_SUBMIT_DIR:-.}/ray-${SLURM_JOB_ID:?call it with sbatch}.log
 
 # This script runs on the first node, which becomes the head.
-host=${RAY_HOST:-$(hostname --ip-address | cut -d " " -f 1)}
+host=${RAY_HOST:-$(python -c "import ray.util; print(ray.util.get_node_ip_address())")}
 ray start --head --node-ip-address "$host" --port "$port" --include-dashboard false \
     "${share[@]}" >> "$log" 2>&1 &
 started=($!)
@@ -34,7 +34,9 @@ fi
 for _ in $(seq 60); do
     there=$(ray status --address "$host:$port" 2>> "$log" | grep -c '^ 1 node_' || true)
     [ "$there" -le "$others" ] || break
-    kill -0 "${started[@]}" 2>> "$log" || break
+    for pid in "${started[@]}"; do
+        kill -0 "$pid" 2>> "$log" || break 2
+    done
     sleep 2
 done
 if [ "$there" -le "$others" ]; then
