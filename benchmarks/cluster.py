@@ -92,6 +92,7 @@ class Runs:
     def __init__(self, trial: Trial, folder: Path) -> None:
         self._trial = trial
         self._folder = folder
+        folder.mkdir()
         self._made: list[dict[str, str]] = []
 
     def seconds(self, engine: str, kill: Callable[[], None] | None = None) -> float:
@@ -116,7 +117,7 @@ def arithmetic(folder: Path, megabytes: int) -> list[Path]:
     rows = int(megabytes * 1e6 / dry.estimate.bytes * 100_000)
     made = gen.run(gen.Config(TASK, rows, split="train=1"), store, lambda *_: None).artifact
     assert made is not None
-    return sorted(made.path.glob("*.jsonl"))
+    return sorted(made.path.glob("train-*.jsonl"))
 
 
 def cluster() -> Any:
