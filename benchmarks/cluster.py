@@ -25,6 +25,7 @@ from typing import Any
 from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 
+from numtok.data.reading.units import UNIT
 from numtok.stages import gen
 from numtok.store.store import Store
 
@@ -163,9 +164,10 @@ def main() -> None:
         (folder / "sweep.toml").write_text(SWEEP)
         side = str(options.workers)
         words = ["--scheme", "xval", "--name", "all", "--workers", side, *map(str, inputs)]
+        half = 1 + round(options.megabytes * 1e6 / UNIT / 2)  # with that of the fit
         trials = {
             f"encode of {options.megabytes} MB, {len(inputs)} files": Trial(
-                ["encode", *words], "encoded/all/.draft-*/receipts/*", len(inputs) // 2
+                ["encode", *words], "encoded/all/.draft-*/receipts/*", half
             ),
             "sweep of 12 runs": Trial(
                 ["sweep", str(folder / "sweep.toml"), "--jobs", side], "model/*/[0-9a-f]*", 6

@@ -71,7 +71,7 @@ def on_cluster(sweep: Sweep, asked: int | None, engine: str, nodes: Sequence[Clu
     if gpu:
         each = min(max(1, node.cpus // node.gpus) for node in able)
     else:
-        each = min(node.cpus for node in able) if sweep.timed else 1
+        each = min((node.cpus for node in able), default=1) if sweep.timed else 1
     each = threads() or each
     if gpu:
         room = sum(node.gpus for node in able)

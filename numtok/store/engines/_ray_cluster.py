@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -69,14 +70,15 @@ def _listening(address: str) -> str:
 
 
 def _join(address: str) -> None:
-    with _signals_kept(), warnings.catch_warnings(action="ignore"):
+    with _signals_kept(), _nothing_printed(), warnings.catch_warnings(action="ignore"):
         try:
             ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
         except ConnectionError as error:
             if address == "auto":
                 raise UsageError(
                     "--engine ray: this machine is no node of a running Ray cluster; `ray start "
-                    "--head` starts one, `ray start --address HOST:6379` adds a node to it"
+                    "--head` starts one, `ray start --address HOST:6379` adds a node to it, and "
+                    "--engine ray:HOST:PORT names a head"
                 ) from None
             raise _no_node(address, error) from None
         except (OSError, RuntimeError, ValueError) as error:
@@ -89,6 +91,22 @@ def _no_node(address: str, error: Exception) -> StoreError:
         f"cannot join the Ray cluster at {address} from this machine: {why}; call numtok on one of "
         "its nodes"
     )
+
+
+@contextmanager
+def _nothing_printed() -> Iterator[None]:
+    """Below Python Ray prints what does not work at once; what does not in the end is raised."""
+    if sys.stderr is None:  # closed
+        yield
+        return
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import socket
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -62,7 +62,7 @@ class RayTasks:
         self,
         address: str | None,
         count: int | None,
-        spool: Callable[[], Any],
+        spool: Callable[[], AbstractContextManager[Path]],
         cpus: int = 1,
         gpu: bool = False,
     ) -> None:
@@ -274,10 +274,11 @@ def _result(future: Future[Any]) -> Any:
     try:
         result, error = future.result()
     except RayTaskError as failure:
-        # Before numtok was there to tell what is wrong.
-        raise StoreError(
-            f"a node of the Ray cluster cannot run numtok: {failure.cause!r}; install the same "
-            "numtok on all nodes"
+        if "ModuleNotFoundError" not in str(failure):
+            raise
+        raise UsageError(
+            "a node of the Ray cluster cannot run numtok: "
+            f"{str(failure).strip().splitlines()[-1]}; install the same numtok on all nodes"
         ) from None
     except RayError as failure:
         why = type(failure).__name__
