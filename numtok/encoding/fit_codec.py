@@ -23,7 +23,7 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import TRAIN
 from numtok.registry import settings_of
-from numtok.store.engines.local import Workers
+from numtok.store.engines.engine import Engine
 
 Advance = Callable[[int, int], None]  # told the bytes and the rows of each unit done
 
@@ -62,7 +62,7 @@ class Unfitted:
         self,
         units: Sequence[Unit],
         screening: Screening,
-        workers: Workers,
+        workers: Engine,
         advance: Callable[[str], Advance],
     ) -> "FittedCodec":
         """A pure function of the input: texts are learnt from the first 16 MiB of train text, what
@@ -96,7 +96,7 @@ class Unfitted:
 
 
 def _moments(
-    work: MeasureUnit, units: Sequence[Unit], workers: Workers, advance: Advance
+    work: MeasureUnit, units: Sequence[Unit], workers: Engine, advance: Advance
 ) -> Moments:
     """Those of all units, merged in their order, whatever the order they are done in."""
     found: dict[int, Moments] = {}

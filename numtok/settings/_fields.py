@@ -1,6 +1,7 @@
 """Fields that several commands have."""
 
 import math
+import re
 from typing import Any
 
 from numtok.declaration import setting
@@ -17,6 +18,7 @@ INPUTS = (
 )
 LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another
 _MOST_LINE = 1 << 30
+_ENGINE = re.compile(r"local|ray(:([\w.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5})?")
 
 
 def name(help: str) -> Any:
@@ -66,6 +68,19 @@ def devices(help: str, **facts: Any) -> Any:
 def workers() -> Any:
     help = "Processes. Default: by size and cores."
     return setting(None, help, metavar="N", at_least=1, swept=False, repeat=False)
+
+
+def engine() -> Any:
+    def wrong(value: str) -> str | None:
+        if _ENGINE.fullmatch(value):
+            return None
+        return "is no engine; it is local, ray, or ray:HOST:PORT"
+
+    help = (
+        "Where that is done: local, or ray, the Ray cluster that this machine is a node of; "
+        "ray:HOST:PORT names its head. Needs the extra `ray`."
+    )
+    return setting("local", help, metavar="ENGINE", swept=False, repeat=False, refuse=wrong)
 
 
 def disk_limit() -> Any:

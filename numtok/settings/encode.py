@@ -47,6 +47,7 @@ class Config:
     )
     text_field: str = _fields.text_field()
     workers: int | None = _fields.workers()
+    engine: str = _fields.engine()
     on_error: str = _fields.on_error("A bad row: fail, or skip and keep it.")
     on_clip: str = setting(
         "count",

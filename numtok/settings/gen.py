@@ -47,6 +47,7 @@ class Config:
     )
     name: str | None = _fields.name("Default: the task's.")
     workers: int | None = _fields.workers()
+    engine: str = _fields.engine()
     restart: bool = _fields.restart()
     force: bool = _fields.force()
     dry_run: bool = _fields.dry_run()

@@ -27,6 +27,7 @@ class Config:
     numerals: str | None = _fields.numerals()
     text_field: str = _fields.text_field()
     workers: int | None = _fields.workers()
+    engine: str = _fields.engine()
     on_error: str = _fields.on_error("A bad row: fail, or skip it.")
     max_line: int = _fields.max_line()
     disk_limit: str | None = _fields.disk_limit()

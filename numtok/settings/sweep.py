@@ -19,8 +19,8 @@ def _no_part(value: str) -> str | None:
 @dataclass(frozen=True)
 class Config:
     """What ``numtok sweep`` was asked for: ``changes`` of what the file says, as
-    ``TABLE.KEY=VALUE``, how many runs go on side by side, how many there may be, and which of them
-    this process does."""
+    ``TABLE.KEY=VALUE``, how many runs go on side by side and where, how many there may be, and
+    which of them this process does."""
 
     file: str = setting(
         help="What to try; see docs/guide/sweep.md.", metavar="FILE.toml", argument=True
@@ -37,6 +37,7 @@ class Config:
         metavar="N",
         at_least=1,
     )
+    engine: str = _fields.engine()
     part: str | None = setting(
         None,
         "Of the runs only every M-th model's, from the K-th on: a job array does K/M each, and "

@@ -40,8 +40,8 @@ from numtok.registry import name_of
 from numtok.settings.encode import Config as Config
 from numtok.store.artifact import RECEIPTS, Artifact, Output, Parent, version_of, walk
 from numtok.store.draft import Draft
+from numtok.store.engines.engine import Engine, engine_for
 from numtok.store.engines.local import Workers
-from numtok.store.engines.workers import workers_for
 from numtok.store.quota import Quota
 from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
@@ -98,7 +98,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         sources, stem = find_sources(config.inputs, store.resolve, store.note, spool)
         check_rule(rule, sources)
         total = sum(source.size for source in sources)
-        workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))
+        workers = stack.enter_context(
+            engine_for(config.engine, total, config.workers, 2 * UNIT, store.spool)
+        )
         if not config.dry_run:
             workers.start(EncodeUnit, least_units(sources))
         units, parents = plan(
@@ -159,7 +161,7 @@ class _Job:
     units: Sequence[Unit]
     screening: Screening
     config: Config
-    workers: Workers
+    workers: Engine
     progress: Progress
 
     def fit(self, encoding: Unfitted | Codec) -> FittedCodec:

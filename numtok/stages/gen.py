@@ -45,8 +45,7 @@ from numtok.registry import name_of, settings_of, spec_of
 from numtok.settings.gen import Config as Config
 from numtok.store.artifact import Artifact, Output, Parent, version_of
 from numtok.store.draft import Draft
-from numtok.store.engines.local import run_units
-from numtok.store.engines.workers import workers_for
+from numtok.store.engines.engine import Engine, engine_for
 from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
 
@@ -141,7 +140,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     parents = [source.as_parent()] if source else []
     parents += [Parent("file", *given) for given in task.files.values()]
     units = _units(task, splits)
-    workers = workers_for(len(units), config.workers, _FEW_UNITS)
+    engine = engine_for(config.engine, len(units), config.workers, _FEW_UNITS, store.spool)
     settings = {
         "stage": "gen",
         "revision": REVISION,
@@ -157,15 +156,16 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         estimate = None if found else _estimate(task, source, config, splits)
         return Result(f"{name}@{version}", found, made=False, estimate=estimate)
     command = _command(config, task, source, name)
-    with store.draft(kind, name, settings, parents, command, config) as draft:
+    # Workers end before anyone else may have the draft.
+    with store.draft(kind, name, settings, parents, command, config) as draft, engine:
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
         ready, facts = _made_of(task, source, splits)
-        counts = _make(draft, ready, config, units, workers, progress)
+        counts = _make(draft, ready, config, units, engine, progress)
         if isinstance(task, TableTask):
             write_table_file(draft.path, _table_file(task))
             counts["features"] = len(task.features)
-        timing = {"seconds": time.monotonic() - started, "workers": workers}
+        timing = {"seconds": time.monotonic() - started, "workers": engine.count}
         artifact = draft.publish(counts, timing, facts)
         return Result(artifact.ref, artifact, made=True)
 
@@ -296,7 +296,12 @@ def _table_file(task: TableTask) -> TableFile:
 
 
 def _make(
-    draft: Draft, task: Task, config: Config, units: list[GenPart], workers: int, progress: Progress
+    draft: Draft,
+    task: Task,
+    config: Config,
+    units: list[GenPart],
+    engine: Engine,
+    progress: Progress,
 ) -> dict[str, int]:
     """Make every unit that has no receipt yet; the counts of all."""
     work = GenUnit(draft.path, task, config.seed, draft.version)
@@ -312,7 +317,7 @@ def _make(
             facts.append(receipt.facts)
     counts = Counter[str]()
     size, samples = 0, sum(unit.split.rows for unit in units if not unit.index)
-    for fact in chain(facts, run_units(work, left, workers)):  # each as soon as it is done
+    for fact in chain(facts, engine.run(work, left)):  # each as soon as it is done
         counts["rows"] += fact.rows
         counts[f"rows_{fact.split}"] += fact.rows
         counts.update(fact.counts)

@@ -17,7 +17,7 @@ on the number of workers.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
@@ -53,8 +53,8 @@ from numtok.numerals.scan import scan
 from numtok.records import SPECIALS, TRAIN
 from numtok.registry import spec_of
 from numtok.settings.profile import Config as Config
+from numtok.store.engines.engine import Engine, engine_for
 from numtok.store.engines.local import Workers
-from numtok.store.engines.workers import workers_for
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 
@@ -135,11 +135,14 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
     reading = ReadingOptions(config.text_field, config.max_line)
     screening = Screening(reading, rule, config.on_error == "skip")
     with ExitStack() as stack:
-        spool = Spool(lambda: stack.enter_context(_spool(store)), Quota.parse(config.disk_limit))
+        opened = partial(_spool, store)
+        spool = Spool(lambda: stack.enter_context(opened()), Quota.parse(config.disk_limit))
         sources, _ = find_sources(config.inputs, store.resolve, store.note, spool)
         check_rule(rule, sources)
         total = sum(source.size for source in sources)
-        workers = stack.enter_context(Workers(workers_for(total, config.workers, 2 * UNIT)))
+        workers = stack.enter_context(
+            engine_for(config.engine, total, config.workers, 2 * UNIT, opened)
+        )
         workers.start(ProfileUnit, least_units(sources))
         units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0), workers)
         learning = any(scheme.needs_sample for scheme in schemes)
@@ -173,7 +176,7 @@ def _spool(store: Store) -> Iterator[Path]:
 
 
 def _count(
-    units: Sequence[Unit], work: ProfileUnit, workers: Workers, progress: Progress
+    units: Sequence[Unit], work: ProfileUnit, workers: Engine, progress: Progress
 ) -> Counted:
     """All units, merged in their order, whatever the order they are done in."""
     total = sum(unit.size for unit in units)

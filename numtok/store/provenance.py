@@ -46,18 +46,22 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def provenance() -> Provenance:
     """Of this process; never fails, whatever is or is not installed."""
-    libraries = {"python": platform.python_version()}
-    for name in _LIBRARIES:
-        if (found := installed(name)) is not None:
-            libraries[name] = found
     commit = _git("rev-parse", "HEAD")
     changed = None if commit is None else _git("status", "--porcelain", "--untracked-files=no")
     return Provenance(
         numtok=__version__,
         git_commit=commit,
         git_dirty=None if changed is None else changed != "",
-        libraries=libraries,
+        libraries=libraries(),
     )
+
+
+def libraries() -> dict[str, str]:
+    """The versions of Python and of the installed libraries that can change what is made."""
+    found = {name: installed(name) for name in _LIBRARIES}
+    return {"python": platform.python_version()} | {
+        name: version for name, version in found.items() if version is not None
+    }
 
 
 def installed(name: str) -> str | None:

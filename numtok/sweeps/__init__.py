@@ -6,5 +6,6 @@ file.py       that file: tables of options, in which a list is an axis
 plan.py       what it stands for: the points of all axes
 runs.py       a training and its evaluation each, done side by side
 selection.py  the best on the validation split; successive halving
+side.py       how many runs go on side by side, where, and what each has
 sweep.py      every combination of a file: made, chosen, compared
 """

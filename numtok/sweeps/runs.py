@@ -6,6 +6,7 @@ no other run.
 """
 
 import os
+import sys
 import time
 import traceback
 from collections import Counter
@@ -15,16 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from numtok.config import threads
 from numtok.errors import NumtokError
 from numtok.plugins import fault_of
 from numtok.stages import eval, train
 from numtok.store.artifact import Artifact
-from numtok.store.engines.local import run_units
-from numtok.store.engines.workers import gpu_slots
+from numtok.store.engines.engine import LOCAL
 from numtok.store.store import Absent, Store
-from numtok.sweeps.plan import Point, Sweep, label_of
-from numtok.training.trainer import device_count, device_of
+from numtok.sweeps.plan import Point, label_of
+from numtok.sweeps.side import Side
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,14 @@ class Failed(NamedTuple):
 
 
 class Bug(NumtokError):
-    """A run failed in a way that no user can cause; the traceback is on stderr."""
+    """A run failed in a way that no user can cause; ``trace`` is the traceback."""
+
+    def __init__(self, message: str, trace: str) -> None:
+        super().__init__(message, trace)
+        self.trace = trace
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class RunOutcome(NamedTuple):
@@ -99,11 +105,10 @@ class RunUnit:
             except Absent:
                 raise
             except Exception as error:  # nor shall this lose the runs that go on beside it
-                traceback.print_exc()
                 if (fault := fault_of(error)) is not None:
                     return RunOutcome(run, None, fault)
                 told = f"this is a bug; please report it with its traceback: {error!r}"
-                return RunOutcome(run, None, Bug(told))
+                return RunOutcome(run, None, Bug(told, traceback.format_exc()))
         return RunOutcome(run, report.path)
 
 
@@ -129,36 +134,9 @@ def _threads(count: int | None) -> Iterator[None]:
             os.environ[name] = before
 
 
-class Side(NamedTuple):
-    """How many runs go on side by side, the threads of each, and what there is to say of it;
-    ``gpus`` are as of :class:`Workers`."""
-
-    jobs: int
-    threads: int | None
-    note: str = ""
-    gpus: Sequence[str] = ()
-
-
-def side_by_side(sweep: Sweep, asked: int | None) -> Side:
-    """As many jobs as asked for; else one a GPU, or one a core, so that cores are shared, and one
-    alone where runs would disturb each other: where their budget is a time, or the file says which
-    GPU they use.
-
-    The same for the whole of a sweep however much of it is left, because what a run learns
-    depends, in its last digits, on the number of threads.
-    """
-    cores = threads() or os.cpu_count() or 1
-    used = [device_of(one.device) for one in sweep.trainings]
-    gpus = min((device_count("all", one) for one in used if one.type == "cuda"), default=0)
-    jobs = asked or min(gpus or (1 if sweep.timed else cores), sweep.size)
-    note = ""
-    if sweep.timed and jobs > max(1, gpus):
-        better = f"better --jobs {max(1, gpus)}"
-        note = f", which makes each of them slower: their budget is a time, {better}"
-    elif sweep.timed and jobs == 1:
-        note = ", as their budget is a time"
-    slots = gpu_slots(jobs, gpus) if gpus > 1 else ()
-    return Side(jobs, None if jobs == 1 else max(1, cores // jobs), note, slots)
+def _show_trace(problem: NumtokError | None) -> None:
+    """Of a bug, or of a plugin's code."""
+    print(getattr(problem, "trace", ""), end="", file=sys.stderr)
 
 
 def _in_rounds(runs: Sequence[Run]) -> list[Run]:
@@ -193,12 +171,16 @@ class Runner:
         mine = self._mine(runs)
         for run in runs:
             try:
-                outcomes.append(look(run))
+                outcome = look(run)
             except Absent:
-                if repr(run.train) in mine:
-                    left.append(run)
-                else:
-                    of_others += 1
+                outcome = None
+            # What cannot be done here, a node with a GPU may do.
+            if outcome is not None and (outcome.report or self.side.engine == LOCAL):
+                outcomes.append(outcome)
+            elif repr(run.train) in mine:
+                left.append(run)
+            else:
+                of_others += 1
         found = len(outcomes)
         splits = " and ".join(sorted({run.eval.split for run in runs}))
         told = f"{len(runs)} run{'s' if len(runs) > 1 else ''} on {splits}"
@@ -212,16 +194,19 @@ class Runner:
         self.progress(SweepProgress(told, found, len(runs)))
         for run, _, problem in outcomes:
             if problem is not None:  # now, not in hours
+                _show_trace(problem)
                 self.progress(SweepProgress(f"{label_of(run.point)}: {problem}", found, len(runs)))
         started = time.monotonic()
         work = RunUnit(self.root, self.side.threads)
-        for outcome in run_units(work, _in_rounds(left), self.side.jobs, self.side.gpus):
-            outcomes.append(outcome)
-            done = len(outcomes)
-            seconds = (time.monotonic() - started) / (done - found) * (len(runs) - done)
-            failure = f": {outcome.problem}" if outcome.problem else ""
-            label = label_of(outcome.run.point)
-            self.progress(SweepProgress(f"{label}{failure}", done, len(runs), seconds))
+        with self.side.workers(Store(self.root).spool) as workers:
+            for outcome in workers.run(work, _in_rounds(left)):
+                outcomes.append(outcome)
+                _show_trace(outcome.problem)
+                done = len(outcomes)
+                seconds = (time.monotonic() - started) / (done - found) * (len(runs) - done)
+                failure = f": {outcome.problem}" if outcome.problem else ""
+                label = label_of(outcome.run.point)
+                self.progress(SweepProgress(f"{label}{failure}", done, len(runs), seconds))
         for run, _, problem in outcomes:
             if problem is not None:
                 self.failed.append(Failed(label_of(run.point), problem))

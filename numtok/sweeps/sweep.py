@@ -19,20 +19,14 @@ from numtok.settings.sweep import Config as Config
 from numtok.stages import compare, encode, fetch, gen, table
 from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
+from numtok.store.engines.engine import LOCAL, connected
 from numtok.store.store import Store
 from numtok.sweeps.averages import Average, averages
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, Trainings, label_of
-from numtok.sweeps.runs import (
-    Failed,
-    OthersLeft,
-    Progress,
-    Run,
-    Runner,
-    SweepProgress,
-    side_by_side,
-)
+from numtok.sweeps.runs import Failed, OthersLeft, Progress, Run, Runner, SweepProgress
 from numtok.sweeps.selection import Choice, Selection
+from numtok.sweeps.side import Side, on_cluster, side_by_side
 
 # What sets test sets of one data set apart, and so tables.
 _TEST_SETS = ("split", "eval.split", "rows", "eval.rows")
@@ -65,11 +59,22 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     wrong with single runs is in the result.
     """
     sweep = read_sweep(Path(config.file), config.changes, config.max_runs)
-    side = side_by_side(sweep, config.jobs)
-    store = Store(store.root, lambda note: None, any_name=True)
+    with connected(config.engine) as nodes:
+        if config.engine == LOCAL:
+            side = side_by_side(sweep, config.jobs)
+        else:
+            side = on_cluster(sweep, config.jobs, config.engine, nodes)
+        return _swept(sweep, side, config.part, Store(store.root, _untold, any_name=True), progress)
+
+
+def _untold(note: str) -> None:
+    """What stages would say of one run is no news among many."""
+
+
+def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: Progress) -> Result:
     failed: list[Failed] = []
-    runs = list(_runs(sweep, store, progress, failed))
-    runner = Runner(store.root, side, progress, failed, config.part)
+    runs = list(_runs(sweep, side.engine, store, progress, failed))
+    runner = Runner(store.root, side, progress, failed, part)
     choices: list[Choice] = []
     try:
         if sweep.select is not None:
@@ -94,10 +99,12 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     return Result(sweep.select, choices, tables, over_data, failed)
 
 
-def _runs(sweep: Sweep, store: Store, progress: Progress, failed: list[Failed]) -> Iterator[Run]:
+def _runs(
+    sweep: Sweep, engine: str, store: Store, progress: Progress, failed: list[Failed]
+) -> Iterator[Run]:
     """Make the data and encode them; every run that this allows."""
     count = 0
-    for data, encoding, artifact, trainings in _data(sweep, store, progress, failed):
+    for data, encoding, artifact, trainings in _data(sweep, engine, store, progress, failed):
         for training, learn in trainings:
             for evaluation, ask in sweep.eval:
                 apart = {axis: evaluation[axis] for axis in _TEST_SETS if axis in evaluation}
@@ -113,14 +120,14 @@ def _runs(sweep: Sweep, store: Store, progress: Progress, failed: list[Failed]) 
 
 
 def _data(
-    sweep: Sweep, store: Store, progress: Progress, failed: list[Failed]
+    sweep: Sweep, engine: str, store: Store, progress: Progress, failed: list[Failed]
 ) -> Iterator[tuple[Point, Point, Artifact, Trainings]]:
     """What runs read, encoded data or tables, where on the axes that is, and how it is learnt."""
     for data, source in sweep.data:
         made: list[tuple[str, ...]] = []
         try:
             progress(SweepProgress(f"data {label_of(data)}".rstrip()))
-            for inputs in _made(source, store):
+            for inputs in _made(source, engine, store):
                 made.append(inputs)
         except NumtokError as error:
             failed.append(Failed(label_of(data), error))
@@ -131,7 +138,7 @@ def _data(
                 try:
                     if how is not None:
                         progress(SweepProgress(f"encoding {here}".rstrip()))
-                    artifact = _encoded(how, inputs, store)
+                    artifact = _encoded(how, inputs, engine, store)
                     _check_splits(artifact, sweep)
                 except NumtokError as error:
                     failed.append(Failed(here, error))
@@ -144,7 +151,7 @@ def _encodings(sweep: Sweep) -> Iterator[tuple[Point, encode.Config | None, Trai
         yield from ((point, how, trainings) for point, how in encodings)
 
 
-def _made(source: Source, store: Store) -> Iterator[tuple[str, ...]]:
+def _made(source: Source, engine: str, store: Store) -> Iterator[tuple[str, ...]]:
     """The data of one point, of ``fetch`` maybe several tables."""
     if isinstance(source, fetch.Config):
         for one in fetch.run(source, store, lambda *_: None):
@@ -152,16 +159,19 @@ def _made(source: Source, store: Store) -> Iterator[tuple[str, ...]]:
     elif isinstance(source, table.Config):
         yield (table.run(source, store).ref,)
     elif isinstance(source, gen.Config):
-        yield (gen.run(source, store, lambda *_: None).ref,)
+        yield (gen.run(replace(source, engine=engine), store, lambda *_: None).ref,)
     else:
         yield source
 
 
-def _encoded(how: encode.Config | None, inputs: tuple[str, ...], store: Store) -> Artifact:
+def _encoded(
+    how: encode.Config | None, inputs: tuple[str, ...], engine: str, store: Store
+) -> Artifact:
     """The artifact that is learnt from; a table as it is."""
     if how is None:
         return store.resolve(inputs[0], {TABLE})
-    artifact = encode.run(replace(how, inputs=inputs), store, lambda *_: None).artifact
+    config = replace(how, inputs=inputs, engine=engine)
+    artifact = encode.run(config, store, lambda *_: None).artifact
     assert artifact is not None  # it was no dry run
     return artifact
 

@@ -31,7 +31,7 @@ from numtok.cli import main
 from numtok.cli.output import printing
 from numtok.cli.output.printing import GAP, _widths, print_table
 from numtok.store.artifact import MANIFEST, Artifact, Parent
-from numtok.store.engines.local import run_units
+from numtok.store.engines.local import Workers
 from numtok.store.store import Store
 from tests.cases import case
 from tests.fakestage import make
@@ -585,7 +585,8 @@ def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
         whole.append(process.pid)
 
     def works(store: Store) -> None:
-        list(run_units(abs, [-1, -2, -3], 2))
+        with Workers(2) as workers:
+            list(workers.run(abs, [-1, -2, -3]))
 
     monkeypatch.setattr(popen_spawn_posix.Popen, "_launch", interrupted)
     monkeypatch.setattr(Store, "artifacts", works)

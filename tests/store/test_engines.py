@@ -1,4 +1,5 @@
-"""The engine: the same results from one process and from several, and what it says of failures."""
+"""The local engine: the same results from one process and from several, and what it says of
+failures. What holds for every engine is in ``test_engine_contract.py``."""
 
 import multiprocessing
 import os
@@ -18,8 +19,8 @@ from typing import Any
 import psutil
 import pytest
 
-from numtok.errors import DataError, StoreError
-from numtok.store.engines.local import Workers, run_units
+from numtok.errors import StoreError
+from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import gpu_slots
 
 pytestmark = pytest.mark.integration
@@ -38,8 +39,6 @@ class Work:
         return time.monotonic()
 
     def __call__(self, unit: int) -> tuple[int, float, int]:
-        if unit < 0:
-            raise DataError(f"unit {unit} cannot be")
         if unit == 13:
             os._exit(1)
         return os.getpid(), self.copy, self.factor * unit
@@ -69,11 +68,6 @@ class Together:
         return os.environ["CUDA_VISIBLE_DEVICES"], "torch" in sys.modules
 
 
-def late(unit: int) -> int:
-    time.sleep(0.2 if unit == 0 else 0)
-    return unit
-
-
 def children() -> list[int]:
     """Worker processes of this one."""
     # Python may list one that has ended, where two threads waited for it.
@@ -90,7 +84,8 @@ def two() -> Iterator[Workers]:
 
 @pytest.mark.parametrize("count, units", [(1, 5), (2, 1), (2, 0)])
 def test_one_worker_or_one_unit_starts_no_process(count: int, units: int) -> None:
-    found = list(run_units(Work(3), range(units), count))
+    with Workers(count) as workers:
+        found = list(workers.run(Work(3), range(units)))
     assert [out for *_, out in found] == [3 * unit for unit in range(units)]
     assert {pid for pid, *_ in found} <= {os.getpid()}
 
@@ -133,11 +128,6 @@ def test_none_is_started_early_for_what_may_be_one_unit(two: Workers, units: int
     assert children() == []
 
 
-def test_a_failing_unit_ends_the_work(two: Workers) -> None:
-    with pytest.raises(DataError, match=r"^unit -1 cannot be$"):
-        list(two.run(Work(1), [1, -1, 2]))
-
-
 def test_a_worker_that_dies_is_told_in_a_line(two: Workers) -> None:
     two.start(Work, 2)
     with pytest.raises(StoreError, match=r"^a worker process died \(killed, or out of memory\)"):
@@ -152,24 +142,7 @@ def test_workers_that_die_while_work_is_planned_are_told_of_by_the_work(two: Wor
         list(two.run(Work(1), range(4)))
 
 
-def test_results_in_order_come_with_few_units_taken(two: Workers) -> None:
-    taken: list[int] = []
-
-    def units() -> Iterator[int]:
-        for unit in range(20):
-            taken.append(unit)
-            yield unit
-        raise DataError("no more")
-
-    found, waiting = [], []
-    with pytest.raises(DataError, match="no more"):  # when what came before is done
-        for one in two.in_order(late, units()):
-            found.append(one)
-            waiting.append(len(taken) - len(found))
-    assert found == list(range(20))
-    assert max(waiting) <= 3 and len(children()) == 2
-    with pytest.raises(DataError, match=r"^unit -1 cannot be$"):
-        list(two.in_order(Work(1), [1, -1, 2]))
+def test_one_unit_in_order_starts_no_process(two: Workers) -> None:
     assert [pid for pid, *_ in two.in_order(Work(1), iter([1]))] == [os.getpid()]
 
 
@@ -197,7 +170,7 @@ def test_a_lock_that_a_library_makes_in_a_worker_is_no_warning_at_the_exit(tmp_p
     program.write_text(
         """
 import multiprocessing
-from numtok.store.engines.local import run_units
+from numtok.store.engines.local import Workers
 
 locks = []
 
@@ -206,7 +179,8 @@ def lock(unit):  # as numcodecs does, when it first reads a field
     return unit
 
 if __name__ == "__main__":
-    print(sorted(run_units(lock, range(4), 2)))
+    with Workers(2) as workers:
+        print(sorted(workers.run(lock, range(4))))
 """
     )
     done = subprocess.run(

@@ -15,16 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from numtok.cli.output.sweep import Runs
 from numtok.evaluation.comparison.experiments import ExperimentCosts
 from numtok.evaluation.report_files import read
 from numtok.records import DATA, ENCODED, MODEL
 from numtok.reports import REPORT
-from numtok.stages import train
+from numtok.stages import eval, train
+from numtok.store.engines.local import Workers
+from numtok.store.engines.workers import ClusterNode
 from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
-from numtok.sweeps.runs import Side, SweepProgress, side_by_side
+from numtok.sweeps.runs import Run, Runner, RunOutcome, SweepProgress
+from numtok.sweeps.side import Side, on_cluster, side_by_side
 from numtok.sweeps.sweep import Config, Result, run
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -234,6 +238,54 @@ def test_runs_on_gpus_have_one_each(
     says(side(tmp_path, "minutes = 2", 3).note, "slower", "--jobs 2")
     assert side(tmp_path, 'steps = 2\ndevice = "cuda:1"') == Side(1, None)
     assert side(tmp_path, 'steps = 2\ndevice = "cpu"') == Side(3, 2)
+
+
+def test_runs_on_a_cluster_have_cpus_or_a_gpu_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NUMTOK_THREADS", raising=False)
+    nodes = [ClusterNode("a", 8, 0), ClusterNode("b", 16, 4), ClusterNode("c", 6, 2)]
+
+    def side(budget: str, asked: int | None = None, gpus: bool = True) -> tuple[int, int, bool]:
+        path = written(tmp_path, f"{XVAL}{budget}\nseed = [{', '.join(map(str, range(40)))}]\n")
+        there = nodes if gpus else [node._replace(gpus=0) for node in nodes]
+        found = on_cluster(read_sweep(path), asked, "ray", there)
+        assert found.engine == "ray" and not found.gpus and found.threads is not None
+        return found.jobs, found.threads, found.gpu
+
+    assert side("steps = 2") == side('device = "cuda"\nsteps = 2') == (6, 3, True)
+    assert side('device = "cpu"\nsteps = 2') == side("steps = 2", gpus=False) == (30, 1, False)
+    assert side("steps = 2", 4, gpus=False) == (4, 1, False)
+    assert side("minutes = 2", gpus=False) == (3, 6, False)  # a node each
+    assert side("minutes = 2") == (6, 3, True)
+    monkeypatch.setenv("NUMTOK_THREADS", "8")
+    assert side("steps = 2", gpus=False) == (3, 8, False)
+    assert side("steps = 2") == (6, 8, True)
+    monkeypatch.setenv("NUMTOK_THREADS", "32")  # more than any node has, which the engine refuses
+    assert side("steps = 2", gpus=False) == (1, 32, False)
+    assert on_cluster(read_sweep(tmp_path / "sweep.toml"), None, "ray", []).jobs == 1
+
+
+def test_a_run_that_cannot_be_here_may_be_on_a_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On one that has a GPU."""
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    done: list[Run] = []
+
+    class Nodes(Workers):
+        def run(self, work: Any, units: Any) -> Any:
+            done.extend(units)
+            return map(RunOutcome, units, [tmp_path] * len(units))
+
+    monkeypatch.setattr("numtok.sweeps.side.cluster", lambda *_: Nodes(1))
+    one = train.Config("data", device="cuda")
+    run = Run(0, "", {}, one, eval.Config("model", "data"))
+    side = Side(1, 1, engine="ray", gpu=True)
+    told: list[SweepProgress] = []
+    assert Runner(tmp_path, side, told.append, [])([run]) == {0: tmp_path}
+    assert done == [run] and [one.what for one in told] == ["1 run on test", ""]
 
 
 def test_what_is_under_way_is_told(tmp_path: Path, says: Says) -> None:

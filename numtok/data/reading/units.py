@@ -27,7 +27,7 @@ from numtok.data.reading.sources import InputFile
 from numtok.data.reading.stamp import Stamp, changed
 from numtok.errors import DataError
 from numtok.store.artifact import Parent
-from numtok.store.engines.local import Workers
+from numtok.store.engines.engine import Engine
 
 UNIT = 64 << 20  # bytes of input in a unit
 _WHOLE = ("gzip", "zstd")  # formats in the middle of which nobody can begin
@@ -63,7 +63,7 @@ class _Survey(NamedTuple):
 
 
 def plan(
-    sources: Sequence[InputFile], progress: Callable[[int, int], None], workers: Workers
+    sources: Sequence[InputFile], progress: Callable[[int, int], None], workers: Engine
 ) -> tuple[list[Unit], list[Parent]]:
     """Read every input once: the units of work, and the parents with their digests.
 
@@ -108,7 +108,7 @@ def plan(
 
 
 def _surveys(
-    sources: Sequence[InputFile], progress: Callable[[int, int], None], workers: Workers
+    sources: Sequence[InputFile], progress: Callable[[int, int], None], workers: Engine
 ) -> Iterator[_Survey]:
     total = sum(source.size for source in sources)
     done = 0

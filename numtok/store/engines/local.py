@@ -10,41 +10,25 @@ import os
 import pickle
 import signal
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain, islice
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from numtok.errors import NumtokError, StoreError
-from numtok.plugins import add_plugin_folders, fault_of, plugin_folders
+from numtok.plugins import add_plugin_folders, plugin_folders
 from numtok.registry import import_plugins_from_everywhere
-
-Unit = TypeVar("Unit")
-Result = TypeVar("Result")
+from numtok.store.engines._under_way import AGAIN, Result, Unit, completed, ordered, worked
 
 _failure: NumtokError | None = None  # in a worker: why it could not start
 _first: Any = None  # in a worker: what it was started with
 _work: tuple[bytes, Callable[[Any], Any] | None] = b"", None  # in a worker: pickled, and as it is
-
-
-_AGAIN = (
-    "run the same command again: what is finished is kept; fewer --workers or --jobs need less "
-    "memory"
-)
-
-
-def run_units(
-    work: Callable[[Unit], Result], units: Sequence[Unit], workers: int, gpus: Sequence[str] = ()
-) -> Iterator[Result]:
-    """``Workers.run`` with workers of its own."""
-    with Workers(workers, gpus) as these:
-        yield from these.run(work, units)
 
 
 class Workers:
@@ -57,7 +41,7 @@ class Workers:
         What to do when one died, as a user is told.
     """
 
-    def __init__(self, count: int, gpus: Sequence[str] = (), died: str = _AGAIN) -> None:
+    def __init__(self, count: int, gpus: Sequence[str] = (), died: str = AGAIN) -> None:
         self.count = count
         self.gpus = gpus
         self._died = died
@@ -85,8 +69,10 @@ class Workers:
         if min(self.count, len(units)) <= 1:
             yield from map(work, units)
             return
+        submit = partial(self._submitted, self._sent(work))
         with self._telling_of_death():
-            yield from self._completed(self._sent(work), units)
+            for future in completed(submit, units, 2 * self.count):
+                yield future.result()
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
         """As :meth:`run`, in the order of the units, of which a few at a time are taken. What fails
@@ -96,8 +82,10 @@ class Workers:
         if min(self.count, len(begun)) <= 1:
             yield from map(work, chain(begun, waiting))
             return
+        submit = partial(self._submitted, self._sent(work))
         with self._telling_of_death():
-            yield from self._ordered(self._sent(work), chain(begun, waiting))
+            for future in ordered(submit, chain(begun, waiting), 2 * self.count):
+                yield future.result()
 
     @contextmanager
     def _telling_of_death(self) -> Iterator[None]:
@@ -133,45 +121,10 @@ class Workers:
             )
         return self._pool
 
-    def _ordered(self, work: bytes, units: Iterator[Any]) -> Iterator[Any]:
-        """Keep a few units under way; more are begun only when the first of them is done, so that
-        few results wait for it."""
-        running: deque[Future[Any]] = deque()
-        failed: Exception | None = None
-        more = True
-        while more or running:
-            while more and len(running) < 2 * self.count:
-                try:
-                    unit = next(units)
-                except StopIteration:
-                    more = False
-                except Exception as error:
-                    more, failed = False, error
-                else:
-                    running.append(self._submitted(work, unit))
-            if running:
-                yield running.popleft().result()
-        if failed is not None:
-            raise failed
-
     def _submitted(self, work: bytes, unit: Any) -> Future[Any]:
         assert self._pool is not None
         with _holding_interrupts():
             return self._pool.submit(_do, work, unit)
-
-    def _completed(self, work: bytes, units: Sequence[Any]) -> Iterator[Any]:
-        """Keep a few units under way, so that an error stops the run early. ``work`` is empty where
-        it is what the workers were started with."""
-        waiting = iter(units)
-        running: set[Future[Any]] = set()
-        while True:
-            while len(running) < 2 * self.count and (unit := next(waiting, None)) is not None:
-                running.add(self._submitted(work, unit))
-            if not running:
-                return
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
 
     def __enter__(self) -> Self:
         return self
@@ -240,18 +193,10 @@ def _do(work: bytes, unit: Any) -> Any:
     global _work
     if _failure is not None:
         raise _failure
-    try:
-        if not work:
-            return _first(unit)
-        # As long as it is the same work, it keeps what it has read, such as a codec.
-        if work != _work[0]:
-            _work = work, pickle.loads(work)
-        assert _work[1] is not None
-        return _work[1](unit)
-    except NumtokError:
-        raise
-    except Exception as error:
-        # Told here: of a traceback the parent is given the text alone.
-        if (fault := fault_of(error)) is not None:
-            raise fault from None
-        raise
+    if not work:
+        return worked(_first, unit)
+    # As long as it is the same work, it keeps what it has read, such as a codec.
+    if work != _work[0]:
+        _work = work, worked(pickle.loads, work)
+    assert _work[1] is not None
+    return worked(_work[1], unit)

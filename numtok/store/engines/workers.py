@@ -1,6 +1,7 @@
 """How many processes a command uses, and what each has of the machine."""
 
 import os
+from typing import NamedTuple
 
 from numtok.config import threads
 
@@ -30,3 +31,11 @@ def gpu_slots(count: int, there: int) -> list[str]:
     outer = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = [str(k) for k in range(there)] if outer is None else outer.split(",")[:there]
     return [names[k % there].strip() for k in range(count)]
+
+
+class ClusterNode(NamedTuple):
+    """A machine of a cluster, and what of it units may use."""
+
+    name: str
+    cpus: int
+    gpus: int

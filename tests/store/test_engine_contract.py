@@ -1,0 +1,374 @@
+"""What every engine promises: the same results, errors as they were raised, few units taken."""
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from numtok.errors import DataError, PluginError, StoreError, UsageError
+from numtok.plugins import add_plugin_folders
+from numtok.registry import import_plugins_from_everywhere
+from numtok.stages import encode, gen, profile
+from numtok.store.engines.engine import Engine, cluster, connected, engine_for
+from numtok.store.store import Store
+from numtok.sweeps import sweep
+from tests.ray_nodes import ray_cluster
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Unpickled:
+    """A work that knows how often it came to a process."""
+
+    factor: int
+    content: bytes = b""
+
+    @cached_property
+    def copy(self) -> float:
+        return time.monotonic()
+
+    def __call__(self, unit: int) -> tuple[int, float, int]:
+        if unit < 0:
+            raise DataError(f"unit {unit} cannot be")
+        if unit == 13:
+            os._exit(1)
+        return os.getpid(), self.copy, self.factor * unit + len(self.content)
+
+
+def late(unit: int) -> int:
+    time.sleep(0.2 if unit == 0 else 0)
+    return unit
+
+
+def seen(name: str) -> tuple[str, str | None, str]:
+    """Where a process stands, and what it reads there."""
+    return os.getcwd(), os.environ.get(name), Path("input").read_text()
+
+
+def divided(unit: int) -> float:
+    return 1 / unit
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Of a cluster, whose processes serve all tests here."""
+    with ray_cluster(2) as nodes, connected(f"ray:{nodes.address}"):
+        yield nodes.address
+
+
+@pytest.fixture(scope="module", params=["local", "ray"])
+def name(request: pytest.FixtureRequest) -> str:
+    if request.param == "local":
+        return "local"
+    return f"ray:{request.getfixturevalue('address')}"
+
+
+@contextmanager
+def opened(name: str, folder: Path) -> Iterator[Engine]:
+    """Two processes, which leave nothing in the store."""
+    with engine_for(name, 1, 2, 0, Store(folder / "store").spool) as engine:
+        assert engine.count == 2
+        yield engine
+    assert not list(folder.glob("store/.*"))
+
+
+@pytest.fixture(scope="module")
+def two(name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Which serve several tests."""
+    with opened(name, tmp_path_factory.mktemp("two")) as engine:
+        yield engine
+
+
+@pytest.fixture
+def fresh(name: str, tmp_path: Path) -> Iterator[Engine]:
+    with opened(name, tmp_path) as engine:
+        yield engine
+
+
+def test_processes_do_all_works_that_follow_and_keep_what_they_read(two: Engine) -> None:
+    two.start(Unpickled, 5)
+    for factor in (3, 4):
+        work = Unpickled(factor, bytes(1 << 20))
+        found = list(two.run(work, range(13)))
+        assert sorted(out for *_, out in found) == [factor * n + (1 << 20) for n in range(13)]
+        pids = {pid for pid, *_ in found}
+        assert os.getpid() not in pids and len(pids) <= 2
+        assert len({(pid, copy) for pid, copy, _ in found}) == len(pids)
+
+
+def test_no_unit_is_no_work(two: Engine) -> None:
+    assert list(two.run(Unpickled(1), [])) == list(two.in_order(Unpickled(1), iter([]))) == []
+
+
+def test_an_error_ends_the_work_as_it_was_raised(two: Engine) -> None:
+    with pytest.raises(DataError, match=r"^unit -1 cannot be$") as told:
+        list(two.run(Unpickled(1), [1, -1, 2]))
+    assert type(told.value) is DataError
+    with pytest.raises(ZeroDivisionError) as bug:
+        list(two.run(divided, [0, 1, 2]))
+    whole = [*getattr(bug.value, "__notes__", ()), str(bug.value.__cause__)]
+    assert any("in divided" in text for text in whole)
+
+
+def test_the_fault_of_a_plugin_is_told_as_its_fault(fresh: Engine, plugins: Path) -> None:
+    (plugins / "schemes/odd.py").write_text("def work(unit):\n    return 1 / unit\n")
+    add_plugin_folders([plugins])
+    import_plugins_from_everywhere()
+    work = importlib.import_module("numtok.encoding.schemes.odd").work
+    with pytest.raises(PluginError, match=r"odd.py, line 2, in work: ZeroDivisionError: "):
+        list(fresh.run(work, [0, 1, 2]))
+
+
+def test_a_process_that_dies_each_time_is_told_in_a_line(
+    fresh: Engine, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    if name != "local":
+        monkeypatch.setattr("numtok.store.engines.ray.RETRIES", 1)
+    with pytest.raises(StoreError, match=r"^a worker process died .*run the same command again"):
+        list(fresh.run(Unpickled(1), [13, 1, 2]))
+
+
+def test_results_in_order_come_with_few_units_taken(two: Engine) -> None:
+    taken: list[int] = []
+
+    def units() -> Iterator[int]:
+        for unit in range(20):
+            taken.append(unit)
+            yield unit
+        raise DataError("no more")
+
+    found, waiting = [], []
+    with pytest.raises(DataError, match="no more"):  # when what came before is done
+        for one in two.in_order(late, units()):
+            found.append(one)
+            waiting.append(len(taken) - len(found))
+    assert found == list(range(20))
+    assert max(waiting) <= 3
+    with pytest.raises(DataError, match=r"^unit -1 cannot be$"):
+        list(two.in_order(Unpickled(1), [1, -1, 2]))
+
+
+def test_units_stand_where_the_command_does(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NUMTOK_TEST", "here")
+    (tmp_path / "input").write_text("what is there")
+    with opened(name, Path()) as engine:
+        found = set(engine.run(seen, ["NUMTOK_TEST"] * 3))
+    assert found == {(str(tmp_path), "here", "what is there")}
+
+
+# --- Ray ---------------------------------------------------------------------------------------
+
+
+def spool(folder: Path) -> Any:
+    return Store(folder / "store").spool
+
+
+def test_a_node_that_sees_another_store_is_told_at_the_start(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numtok.files.write_atomic", lambda path, data: None)
+    engine = engine_for(f"ray:{address}", 1, 2, 0, spool(tmp_path))
+    with pytest.raises(StoreError, match=r"does not see the store .*/store .*--store"), engine:
+        engine.start(Unpickled, 2)
+    assert not list(tmp_path.glob("store/.*"))
+
+
+def test_a_node_with_another_version_is_told_at_the_start(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numtok.store.engines.ray.__version__", "0.0.7")
+    engine = engine_for(f"ray:{address}", 1, 2, 0, spool(tmp_path))
+    with pytest.raises(UsageError, match=r"has numtok .*, and this command 0.0.7"), engine:
+        engine.start(Unpickled, 2)
+
+
+def test_as_many_as_there_is_room_for(address: str, tmp_path: Path) -> None:
+    asked = [(1, 2), (2, 1)]
+    for cpus, count in asked:
+        with cluster(f"ray:{address}", None, spool(tmp_path), cpus) as engine:
+            assert engine.count == count
+    for cpus, gpu, told in ((3, False, "has 3 CPUs, which"), (1, True, "has 1 CPU and a GPU")):
+        with pytest.raises(UsageError, match=f"no node of the Ray cluster {told}"):
+            list(cluster(f"ray:{address}", 1, spool(tmp_path), cpus, gpu).run(late, [1]))
+
+
+# --- commands ----------------------------------------------------------------------------------
+
+SWEEP = """
+[gen]
+task = "arithmetic"
+operands = 2
+samples = 200
+[encode]
+scheme = "xval"
+[train]
+preset = "nano,layers=1,width=16,heads=2"
+device = "cpu"
+batch = 32
+steps = 2
+seed = [0, 1]
+"""
+Made = dict[str, dict[str, bytes]]
+
+
+def contents(folder: Path) -> Made:
+    """Of all artifacts of a store: their files, by name."""
+    return {
+        f"{one.kind}/{one.ref}": {
+            file.path: (one.path / file.path).read_bytes() for file in one.files()
+        }
+        for one in Store(folder / "store").artifacts()
+    }
+
+
+def quiet(*progress: Any) -> None:
+    """Who waits for a test?"""
+
+
+def test_data_are_the_same(name: str, tmp_path: Path) -> None:
+    made: list[Any] = []
+    for engine in ("local", name):
+        folder = tmp_path / str(len(made))
+        folder.mkdir()
+        store = Store(folder / "store")
+        given: dict[str, Any] = {"engine": engine, "workers": 2}
+        data = gen.run(gen.Config("arithmetic", 30_000, **given), store, quiet).ref
+        for scheme in ("xval", "bpe"):
+            encode.run(encode.Config((data,), scheme, name=scheme, **given), store, quiet)
+        told = profile.run(profile.Config((data,), ("xval", "p1000"), **given), store, quiet)
+        made.append((contents(folder), told))
+    assert made[0] == made[1]
+    assert len(made[0][0]) == 3
+
+
+def test_a_sweep_is_the_same(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+    made: list[Made] = []
+    for engine in ("local", f"ray:{address}"):
+        folder = tmp_path / str(len(made))
+        folder.mkdir()
+        (folder / "sweep.toml").write_text(SWEEP)
+        config = sweep.Config(str(folder / "sweep.toml"), jobs=1, engine=engine)
+        told: list[Any] = []
+        result = sweep.run(config, Store(folder / "store"), told.append)
+        assert not result.failed
+        assert [one.done for one in told if one.total] == [0, 1, 2]
+        made.append(contents(folder))
+    assert made[0] == made[1] and len(made[0]) == 2 + 2 * 2
+
+
+def command(folder: Path, *words: str, **environment: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "numtok", "-q", "--store", "store", *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+    )
+
+
+def at_work() -> list[psutil.Process]:
+    """Processes that Ray has started for units of numtok."""
+    found = []
+    for process in psutil.process_iter(["name", "cmdline"]):
+        if "ray::_do" in " ".join(process.info["cmdline"] or [process.info["name"] or ""]):
+            found.append(process)
+    return found
+
+
+GEN = ("gen", "arithmetic", "--samples", "3000000", "--operands", "4", "--split", "train=1")
+
+
+def test_a_command_finds_the_cluster_and_says_nothing(address: str, tmp_path: Path) -> None:
+    few = ("gen", "arithmetic", "--samples", "3000", "--engine", "ray")
+    process = command(tmp_path, *few, RAY_ADDRESS=address)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert out.startswith("arithmetic@")
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_no_process(
+    number: signal.Signals, code: int, address: str, tmp_path: Path
+) -> None:
+    process = command(tmp_path, *GEN, "--engine", f"ray:{address}")
+    wait_for(lambda: bool(at_work()) or process.poll() is not None)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert err == f"numtok: {'interrupted' if code == 130 else 'terminated'}\n"
+    wait_for(lambda: not at_work())
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_no_cluster_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason='needs `pip install "numtok[ray]"`')
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+
+    def init(address: str, **options: Any) -> None:
+        assert address == "auto"
+        raise ConnectionError("nobody is there")
+
+    monkeypatch.setattr("ray.init", init)
+    monkeypatch.setattr("ray.shutdown", lambda: None)
+    for engine, told in (
+        ("ray", "no node of a running Ray cluster; `ray start --head` starts one"),
+        ("ray:127.0.0.1:1", "--engine ray:127.0.0.1:1: nothing answers there"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            engine_for(engine, 1, 2, 0, spool(tmp_path)).start(Unpickled, 2)
+
+
+# --- three nodes, of which one dies ------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_command_or_a_node_that_dies_costs_time_alone(tmp_path: Path) -> None:
+    def receipts() -> int:
+        return len(list(tmp_path.glob("store/data/*/.draft*/receipts/*")))
+
+    with ray_cluster(1, 1, 1) as nodes:
+        words = (*GEN, "--engine", f"ray:{nodes.address}")
+        process = command(tmp_path, *words)
+        wait_for(lambda: receipts() > 2)
+        process.kill()
+        process.communicate()
+        wait_for(lambda: not at_work())
+        there = receipts()
+        process = command(tmp_path, *words)
+        wait_for(lambda: receipts() > there + 2)
+        lost = max(nodes.list_all_nodes(), key=lambda node: not node.head)
+        nodes.remove_node(lost, allow_graceful=False)
+        _, err = process.communicate(timeout=300)
+        assert (process.returncode, err) == (0, "")
+    made = contents(tmp_path)
+    alone = command(tmp_path / "store", *GEN)
+    assert alone.communicate(timeout=300) and alone.returncode == 0
+    assert made == contents(tmp_path / "store")
