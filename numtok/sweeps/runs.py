@@ -91,7 +91,7 @@ class RunUnit:
 
     def __call__(self, run: Run) -> RunOutcome:
         store = Store(self.root, lambda note: None, any_name=True, make=self.make)
-        with _threads(self.threads):
+        with with_threads(self.threads):
             try:
                 report = _report(run, store)
             except NumtokError as error:
@@ -115,7 +115,7 @@ def _report(run: Run, store: Store) -> Artifact:
 
 
 @contextmanager
-def _threads(count: int | None) -> Iterator[None]:
+def with_threads(count: int | None) -> Iterator[None]:
     """NUMTOK_THREADS for as long as the block lasts."""
     before = os.environ.get(name := "NUMTOK_THREADS")
     if count is not None:
@@ -177,7 +177,7 @@ class Runner:
     """Called with runs: does those that are left, and gives the report of each by its index.
 
     With a ``part``, "3/8", only those of every eighth model, from the third on; raises OthersLeft
-    where others are not there then.
+    where others are not there then. ``each`` is told what became of each run.
     """
 
     root: Path
@@ -185,6 +185,7 @@ class Runner:
     progress: Progress
     failed: list[Failed]
     part: str | None = None
+    each: Callable[[RunOutcome], None] = lambda outcome: None
 
     def __call__(self, runs: Sequence[Run]) -> dict[int, Path]:
         if not runs:
@@ -210,6 +211,8 @@ class Runner:
             jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, len(left))
             told += f"; {jobs} at a time{self.side.note}"
         self.progress(SweepProgress(told, found, len(runs)))
+        for outcome in outcomes:
+            self.each(outcome)
         for run, _, problem in outcomes:
             if problem is not None:  # now, not in hours
                 self.progress(SweepProgress(f"{label_of(run.point)}: {problem}", found, len(runs)))
@@ -217,6 +220,7 @@ class Runner:
         work = RunUnit(self.root, self.side.threads)
         for outcome in run_units(work, _in_rounds(left), self.side.jobs, self.side.gpus):
             outcomes.append(outcome)
+            self.each(outcome)
             done = len(outcomes)
             seconds = (time.monotonic() - started) / (done - found) * (len(runs) - done)
             failure = f": {outcome.problem}" if outcome.problem else ""
