@@ -122,6 +122,7 @@ class FoldFit:
             *(run.rate.per_second, memory),
         )
 
+
 def prepared(plan: TablePlan, table: Table, fold: int) -> Preparation:
     """The model of a fold before its first epoch; DataError where it has too little to learn."""
     rows = learnt_rows(table, fold, plan.config.rows, plan.config.seed)

@@ -1,0 +1,161 @@
+"""The plan of a race: who takes part, in which rounds, for how many steps.
+
+Seconds a step are measured once, before the first round; what they make of the time there is stands
+in the plan in steps, and the plan is stored. From then on a race is a function of its plan and its
+data: whoever stops it and goes on, or repeats it, has the same result.
+
+Rounds are successive halving (Jamieson and Talwalkar 2016; Hyperband, Li et al. 2018): in each, all
+that are left train anew for the same time, and a third goes on. Half of the time is for the last
+round, in which few are left and several seeds are trained of each.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from numtok.records import Natural, Positive
+from numtok.stored_json import StoredJson
+
+RACE = "race"  # the kind of artifact
+FORMAT = 1
+ETA = 3  # of so many one goes on
+#: Of the time, what training may take: looks at the validation split, predictions, encoding and
+#: measuring take the rest.
+TRAINING = 0.6
+_LAST = 0.5  # of the training, the last round
+_LEAST_STEPS = 60  # in the first round, of the one in the middle: fewer tell nothing
+
+
+class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One that takes part.
+
+    data
+        REF of what it learns from.
+    scheme
+        Or the head, of tables.
+    options
+        Of ``numtok train``, beside those that all share, by name: head, normalize, objective.
+    pace
+        Seconds a step, or an epoch of a table, as measured.
+    """
+
+    label: str
+    data: str
+    scheme: str
+    options: dict[str, str]
+    pace: float
+
+
+class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many train in a round, each for so many seconds; what these are in steps for each
+    candidate of the plan, whether it is still there or not."""
+
+    size: Positive
+    seconds: float
+    steps: list[Positive]
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All that a race depends on beside its data.
+
+    unit
+        What budgets are in.
+    settings
+        Of ``numtok train`` that all share: preset, batch, lr.
+    rounds, last
+        On the validation split; on the test split, with ``seeds`` of each.
+    threads
+        Of each run; None: as many as the environment allows.
+    rows
+        Of the validation and of the test split, that are predicted; None: all.
+    guesses
+        By slot the median of the train split, which skill is measured against while it races.
+    """
+
+    format: int = FORMAT
+    unit: Literal["steps", "epochs"]
+    preset: str
+    batch: Positive
+    learning_rate: float | None
+    candidates: list[Candidate]
+    rounds: list[Round]
+    last: Round
+    seeds: Positive
+    threads: Positive | None
+    test: str
+    rows: tuple[Positive | None, Positive | None]
+    guesses: dict[str, float]
+    left_out: Natural
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """A round before a step is measured: how many would train, how often each, for how long."""
+
+    size: int
+    seeds: int
+    seconds: float
+
+
+PLAN = StoredJson("plan.json", Plan, newest=FORMAT)
+
+
+def fields_of(count: int, finalists: int) -> list[int]:
+    """How many take part in each round, the last one at the end.
+
+    >>> fields_of(18, 3), fields_of(5, 2), fields_of(2, 3)
+    ([18, 6, 3], [5, 2], [2])
+    """
+    sizes = [count]
+    while sizes[-1] > finalists:
+        sizes.append(max(finalists, math.ceil(sizes[-1] / ETA)))
+    return sizes
+
+
+def seconds_of(total: float, sizes: Sequence[int], seeds: int) -> list[float]:
+    """Of a total time of training, what each run of each round has: of the last round, half of it,
+    and of the others as much as each other; no run has less than those of the round before.
+
+    >>> seconds_of(1200, [18, 6, 3], seeds=2)
+    [16.666666666666668, 50.0, 100.0]
+    """
+    if len(sizes) == 1:
+        return [total / (sizes[0] * seeds)]
+    each = (1 - _LAST) * total / (len(sizes) - 1)
+    found = [each / size for size in sizes[:-1]]
+    return [*found, max(_LAST * total / (sizes[-1] * seeds), found[-1])]
+
+
+def expected(total: float, count: int, finalists: int, seeds: int) -> list[Expected]:
+    """The rounds of so many candidates, if there is time for all of them."""
+    sizes = fields_of(count, finalists)
+    times = [1] * (len(sizes) - 1) + [seeds]
+    return list(map(Expected, sizes, times, seconds_of(total, sizes, seeds)))
+
+
+def rounds_of(
+    total: float, paces: Sequence[float], finalists: int, seeds: int, most: int
+) -> list[Round]:
+    """The rounds, the last one at the end, of candidates of which a step takes so many seconds
+    each; ``most`` steps at most."""
+    sizes = fields_of(len(paces), finalists)
+    return [
+        Round(size, seconds, [min(most, max(1, int(seconds / pace))) for pace in paces])
+        for size, seconds in zip(sizes, seconds_of(total, sizes, seeds), strict=True)
+    ]
+
+
+def entered(total: float, paces: Sequence[float], finalists: int, seeds: int) -> int:
+    """How many of the candidates, the first ones, there is time for: as many as leave the one in
+    the middle steps enough to tell it from others, and as many as are in the last round at least.
+
+    >>> entered(600, [0.1] * 40, finalists=3, seeds=3), entered(6, [0.1] * 40, 3, 3)
+    (25, 3)
+    """
+    for count in range(len(paces), finalists, -1):
+        first, *_ = rounds_of(total, paces[:count], finalists, seeds, most=_LEAST_STEPS)
+        if statistics.median(first.steps) >= _LEAST_STEPS:
+            return count
+    return min(finalists, len(paces))
