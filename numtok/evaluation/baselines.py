@@ -143,7 +143,7 @@ def features_beside(
     x, features = _beside((train, targets), (samples, asked))
     y = train.numbers[train.targets[targets]]
     usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
-    known = np.isfinite(features).all(axis=1)
+    known = np.asarray(np.isfinite(features).all(axis=1))
     if not x.shape[1] or usable.sum() <= x.shape[1] or not known.any():
         return None
     return Beside(x[usable], y[usable], features[known], known)

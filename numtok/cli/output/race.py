@@ -163,11 +163,9 @@ def introduction(result: "RaceResult") -> list[str]:
         lines.append(f"  {slot.name}: {counted(slot.numbers, 'number')}, {slot.words}")
     if (more := len(result.slots) - _MOST_SLOTS) > 0:
         lines.append(f"  and {more} more, which --json lists")
-    lines.append("in the race:")
-    lines += [f"  {one.scheme}: {one.reason}" for one in result.verdicts if one.takes_part]
-    if out := [one for one in result.verdicts if not one.takes_part]:
-        lines.append("ruled out:")
-        lines += [f"  {one.scheme}: {one.reason}" for one in out]
+    for title, takes_part in (("in the race:", True), ("ruled out:", False)):
+        if told := list(_verdicts(result, takes_part)):
+            lines += [title, *told]
     lines.append(f"{counted(len(result.entered), 'candidate')}: {'; '.join(result.entered)}")
     for place, one in enumerate(result.expected, 1):
         last = place == len(result.expected)
@@ -175,6 +173,16 @@ def introduction(result: "RaceResult") -> list[str]:
         of = f", {counted(one.seeds, 'seed')} each, on the test split" if last else ""
         lines.append(f"{name}: {one.size} train about {duration(one.seconds)} each{of}")
     return [*lines, *(f"note: {note}" for note in result.notes)]
+
+
+def _verdicts(result: "RaceResult", takes_part: bool) -> Iterator[str]:
+    """One line for all of which the same is to be said."""
+    alike: dict[str, list[str]] = {}
+    for one in result.verdicts:
+        if one.takes_part is takes_part:
+            alike.setdefault(one.reason, []).append(one.scheme)
+    for reason, schemes in alike.items():
+        yield f"  {', '.join(schemes)}: {reason}"
 
 
 # --- the result --------------------------------------------------------------------------------
@@ -299,5 +307,6 @@ def _flat(result: "RaceResult") -> Iterator[RaceRow]:
 
 
 def _figure_row(kind: str, one: "Place", metric: str, found: "Figure") -> RaceRow:
-    figures = {"low": found.low, "high": found.high, "n": found.n}
-    return RaceRow(kind, one.label, metric, found.value, **figures, tied=one.tied)
+    return RaceRow(
+        kind, one.label, metric, found.value, None, found.low, found.high, found.n, one.tied
+    )

@@ -167,18 +167,25 @@ def _has_tails(profile: Profile) -> bool:
 
 def judged_heads(named: Sequence[str]) -> list[Verdict]:
     """A verdict on each head of tables, with the codecs that it may write in."""
-    found = []
-    for spec in named or list(_heads()):
-        try:
-            head = table_head(spec)
-        except UsageError as problem:
-            if named:
-                raise
-            found.append(Verdict(spec, False, str(problem)))
-            continue
-        lacks = "" if named else _no_distribution(head)
-        found.append(Verdict(spec_of(head), not lacks, lacks or head.describe()))
-    return found
+    if named:
+        return [Verdict(spec_of(head), True, head.describe()) for head in map(table_head, named)]
+    return list(map(_judged_head, _heads()))
+
+
+def _judged_head(spec: str) -> Verdict:
+    name, _, codec = spec.partition(":")
+    if getattr(HEADS[name], "positional", None) == _CODEC:
+        scheme = SCHEMES.build(codec)
+        if scheme.channel or scheme.tokens_per_number is None:
+            told = "its numbers have several lengths, or a value beside their tokens"
+            return Verdict(spec, False, told)
+        if not scheme.contiguous:
+            told = "numbers that begin with the same tokens are no interval: no exact quantiles"
+            return Verdict(spec, False, told)
+    try:
+        return Verdict(spec, True, table_head(spec).describe())
+    except UsageError:
+        return Verdict(spec, False, "reads tokens of a text, which a table has not")
 
 
 def _heads() -> Iterator[str]:
@@ -187,14 +194,6 @@ def _heads() -> Iterator[str]:
             yield from (f"{name}:{one}" for one in SCHEMES if not SCHEMES.required(one))
         else:
             yield f"{name}:{_SIZES[name]}" if name in _SIZES else HEADS.checked_at(name)
-
-
-def _no_distribution(head: ValueHead) -> str:
-    """Why a head that writes tokens is out; empty where it is not."""
-    codec = getattr(head, _CODEC, None)
-    if codec is None or SCHEMES[name_in(codec)].contiguous:
-        return ""
-    return "numbers that begin with the same tokens are no interval, so it has no exact quantiles"
 
 
 def table_entries(slot: Slot, verdicts: Sequence[Verdict]) -> list[Entry]:

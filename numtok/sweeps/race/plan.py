@@ -26,7 +26,8 @@ ETA = 3  # of so many one goes on
 #: measuring take the rest.
 TRAINING = 0.6
 _LAST = 0.5  # of the training, the last round
-_LEAST_STEPS = 60  # in the first round, of the one in the middle: fewer tell nothing
+#: In the first round, of the one in the middle: fewer tell nothing.
+LEAST = {"steps": 60, "epochs": 5}
 
 
 class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,15 +148,15 @@ def rounds_of(
     ]
 
 
-def entered(total: float, paces: Sequence[float], finalists: int, seeds: int) -> int:
+def entered(total: float, paces: Sequence[float], finalists: int, seeds: int, least: int) -> int:
     """How many of the candidates, the first ones, there is time for: as many as leave the one in
-    the middle steps enough to tell it from others, and as many as are in the last round at least.
+    the middle at least so many steps, and as many as are in the last round.
 
-    >>> entered(600, [0.1] * 40, finalists=3, seeds=3), entered(6, [0.1] * 40, 3, 3)
+    >>> entered(600, [0.1] * 40, 3, seeds=3, least=60), entered(6, [0.1] * 40, 3, 3, 60)
     (25, 3)
     """
     for count in range(len(paces), finalists, -1):
-        first, *_ = rounds_of(total, paces[:count], finalists, seeds, most=_LEAST_STEPS)
-        if statistics.median(first.steps) >= _LEAST_STEPS:
+        first, *_ = rounds_of(total, paces[:count], finalists, seeds, most=least)
+        if statistics.median(first.steps) >= least:
             return count
     return min(finalists, len(paces))

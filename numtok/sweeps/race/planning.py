@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,7 +17,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Entry
 from numtok.sweeps.race.entrants import Entered, predicted_rows
-from numtok.sweeps.race.plan import PLAN, RACE, TRAINING, Candidate, Plan, entered, rounds_of
+from numtok.sweeps.race.plan import LEAST, PLAN, RACE, TRAINING, Candidate, Plan, entered, rounds_of
 from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.skill import medians
 from numtok.sweeps.runs import with_threads
@@ -83,15 +83,17 @@ class _Planning:
         total, finalists = time_of(self.config), finalists_of(self.config)
         with with_threads(each):
             size, paces = self._paced(total, finalists)
+        unit: Literal["steps", "epochs"] = "epochs" if self.there.of_table else "steps"
         measured = list(paces.items())
-        count = entered(total, list(paces.values()), finalists, self.config.seeds)
+        if self.there.of_table:  # none is more usual than others
+            measured.sort(key=lambda one: one[1])
+        paced = [pace for _, pace in measured]
+        count = entered(total, paced, finalists, self.config.seeds, LEAST[unit])
         taking_part = measured[:count]
-        *rounds, last = rounds_of(
-            total, [pace for _, pace in taking_part], finalists, self.config.seeds, self._most
-        )
+        *rounds, last = rounds_of(total, paced[:count], finalists, self.config.seeds, self._most)
         first = self.data[measured[0][0]]
         return Plan(
-            unit="epochs" if self.there.of_table else "steps",
+            unit=unit,
             preset=size,
             batch=self._batch,
             learning_rate=None,
@@ -169,8 +171,8 @@ class _Planning:
     @property
     def _batch(self) -> int:
         """Rows a step: fewer where the train split would be gone through in a few."""
-        fits = [2**k for k in _BATCHES if 2**k * _STEPS_A_PASS <= self.there.rows[0]]
-        return max(fits, default=2 ** _BATCHES[0])
+        fits = [1 << k for k in _BATCHES if (1 << k) * _STEPS_A_PASS <= self.there.rows[0]]
+        return max(fits, default=1 << _BATCHES[0])
 
     @property
     def _most(self) -> int:
@@ -183,9 +185,10 @@ class _Planning:
 def training(
     data: Artifact, options: Mapping[str, str], size: str, batch: int, device: str, **more: Any
 ) -> train_settings.Config:
-    """The settings of a training: a candidate's ``options``, and what all share."""
+    """The settings of a training: a candidate's ``options``, what all share, and ``more``."""
+    settings = more | options
     return train_settings.Config(
-        data=str(data.path), preset=size, batch=batch, device=device, **options, **more
+        data=str(data.path), preset=size, batch=batch, device=device, **settings
     )
 
 

@@ -98,9 +98,7 @@ def run(
         slots=there.slots,
         verdicts=there.verdicts,
         entered=[one.label for one in there.entries],
-        expected=expected(
-            time_of(config), len(there.entries), finalists_of(config), config.seeds
-        ),
+        expected=expected(time_of(config), len(there.entries), finalists_of(config), config.seeds),
         notes=there.notes,
     )
     told(result)

@@ -87,7 +87,7 @@ class SkillOver(Metric):
                 _skill(*(_sum(weights[:, rows], errors[rows]) for errors in (own, self.errors)))
                 for rows in self.slots.rows
             ]
-            return np.mean(found, axis=0)
+            return np.asarray(np.mean(found, axis=0))
 
         return of_weights
 
@@ -102,7 +102,7 @@ def _skill(own: Floats, other: Floats) -> Floats:
     """float64[r]: 0 where neither has an error, as of a slot that a resample lacks."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         skill = np.where(other > 0, 1 - own / other, np.where(own > 0, _LEAST, 0.0))
-    return np.maximum(np.nan_to_num(skill, nan=_LEAST), _LEAST)
+    return np.asarray(np.maximum(np.nan_to_num(skill, nan=_LEAST), _LEAST))
 
 
 def medians(data: Artifact) -> dict[str, float]:
