@@ -12,7 +12,7 @@ round, in which few are left and several seeds are trained of each.
 import math
 import statistics
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -22,9 +22,7 @@ from numtok.stored_json import StoredJson
 RACE = "race"  # the kind of artifact
 FORMAT = 1
 ETA = 3  # of so many one goes on
-#: Of the time, what training may take: looks at the validation split, predictions, encoding and
-#: measuring take the rest.
-TRAINING = 0.6
+_SAFE = 0.9  # of the time that is left is shared out: looks at the validation split come on top
 _LAST = 0.5  # of the training, the last round
 #: In the first round, of the one in the middle: fewer tell nothing.
 LEAST = {"steps": 60, "epochs": 5}
@@ -64,14 +62,16 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     unit
         What budgets are in.
-    settings
-        Of ``numtok train`` that all share: preset, batch, lr.
+    preset, batch
+        Of ``numtok train`` that all share.
     rounds, last
         On the validation split; on the test split, with ``seeds`` of each.
     threads
         Of each run; None: as many as the environment allows.
     rows
         Of the validation and of the test split, that are predicted; None: all.
+    unfit, left_out
+        By label why a candidate cannot be trained, and for how many there was no time.
     guesses
         By slot the median of the train split, which skill is measured against while it races.
     """
@@ -80,7 +80,6 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     unit: Literal["steps", "epochs"]
     preset: str
     batch: Positive
-    learning_rate: float | None
     candidates: list[Candidate]
     rounds: list[Round]
     last: Round
@@ -89,6 +88,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     test: str
     rows: tuple[Positive | None, Positive | None]
     guesses: dict[str, float]
+    unfit: dict[str, str]
     left_out: Natural
 
 
@@ -115,13 +115,30 @@ def fields_of(count: int, finalists: int) -> list[int]:
     return sizes
 
 
-def seconds_of(total: float, sizes: Sequence[int], seeds: int) -> list[float]:
-    """Of a total time of training, what each run of each round has: of the last round, half of it,
-    and of the others as much as each other; no run has less than those of the round before.
+class Time(NamedTuple):
+    """The time there is: seconds, what a run takes beside its training, and how many go on side by
+    side."""
 
-    >>> seconds_of(1200, [18, 6, 3], seeds=2)
-    [16.666666666666668, 50.0, 100.0]
+    seconds: float
+    beside: float
+    jobs: int
+
+    def training(self, sizes: Sequence[int], seeds: int) -> float:
+        """Seconds of training that all runs of rounds have together, half of them at least."""
+        runs = sum(sizes[:-1]) + sizes[-1] * seeds
+        return max(0.5, _SAFE - runs * self.beside / (self.seconds * self.jobs)) * (
+            self.seconds * self.jobs
+        )
+
+
+def seconds_of(time: Time, sizes: Sequence[int], seeds: int) -> list[float]:
+    """What each run of each round has: of the last round, half of the training, and of the others
+    as much as each other; no run has less than those of the round before.
+
+    >>> seconds_of(Time(1200, beside=5, jobs=1), [18, 6, 3], seeds=2)
+    [12.916666666666666, 38.75, 77.5]
     """
+    total = time.training(sizes, seeds)
     if len(sizes) == 1:
         return [total / (sizes[0] * seeds)]
     each = (1 - _LAST) * total / (len(sizes) - 1)
@@ -129,34 +146,35 @@ def seconds_of(total: float, sizes: Sequence[int], seeds: int) -> list[float]:
     return [*found, max(_LAST * total / (sizes[-1] * seeds), found[-1])]
 
 
-def expected(total: float, count: int, finalists: int, seeds: int) -> list[Expected]:
+def expected(time: Time, count: int, finalists: int, seeds: int) -> list[Expected]:
     """The rounds of so many candidates, if there is time for all of them."""
     sizes = fields_of(count, finalists)
     times = [1] * (len(sizes) - 1) + [seeds]
-    return list(map(Expected, sizes, times, seconds_of(total, sizes, seeds)))
+    return list(map(Expected, sizes, times, seconds_of(time, sizes, seeds)))
 
 
 def rounds_of(
-    total: float, paces: Sequence[float], finalists: int, seeds: int, most: int
+    time: Time, paces: Sequence[float], finalists: int, seeds: int, most: int
 ) -> list[Round]:
     """The rounds, the last one at the end, of candidates of which a step takes so many seconds
     each; ``most`` steps at most."""
     sizes = fields_of(len(paces), finalists)
     return [
         Round(size, seconds, [min(most, max(1, int(seconds / pace))) for pace in paces])
-        for size, seconds in zip(sizes, seconds_of(total, sizes, seeds), strict=True)
+        for size, seconds in zip(sizes, seconds_of(time, sizes, seeds), strict=True)
     ]
 
 
-def entered(total: float, paces: Sequence[float], finalists: int, seeds: int, least: int) -> int:
+def entered(time: Time, paces: Sequence[float], finalists: int, seeds: int, least: int) -> int:
     """How many of the candidates, the first ones, there is time for: as many as leave the one in
     the middle at least so many steps, and as many as are in the last round.
 
-    >>> entered(600, [0.1] * 40, 3, seeds=3, least=60), entered(6, [0.1] * 40, 3, 3, 60)
-    (25, 3)
+    >>> paces = [0.1] * 40
+    >>> [entered(Time(seconds, 1, 1), paces, 3, seeds=3, least=60) for seconds in (1000, 6)]
+    [27, 3]
     """
     for count in range(len(paces), finalists, -1):
-        first, *_ = rounds_of(total, paces[:count], finalists, seeds, most=least)
+        first, *_ = rounds_of(time, paces[:count], finalists, seeds, most=least)
         if statistics.median(first.steps) >= least:
             return count
     return min(finalists, len(paces))

@@ -5,6 +5,7 @@ plan, models, reports. A race that was stopped goes on where it stood.
 """
 
 import shlex
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -82,6 +83,7 @@ def run(
     Raises UsageError, DataError (no numbers, too few rows), StoreError, and where no candidate can
     be trained what stopped the first of them.
     """
+    started = time.monotonic()
     quiet = Store(store.root, lambda note: None, any_name=True)
     of_table = is_table(config, store)
     there = (enter_table if of_table else enter_texts)(config, store, progress)
@@ -106,7 +108,7 @@ def run(
         return result
     data = _data(config, there, quiet, progress)
     check_target(next(iter(data.values())), config.target)
-    made = planned(config, there, data, quiet, progress)
+    made = planned(config, there, data, quiet, progress, started)
     plan = PLAN.read(made.path)
     artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
     race = Rounds(config, plan, artifacts, quiet, side_of(config, plan), progress)
