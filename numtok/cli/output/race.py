@@ -17,6 +17,7 @@ from numtok.cli.output.figures import (
     share,
 )
 from numtok.cli.output.printing import Format, counted, one_line, print_data
+from numtok.evaluation.report_files import clusters_note
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -227,7 +228,7 @@ def print_race(result: "RaceResult", format: Format, quiet: bool) -> None:
 
 def _print_board(board: "Leaderboard", format: Format, to: TextIO) -> None:
     rows = [_row(one, board) for one in board.places]
-    columns = ["", "skill", "behind", "log-likelihood", "invalid"]
+    columns = ["", "skill", "behind", f"over {board.baseline}", "log-likelihood", "invalid"]
     title = f"leaderboard: split {board.split}, {counted(board.numbers, 'number')}"
     print_figures(title, columns, rows, format, to)
     errors = [[_name(one, board), *map(figure, one.errors.values())] for one in board.places]
@@ -254,6 +255,7 @@ def _row(one: "Place", board: "Leaderboard") -> list[str]:
         _name(one, board),
         figure(one.skill),
         f"{behind} tie" if one.tied and behind else behind,
+        figure(one.over_baseline),
         figure(one.log_likelihood),
         share(one.invalid.value) if one.is_model else "-",
     ]
@@ -274,10 +276,13 @@ def _a_thousand(one: "Place", board: "Leaderboard") -> float | None:
 
 def _legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
     lines = [
-        f"Skill is 1 - error / error of {board.baseline}, the best of what needs no model (in "
-        "brackets), the mean over slots; * is the choice. Behind: what is missing to the skill of "
-        f"{board.best}; a tie where the interval holds 0. Intervals: 95%."
+        "Skill is 1 - error / error of always saying the median, the mean over slots, each -1 at "
+        f"least; over {board.baseline}, the best of what needs no model (in brackets), likewise. "
+        f"Behind: what is missing to the skill of {board.best}; a tie where the interval holds 0. "
+        "* is the choice. Intervals: 95%."
     ]
+    if board.clusters is not None:
+        lines.append(clusters_note(board.clusters))
     lines += [f"{label} failed: {problem}" for label, problem in result.failed.items()]
     return lines
 
@@ -292,6 +297,7 @@ def _flat(result: "RaceResult") -> Iterator[RaceRow]:
     for each in result.leaderboard.places:
         kind = "model" if each.is_model else "baseline"
         yield _figure_row(kind, each, "skill", each.skill)
+        yield _figure_row(kind, each, "over-baseline", each.over_baseline)
         if each.behind is not None:
             yield _figure_row(kind, each, "behind", each.behind)
         if each.is_model:

@@ -14,6 +14,7 @@ from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.errors import UsageError
 from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.objectives.base import OBJECTIVES
 from numtok.registry import name_in, spec_of
 from numtok.stages.profile import Profile, SchemeProfile
 from numtok.sweeps.race.words import Slot
@@ -139,8 +140,12 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entry]:
 
 def _usual(spec: str, scheme: Scheme) -> Entry:
     """Numbers of several lengths are read from left to right: a masked model would have to be told
-    how long the answer is, which nobody knows of a number that is not there."""
-    return Entry(spec, objective=_LEFTWARD if scheme.tokens_per_number is None else None)
+    how long the answer is, which nobody knows of a number that is not there. A scheme may have an
+    objective of its own for that, of its name."""
+    if scheme.tokens_per_number is not None:
+        return Entry(spec)
+    own = name_in(spec)
+    return Entry(spec, objective=own if own in OBJECTIVES else _LEFTWARD)
 
 
 def _other_heads(usual: str) -> Iterator[str]:

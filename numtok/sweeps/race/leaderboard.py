@@ -1,13 +1,15 @@
 """The last round of a race on the test split: figures with intervals, ties, the choice.
 
-Skill is over the best of what needs no model, so 0 is what that reaches. Its interval, and that of
-a difference, is of a paired bootstrap over the samples (clusters of rows where they belong
-together), the mean over the seeds in each resample; the other figures of a model are means over its
-seeds, with the interval of Student's t (of one seed, of the bootstrap). Two are tied where the
-interval of their difference holds 0.
+What decides is skill over the median of each slot, as in the rounds before; beside it stands skill
+over the best of what needs no model. Their intervals, and that of a difference, are of a paired
+bootstrap over the samples (clusters of rows where they belong together) and over the seeds; the
+other figures of a model are means over its seeds, with the interval of Student's t (of one seed, of
+the bootstrap). Two are tied where the interval of their difference holds 0.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -31,8 +33,8 @@ _NOTHING = Figure(None, None, None, 0)
 class Place(msgspec.Struct, frozen=True):
     """One on the leaderboard: a model with all its seeds, or what needs no model.
 
-    skill
-        Over the best of what needs no model; of that itself 0.
+    skill, over_baseline
+        Over the median of each slot; over the best of what needs no model, of that itself 0.
     behind
         The skill of the best model minus this one's; None for that itself.
     tied
@@ -52,6 +54,7 @@ class Place(msgspec.Struct, frozen=True):
     label: str
     is_model: bool
     skill: Figure
+    over_baseline: Figure
     behind: Figure | None
     tied: bool
     log_likelihood: Figure
@@ -66,14 +69,18 @@ class Place(msgspec.Struct, frozen=True):
 class Leaderboard(msgspec.Struct, frozen=True):
     """All that were in the last round, the best first.
 
+    clusters
+        Of rows that belong together, over which intervals are; None where rows stand for
+        themselves.
     baseline
-        The best of what needs no model, which skill is over.
+        The best of what needs no model.
     winner
         Of the models tied with the best one, the one with the quickest steps.
     """
 
     split: str
     numbers: int
+    clusters: int | None
     slots: list[str]
     places: list[Place]
     baseline: str
@@ -121,55 +128,91 @@ def leaderboard(
     for other in others:
         first.check_pairs(other)
     slots = Slots.of(first)
-    guess = slots.of_each(guesses)
+    judge = _Judge(slots, _aligned(first, rivals, slots.of_each(guesses)))
     answers = {label: [one.answers for one in some] for label, some in read.items()}
-    baselines = _aligned(first, rivals, guess)
-    baseline = _best_baseline(baselines, slots, guess)
-    base = baselines[baseline]
-    metric = SkillOver(slots, np.abs(base.prediction - base.truth))
-    skills = {label: _skill(metric, some, base) for label, some in answers.items()}
+    skills = {label: judge.skill(some) for label, some in answers.items()}
     best = max(skills, key=lambda label: _value(skills[label]))
-    behind = {
-        label: paired(metric, answers[best], some).figure
-        for label, some in answers.items()
-        if label != best
-    }
     models = [
-        Place(
+        judge.place(
             one.label,
-            True,
-            skills[one.label],
-            behind.get(one.label),
-            one.label == best or _holds_zero(behind[one.label]),
-            _negative(_over_seeds(_LIKELIHOOD, answers[one.label])),
-            _errors(slots, answers[one.label]),
-            _share_invalid(answers[one.label]),
-            one.pace,
-            costs_of(one.evaluations),
-            [each.report.model for each in one.evaluations],
-            [each.ref for each in one.evaluations],
+            answers[one.label],
+            None if one.label == best else answers[best],
+            log_likelihood=_negative(_over_seeds(_LIKELIHOOD, answers[one.label])),
+            pace=one.pace,
+            costs=costs_of(one.evaluations),
+            models=[each.report.model for each in one.evaluations],
+            reports=[each.ref for each in one.evaluations],
         )
         for one in finalists
     ]
-    places = [
-        *models,
-        *(
-            _baseline_place(name, one, base if name != baseline else None, metric, answers[best])
-            for name, one in baselines.items()
-        ),
-    ]
-    places.sort(key=lambda one: -_value(one.skill))
-    # The first of equals, so that the result does not depend on an order.
-    winner = min((one for one in models if one.tied), key=lambda one: (one.pace, one.label))
+    baselines = [judge.place(name, [one], answers[best]) for name, one in judge.baselines.items()]
+    # By their labels, too, so that the result does not depend on an order.
+    winner = min((one for one in models if one.tied), key=lambda one: (one.pace or 0, one.label))
     return Leaderboard(
         finalists[0].evaluations[0].report.split,
         len(first.answers.truth),
+        first.clusters(np.arange(len(first.answers.truth))),
         list(slots.names),
-        places,
-        baseline,
+        sorted([*models, *baselines], key=lambda one: (-_value(one.skill), one.label)),
+        judge.baseline,
         best,
         winner.label,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Measures everyone by the same slots and baselines."""
+
+    slots: Slots
+    baselines: Mapping[str, Predictions]  # the median among them
+
+    @cached_property
+    def baseline(self) -> str:
+        """The best of them, by its skill over the median."""
+        over_median = self._over(MEDIAN)
+        return max(self.baselines, key=lambda name: over_median.plain(self.baselines[name]))
+
+    def _over(self, name: str) -> SkillOver:
+        base = self.baselines[name]
+        return SkillOver(self.slots, np.abs(base.prediction - base.truth))
+
+    def skill(self, seeds: Sequence[Predictions], over: str = MEDIAN) -> Figure:
+        """Over a baseline, minus that of the baseline itself, which is 0 in every resample."""
+        return _apart(self._over(over), seeds, [self.baselines[over]])
+
+    def place(
+        self,
+        label: str,
+        seeds: Sequence[Predictions],
+        best: Sequence[Predictions] | None,
+        *,
+        log_likelihood: Figure = _NOTHING,
+        pace: float | None = None,
+        costs: ExperimentCosts | None = None,
+        models: Sequence[str] = (),
+        reports: Sequence[str] = (),
+    ) -> Place:
+        """``best`` are the answers of the best model; None: it is this one."""
+        behind = None if best is None else _apart(self._over(MEDIAN), best, seeds)
+        return Place(
+            label,
+            costs is not None,
+            self.skill(seeds),
+            self.skill(seeds, self.baseline),
+            behind,
+            behind is None or _holds_zero(behind),
+            log_likelihood,
+            {
+                name: _over_seeds(_ERROR, [one.take(rows) for one in seeds])
+                for name, rows in zip(self.slots.names, self.slots.rows, strict=True)
+            },
+            _share_invalid(seeds),
+            pace,
+            costs,
+            list(models),
+            list(reports),
+        )
 
 
 def _aligned(
@@ -192,42 +235,8 @@ def _aligned(
     }
 
 
-def _best_baseline(baselines: Mapping[str, Predictions], slots: Slots, guess: Floats) -> str:
-    """By their skill over the median."""
-    truth = baselines[MEDIAN].truth
-    metric = SkillOver(slots, np.abs(guess - truth))
-    return max(baselines, key=lambda name: metric.plain(baselines[name]))
-
-
-def _baseline_place(
-    name: str,
-    answers: Predictions,
-    base: Predictions | None,
-    metric: Metric,
-    best: Sequence[Predictions],
-) -> Place:
-    """``base`` is None for the one that skill is over."""
-    behind = paired(metric, best, [answers]).figure
-    skill = Figure(0.0, 0.0, 0.0, len(answers.truth))
-    return Place(
-        name,
-        False,
-        skill if base is None else _skill(metric, [answers], base),
-        behind,
-        _holds_zero(behind),
-        _NOTHING,
-        _errors(metric.slots, [answers]) if isinstance(metric, SkillOver) else {},
-        _share_invalid([answers]),
-        None,
-        None,
-        [],
-        [],
-    )
-
-
-def _skill(metric: Metric, seeds: Sequence[Predictions], base: Predictions) -> Figure:
-    """Minus that of the reference, which is 0 in every resample."""
-    return paired(metric, seeds, [base]).figure
+def _apart(metric: Metric, first: Sequence[Predictions], second: Sequence[Predictions]) -> Figure:
+    return paired(metric, first, second, draw_seeds=True).figure
 
 
 def _value(figure: Figure) -> float:
@@ -246,13 +255,6 @@ def _over_seeds(name: str, seeds: Sequence[Predictions]) -> Figure:
     found = [figures([metric], one, resamples=resamples)[spec_of(metric)] for one in seeds]
     over = seed_statistics(found, metric.bounds, share=metric.share)
     return Figure(over.value, over.low, over.high, over.n)
-
-
-def _errors(slots: Slots, seeds: Sequence[Predictions]) -> dict[str, Figure]:
-    return {
-        name: _over_seeds(_ERROR, [one.take(rows) for one in seeds])
-        for name, rows in zip(slots.names, slots.rows, strict=True)
-    }
 
 
 def _share_invalid(seeds: Sequence[Predictions]) -> Figure:
