@@ -98,7 +98,10 @@ def numerals() -> Any:
     return setting(None, help, metavar="SPEC")
 
 
-def split_shares(help: str = "test=0.1[,seed=S]: by a hash of the cluster or the id.") -> Any:
+def split_shares(
+    help: str = "test=0.1[,seed=S]: by a hash of the cluster or the id; by=year,test=2020: by a "
+    "group, in its order.",
+) -> Any:
     return setting(None, help, metavar="SHARES")
 
 

@@ -50,8 +50,16 @@ class Config:
     preset: str | None = setting(
         None, "The size of all models. Default: by data and time.", metavar="SPEC"
     )
+    drop: tuple[str, ...] = setting(
+        (),
+        "Columns of a file to leave, such as an id.",
+        of="tables",
+        metavar="A,B,...",
+        joined=True,
+    )
     split: str | None = _fields.split_shares(
-        "validation=0.15,test=0.15[,seed=S], the default, where data have no splits of their own."
+        "Default, where data have no splits of their own: by time where they have one (by=year,"
+        "validation=2019,test=2021), else validation=0.15,test=0.15[,seed=S]."
     )
     numerals: str | None = _fields.numerals()
     text_field: str = _fields.text_field()

@@ -1,6 +1,7 @@
 """What ``numtok race`` shows: what races, a table while it does, the leaderboard and the choice."""
 
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from numtok.cli.output.figures import (
     print_figures,
     print_lines,
     share,
+    width,
 )
 from numtok.cli.output.printing import Format, counted, one_line, print_data
 from numtok.evaluation.report_files import clusters_note
@@ -85,7 +87,10 @@ class Watching:
         """Tell what is known before anything is trained."""
         if not self._quiet:
             for line in introduction(result):
-                self._say(line)
+                for folded in textwrap.wrap(
+                    one_line(line), width(sys.stderr), subsequent_indent="    "
+                ):
+                    self._say(folded)
 
     def _say(self, line: str) -> None:
         """Print a line that stays."""

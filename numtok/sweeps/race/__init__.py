@@ -11,5 +11,6 @@ race.py         all of it, in order
 reasons.py      why what was chosen was chosen
 rounds.py       the rounds: train, evaluate, choose who goes on
 skill.py        what a race is about: how much less the error is than that of something else
+splitting.py    how rows are split where nobody says it: by time, or by a hash
 words.py        what numbers are like, in words
 """

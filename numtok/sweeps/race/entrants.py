@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from numtok.data.reading.sources import find_sources
 from numtok.data.reading.streams import Spool, is_stream
+from numtok.data.tables.columns import SPLIT_COLUMN
 from numtok.data.tables.file import FORMATS, parsed, read_file
 from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
-from numtok.errors import DataError, UsageError, unknown
+from numtok.errors import DataError, UsageError, meaningless, unknown
 from numtok.records import TABLE, TRAIN
 from numtok.settings.race import Config
 from numtok.stages import encode, profile, table
@@ -28,9 +29,9 @@ from numtok.sweeps.race.candidates import (
     text_entries,
 )
 from numtok.sweeps.race.progress import Progress, RaceProgress
+from numtok.sweeps.race.splitting import SHARES, rule_of_columns, rule_of_texts
 from numtok.sweeps.race.words import Slot
 
-SHARES = "validation=0.15,test=0.15"
 #: Rows of the train split, and of the two others, below which a race is refused, or warned of.
 LEAST, FEW = (40, 10), (200, 30)
 _PREDICTED = 2_000  # numbers of the validation split, at most; of the test split so many times more
@@ -90,6 +91,8 @@ def _is_table_ref(ref: str, store: Store) -> bool:
 
 def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     """Raises UsageError, and DataError for texts without numbers or with too few rows."""
+    if config.drop:
+        raise meaningless("drop", "texts")
     rule, name = _rule(config, store)
     progress(RaceProgress("", "reading the data"))
     found = profile.run(
@@ -112,7 +115,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     test = _test_split(shown, found.splits, rule)
     rows = tuple(found.splits.get(split, 0) for split in (TRAIN, VALIDATION, test))
     verdicts = judged(found, config.schemes)
-    notes = list(found.notes)
+    notes = [*found.notes, *_told(rule)]
     return Entered(
         config.name or name,
         False,
@@ -136,8 +139,9 @@ def _rule(config: Config, store: Store) -> tuple[str | None, str]:
             )
     spool = Spool(_no_folder, Quota.parse(None))
     sources, name = find_sources(config.inputs, store.resolve, lambda note: None, spool)
-    said = all(source.split is not None for source in sources)
-    return config.split or (None if said else SHARES), name
+    if config.split is not None or all(source.split is not None for source in sources):
+        return config.split, name
+    return rule_of_texts(sources, config.text_field, config.on_error == "skip"), name
 
 
 def _no_folder() -> Path:
@@ -151,7 +155,7 @@ def _test_split(shown: str, splits: Mapping[str, int], rule: str | None) -> str:
         return "test" if "test" in others else others[0]
     lacking = [name for name in (TRAIN, VALIDATION) if name not in splits]
     lacking += [] if others else ["test"]
-    remedy = "leave --split out" if rule else f"name files without split=, or give {SHARES}"
+    remedy = "leave --split out" if rule else f"name files without split= (--split {SHARES})"
     raise DataError(
         f"{shown}: no row is in the split{'s' * (len(lacking) > 1)} {' or '.join(lacking)} (there "
         f"are {', '.join(splits)}); a race learns on {TRAIN}, chooses on {VALIDATION} and is "
@@ -211,7 +215,7 @@ def check_target(data: Artifact, target: str | None) -> None:
 def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     """Raises UsageError, also for a target that is no column, and DataError for too few rows."""
     progress(RaceProgress("", "reading the table"))
-    artifact = _table(config, store)
+    artifact, told = _table(config, store)
     rows_of = read_table_of(artifact)
     file, splits = rows_of.file, rows_of.splits(0)
     others = [name for name in splits if name not in (TRAIN, VALIDATION)]
@@ -227,7 +231,7 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     held_back = VALIDATION not in splits
     looked_at = max(1, len(train) // 10) if held_back else len(rows_of.split(VALIDATION))
     rows = len(train) - looked_at * held_back, looked_at, len(rows_of.split(test))
-    notes = [*file.notes, *_few(artifact.ref, rows, test)]
+    notes = [*told, *file.notes, *_few(artifact.ref, rows, test)]
     return Entered(
         config.name or artifact.name,
         True,
@@ -242,19 +246,37 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     )
 
 
-def _table(config: Config, store: Store) -> Artifact:
+def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
+    """The table, and what is to be said of how it was made."""
     path = config.inputs[0]
     if not Path(path).is_file():
         if config.target is not None:
             raise UsageError(f"--target is for a table's file, and {path} is a table already")
-        return store.resolve(path, {TABLE})
+        return store.resolve(path, {TABLE}), []
     if config.target is None:
         names = parsed(path, read_file(Path(path))).column_names
         raise UsageError(
             f"{path} is a table; say which column is to be predicted with --target, one of "
             f"{', '.join(names)}"
         )
-    return table.run(table.Config(path, config.target, config.split), store).artifact
+    content = parsed(path, read_file(Path(path)))
+    rule, dates = rule_of_columns(content, config.target)
+    given = any(SPLIT_COLUMN.fullmatch(name) for name in content.column_names)
+    split = config.split or (None if given else rule)
+    drop = tuple(dict.fromkeys([*config.drop, *dates]))
+    settings = table.Config(path, config.target, split, drop=drop)
+    return table.run(settings, store).artifact, [*_told(split), *_dropped(dates)]
+
+
+def _told(rule: str | None) -> list[str]:
+    """A note of a split by time."""
+    if rule is None or not rule.startswith("by="):
+        return []
+    return [f"Rows are split by time (--split {rule}): what is tested comes after what is learnt."]
+
+
+def _dropped(dates: Sequence[str]) -> list[str]:
+    return [f"{', '.join(map(repr, dates))}: dates are no features, and left out."] if dates else []
 
 
 def _few(shown: str, rows: Sequence[int], test: str) -> list[str]:

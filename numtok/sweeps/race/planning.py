@@ -164,6 +164,7 @@ class _Planning:
         ask = eval.Config(
             model="", data=learn.data, split=VALIDATION, rows=rows, device=self.config.device
         )
+        self.progress(RaceProgress("", "measuring a whole run"))
         with self.store.spool() as folder:
             began = time.monotonic()
             outcome = RunUnit(folder, threads)(Run(0, "", {}, learn, ask))
