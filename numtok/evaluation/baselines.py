@@ -117,7 +117,7 @@ def _fitted(train: EncodedSplit, samples: EncodedSplit, name: str, asked: Ints) 
     return values
 
 
-class Beside(NamedTuple):
+class FittingRows(NamedTuple):
     """What a fit to the targets of one name has: features and values of ``m`` targets of the train
     split, and features of ``n`` that are asked for, of those that have all.
 
@@ -135,7 +135,7 @@ class Beside(NamedTuple):
 
 def features_beside(
     train: EncodedSplit, samples: EncodedSplit, name: str, asked: Ints
-) -> Beside | None:
+) -> FittingRows | None:
     """What stands beside the targets of one name, and beside those ``asked`` of other rows,
     int64[n] among their targets; None where that cannot be fitted to."""
     targets = np.flatnonzero(train.target_name.to_numpy(zero_copy_only=False) == name)
@@ -146,7 +146,7 @@ def features_beside(
     known = np.asarray(np.isfinite(features).all(axis=1))
     if not x.shape[1] or usable.sum() <= x.shape[1] or not known.any():
         return None
-    return Beside(x[usable], y[usable], features[known], known)
+    return FittingRows(x[usable], y[usable], features[known], known)
 
 
 def _beside(*sides: _Targets) -> tuple[Floats, Floats]:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rich.live import Live as RichLive
 
     from numtok.reports import Figure
-    from numtok.sweeps.race.leaderboard import Leaderboard, Place
-    from numtok.sweeps.race.progress import RaceProgress, Standing
+    from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
+    from numtok.sweeps.race.progress import CandidateState, RaceProgress
     from numtok.sweeps.race.race import RaceResult
 
 _MINUTE = 60.0
@@ -137,7 +137,7 @@ def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
     return table
 
 
-def _in_order(standings: "Sequence[Standing]") -> "list[Standing]":
+def _in_order(standings: "Sequence[CandidateState]") -> "list[CandidateState]":
     """Those still in the race first, and of these the best."""
     out = ("out", "failed")
     return sorted(standings, key=lambda one: (one.state in out, -_known(one.skill)))
@@ -254,7 +254,7 @@ def _print_board(board: "Leaderboard", format: Format, to: TextIO) -> None:
     print_figures("costs, the mean over seeds", heads, costs, format, to)
 
 
-def _row(one: "Place", board: "Leaderboard") -> list[str]:
+def _row(one: "Contestant", board: "Leaderboard") -> list[str]:
     behind = "" if one.behind is None else figure(one.behind)
     return [
         _name(one, board),
@@ -266,14 +266,14 @@ def _row(one: "Place", board: "Leaderboard") -> list[str]:
     ]
 
 
-def _name(one: "Place", board: "Leaderboard") -> str:
+def _name(one: "Contestant", board: "Leaderboard") -> str:
     """With a mark for the choice, and none of a model in brackets."""
     if not one.is_model:
         return f"({one.label})"
     return f"{one.label} *" if one.label == board.winner else one.label
 
 
-def _a_thousand(one: "Place", board: "Leaderboard") -> float | None:
+def _a_thousand(one: "Contestant", board: "Leaderboard") -> float | None:
     if one.costs is None or one.costs.eval_seconds is None:
         return None
     return 1000 * one.costs.eval_seconds / board.numbers
@@ -317,7 +317,7 @@ def _flat(result: "RaceResult") -> Iterator[RaceRow]:
                 yield RaceRow("cost", each.label, what.replace("_", "-"), value)
 
 
-def _figure_row(kind: str, one: "Place", metric: str, found: "Figure") -> RaceRow:
+def _figure_row(kind: str, one: "Contestant", metric: str, found: "Figure") -> RaceRow:
     return RaceRow(
         kind, one.label, metric, found.value, None, found.low, found.high, found.n, one.tied
     )

@@ -38,7 +38,7 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entrant(msgspec.Struct, frozen=True):
     """A candidate before it is measured: a scheme, or of tables a head, and what is not as usual
     with it; None is as usual."""
 
@@ -119,7 +119,7 @@ def _unseen(name: str, looked_at: Mapping[str, Verdict]) -> Verdict:
     return Verdict(name, twin.takes_part, twin.reason)
 
 
-def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entry]:
+def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]:
     """The candidates, the one to try first at the beginning: all schemes as they are usually used,
     then what else goes with those whose numbers are values."""
     kept = [one.scheme for one in verdicts if one.takes_part]
@@ -129,7 +129,7 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entry]:
     values = [spec for spec, one in schemes.items() if one.channel and not one.splits]
     tails = [_FOR_TAILS] if _has_tails(profile) else []
     others = [
-        Entry(spec, head, normalize)
+        Entrant(spec, head, normalize)
         for spec in values
         for normalize in (None, *tails)
         for head in (None, *_other_heads(schemes[spec].head))
@@ -138,14 +138,14 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entry]:
     return [*usual, *others]
 
 
-def _usual(spec: str, scheme: Scheme) -> Entry:
+def _usual(spec: str, scheme: Scheme) -> Entrant:
     """Numbers of several lengths are read from left to right: a masked model would have to be told
     how long the answer is, which nobody knows of a number that is not there. A scheme may have an
     objective of its own for that, of its name."""
     if scheme.tokens_per_number is not None:
-        return Entry(spec)
+        return Entrant(spec)
     own = name_in(spec)
-    return Entry(spec, objective=own if own in OBJECTIVES else _LEFTWARD)
+    return Entrant(spec, objective=own if own in OBJECTIVES else _LEFTWARD)
 
 
 def _other_heads(usual: str) -> Iterator[str]:
@@ -201,14 +201,14 @@ def _heads() -> Iterator[str]:
             yield f"{name}:{_SIZES[name]}" if name in _SIZES else HEADS.checked_at(name)
 
 
-def table_entries(slot: Slot, verdicts: Sequence[Verdict]) -> list[Entry]:
+def table_entries(slot: Slot, verdicts: Sequence[Verdict]) -> list[Entrant]:
     """The candidates for the target of a table: each head as usual, and where the target has a
     heavy tail those that learn numbers of any size on a logarithmic scale, too."""
     heads = [one.scheme for one in verdicts if one.takes_part]
-    usual = [Entry(spec) for spec in heads]
+    usual = [Entrant(spec) for spec in heads]
     if not slot.heavy_tail:
         return usual
-    return [*usual, *(Entry(spec, normalize=_FOR_TAILS) for spec in heads if _takes_tails(spec))]
+    return [*usual, *(Entrant(spec, normalize=_FOR_TAILS) for spec in heads if _takes_tails(spec))]
 
 
 def _takes_tails(spec: str) -> bool:

@@ -21,7 +21,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import (
-    Entry,
+    Entrant,
     Verdict,
     judged,
     judged_heads,
@@ -55,7 +55,7 @@ class Entered(NamedTuple):
     of_table: bool
     slots: list[Slot]
     verdicts: list[Verdict]
-    entries: list[Entry]
+    entries: list[Entrant]
     split: str | None
     test: str
     rows: tuple[int, int, int]
@@ -112,8 +112,10 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
         raise DataError(
             f"{shown}: {found.rows:,} rows, and no number in them; a race needs numbers to predict"
         )
+    if rule is not None and config.split is None:  # else splits are theirs
+        _few(shown, _counted(found.splits, "test"), "test")
     test = _test_split(shown, found.splits, rule)
-    rows = tuple(found.splits.get(split, 0) for split in (TRAIN, VALIDATION, test))
+    rows = _counted(found.splits, test)
     verdicts = judged(found, config.schemes)
     notes = [*found.notes, *_told(rule)]
     return Entered(
@@ -124,9 +126,14 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
         text_entries(found, verdicts),
         rule,
         test,
-        (rows[0], rows[1], rows[2]),
+        rows,
         notes + _few(shown, rows, test),
     )
+
+
+def _counted(splits: Mapping[str, int], test: str) -> tuple[int, int, int]:
+    """Rows of the train, validation and test split."""
+    return splits.get(TRAIN, 0), splits.get(VALIDATION, 0), splits.get(test, 0)
 
 
 def _rule(config: Config, store: Store) -> tuple[str | None, str]:
@@ -163,7 +170,7 @@ def _test_split(shown: str, splits: Mapping[str, int], rule: str | None) -> str:
     )
 
 
-def encoded(entry: Entry, entered: Entered, config: Config, store: Store) -> Artifact:
+def encoded(entry: Entrant, entered: Entered, config: Config, store: Store) -> Artifact:
     """What a candidate learns from: of texts encoded in its scheme, of tables the table."""
     if entered.table is not None:
         return entered.table

@@ -23,14 +23,14 @@ from numtok.evaluation.rivals import Rivals
 from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired
 from numtok.registry import spec_of
 from numtok.reports import Figure
-from numtok.sweeps.race.skill import SkillOver, Slots
+from numtok.sweeps.race.skill import PredictionSlots, SkillOver
 
 MEDIAN = "median"  # what is always said by who knows the slot alone
 _LIKELIHOOD, _VALID, _ERROR = "interval-nll", "number-generation-ratio", "mae"
 _NOTHING = Figure(None, None, None, 0)
 
 
-class Place(msgspec.Struct, frozen=True):
+class Contestant(msgspec.Struct, frozen=True):
     """One on the leaderboard: a model with all its seeds, or what needs no model.
 
     skill, over_baseline
@@ -82,12 +82,12 @@ class Leaderboard(msgspec.Struct, frozen=True):
     numbers: int
     clusters: int | None
     slots: list[str]
-    places: list[Place]
+    places: list[Contestant]
     baseline: str
     best: str
     winner: str
 
-    def place(self, label: str) -> Place:
+    def place(self, label: str) -> Contestant:
         """The one that is called so."""
         return next(one for one in self.places if one.label == label)
 
@@ -127,7 +127,7 @@ def leaderboard(
     first, *others = (each for some in read.values() for each in some)
     for other in others:
         first.check_pairs(other)
-    slots = Slots.of(first)
+    slots = PredictionSlots.of(first)
     judge = _Judge(slots, _aligned(first, rivals, slots.of_each(guesses)))
     answers = {label: [one.answers for one in some] for label, some in read.items()}
     skills = {label: judge.skill(some) for label, some in answers.items()}
@@ -164,7 +164,7 @@ def leaderboard(
 class _Judge:
     """Measures everyone by the same slots and baselines."""
 
-    slots: Slots
+    slots: PredictionSlots
     baselines: Mapping[str, Predictions]  # the median among them
 
     @cached_property
@@ -192,10 +192,10 @@ class _Judge:
         costs: ExperimentCosts | None = None,
         models: Sequence[str] = (),
         reports: Sequence[str] = (),
-    ) -> Place:
+    ) -> Contestant:
         """``best`` are the answers of the best model; None: it is this one."""
         behind = None if best is None else _apart(self._over(MEDIAN), best, seeds)
-        return Place(
+        return Contestant(
             label,
             costs is not None,
             self.skill(seeds),

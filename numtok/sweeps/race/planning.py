@@ -19,7 +19,7 @@ from numtok.stages import train
 from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from numtok.sweeps.race.candidates import Entry
+from numtok.sweeps.race.candidates import Entrant
 from numtok.sweeps.race.entrants import Entered, predicted_rows
 from numtok.sweeps.race.plan import LEAST, PLAN, RACE, Candidate, Plan, Time, entered, rounds_of
 from numtok.sweeps.race.progress import Progress, RaceProgress
@@ -44,7 +44,7 @@ _LEAST_CAP = 500  # steps that are always allowed
 def planned(
     config: Config,
     there: Entered,
-    data: Mapping[Entry, Artifact],
+    data: Mapping[Entrant, Artifact],
     store: Store,
     progress: Progress,
     started: float,
@@ -77,7 +77,7 @@ class _Planning:
 
     config: Config
     there: Entered
-    data: Mapping[Entry, Artifact]
+    data: Mapping[Entrant, Artifact]
     store: Store
     progress: Progress
     started: float
@@ -126,13 +126,13 @@ class _Planning:
     def _unit(self) -> Literal["steps", "epochs"]:
         return "epochs" if self.there.of_table else "steps"
 
-    def _paced(self, size: str) -> tuple[dict[Entry, float], dict[str, str]]:
+    def _paced(self, size: str) -> tuple[dict[Entrant, float], dict[str, str]]:
         """Seconds a step of each candidate that can be trained, and why others cannot.
 
         Each is measured twice, one after the other, and the quicker one counts: what else runs on
         the machine makes steps slower and none quicker.
         """
-        paces: dict[Entry, float] = {}
+        paces: dict[Entrant, float] = {}
         unfit: dict[str, str] = {}
         problem: NumtokError | None = None
         for done, entry in enumerate([*self.data, *self.data]):
@@ -150,7 +150,7 @@ class _Planning:
             raise problem
         return paces, unfit
 
-    def _beside(self, entry: Entry, size: str, threads: int | None, rows: int | None) -> float:
+    def _beside(self, entry: Entrant, size: str, threads: int | None, rows: int | None) -> float:
         """Seconds that a run takes beside its training, measured in a store that is thrown away."""
         shortest = {self._unit: 1}
         learn = training(
@@ -190,7 +190,7 @@ class _Planning:
             found = size
         return found
 
-    def _pace(self, entry: Entry, size: str) -> float:
+    def _pace(self, entry: Entrant, size: str) -> float:
         share = _MEASURING * self.config.seconds / (2 * len(self.data))
         settings = training(
             self.data[entry], self._options(entry), size, self._batch, self.config.device
@@ -198,7 +198,7 @@ class _Planning:
         limit = min(_LONGEST_LOOK, max(_SHORTEST_LOOK, share))
         return train.pace(settings, self.store, limit)
 
-    def _options(self, entry: Entry) -> dict[str, str]:
+    def _options(self, entry: Entrant) -> dict[str, str]:
         """Those of ``numtok train`` that set a candidate apart."""
         found = {"head": entry.head, "objective": entry.objective}
         if self.there.of_table:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
-class Standing(NamedTuple):
+class CandidateState(NamedTuple):
     """One candidate while it races.
 
     state
@@ -30,7 +30,7 @@ class RaceProgress(NamedTuple):
     doing: str
     done: int = 0
     total: int = 0
-    standings: Sequence[Standing] = ()
+    standings: Sequence[CandidateState] = ()
 
 
 Progress = Callable[[RaceProgress], None]

@@ -15,7 +15,7 @@ from numtok.errors import UsageError
 from numtok.settings.race import Config as Config
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from numtok.sweeps.race.candidates import Entry, Verdict
+from numtok.sweeps.race.candidates import Entrant, Verdict
 from numtok.sweeps.race.entrants import (
     Entered,
     check_target,
@@ -136,7 +136,7 @@ def _commands(config: Config, of_table: bool, model: str) -> list[str]:
 
 def _data(
     config: Config, there: Entered, store: Store, progress: Progress
-) -> dict[Entry, Artifact]:
+) -> dict[Entrant, Artifact]:
     """What each candidate learns from; made where it is not there."""
     found: dict[tuple[str, str | None], Artifact] = {}
     made = {}

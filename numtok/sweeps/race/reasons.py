@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from numtok.reports import Figure
 from numtok.sweeps.race.candidates import Verdict
-from numtok.sweeps.race.leaderboard import Leaderboard, Place
+from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
 from numtok.sweeps.race.plan import Plan
 
 
@@ -18,7 +18,7 @@ def reasons_of(board: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]) -> l
     ]
 
 
-def _worth(board: Leaderboard, winner: Place, plan: Plan) -> str:
+def _worth(board: Leaderboard, winner: Contestant, plan: Plan) -> str:
     on = f"on {board.numbers:,} numbers of the split {board.split}"
     seeds = f"the mean of {plan.seeds} seeds" if plan.seeds > 1 else "of one seed"
     skill, value = winner.over_baseline, winner.over_baseline.value or 0.0
@@ -38,7 +38,7 @@ def _worth(board: Leaderboard, winner: Place, plan: Plan) -> str:
     )
 
 
-def _before_others(board: Leaderboard, winner: Place) -> str:
+def _before_others(board: Leaderboard, winner: Contestant) -> str:
     others = [one for one in board.places if one.is_model and one.label != winner.label]
     tied = [one.label for one in others if one.tied]
     if tied:

@@ -18,7 +18,7 @@ from numtok.store.store import Store
 from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard, of_target
 from numtok.sweeps.race.plan import Plan, Round
 from numtok.sweeps.race.planning import jobs_of, training
-from numtok.sweeps.race.progress import Progress, RaceProgress, Standing
+from numtok.sweeps.race.progress import CandidateState, Progress, RaceProgress
 from numtok.sweeps.race.skill import score
 from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome, Side
 from numtok.training.trainer import device_count, device_of
@@ -172,7 +172,7 @@ class Rounds:
     def _tell(self, line: str, doing: str, done: int = 0, total: int = 0) -> None:
         running = dict.fromkeys(self._left[: self.side.jobs])
         standings = [
-            Standing(
+            CandidateState(
                 one.label,
                 "running" if place in running else self._states[place],
                 self._steps.get(place, 0),

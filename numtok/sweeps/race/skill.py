@@ -39,7 +39,7 @@ def slot_of(target: str, position: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Slots:
+class PredictionSlots:
     """The slots of n predictions.
 
     names
@@ -52,7 +52,7 @@ class Slots:
     rows: tuple[Ints, ...]
 
     @classmethod
-    def of(cls, predictions: ReportPredictions) -> "Slots":
+    def of(cls, predictions: ReportPredictions) -> "PredictionSlots":
         """In the order of their names."""
         columns = (predictions.table.column(name).to_pylist() for name in (TARGET, "position"))
         slots = np.array([slot_of(*place) for place in zip(*columns, strict=True)], object)
@@ -76,7 +76,7 @@ class SkillOver(Metric):
     better: ClassVar[Literal["higher"]] = "higher"
     bounds: ClassVar[tuple[float, float]] = (_LEAST, 1.0)
     undefined: ClassVar[str] = "no slot has an error"
-    slots: Slots
+    slots: PredictionSlots
     errors: Floats
 
     def statistic(self, answers: Predictions) -> Statistic:
@@ -131,6 +131,6 @@ def medians(data: Artifact) -> dict[str, float]:
 def score(predictions: ReportPredictions, guesses: Mapping[str, float]) -> float:
     """The skill of predictions over always saying the ``guesses``, by slot: what decides who goes
     on."""
-    slots = Slots.of(predictions)
+    slots = PredictionSlots.of(predictions)
     errors = np.abs(slots.of_each(guesses) - predictions.answers.truth)
     return SkillOver(slots, errors).plain(predictions.answers)

@@ -13,7 +13,7 @@ from numtok.models.heads.base import HEADS
 from numtok.stages import profile
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import (
-    Entry,
+    Entrant,
     Verdict,
     judged,
     judged_heads,
@@ -118,6 +118,6 @@ def test_a_heavy_tail_of_a_target_adds_a_logarithm() -> None:
     verdicts = judged_heads(("mdn:2", "riemann:8"))
     flat = Slot.of_column("y", random.normal(size=500))
     heavy = Slot.of_column("y", random.lognormal(0, 2, 500))
-    assert table_entries(flat, verdicts) == [Entry("mdn:2"), Entry("riemann:8")]
-    more = Entry("mdn:2", normalize="signed-log")  # riemann writes the unit interval alone
-    assert table_entries(heavy, verdicts) == [Entry("mdn:2"), Entry("riemann:8"), more]
+    assert table_entries(flat, verdicts) == [Entrant("mdn:2"), Entrant("riemann:8")]
+    more = Entrant("mdn:2", normalize="signed-log")  # riemann writes the unit interval alone
+    assert table_entries(heavy, verdicts) == [Entrant("mdn:2"), Entrant("riemann:8"), more]

@@ -20,7 +20,7 @@ from numtok.stages import train
 from numtok.store.store import Store
 from numtok.sweeps.race import planning
 from numtok.sweeps.race.plan import PLAN, RACE
-from numtok.sweeps.race.progress import RaceProgress, Standing
+from numtok.sweeps.race.progress import CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -275,7 +275,7 @@ def test_formats_for_programs_have_everything(
 def test_a_log_has_a_line_for_each_run_and_says_how_far_all_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    standings = [Standing("p10", "out", 3, 0.1), Standing("xval", "running", 9, 0.2)]
+    standings = [CandidateState("p10", "out", 3, 0.1), CandidateState("xval", "running", 9, 0.2)]
     update = RaceProgress("xval, 9 steps", "round 2 of 3", 1, 2, standings)
     with Watching(quiet=False, seconds=60) as watching:
         watching(update)
@@ -291,9 +291,9 @@ def test_the_live_table_has_the_best_first_and_fits(width: int) -> None:
     from rich.console import Console
 
     standings = [
-        Standing("p10", "out", 3, 0.9),
-        Standing("a very long name, normalize=signed-log, head=riemann:256", "done", 9, 0.1),
-        Standing("xval", "running", 1234567, 0.2),
+        CandidateState("p10", "out", 3, 0.9),
+        CandidateState("a very long name, normalize=signed-log, head=riemann:256", "done", 9, 0.1),
+        CandidateState("xval", "running", 1234567, 0.2),
     ]
     console = Console(width=width, file=io.StringIO())
     with console.capture() as captured:

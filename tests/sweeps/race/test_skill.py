@@ -9,7 +9,7 @@ import pytest
 from numtok.evaluation.report_files import ReportPredictions
 from numtok.metrics.base import Predictions
 from numtok.store.store import Store
-from numtok.sweeps.race.skill import SkillOver, Slots, medians, score, slot_of
+from numtok.sweeps.race.skill import PredictionSlots, SkillOver, medians, score, slot_of
 from tests.cases import each
 
 
@@ -55,13 +55,13 @@ def test_a_slot_that_is_always_the_same_is_known_or_not(said: float, skill: floa
 
 def test_a_resample_without_a_slot_is_as_good_as_the_reference() -> None:
     found = predictions(["x", "y"], [0, 0], [1, 1], [1, 1])
-    metric = SkillOver(Slots.of(found), np.array([1.0, 1.0]))
+    metric = SkillOver(PredictionSlots.of(found), np.array([1.0, 1.0]))
     weights = np.array([[1.0, 1.0], [2.0, 0.0]])
     assert metric.compute(found.answers, weights).tolist() == [1.0, 0.5]
 
 
 def test_a_number_of_an_unknown_slot_is_guessed_as_any_number() -> None:
-    slots = Slots.of(predictions(["new", "x"], [0, 0], [0, 0], [0, 0]))
+    slots = PredictionSlots.of(predictions(["new", "x"], [0, 0], [0, 0], [0, 0]))
     assert slots.of_each({"": 7.0, "x": 1.0}).tolist() == [7.0, 1.0]
 
 
