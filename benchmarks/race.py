@@ -11,9 +11,9 @@ Of each data set, which stand below as they were chosen before anything was run:
 
 Regret is the skill of the best of the exhaustive runs minus that of the race's choice, both from
 the exhaustive runs, with the interval of its paired bootstrap over samples and seeds; 0 where the
-race chose the best. It is rather too large: the best of many on one test split is partly the luckiest.
-*rank* is the place of the race's choice among all candidates. A baseline that no model beats is
-named.
+race chose the best. It is rather too large: the best of many on one test split is partly the
+luckiest. *rank* is the place of the race's choice among all candidates, *best baseline* the best of
+what needs no model, with its skill.
 """
 
 import argparse
