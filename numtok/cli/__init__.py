@@ -19,6 +19,7 @@ nupa.py       numtok nupa
 predict.py    numtok predict
 probe.py      numtok probe
 profile.py    numtok profile
+race.py       numtok race
 report.py     numtok report
 rm.py         numtok rm
 schemes.py    numtok schemes

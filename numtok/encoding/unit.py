@@ -125,6 +125,15 @@ class Screening:
             return own
         if self.rule is None:
             return own.filled(TRAIN)
+        if self.rule.by is not None:
+            values = (batch.rows.groups or {}).get(self.rule.by, Categories(everywhere - 1, []))
+            starts = [self.rule.split_at(value) for value in values.names]
+            return Categories.of(
+                [
+                    own.at(row) or (TRAIN if code < 0 else starts[code])
+                    for row, code in enumerate(values.codes.tolist())
+                ]
+            )
         ids = batch.rows.ids.to_pylist()
         clusters = batch.rows.clusters or Categories(everywhere - 1, [])
         return Categories.of(

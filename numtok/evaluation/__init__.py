@@ -18,6 +18,7 @@ predict.py          predictions and their distributions, batch by batch
 prediction_mode.py  how a model is asked: for numbers, labels or answers
 queries.py          which numbers a model is asked for, and which of them together
 report_files.py     report artifacts and their predictions, written and read
+rivals.py           what needs no model as predictions of numbers, to be paired with those of models
 scoring.py          from predictions to the figures of a report
 seen_values.py      values of a target in the train split
 slots.py            of each number its slot, and what the train split has there
@@ -26,4 +27,5 @@ table_options.py    how numbers are read off a model of tables
 table_rows.py       rows of a table without the target, and what a model says of them
 tables.py           a model of tables and a split to predictions and a report
 text_rows.py        rows of text with unknown numbers, and what a model says of them
+tuned_boosting.py   gradient-boosted trees, their settings chosen on rows that were looked at
 """

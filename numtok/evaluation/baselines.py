@@ -30,11 +30,12 @@ boosted
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.arrays import Floats, Ints
+from numtok.arrays import Bools, Floats, Ints
 from numtok.config import threads
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
@@ -115,16 +116,42 @@ def _places(samples: EncodedSplit) -> Ints:
 def _fitted(train: EncodedSplit, samples: EncodedSplit, name: str, asked: Ints) -> Floats:
     """float64[fits, n]: what each fit to the targets of one name predicts for those ``asked``."""
     values = np.full((len(fits()), len(asked)), np.nan)
+    if (found := features_beside(train, samples, name, asked)) is not None:
+        for place, fit in enumerate(fits().values()):
+            values[place, found.known] = fit(found.x, found.y, found.asked)
+    return values
+
+
+class FittingRows(NamedTuple):
+    """What a fit to the targets of one name has: features and values of ``m`` targets of the train
+    split, and features of ``n`` that are asked for, of those that have all.
+
+    x, y, asked
+        float64[m, k], float64[m] and float64[n, k].
+    known
+        bool[all asked]: which these n are.
+    """
+
+    x: Floats
+    y: Floats
+    asked: Floats
+    known: Bools
+
+
+def features_beside(
+    train: EncodedSplit, samples: EncodedSplit, name: str, asked: Ints
+) -> FittingRows | None:
+    """What stands beside the targets of one name, and beside those ``asked`` of other rows,
+    int64[n] among their targets; None where that cannot be fitted to."""
     targets = np.flatnonzero(train.target_name.to_numpy(zero_copy_only=False) == name)
     targets = fitted_on(targets, name)
     x, features = _beside((train, targets), (samples, asked))
     y = train.numbers[train.targets[targets]]
     usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
-    known = np.isfinite(features).all(axis=1)
-    if x.shape[1] and usable.sum() > x.shape[1] and known.any():
-        for place, fit in enumerate(fits().values()):
-            values[place, known] = fit(x[usable], y[usable], features[known])
-    return values
+    known = np.asarray(np.isfinite(features).all(axis=1))
+    if not x.shape[1] or usable.sum() <= x.shape[1] or not known.any():
+        return None
+    return FittingRows(x[usable], y[usable], features[known], known)
 
 
 def _beside(*sides: _Targets) -> tuple[Floats, Floats]:

@@ -367,12 +367,14 @@ def paired(
     *,
     resamples: int = _RESAMPLES,
     level: float = _LEVEL,
+    draw_seeds: bool = False,
 ) -> PairedDifference:
     """In each resample, the metric's mean over the seeds of ``first`` minus that of ``second``.
 
     All answer the same questions in the same order; ValueError if their truths differ. What is
     hard for both cancels, so the interval is narrower than that of two figures apart. It is for
-    these seeds, on other numbers; it does not say what other seeds would give.
+    these seeds, on other numbers; it does not say what other seeds would give, unless with
+    ``draw_seeds`` the seeds of each side are drawn anew in each resample, too.
     """
     _check(resamples, level)
     every = [*first, *second]
@@ -388,9 +390,17 @@ def paired(
         return PairedDifference(Figure(None, None, None, len(truth)), None)
     ours, theirs = ([metric.statistic(answers) for answers in side] for side in (first, second))
 
+    generator = np.random.default_rng(0)
+
+    def over_seeds(side: Sequence[Statistic], weights: Floats) -> Floats:
+        values = np.stack([one(weights) for one in side])  # [seeds, resamples]
+        if draw_seeds and len(side) > 1 and not (weights == 1).all():  # which is no resample
+            drawn = generator.integers(0, len(side), values.shape)
+            values = np.take_along_axis(values, drawn, axis=0)
+        return np.asarray(values.mean(axis=0))
+
     def difference(weights: Floats) -> Floats:
-        a, b = (np.mean([one(weights) for one in side], axis=0) for side in (ours, theirs))
-        return np.asarray(a - b)
+        return over_seeds(ours, weights) - over_seeds(theirs, weights)
 
     [(figure, found)] = _bootstrapped([difference], every[0], resamples, level)
     share = None

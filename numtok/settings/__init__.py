@@ -15,6 +15,7 @@ nupa.py     which report, or whose answers, the tables of NUPA are of
 predict.py  what a model is asked for rows without the truth
 probe.py    how a model is probed
 profile.py  which texts are looked at
+race.py     which data, how long, and what may take part
 report.py   which report is printed again
 sweep.py    which file of a sweep is run
 table.py    which file becomes a table, and what is predicted

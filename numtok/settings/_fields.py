@@ -56,13 +56,13 @@ def device(**facts: Any) -> Any:
     return setting("auto", "auto, cpu, cuda, cuda:1 or mps.", **facts)
 
 
-def devices(help: str, **facts: Any) -> Any:
+def devices(help: str, default: str = "1", **facts: Any) -> Any:
     def wrong(value: str) -> str | None:
         possible = value == "all" or (value.isdecimal() and int(value) > 0)
         return None if possible else "is not possible; it is a number of devices, or all"
 
     help = f"So many side by side, {help}; or all."
-    return setting("1", help, metavar="N", swept=False, repeat=False, refuse=wrong, **facts)
+    return setting(default, help, metavar="N", swept=False, repeat=False, refuse=wrong, **facts)
 
 
 def workers() -> Any:
@@ -113,7 +113,10 @@ def numerals() -> Any:
     return setting(None, help, metavar="SPEC")
 
 
-def split_shares(help: str = "test=0.1[,seed=S]: by a hash of the cluster or the id.") -> Any:
+def split_shares(
+    help: str = "test=0.1[,seed=S]: by a hash of the cluster or the id; by=year,test=2020: by a "
+    "group, in its order.",
+) -> Any:
     return setting(None, help, metavar="SHARES")
 
 

@@ -12,7 +12,7 @@ class Config:
     """What ``numtok table`` was asked for.
 
     split
-        Shares of the rows, by a seeded hash of the row's number; None is
+        Shares of the rows, by a seeded hash of the row's number, or by a column; None is
         ``test=0.2,validation=0.1``, unless the file has a column ``split`` (or ``split_0``,
         ``split_1``, ..., one a fold).
     features, drop
@@ -24,8 +24,8 @@ class Config:
     )
     target: str = setting(help="The column to predict.", metavar="COLUMN")
     split: str | None = _fields.split_shares(
-        "By a hash of the row's number. Default: the columns split or split_0, split_1, ..., or "
-        "else test=0.2,validation=0.1."
+        "By a hash of the row's number; by=year,test=2020: by a column, in its order. Default: the "
+        "columns split or split_0, split_1, ..., or else test=0.2,validation=0.1."
     )
     features: tuple[str, ...] = setting(
         (),

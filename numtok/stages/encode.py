@@ -147,7 +147,7 @@ def _settings(
         else encoding.settings(),
         "file_formats": [source.format for source in sources],
         "file_splits": [source.split for source in sources],
-        "split": {**rule.settings(), "by": "cluster or id"} if rule else None,
+        "split": {"by": "cluster or id", **rule.settings()} if rule else None,
         "seed": rule.seed if rule else None,
         **of_version(config),
     }

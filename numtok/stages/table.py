@@ -4,7 +4,6 @@ A row of the file is a row of the table. Rows are counted from 1, a CSV file's h
 """
 
 import hashlib
-import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ import pyarrow.csv
 from numtok.data.reading.sources import as_name
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.tables.columns import (
+    SPLIT_COLUMN,
     TableColumns,
     feature_column,
     split_column,
@@ -34,7 +34,6 @@ from numtok.store.store import Store
 
 REVISION = 1
 SPLIT = "test=0.2,validation=0.1"
-_SPLIT_COLUMN = re.compile(r"split(_[0-9]+)?")
 _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # what no number begins with
 
 
@@ -111,7 +110,7 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
                 hint = "there is one column; are fields separated by commas?" if alone else ""
                 raise UsageError(f"{path}: {unknown(option, name, filter(None, names), hint)}")
     left = [name for name in names if name not in (config.target, *config.drop)]
-    folds = [name for name in left if _SPLIT_COLUMN.fullmatch(name) and name not in config.features]
+    folds = [name for name in left if SPLIT_COLUMN.fullmatch(name) and name not in config.features]
     folds.sort(key=lambda name: int(name.partition("_")[2] or -1))
     if folds and config.split is not None:
         raise UsageError(
@@ -128,9 +127,18 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
         notes += [note] if note else []
     assigned = {name: split_column(path, name, table[name]) for name in folds}
     if not folds:
-        hashed = [rule.split_of(str(row)) for row in range(len(target))]
-        assigned = {"split": pa.array(hashed, pa.string())}
+        assigned = {"split": pa.array(_splits(path, table, rule), pa.string())}
     return TableColumns(path, config.target, target, features, assigned, tuple(notes))
+
+
+def _splits(path: str, table: "pa.Table", rule: SplitRule) -> list[str]:
+    """The split of each row: by a hash of its number, or by its value of a column."""
+    if rule.by is None:
+        return [rule.split_of(str(row)) for row in range(len(table))]
+    if rule.by not in table.column_names:
+        known = filter(None, table.column_names)
+        raise UsageError(f"{path}: {unknown('column of --split', rule.by, known)}")
+    return [rule.split_at(value) for value in table[rule.by].cast(pa.string()).to_pylist()]
 
 
 def _no_feature(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]") -> str | None:

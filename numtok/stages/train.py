@@ -30,11 +30,11 @@ from numtok.training.loop import TrainingProgress
 from numtok.training.model_files import LoadedModel, read_model
 from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_file
 from numtok.training.profiler import Cost
-from numtok.training.ranks import Ranks, joined, launched
-from numtok.training.table_folds import FitProgress, TableFolds
+from numtok.training.ranks import ALONE, Ranks, joined, launched
+from numtok.training.table_folds import FitProgress, TableFolds, pace_table
 from numtok.training.table_plan import TablePlan
 from numtok.training.text_learner import VALIDATION as VALIDATION
-from numtok.training.text_learner import train_texts
+from numtok.training.text_learner import pace_texts, train_texts
 from numtok.training.text_plan import TextPlan
 from numtok.training.trainer import device_count, device_of, oom_advice
 from numtok.training.weights import WEIGHTS
@@ -108,6 +108,20 @@ def run(
         return _make(plan, config, store, progress, ranks)
 
 
+def pace(config: Config, store: Store, limit: float) -> float:
+    """Seconds a step of texts, or an epoch of all folds of a table, as this process would train:
+    measured for about ``limit`` seconds, and nothing is kept of it.
+
+    Raises as :func:`run`.
+    """
+    data = store.resolve(config.data, kinds={ENCODED, TABLE})
+    if data.kind == TABLE:
+        return pace_table(TablePlan.of(config, data), limit)
+    plan = _text_plan(config, data, store, ALONE)
+    with ExitStack() as spools, oom_advice(_less_memory(plan)):
+        return pace_texts(plan, lambda: spools.enter_context(store.spool()), store.note, limit)
+
+
 def _make(
     plan: _TrainPlan, config: Config, store: Store, progress: Progress, ranks: Ranks
 ) -> Result:
@@ -170,12 +184,16 @@ def _untold(progress: TrainingProgress | FitProgress) -> None:
     """The first rank tells how far all are."""
 
 
-def _of_texts(config: Config, encoded: Artifact, store: Store, ranks: Ranks) -> _TrainPlan:
+def _text_plan(config: Config, encoded: Artifact, store: Store, ranks: Ranks) -> TextPlan:
     if TRAIN not in splits(encoded):
         raise DataError(f"{encoded.ref} has no split {TRAIN!r} to learn from; encode one")
     codec = read_codec(encoded)
     init = _init(config, encoded, codec.digest, store)
-    plan = TextPlan.of(config, encoded, codec, init, ranks)
+    return TextPlan.of(config, encoded, codec, init, ranks)
+
+
+def _of_texts(config: Config, encoded: Artifact, store: Store, ranks: Ranks) -> _TrainPlan:
+    plan = _text_plan(config, encoded, store, ranks)
 
     def train(draft: Draft, progress: Progress) -> tuple[Finished, Sequence[Cost]]:
         with ExitStack() as spools:

@@ -97,7 +97,7 @@ class RunUnit:
 
     def __call__(self, run: Run) -> RunOutcome:
         store = Store(self.root, lambda note: None, any_name=True, make=self.make)
-        with _threads(self.threads):
+        with with_threads(self.threads):
             try:
                 report = _report(run, store)
             except NumtokError as error:
@@ -120,7 +120,7 @@ def _report(run: Run, store: Store) -> Artifact:
 
 
 @contextmanager
-def _threads(count: int | None) -> Iterator[None]:
+def with_threads(count: int | None) -> Iterator[None]:
     """NUMTOK_THREADS for as long as the block lasts."""
     before = os.environ.get(name := "NUMTOK_THREADS")
     if count is not None:
@@ -155,7 +155,7 @@ class Runner:
     """Called with runs: does those that are left, and gives the report of each by its index.
 
     With a ``part``, "3/8", only those of every eighth model, from the third on; raises OthersLeft
-    where others are not there then.
+    where others are not there then. ``each`` is told what became of each run.
     """
 
     root: Path
@@ -163,6 +163,7 @@ class Runner:
     progress: Progress
     failed: list[Failed]
     part: str | None = None
+    each: Callable[[RunOutcome], None] = lambda outcome: None
 
     def __call__(self, runs: Sequence[Run]) -> dict[int, Path]:
         if not runs:
@@ -192,6 +193,8 @@ class Runner:
             jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, len(left))
             told += f"; {jobs} at a time{self.side.note}"
         self.progress(SweepProgress(told, found, len(runs)))
+        for outcome in outcomes:
+            self.each(outcome)
         for run, _, problem in outcomes:
             if problem is not None:  # now, not in hours
                 _show_trace(problem)
@@ -201,6 +204,7 @@ class Runner:
         with self.side.workers(Store(self.root).spool) as workers:
             for outcome in workers.run(work, _in_rounds(left)):
                 outcomes.append(outcome)
+                self.each(outcome)
                 _show_trace(outcome.problem)
                 done = len(outcomes)
                 seconds = (time.monotonic() - started) / (done - found) * (len(runs) - done)

@@ -14,6 +14,7 @@ from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.examples import SplitExamples
 from numtok.training.prefetch import prefetched
 from numtok.training.profiler import Cost, traced
+from numtok.training.ranks import ALONE, Ranks
 from numtok.training.run import TrainingRun
 from numtok.training.trainer import (
     WHOLE_STEP,
@@ -138,16 +139,7 @@ class Training:
     def _seconds_per_step(self, budget: float) -> float:
         """Measured on a model that is thrown away, for 5 seconds or a tenth of the budget."""
         limit = min(5.0, 0.1 * budget)
-        trainer = self._trainer(1 << 30)
-        started = time.monotonic()
-        agreed = self.run.ranks.agreed
-        while trainer.step <= _WARM_STEPS or agreed(time.monotonic() - started < limit):
-            trainer.advance(self.train.training_batch(trainer.step))
-            if trainer.step == _WARM_STEPS:
-                trainer.means()  # waits for the device
-                started = time.monotonic()
-        trainer.means()
-        return agreed((time.monotonic() - started) / (trainer.step - _WARM_STEPS))
+        return seconds_per_step(self._trainer(1 << 30), self.train, limit, self.run.ranks)
 
     def _loop(self, trainer: Trainer) -> None:
         steps = trainer.recipe.steps
@@ -187,6 +179,21 @@ class Training:
         self.run.records.append(
             {"step": trainer.step, "tokens": trainer.tokens, "split": split, **finite}
         )
+
+
+def seconds_per_step(
+    trainer: Trainer, train: SplitExamples, limit: float, ranks: Ranks = ALONE
+) -> float:
+    """Measured for so many seconds, of which the first steps have no part; the trainer has learnt
+    then, and is of no further use."""
+    started = time.monotonic()
+    while trainer.step <= _WARM_STEPS or ranks.agreed(time.monotonic() - started < limit):
+        trainer.advance(train.training_batch(trainer.step))
+        if trainer.step == _WARM_STEPS:
+            trainer.means()  # waits for the device
+            started = time.monotonic()
+    trainer.means()
+    return ranks.agreed((time.monotonic() - started) / (trainer.step - _WARM_STEPS))
 
 
 class _Clock:

@@ -6,6 +6,7 @@ killed goes on at the epochs where it stood, on however many devices, and ends, 
 the CPU, in the same bytes.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -97,7 +98,7 @@ class FoldFit:
     def fit(self, fold: int, progress: Progress, folds: int, note: Note) -> FoldDone:
         """Go on with a fold until it is done."""
         run = TrainingRun(self.draft, FittingState, self.plan.device, note, part=f"-fold{fold}")
-        preparation = self._prepared(fold)
+        preparation = prepared(self.plan, self.table, fold)
         fitting = preparation.fitting
         found = run.checkpoint()
         if found is not None:
@@ -121,29 +122,43 @@ class FoldFit:
             *(run.rate.per_second, memory),
         )
 
-    def _prepared(self, fold: int) -> Preparation:
-        plan, table = self.plan, self.table
-        rows = learnt_rows(table, fold, plan.config.rows, plan.config.seed)
-        if len(rows) < 2:
-            raise DataError(
-                f"{plan.source.ref} has {len(rows)} row to learn from in fold {fold}; at least 2 "
-                "are needed, one of them to look at"
-            )
-        columns = Features(table.numbers, table.categories)
-        validation = None
-        if VALIDATION in table.splits(fold):
-            others = table.split(VALIDATION, fold)
-            validation = columns.take(others), table.target[others]
-        return Preparation.of(
-            columns.take(rows),
-            table.target[rows],
-            validation,
-            head=plan.head,
-            trunk=trunk(plan.preset),
-            normalizer=plan.normalizer,
-            recipe=plan.recipe,
-            device=plan.device,
+
+def prepared(plan: TablePlan, table: Table, fold: int) -> Preparation:
+    """The model of a fold before its first epoch; DataError where it has too little to learn."""
+    rows = learnt_rows(table, fold, plan.config.rows, plan.config.seed)
+    if len(rows) < 2:
+        raise DataError(
+            f"{plan.source.ref} has {len(rows)} row to learn from in fold {fold}; at least 2 "
+            "are needed, one of them to look at"
         )
+    columns = Features(table.numbers, table.categories)
+    validation = None
+    if VALIDATION in table.splits(fold):
+        others = table.split(VALIDATION, fold)
+        validation = columns.take(others), table.target[others]
+    return Preparation.of(
+        columns.take(rows),
+        table.target[rows],
+        validation,
+        head=plan.head,
+        trunk=trunk(plan.preset),
+        normalizer=plan.normalizer,
+        recipe=plan.recipe,
+        device=plan.device,
+    )
+
+
+def pace_table(plan: TablePlan, limit: float) -> float:
+    """Seconds an epoch of all folds, measured for about ``limit`` seconds on a model that is thrown
+    away."""
+    table = read_table_of(plan.source)
+    fitting = prepared(plan, table, plan.folds[0] if plan.folds else 0).fitting
+    fitting.advance()  # takes memory
+    started, first = time.monotonic(), fitting.epoch
+    while fitting.epoch == first or time.monotonic() - started < limit:
+        fitting.advance()
+    folds = len(plan.folds) or len(table.file.splits)
+    return folds * (time.monotonic() - started) / (fitting.epoch - first)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from numtok.models.heads.base import HEADS, Calibration, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import Objective
 from numtok.models.presets import preset
+from numtok.models.settings import ModelSettings
 from numtok.records import TRAIN, TRUNCATED
 from numtok.registry import spec_of
 from numtok.store.artifact import Artifact
@@ -24,14 +25,14 @@ from numtok.training.checkpoint import Finished
 from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.examples import SplitExamples
 from numtok.training.labels import learnt_classes
-from numtok.training.loop import Progress, Training
+from numtok.training.loop import Progress, Training, seconds_per_step
 from numtok.training.model_files import write_model
 from numtok.training.model_json import Trained
 from numtok.training.profiler import Cost
 from numtok.training.ranks import Ranks
 from numtok.training.run import TrainingRun, write_log
 from numtok.training.text_plan import TextPlan
-from numtok.training.trainer import WHOLE_STEP, TrainerState
+from numtok.training.trainer import WHOLE_STEP, Trainer, TrainerState
 from numtok.training.warm_start import check_length
 from numtok.training.weights import weights_of
 
@@ -50,12 +51,8 @@ def train_texts(
     memory, ``note`` is told what is left out."""
     config = plan.config
     train, validation = _splits(plan, spill, note)
-    longest = max(one.samples.longest for one in (train, validation) if one is not None)
-    longest += int(train.objective.causal)
-    context = _context(plan, longest)
     unseen = _unseen(plan, note)
-    scaling = _scaling(plan, train.samples)
-    settings = plan.model_settings(context, scaling, train.classes)
+    settings = _settings(plan, train, validation)
     execution = plan.execution
     ranks = execution.ranks
     run = TrainingRun(draft, TrainerState, plan.device, note, execution.bfloat16, ranks)
@@ -99,6 +96,25 @@ def train_texts(
     } | ({"classes": len(train.classes)} if train.classes else {})
     counts |= {TRUNCATED: unseen} if unseen else {}
     return Finished(counts, training.timing(trainer)), costs
+
+
+def pace_texts(
+    plan: TextPlan, spill: Callable[[], Path], note: Callable[[str], None], limit: float
+) -> float:
+    """Seconds a step, measured for about ``limit`` seconds on a model that is thrown away."""
+    train, validation = _splits(plan, spill, note)
+    settings = _settings(plan, train, validation)
+    trainer = Trainer(plan.model(settings), plan.recipe(1 << 30), plan.execution)
+    return seconds_per_step(trainer, train, limit)
+
+
+def _settings(
+    plan: TextPlan, train: SplitExamples, validation: SplitExamples | None
+) -> ModelSettings:
+    """Of a model that reads the rows of both splits."""
+    longest = max(one.samples.longest for one in (train, validation) if one is not None)
+    context = _context(plan, longest + int(train.objective.causal))
+    return plan.model_settings(context, _scaling(plan, train.samples), train.classes)
 
 
 def _unseen(plan: TextPlan, note: Callable[[str], None]) -> int:

@@ -335,6 +335,29 @@ def test_samples_are_drawn_whole_in_pairs_too() -> None:
     assert whole.figure.high == pytest.approx(once.figure.high)
 
 
+def test_seeds_are_drawn_where_that_is_asked_for() -> None:
+    """Two experiments that differ by less than their seeds do are told apart by these seeds alone.
+
+    The figure is the same; each resample has seeds of its own, the same ones each time.
+    """
+    truth = np.zeros(200)
+    noise = np.random.default_rng(0).normal(0, 0.01, 200)
+
+    def seeds(*errors: float) -> list[Predictions]:
+        return [Predictions.of(truth, error + noise) for error in errors]
+
+    first, second = seeds(1.0, 3.0, 5.0), seeds(1.5, 3.5, 5.5)
+    fixed, drawn, again = (
+        base.paired(MAE, first, second, draw_seeds=draw).figure for draw in (False, True, True)
+    )
+    assert fixed.value == drawn.value == pytest.approx(-0.5)
+    assert fixed.high is not None and fixed.high < 0
+    assert drawn.low is not None and drawn.high is not None and drawn.low < 0 < drawn.high
+    assert drawn == again
+    one = base.paired(MAE, first[:1], second[:1], draw_seeds=True)
+    assert one == base.paired(MAE, first[:1], second[:1])
+
+
 # --- shares of 0 and 1 ---------------------------------------------------------------------------
 
 

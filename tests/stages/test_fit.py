@@ -10,7 +10,9 @@ import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from numtok.stages.table import run as table
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
+from numtok.training import table_folds
 from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_file
 from numtok.training.regressor_files import read_regressor
 from tests import fakeheads
@@ -97,6 +100,22 @@ def fitted(store: Store, config: train.Config) -> Artifact:
     result = train.run(config, store, lambda update: None)
     assert verify(result.artifact).problems == []
     return result.artifact
+
+
+def test_the_pace_of_a_table_is_that_of_an_epoch_of_all_its_folds(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three folds three times that of one."""
+    clock = count()
+    monkeypatch.setattr(table_folds, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    before = [one.ref for one in store.artifacts()]
+    alone, three, second = (
+        train.pace(tiny(**more), store, 5.0)
+        for more in ({}, {"data": "folds"}, {"data": "folds", "fold": 1})
+    )
+    assert alone == second > 0
+    assert three == pytest.approx(3 * alone)
+    assert [one.ref for one in store.artifacts()] == before
 
 
 def table_model(artifact: Artifact) -> TableModelFile:

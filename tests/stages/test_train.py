@@ -35,7 +35,7 @@ from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
-from numtok.stages.train import Config, run
+from numtok.stages.train import Config, pace, run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
@@ -395,6 +395,15 @@ def test_a_budget_in_minutes_is_measured_and_is_what_the_version_depends_on(
     slower = train(store, tiny(minutes=0.004))
     assert slower.version == made.version
     assert slower.manifest.counts["steps"] == 4
+
+
+def test_a_pace_is_measured_and_nothing_is_kept_of_it(store: Store) -> None:
+    before = [one.ref for one in store.artifacts()]
+    seconds = pace(tiny(), store, 0.01)
+    assert 0 < seconds < 5
+    assert [one.ref for one in store.artifacts()] == before
+    with pytest.raises(UsageError, match="token"):  # as training would
+        pace(tiny(head="token"), store, 0.01)
 
 
 def test_the_budget_is_five_minutes_unless_said() -> None:

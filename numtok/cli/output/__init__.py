@@ -13,6 +13,7 @@ printing.py    how tables, JSON and references are printed
 probe.py       how a probe is printed
 profile.py     what profile prints
 progress.py    the progress bar
+race.py        what race shows
 reference.py   the reference page of the guide, made of the declarations
 report.py      how one report is printed
 sweep.py       what sweep prints

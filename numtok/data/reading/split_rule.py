@@ -3,10 +3,13 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from numtok.errors import UsageError
 from numtok.records import SPLIT_RULE, TRAIN, is_split
+
+_EXAMPLE = "test=0.1,seed=3"
+_BY_TIME = "by=year,validation=2019,test=2021"
 
 
 @dataclass(frozen=True)
@@ -15,23 +18,36 @@ class SplitRule:
 
     The choice depends on the key and the seed alone, so rows keep their split when others are
     added or removed, and rows of one key are together: their id, or the cluster they belong to.
+
+    Or ``by=year,validation=2019,test=2021``: by where a row stands in the order of a group, of
+    tables a column. Rows from 2021 on are for the test, those before 2019 and those without a year
+    train. So what is tested comes after all that was learnt, as it will when a model is used.
+
+    starts
+        Where each split begins, in order; empty unless ``by`` names a group.
     """
 
     shares: Mapping[str, float]
     seed: int = 0
+    by: str | None = None
+    starts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> "SplitRule":
-        """Read ``name=share[,name=share...][,seed=S]``; UsageError says what is wrong."""
+        """Read ``name=share[,name=share...][,seed=S]``, or ``by=GROUP,name=START[,...]``;
+        UsageError says what is wrong."""
+        pairs = [pair.partition("=") for pair in text.split(",")]
+        if any(name == "by" for name, _, _ in pairs):
+            return cls._of_starts(text, pairs)
         shares: dict[str, float] = {}
         seed: int | None = None
-        for pair in text.split(","):
-            name, _, value = pair.partition("=")
+        for name, equals, value in pairs:
+            pair = name + equals + value
             if name == "seed":
                 if seed is not None or not re.fullmatch(r"[+-]?[0-9]{1,18}", value):
                     raise UsageError(
                         f"--split {text!r}: {pair!r} is not the one seed, an integer of at most "
-                        "18 digits; write for example test=0.1,seed=3"
+                        f"18 digits; write for example {_EXAMPLE}"
                     )
                 seed = int(value)
                 continue
@@ -42,7 +58,7 @@ class SplitRule:
             if name in shares or not is_split(name) or not 0 < share < 1:
                 raise UsageError(
                     f"--split {text!r}: {pair!r} is not a new split's name and a share between 0 "
-                    f"and 1; write for example test=0.1,seed=3 (names: {SPLIT_RULE})"
+                    f"and 1; write for example {_EXAMPLE} (names: {SPLIT_RULE})"
                 )
             shares[name] = share
         if not shares or sum(shares.values()) >= 1 or TRAIN in shares:
@@ -52,12 +68,42 @@ class SplitRule:
             )
         return cls(dict(sorted(shares.items())), seed or 0)  # the order as typed means nothing
 
+    @classmethod
+    def _of_starts(cls, text: str, pairs: list[tuple[str, str, str]]) -> "SplitRule":
+        starts: dict[str, str] = {}
+        group = ""
+        for name, equals, value in pairs:
+            if name == "by" and not group and value:
+                group = value
+            elif name in (*starts, "by", TRAIN) or not is_split(name) or not value:
+                raise UsageError(
+                    f"--split {text!r}: {name + equals + value!r} is not the name of another split "
+                    f"than {TRAIN} and where it begins; write for example {_BY_TIME} "
+                    f"(names: {SPLIT_RULE})"
+                )
+            else:
+                starts[name] = value
+        if not group or not starts:
+            raise UsageError(
+                f"--split {text!r}: say by which group, and where splits begin, for example "
+                f"{_BY_TIME}"
+            )
+        in_order = sorted(starts.items(), key=lambda one: place_of(one[1]))
+        return cls({}, by=group, starts=dict(in_order))
+
     def settings(self) -> dict[str, object]:
         """What versions are taken over."""
+        if self.by is not None:
+            return {"by": self.by, "starts": dict(self.starts)}
         return {"shares": dict(self.shares), "seed": self.seed}
 
     def split_of(self, key: str) -> str:
-        """The split of the rows with that key."""
+        """The split of the rows with that key; UsageError of a rule that is by a group."""
+        if self.by is not None:
+            raise UsageError(
+                f"--split by={self.by} goes by a group of rows, and these have none; give shares, "
+                f"for example {_EXAMPLE}"
+            )
         digest = hashlib.blake2b(key.encode(), digest_size=8, key=str(self.seed).encode())
         place = int.from_bytes(digest.digest(), "big") / 2**64
         for name, share in self.shares.items():
@@ -65,3 +111,30 @@ class SplitRule:
             if place < 0:
                 return name
         return TRAIN
+
+    def split_at(self, value: str | None) -> str:
+        """The split of the rows with that value of the group; None is none.
+
+        >>> rule = SplitRule.parse("by=day,validation=2020-03,test=2020-05-01")
+        >>> [rule.split_at(day) for day in ("2020-02-29", "2020-03-01", "2020-05-01", None)]
+        ['train', 'validation', 'test', 'train']
+        """
+        found = TRAIN
+        if value is None:
+            return found
+        for name, start in self.starts.items():
+            if place_of(value) >= place_of(start):
+                found = name
+        return found
+
+
+def place_of(value: str) -> tuple[bool, float, str]:
+    """What puts values in order: numbers by their size, then texts, as dates of ISO 8601 are.
+
+    >>> sorted(["10", "9", "2020-03", "2019-12-31"], key=place_of)
+    ['9', '10', '2019-12-31', '2020-03']
+    """
+    try:
+        return False, float(value), ""
+    except ValueError:
+        return True, 0.0, value

@@ -1,5 +1,6 @@
 """Columns of any table to those of a table artifact; shared by the stages table and fetch."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ from numtok.data.tables.table import (
 from numtok.errors import DataError
 from numtok.files import Sink
 from numtok.records import SPLIT_RULE, TRAIN, is_split
+
+#: The columns of a file that say which split a row is in, several where there are folds.
+SPLIT_COLUMN = re.compile(r"split(_[0-9]+)?")
 
 # A decimal as people write it, alone in its field.
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"

@@ -162,7 +162,8 @@ class DecoderDistribution(Predictive):
         away = (np.abs(points - values[:, None]) / count).sum(axis=1)
         ranks = (2 * np.arange(count) - count + 1) / count
         spread = (np.sort(points, axis=1) / count * ranks).sum(axis=1)
-        return np.asarray(away - spread)
+        with np.errstate(invalid="ignore"):  # of quantiles beyond float64 nothing is known
+            return np.asarray(away - spread)
 
     # --- drawn ------------------------------------------------------------------------------------
 

@@ -1,0 +1,323 @@
+"""What ``numtok race`` shows: what races, a table while it does, the leaderboard and the choice."""
+
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple, Self, TextIO
+
+from numtok.cli.output.figures import (
+    amount,
+    duration,
+    figure,
+    number,
+    print_figures,
+    print_lines,
+    share,
+    width,
+)
+from numtok.cli.output.printing import Format, counted, one_line, print_data
+from numtok.evaluation.report_files import clusters_note
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live as RichLive
+
+    from numtok.reports import Figure
+    from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
+    from numtok.sweeps.race.progress import CandidateState, RaceProgress
+    from numtok.sweeps.race.race import RaceResult
+
+_MINUTE = 60.0
+_AROUND = 6  # lines of a terminal around the table
+_MOST_SLOTS = 12  # that are told; --json has all
+_NAMES = 28  # characters of a candidate in the live table
+
+
+class Watching:
+    """On a terminal a table that is drawn anew; else a line for each run, and one a minute."""
+
+    def __init__(self, quiet: bool, seconds: float) -> None:
+        self._quiet, self._seconds = quiet, seconds
+        self._started = time.monotonic()
+        self._last: RaceProgress | None = None
+        self._live: RichLive | None = None
+        self._ended = threading.Event()
+        self._ticking: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        if self._quiet:
+            return self
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(
+                get_renderable=self._drawn,
+                console=Console(file=sys.stderr),
+                refresh_per_second=2,
+                transient=True,
+            )
+            self._live.start()
+        else:
+            self._ticking = threading.Thread(target=self._tick, daemon=True)
+            self._ticking.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        if self._live is not None:
+            self._live.stop()
+        if self._ticking is not None:
+            self._ticking.join()
+
+    def __call__(self, update: "RaceProgress") -> None:
+        self._last = update
+        if update.line:
+            self._say(update.line)
+
+    def introduce(self, result: "RaceResult") -> None:
+        """Tell what is known before anything is trained."""
+        if not self._quiet:
+            for line in introduction(result):
+                for folded in textwrap.wrap(
+                    one_line(line), width(sys.stderr), subsequent_indent="    "
+                ):
+                    self._say(folded)
+
+    def _say(self, line: str) -> None:
+        """Print a line that stays."""
+        if self._live is not None:
+            self._live.console.print(line, markup=False, highlight=False, soft_wrap=False)
+        elif not self._quiet:
+            print(one_line(line), file=sys.stderr, flush=True)
+
+    def _tick(self) -> None:
+        while not self._ended.wait(_MINUTE):
+            if self._last is not None:
+                self._say(f"{self._clock()}: {summary(self._last)}")
+
+    def _clock(self) -> str:
+        minutes, seconds = divmod(round(time.monotonic() - self._started), 60)
+        return f"{minutes}:{seconds:02d} of about {duration(self._seconds)}"
+
+    def _drawn(self) -> "RenderableType":
+        from rich.console import Group
+        from rich.text import Text
+
+        if self._last is None:
+            return Text(self._clock())
+        head = Text(f"{self._clock()}  {self._last.doing}", no_wrap=True, overflow="ellipsis")
+        if self._last.total:
+            head.append(f"  {self._last.done}/{self._last.total}")
+        if not self._last.standings or self._live is None:
+            return head
+        return Group(head, standings_table(self._last, self._live.console.height - _AROUND))
+
+
+def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
+    """The candidates, the best first, as many as there is room for."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("candidate", max_width=_NAMES, no_wrap=True, overflow="ellipsis")
+    for name in ("", "steps", "skill"):
+        table.add_column(name, justify="left" if not name else "right", no_wrap=True)
+    for one in _in_order(update.standings)[: max(1, rows)]:
+        skill = "-" if one.skill is None else f"{one.skill:.3f}"
+        table.add_row(one.label, one.state, f"{one.steps:,}" if one.steps else "-", skill)
+    return table
+
+
+def _in_order(standings: "Sequence[CandidateState]") -> "list[CandidateState]":
+    """Those still in the race first, and of these the best."""
+    out = ("out", "failed")
+    return sorted(standings, key=lambda one: (one.state in out, -_known(one.skill)))
+
+
+def _known(skill: float | None) -> float:
+    return -2.0 if skill is None else skill
+
+
+def summary(update: "RaceProgress") -> str:
+    """One line of how far a race is: ``round 1 of 3, 5 of 18; best so far xval, 0.412``."""
+    told = update.doing
+    if update.total:
+        told += f", {update.done} of {update.total}"
+    if update.standings and (best := _in_order(update.standings)[0]).skill is not None:
+        told += f"; best so far {best.label}, {best.skill:.3f}"
+    return told
+
+
+def introduction(result: "RaceResult") -> list[str]:
+    """What the numbers are like, what is ruled out and why, and who races in which rounds."""
+    train, validation, test = (f"{rows:,}" for rows in result.rows)
+    what = "rows of a table" if result.of_table else "rows of text"
+    lines = [
+        f"{', '.join(result.data)}: {what}, {train} to learn from, {validation} to choose by, "
+        f"{test} to decide on"
+    ]
+    for slot in result.slots[:_MOST_SLOTS]:
+        lines.append(f"  {slot.name}: {counted(slot.numbers, 'number')}, {slot.words}")
+    if (more := len(result.slots) - _MOST_SLOTS) > 0:
+        lines.append(f"  and {more} more, which --json lists")
+    for title, takes_part in (("in the race:", True), ("ruled out:", False)):
+        if told := list(_verdicts(result, takes_part)):
+            lines += [title, *told]
+    lines.append(f"{counted(len(result.entered), 'candidate')}: {'; '.join(result.entered)}")
+    for place, one in enumerate(result.expected, 1):
+        last = place == len(result.expected)
+        name = "last round" if last else f"round {place}"
+        of = f", {counted(one.seeds, 'seed')} each, on the test split" if last else ""
+        lines.append(f"{name}: {one.size} train about {duration(one.seconds)} each{of}")
+    return [*lines, *(f"note: {note}" for note in result.notes)]
+
+
+def _verdicts(result: "RaceResult", takes_part: bool) -> Iterator[str]:
+    """One line for all of which the same is to be said."""
+    alike: dict[str, list[str]] = {}
+    for one in result.verdicts:
+        if one.takes_part is takes_part:
+            alike.setdefault(one.reason, []).append(one.scheme)
+    for reason, schemes in alike.items():
+        yield f"  {', '.join(schemes)}: {reason}"
+
+
+# --- the result --------------------------------------------------------------------------------
+
+
+class RaceRow(NamedTuple):
+    """A row of CSV: one figure of one on the leaderboard, or of a round."""
+
+    kind: str
+    label: str
+    metric: str
+    figure: float | None
+    slot: str | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    tied: bool | None = None
+
+
+def print_race(result: "RaceResult", format: Format, quiet: bool) -> None:
+    """The REF of the chosen model on stdout and the rest on stderr; with another format than the
+    table all of it on stdout."""
+    if print_data(format, result, RaceRow._fields, _flat(result)):
+        return
+    to = sys.stdout if format is Format.MD else sys.stderr
+    if format is Format.MD:
+        for line in introduction(result):
+            print(f"- {one_line(line.strip())}")
+        print()
+    board = result.leaderboard
+    if board is None:
+        return  # a dry run, which was told already
+    if format is Format.MD or not quiet:
+        _print_board(board, format, to)
+        print_lines(_legend(result, board), to)
+        print_lines(result.reasons, to)
+        again, predicts = result.commands
+        print(f"again:    {one_line(again)}\npredict:  {one_line(predicts)}\n", file=to)
+    if format is not Format.MD:
+        print(result.model)
+
+
+def _print_board(board: "Leaderboard", format: Format, to: TextIO) -> None:
+    rows = [_row(one, board) for one in board.places]
+    columns = ["", "skill", "behind", f"over {board.baseline}", "log-likelihood", "invalid"]
+    title = f"leaderboard: split {board.split}, {counted(board.numbers, 'number')}"
+    print_figures(title, columns, rows, format, to)
+    errors = [[_name(one, board), *map(figure, one.errors.values())] for one in board.places]
+    print_figures("mean absolute error by slot", ["", *board.slots], errors, format, to)
+    costs = [
+        [
+            one.label,
+            number(one.costs.tokens_per_number),
+            amount(one.costs.parameters),
+            amount(one.costs.steps),
+            duration(one.costs.train_seconds),
+            duration(_a_thousand(one, board)),
+        ]
+        for one in board.places
+        if one.costs is not None
+    ]
+    heads = ["", "tokens a number", "params", "steps", "training", "1,000 predictions"]
+    print_figures("costs, the mean over seeds", heads, costs, format, to)
+
+
+def _row(one: "Contestant", board: "Leaderboard") -> list[str]:
+    behind = "" if one.behind is None else figure(one.behind)
+    return [
+        _name(one, board),
+        figure(one.skill),
+        f"{behind} tie" if one.tied and behind else behind,
+        figure(one.over_baseline),
+        figure(one.log_likelihood),
+        share(one.invalid.value) if one.is_model else "-",
+    ]
+
+
+def _name(one: "Contestant", board: "Leaderboard") -> str:
+    """With a mark for the choice, and none of a model in brackets."""
+    if not one.is_model:
+        return f"({one.label})"
+    return f"{one.label} *" if one.label == board.winner else one.label
+
+
+def _a_thousand(one: "Contestant", board: "Leaderboard") -> float | None:
+    if one.costs is None or one.costs.eval_seconds is None:
+        return None
+    return 1000 * one.costs.eval_seconds / board.numbers
+
+
+def _legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
+    lines = [
+        "Skill is 1 - error / error of always saying the median, the mean over slots, each -1 at "
+        f"least; over {board.baseline}, the best of what needs no model (in brackets), likewise. "
+        f"Behind: what is missing to the skill of {board.best}; a tie where the interval holds 0. "
+        "* is the choice. Intervals: 95%."
+    ]
+    if board.clusters is not None:
+        lines.append(clusters_note(board.clusters))
+    lines += [f"{label} failed: {problem}" for label, problem in result.failed.items()]
+    return lines
+
+
+def _flat(result: "RaceResult") -> Iterator[RaceRow]:
+    for place, one in enumerate(result.rounds, 1):
+        for label, skill in one.skills.items():
+            yield RaceRow(f"round {place}", label, "skill", skill)
+            yield RaceRow(f"round {place}", label, "steps", one.steps[label])
+    if result.leaderboard is None:
+        return
+    for each in result.leaderboard.places:
+        kind = "model" if each.is_model else "baseline"
+        yield _figure_row(kind, each, "skill", each.skill)
+        yield _figure_row(kind, each, "over-baseline", each.over_baseline)
+        if each.behind is not None:
+            yield _figure_row(kind, each, "behind", each.behind)
+        if each.is_model:
+            yield _figure_row(kind, each, "log-likelihood", each.log_likelihood)
+        yield _figure_row(kind, each, "invalid", each.invalid)
+        for slot, error in each.errors.items():
+            yield _figure_row(kind, each, "mae", error)._replace(slot=slot)
+        if each.costs is not None:
+            from msgspec.structs import asdict
+
+            for what, value in asdict(each.costs).items():
+                yield RaceRow("cost", each.label, what.replace("_", "-"), value)
+
+
+def _figure_row(kind: str, one: "Contestant", metric: str, found: "Figure") -> RaceRow:
+    return RaceRow(
+        kind, one.label, metric, found.value, None, found.low, found.high, found.n, one.tied
+    )

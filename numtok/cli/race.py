@@ -1,0 +1,24 @@
+"""``numtok race``: which encoding predicts the numbers of some data best, in the time there is."""
+
+import typer
+
+from numtok.cli._shared import open_store
+from numtok.cli.output.printing import Format
+from numtok.settings.race import Config
+
+
+def command(context: typer.Context, settings: Config, format: Format) -> None:
+    """Find out which encoding predicts the numbers of your data best, and print its model's REF.
+
+    What suits the data races by successive halving on the validation split; the last ones are
+    trained with several seeds and decided on the test split. A race that was stopped goes on.
+
+    Example: numtok race rooms.jsonl --minutes 10
+    """
+    from numtok.cli.output.race import Watching, print_race
+    from numtok.sweeps.race.race import run
+
+    store = open_store(context)
+    with Watching(context.obj.quiet, settings.seconds) as watching:
+        result = run(settings, store, watching, watching.introduce)
+    print_race(result, format, context.obj.quiet)

@@ -1,0 +1,216 @@
+"""What may take part in a race, and why what may not.
+
+Everything comes from the registries, plugins too: schemes (of tables heads), each as it is used
+unless asked otherwise, and for those whose numbers are values the other heads, and the other
+normalisation where slots need it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from numtok.analysis.profiling.warnings import CHANNEL_SHARE, counted, part, percent
+from numtok.encoding.scheme_spec import scheme_of
+from numtok.encoding.schemes.base import SCHEMES, Scheme
+from numtok.errors import UsageError
+from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.registry import name_in, spec_of
+from numtok.stages.profile import Profile, SchemeProfile
+from numtok.sweeps.race.words import Slot
+from numtok.training.trained_table import table_head
+
+CLIPPED = 0.01  # of a slot's numbers: a scheme that loses more is out
+LOST = 0.05  # of a slot's spread: likewise
+#: What writes numbers of any size, where a few are far from the others.
+_FOR_TAILS = "signed-log"
+_LEFTWARD = "ar"
+#: A value for the setting that a head needs; others are as their class is checked.
+_SIZES = {"riemann": "256", "mdn": "5"}
+_CODEC = "codec"  # the setting of a head that writes numbers in a scheme
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Whether a scheme, of tables a head, takes part, and why, or how."""
+
+    scheme: str
+    takes_part: bool
+    reason: str
+
+
+class Entrant(msgspec.Struct, frozen=True):
+    """A candidate before it is measured: a scheme, or of tables a head, and what is not as usual
+    with it; None is as usual."""
+
+    scheme: str
+    head: str | None = None
+    normalize: str | None = None
+    objective: str | None = None
+
+    @property
+    def label(self) -> str:
+        """``xval, normalize=signed-log, head=mdn:5``, as comparisons call it."""
+        others = {"normalize": self.normalize, "head": self.head, "objective": self.objective}
+        return ", ".join(
+            [self.scheme, *(f"{name}={value}" for name, value in others.items() if value)]
+        )
+
+
+# --- texts -------------------------------------------------------------------------------------
+
+
+def judged(profile: Profile, named: Sequence[str]) -> list[Verdict]:
+    """A verdict on each scheme: those that were ``named`` take part whatever they lose. Where all
+    the others would be out, the one that loses least is in."""
+    found = [_judged(one, profile, named) for one in profile.schemes]
+    if not named:
+        looked_at = {one.scheme: one for one in found}
+        found += [_unseen(name, looked_at) for name in SCHEMES if name not in looked_at]
+    if not any(one.takes_part for one in found) and profile.recommended is not None:
+        told = "loses something, too, and least of all"
+        found = [
+            Verdict(one.scheme, True, told) if one.scheme == profile.recommended else one
+            for one in found
+        ]
+    return found
+
+
+def _judged(scheme: SchemeProfile, profile: Profile, named: Sequence[str]) -> Verdict:
+    lost = next(_lost(scheme, profile), None)
+    if scheme.problem:
+        return Verdict(scheme.scheme, False, scheme.problem)
+    if lost is None:
+        return Verdict(scheme.scheme, True, _good(scheme))
+    if named:
+        return Verdict(scheme.scheme, True, f"{lost}; in the race because it was named")
+    return Verdict(scheme.scheme, False, lost)
+
+
+def _good(scheme: SchemeProfile) -> str:
+    clipped = scheme.clipped or 0
+    worst = max((loss.error_of_spread or 0.0 for loss in scheme.slots), default=0.0)
+    if not clipped and not worst:
+        return "loses nothing"
+    lost = [f"cannot write {counted(clipped)}"] if clipped else []
+    return "; ".join([*lost, f"loses {part(worst)} of a spread at most"] if worst else lost)
+
+
+def _lost(scheme: SchemeProfile, profile: Profile) -> Iterator[str]:
+    """Why a scheme is out, the worst first."""
+    slots = {slot.name: slot for slot in profile.slots}
+    for loss in sorted(scheme.slots, key=lambda one: -one.clipped):
+        if (share := loss.clipped / slots[loss.slot].numbers) > CLIPPED:
+            yield f"cannot write {percent(share)} of {loss.slot}"
+    for loss in sorted(scheme.slots, key=lambda one: -(one.error_of_spread or 0.0)):
+        if (error := loss.error_of_spread or 0.0) > LOST:
+            yield f"rounds {loss.slot} so that {part(error)} of its spread is lost"
+    if profile.numbers < scheme.vocabulary:
+        yield (
+            f"has {scheme.vocabulary:,} tokens for {counted(profile.numbers)}, so that most are "
+            "never seen"
+        )
+
+
+def _unseen(name: str, looked_at: Mapping[str, Verdict]) -> Verdict:
+    """Of a scheme that a profile leaves out."""
+    if needs := SCHEMES.required(name):
+        return Verdict(name, False, f"needs a value for {needs[0]!r}; name it with --schemes")
+    twin = looked_at[SCHEMES[name].same_tokens_as]
+    return Verdict(name, twin.takes_part, twin.reason)
+
+
+def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]:
+    """The candidates, the one to try first at the beginning: all schemes as they are usually used,
+    then what else goes with those whose numbers are values."""
+    kept = [one.scheme for one in verdicts if one.takes_part]
+    kept.sort(key=lambda spec: spec != profile.recommended)
+    schemes = {spec: scheme_of(spec) for spec in kept}
+    usual = [_usual(spec, scheme) for spec, scheme in schemes.items()]
+    values = [spec for spec, one in schemes.items() if one.channel and not one.splits]
+    tails = [_FOR_TAILS] if _has_tails(profile) else []
+    others = [
+        Entrant(spec, head, normalize)
+        for spec in values
+        for normalize in (None, *tails)
+        for head in (None, *_other_heads(schemes[spec].head))
+        if head or normalize
+    ]
+    return [*usual, *others]
+
+
+def _usual(spec: str, scheme: Scheme) -> Entrant:
+    """Numbers of several lengths are read from left to right: a masked model would have to be told
+    how long the answer is, which nobody knows of a number that is not there. A scheme may have an
+    objective of its own for that, of its name."""
+    if scheme.tokens_per_number is not None:
+        return Entrant(spec)
+    own = name_in(spec)
+    return Entrant(spec, objective=own if own in OBJECTIVES else _LEFTWARD)
+
+
+def _other_heads(usual: str) -> Iterator[str]:
+    for name in HEADS:
+        spec = f"{name}:{_SIZES[name]}" if name in _SIZES else HEADS.checked_at(name)
+        head = HEADS.build(spec)
+        if isinstance(head, ValueHead) and head.of_tables and name != name_in(usual):
+            yield spec_of(head)
+
+
+def _has_tails(profile: Profile) -> bool:
+    """Whether values on one scale would be hard to tell from each other: some are very large, or
+    those of a slot very small beside others."""
+    narrow = any(
+        loss.channel_share is not None and loss.channel_share < CHANNEL_SHARE
+        for scheme in profile.schemes
+        for loss in scheme.slots
+    )
+    return narrow or any(Slot.of_profile(slot).heavy_tail for slot in profile.slots)
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def judged_heads(named: Sequence[str]) -> list[Verdict]:
+    """A verdict on each head of tables, with the codecs that it may write in."""
+    if named:
+        return [Verdict(spec_of(head), True, head.describe()) for head in map(table_head, named)]
+    return list(map(_judged_head, _heads()))
+
+
+def _judged_head(spec: str) -> Verdict:
+    name, _, codec = spec.partition(":")
+    if getattr(HEADS[name], "positional", None) == _CODEC:
+        scheme = SCHEMES.build(codec)
+        if scheme.channel or scheme.tokens_per_number is None:
+            told = "its numbers have several lengths, or a value beside their tokens"
+            return Verdict(spec, False, told)
+        if not scheme.contiguous:
+            told = "numbers that begin with the same tokens are no interval: no exact quantiles"
+            return Verdict(spec, False, told)
+    try:
+        return Verdict(spec, True, table_head(spec).describe())
+    except UsageError:
+        return Verdict(spec, False, "reads tokens of a text, which a table has not")
+
+
+def _heads() -> Iterator[str]:
+    for name in HEADS:
+        if getattr(HEADS[name], "positional", None) == _CODEC:
+            yield from (f"{name}:{one}" for one in SCHEMES if not SCHEMES.required(one))
+        else:
+            yield f"{name}:{_SIZES[name]}" if name in _SIZES else HEADS.checked_at(name)
+
+
+def table_entries(slot: Slot, verdicts: Sequence[Verdict]) -> list[Entrant]:
+    """The candidates for the target of a table: each head as usual, and where the target has a
+    heavy tail those that learn numbers of any size on a logarithmic scale, too."""
+    heads = [one.scheme for one in verdicts if one.takes_part]
+    usual = [Entrant(spec) for spec in heads]
+    if not slot.heavy_tail:
+        return usual
+    return [*usual, *(Entrant(spec, normalize=_FOR_TAILS) for spec in heads if _takes_tails(spec))]
+
+
+def _takes_tails(spec: str) -> bool:
+    head = table_head(spec)
+    return not head.scaled and not head.raw

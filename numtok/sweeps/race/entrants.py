@@ -1,0 +1,304 @@
+"""Data as they are entered into a race: looked at, with splits, encoded for each that takes part.
+
+Texts and tables differ in this alone; afterwards candidates learn from artifacts.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from numtok.data.reading.sources import find_sources
+from numtok.data.reading.streams import Spool, is_stream
+from numtok.data.tables.columns import SPLIT_COLUMN
+from numtok.data.tables.file import FORMATS, parsed, read_file
+from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
+from numtok.encoding.splits import read_split
+from numtok.errors import DataError, UsageError, meaningless, unknown
+from numtok.records import TABLE, TRAIN
+from numtok.settings.race import Config
+from numtok.stages import encode, profile, table
+from numtok.store.artifact import Artifact
+from numtok.store.quota import Quota
+from numtok.store.store import Store
+from numtok.sweeps.race.candidates import (
+    Entrant,
+    Verdict,
+    judged,
+    judged_heads,
+    table_entries,
+    text_entries,
+)
+from numtok.sweeps.race.progress import Progress, RaceProgress
+from numtok.sweeps.race.splitting import SHARES, rule_of_columns, rule_of_texts
+from numtok.sweeps.race.words import Slot
+
+#: Rows of the train split, and of the two others, below which a race is refused, or warned of.
+LEAST, FEW = (40, 10), (200, 30)
+_PREDICTED = 2_000  # numbers of the validation split, at most; of the test split so many times more
+_MORE = 5
+
+
+class Entered(NamedTuple):
+    """Data and what may race on them.
+
+    of_table
+        Whether the data are a table.
+    split
+        How rows were split, as an option; None where they have splits of their own.
+    test
+        The split of the last round.
+    rows
+        Of the train, validation and test split.
+    """
+
+    name: str
+    of_table: bool
+    slots: list[Slot]
+    verdicts: list[Verdict]
+    entries: list[Entrant]
+    split: str | None
+    test: str
+    rows: tuple[int, int, int]
+    notes: list[str]
+    table: Artifact | None = None
+
+
+def is_table(config: Config, store: Store) -> bool:
+    """Whether the data are a table: a CSV file, Parquet with a target, or the REF of one.
+
+    Raises UsageError for a table among several inputs, and a file without a target.
+    """
+    first = config.inputs[0]
+    file = Path(first).is_file() and first.endswith(FORMATS)
+    if file and (first.endswith(".csv") or config.target is not None):
+        found = True
+    else:
+        found = not Path(first).exists() and _is_table_ref(first, store)
+    if found and len(config.inputs) > 1:
+        raise UsageError(f"{first} is a table, of which a race takes one; name it alone")
+    return found
+
+
+def _is_table_ref(ref: str, store: Store) -> bool:
+    try:
+        return store.resolve(ref).kind == TABLE
+    except (UsageError, DataError):
+        return False  # told where it is read as texts
+
+
+# --- texts -------------------------------------------------------------------------------------
+
+
+def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
+    """Raises UsageError, and DataError for texts without numbers or with too few rows."""
+    if config.drop:
+        raise meaningless("drop", "texts")
+    rule, name = _rule(config, store)
+    progress(RaceProgress("", "reading the data"))
+    found = profile.run(
+        profile.Config(
+            config.inputs,
+            config.schemes,
+            rule,
+            config.numerals,
+            config.text_field,
+            on_error=config.on_error,
+        ),
+        store,
+        lambda what, done, total, rows: progress(RaceProgress("", what, done, total)),
+    )
+    shown = ", ".join(config.inputs)
+    if not found.numbers:
+        raise DataError(
+            f"{shown}: {found.rows:,} rows, and no number in them; a race needs numbers to predict"
+        )
+    if rule is not None and config.split is None:  # else splits are theirs
+        _few(shown, _counted(found.splits, "test"), "test")
+    test = _test_split(shown, found.splits, rule)
+    rows = _counted(found.splits, test)
+    verdicts = judged(found, config.schemes)
+    notes = [*found.notes, *_told(rule)]
+    return Entered(
+        config.name or name,
+        False,
+        [Slot.of_profile(slot) for slot in found.slots],
+        verdicts,
+        text_entries(found, verdicts),
+        rule,
+        test,
+        rows,
+        notes + _few(shown, rows, test),
+    )
+
+
+def _counted(splits: Mapping[str, int], test: str) -> tuple[int, int, int]:
+    """Rows of the train, validation and test split."""
+    return splits.get(TRAIN, 0), splits.get(VALIDATION, 0), splits.get(test, 0)
+
+
+def _rule(config: Config, store: Store) -> tuple[str | None, str]:
+    """How rows are split that no input says the split of, and a name for the data."""
+    for one in config.inputs:
+        if is_stream(one.partition("=")[2] or one) or is_stream(one):
+            raise UsageError(
+                f"{one} can be read only once, and a race reads its data again for each scheme; "
+                "give a file"
+            )
+    spool = Spool(_no_folder, Quota.parse(None))
+    sources, name = find_sources(config.inputs, store.resolve, lambda note: None, spool)
+    if config.split is not None or all(source.split is not None for source in sources):
+        return config.split, name
+    return rule_of_texts(sources, config.text_field, config.on_error == "skip"), name
+
+
+def _no_folder() -> Path:
+    raise AssertionError("only streams are spooled, and they are refused")
+
+
+def _test_split(shown: str, splits: Mapping[str, int], rule: str | None) -> str:
+    """``test``, or another that is neither learnt nor looked at."""
+    others = [name for name in splits if name not in (TRAIN, VALIDATION)]
+    if TRAIN in splits and VALIDATION in splits and others:
+        return "test" if "test" in others else others[0]
+    lacking = [name for name in (TRAIN, VALIDATION) if name not in splits]
+    lacking += [] if others else ["test"]
+    remedy = "leave --split out" if rule else f"name files without split= (--split {SHARES})"
+    raise DataError(
+        f"{shown}: no row is in the split{'s' * (len(lacking) > 1)} {' or '.join(lacking)} (there "
+        f"are {', '.join(splits)}); a race learns on {TRAIN}, chooses on {VALIDATION} and is "
+        f"decided on test: {remedy}"
+    )
+
+
+def encoded(entry: Entrant, entered: Entered, config: Config, store: Store) -> Artifact:
+    """What a candidate learns from: of texts encoded in its scheme, of tables the table."""
+    if entered.table is not None:
+        return entered.table
+    made = encode.run(
+        encode.Config(
+            config.inputs,
+            scheme=entry.scheme,
+            split=entered.split,
+            numerals=config.numerals,
+            normalize=entry.normalize,
+            text_field=config.text_field,
+            on_error=config.on_error,
+        ),
+        store,
+        lambda *_: None,
+    ).artifact
+    assert made is not None  # it was no dry run
+    return made
+
+
+def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | None]:
+    """How many rows of the validation and of the test split are predicted; None for all. A text
+    that is asked for each of its numbers in turn is asked many times."""
+    if data.kind == TABLE:
+        return None, None
+    samples = read_split(data, VALIDATION)
+    asked = len(samples.targets) or len(samples.numbers)
+    a_row = max(1.0, asked / len(samples))
+    most = max(LEAST[1], int(_PREDICTED / a_row))
+    _, validation, test = entered.rows
+    return (
+        most if validation > most else None,
+        _MORE * most if test > _MORE * most else None,
+    )
+
+
+def check_target(data: Artifact, target: str | None) -> None:
+    """UsageError for a target of texts that no row of the train split names."""
+    if data.kind == TABLE or target is None:
+        return
+    known = sorted(set(read_split(data, TRAIN).target_name.to_pylist()))
+    if target not in known:
+        raise unknown("target", target, known)
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
+    """Raises UsageError, also for a target that is no column, and DataError for too few rows."""
+    progress(RaceProgress("", "reading the table"))
+    artifact, told = _table(config, store)
+    rows_of = read_table_of(artifact)
+    file, splits = rows_of.file, rows_of.splits(0)
+    others = [name for name in splits if name not in (TRAIN, VALIDATION)]
+    if TRAIN not in splits or not others:
+        raise DataError(
+            f"{artifact.ref} has the splits {', '.join(splits)}; a race learns on {TRAIN} and is "
+            "decided on test: make the table with both"
+        )
+    test = "test" if "test" in others else others[0]
+    train = learnt_rows(rows_of, 0, None, 0)
+    slot = Slot.of_column(file.target, rows_of.target[train])
+    verdicts = judged_heads(config.schemes)
+    held_back = VALIDATION not in splits
+    looked_at = max(1, len(train) // 10) if held_back else len(rows_of.split(VALIDATION))
+    rows = len(train) - looked_at * held_back, looked_at, len(rows_of.split(test))
+    notes = [*told, *file.notes, *_few(artifact.ref, rows, test)]
+    return Entered(
+        config.name or artifact.name,
+        True,
+        [slot],
+        verdicts,
+        table_entries(slot, verdicts),
+        None,
+        test,
+        rows,
+        notes,
+        artifact,
+    )
+
+
+def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
+    """The table, and what is to be said of how it was made."""
+    path = config.inputs[0]
+    if not Path(path).is_file():
+        if config.target is not None:
+            raise UsageError(f"--target is for a table's file, and {path} is a table already")
+        return store.resolve(path, {TABLE}), []
+    if config.target is None:
+        names = parsed(path, read_file(Path(path))).column_names
+        raise UsageError(
+            f"{path} is a table; say which column is to be predicted with --target, one of "
+            f"{', '.join(names)}"
+        )
+    content = parsed(path, read_file(Path(path)))
+    rule, dates = rule_of_columns(content, config.target)
+    given = any(SPLIT_COLUMN.fullmatch(name) for name in content.column_names)
+    split = config.split or (None if given else rule)
+    drop = tuple(dict.fromkeys([*config.drop, *dates]))
+    settings = table.Config(path, config.target, split, drop=drop)
+    return table.run(settings, store).artifact, [*_told(split), *_dropped(dates)]
+
+
+def _told(rule: str | None) -> list[str]:
+    """A note of a split by time."""
+    if rule is None or not rule.startswith("by="):
+        return []
+    return [f"Rows are split by time (--split {rule}): what is tested comes after what is learnt."]
+
+
+def _dropped(dates: Sequence[str]) -> list[str]:
+    return [f"{', '.join(map(repr, dates))}: dates are no features, and left out."] if dates else []
+
+
+def _few(shown: str, rows: Sequence[int], test: str) -> list[str]:
+    """What is to be said of few rows; DataError for too few."""
+    named = [(TRAIN, rows[0], 0), (VALIDATION, rows[1], 1), (test, rows[2], 1)]
+    told = ", ".join(f"{name} {count:,}" for name, count, _ in named)
+    if any(count < LEAST[place] for _, count, place in named):
+        raise DataError(
+            f"{shown}: too few rows to tell encodings apart ({told}); a race needs {LEAST[0]} to "
+            f"learn from and {LEAST[1]} in each of the other splits at least, and {FEW[0]} and "
+            f"{FEW[1]} to say much"
+        )
+    if any(count < FEW[place] for _, count, place in named):
+        return [
+            f"Few rows ({told}): intervals are wide, and ties likely; {FEW[0]} to learn from and "
+            f"{FEW[1]} in each of the other splits say more."
+        ]
+    return []

@@ -1,0 +1,272 @@
+"""The last round of a race on the test split: figures with intervals, ties, the choice.
+
+What decides is skill over the median of each slot, as in the rounds before; beside it stands skill
+over the best of what needs no model. Their intervals, and that of a difference, are of a paired
+bootstrap over the samples (clusters of rows where they belong together) and over the seeds; the
+other figures of a model are means over its seeds, with the interval of Student's t (of one seed, of
+the bootstrap). Two are tied where the interval of their difference holds 0.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from numtok.arrays import Floats
+from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
+from numtok.evaluation.comparison.seeds import seed_statistics
+from numtok.evaluation.report_files import TARGET, Evaluation, ReportPredictions
+from numtok.evaluation.rivals import Rivals
+from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired
+from numtok.registry import spec_of
+from numtok.reports import Figure
+from numtok.sweeps.race.skill import PredictionSlots, SkillOver
+
+MEDIAN = "median"  # what is always said by who knows the slot alone
+_LIKELIHOOD, _VALID, _ERROR = "interval-nll", "number-generation-ratio", "mae"
+_NOTHING = Figure(None, None, None, 0)
+
+
+class Contestant(msgspec.Struct, frozen=True):
+    """One on the leaderboard: a model with all its seeds, or what needs no model.
+
+    skill, over_baseline
+        Over the median of each slot; over the best of what needs no model, of that itself 0.
+    behind
+        The skill of the best model minus this one's; None for that itself.
+    tied
+        With the best model.
+    log_likelihood
+        Mean log-probability of a number to the digits that it is written with, in nats.
+    errors
+        Mean absolute error by slot, in its units.
+    invalid
+        Share of the numbers without a valid prediction.
+    pace
+        Seconds a step, or an epoch, as planned.
+    costs
+        Mean over the seeds; None without a model.
+    """
+
+    label: str
+    is_model: bool
+    skill: Figure
+    over_baseline: Figure
+    behind: Figure | None
+    tied: bool
+    log_likelihood: Figure
+    errors: dict[str, Figure]
+    invalid: Figure
+    pace: float | None
+    costs: ExperimentCosts | None
+    models: list[str]
+    reports: list[str]
+
+
+class Leaderboard(msgspec.Struct, frozen=True):
+    """All that were in the last round, the best first.
+
+    clusters
+        Of rows that belong together, over which intervals are; None where rows stand for
+        themselves.
+    baseline
+        The best of what needs no model.
+    winner
+        Of the models tied with the best one, the one with the quickest steps.
+    """
+
+    split: str
+    numbers: int
+    clusters: int | None
+    slots: list[str]
+    places: list[Contestant]
+    baseline: str
+    best: str
+    winner: str
+
+    def place(self, label: str) -> Contestant:
+        """The one that is called so."""
+        return next(one for one in self.places if one.label == label)
+
+
+class Finalist(NamedTuple):
+    """A model of the last round, and the evaluation of each seed."""
+
+    label: str
+    pace: float
+    evaluations: list[Evaluation]
+
+
+def of_target(predictions: ReportPredictions, target: str | None) -> ReportPredictions:
+    """Those of one target alone; all for None."""
+    if target is None:
+        return predictions
+    mine = np.array([one == target for one in predictions.table.column(TARGET).to_pylist()])
+    return ReportPredictions(
+        predictions.ref, predictions.table.filter(mine), predictions.answers.take(mine)
+    )
+
+
+def leaderboard(
+    finalists: Sequence[Finalist],
+    rivals: Rivals,
+    guesses: Mapping[str, float],
+    target: str | None,
+) -> Leaderboard:
+    """Of at least one finalist; ``rivals`` are of the same rows, ``guesses`` the medians by slot.
+
+    Raises DataError where reports are not of the same numbers.
+    """
+    read = {
+        one.label: [of_target(ReportPredictions.read(each), target) for each in one.evaluations]
+        for one in finalists
+    }
+    first, *others = (each for some in read.values() for each in some)
+    for other in others:
+        first.check_pairs(other)
+    slots = PredictionSlots.of(first)
+    judge = _Judge(slots, _aligned(first, rivals, slots.of_each(guesses)))
+    answers = {label: [one.answers for one in some] for label, some in read.items()}
+    skills = {label: judge.skill(some) for label, some in answers.items()}
+    best = max(skills, key=lambda label: _value(skills[label]))
+    models = [
+        judge.place(
+            one.label,
+            answers[one.label],
+            None if one.label == best else answers[best],
+            log_likelihood=_negative(_over_seeds(_LIKELIHOOD, answers[one.label])),
+            pace=one.pace,
+            costs=costs_of(one.evaluations),
+            models=[each.report.model for each in one.evaluations],
+            reports=[each.ref for each in one.evaluations],
+        )
+        for one in finalists
+    ]
+    baselines = [judge.place(name, [one], answers[best]) for name, one in judge.baselines.items()]
+    # By their labels, too, so that the result does not depend on an order.
+    winner = min((one for one in models if one.tied), key=lambda one: (one.pace or 0, one.label))
+    return Leaderboard(
+        finalists[0].evaluations[0].report.split,
+        len(first.answers.truth),
+        first.clusters(np.arange(len(first.answers.truth))),
+        list(slots.names),
+        sorted([*models, *baselines], key=lambda one: (-_value(one.skill), one.label)),
+        judge.baseline,
+        best,
+        winner.label,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Measures everyone by the same slots and baselines."""
+
+    slots: PredictionSlots
+    baselines: Mapping[str, Predictions]  # the median among them
+
+    @cached_property
+    def baseline(self) -> str:
+        """The best of them, by its skill over the median."""
+        over_median = self._over(MEDIAN)
+        return max(self.baselines, key=lambda name: over_median.plain(self.baselines[name]))
+
+    def _over(self, name: str) -> SkillOver:
+        base = self.baselines[name]
+        return SkillOver(self.slots, np.abs(base.prediction - base.truth))
+
+    def skill(self, seeds: Sequence[Predictions], over: str = MEDIAN) -> Figure:
+        """Over a baseline, minus that of the baseline itself, which is 0 in every resample."""
+        return _apart(self._over(over), seeds, [self.baselines[over]])
+
+    def place(
+        self,
+        label: str,
+        seeds: Sequence[Predictions],
+        best: Sequence[Predictions] | None,
+        *,
+        log_likelihood: Figure = _NOTHING,
+        pace: float | None = None,
+        costs: ExperimentCosts | None = None,
+        models: Sequence[str] = (),
+        reports: Sequence[str] = (),
+    ) -> Contestant:
+        """``best`` are the answers of the best model; None: it is this one."""
+        behind = None if best is None else _apart(self._over(MEDIAN), best, seeds)
+        return Contestant(
+            label,
+            costs is not None,
+            self.skill(seeds),
+            self.skill(seeds, self.baseline),
+            behind,
+            behind is None or _holds_zero(behind),
+            log_likelihood,
+            {
+                name: _over_seeds(_ERROR, [one.take(rows) for one in seeds])
+                for name, rows in zip(self.slots.names, self.slots.rows, strict=True)
+            },
+            _share_invalid(seeds),
+            pace,
+            costs,
+            list(models),
+            list(reports),
+        )
+
+
+def _aligned(
+    predictions: ReportPredictions, rivals: Rivals, guess: Floats
+) -> dict[str, Predictions]:
+    """The answers of each rival to the questions of a report; where it says nothing, the guess."""
+    places = {key: place for place, key in enumerate(rivals.keys)}
+    columns = (predictions.table.column(name).to_pylist() for name in ("id", TARGET, "position"))
+    rows = [places[key] for key in zip(*columns, strict=True)]
+    answers = predictions.answers
+    found = {MEDIAN: guess} | {name: values[rows] for name, values in rivals.values.items()}
+    return {
+        name: Predictions(
+            answers.truth,
+            np.where(np.isfinite(values), values, guess),
+            np.isfinite(values),
+            sample=answers.sample,
+        )
+        for name, values in found.items()
+    }
+
+
+def _apart(metric: Metric, first: Sequence[Predictions], second: Sequence[Predictions]) -> Figure:
+    return paired(metric, first, second, draw_seeds=True).figure
+
+
+def _value(figure: Figure) -> float:
+    return -np.inf if figure.value is None else figure.value
+
+
+def _holds_zero(figure: Figure) -> bool:
+    """Where an interval is not known nothing is sure."""
+    return figure.low is None or figure.high is None or figure.low <= 0 <= figure.high
+
+
+def _over_seeds(name: str, seeds: Sequence[Predictions]) -> Figure:
+    """The mean of a metric over the seeds with its interval."""
+    metric = METRICS.build(name)
+    resamples = 1000 if len(seeds) == 1 else 1
+    found = [figures([metric], one, resamples=resamples)[spec_of(metric)] for one in seeds]
+    over = seed_statistics(found, metric.bounds, share=metric.share)
+    return Figure(over.value, over.low, over.high, over.n)
+
+
+def _share_invalid(seeds: Sequence[Predictions]) -> Figure:
+    valid = _over_seeds(_VALID, seeds)
+    if valid.value is None:
+        return valid
+    low, high = (None if end is None else 1 - end for end in (valid.high, valid.low))
+    return Figure(1 - valid.value, low, high, valid.n)
+
+
+def _negative(figure: Figure) -> Figure:
+    if figure.value is None:
+        return figure
+    low, high = (None if end is None else -end for end in (figure.high, figure.low))
+    return Figure(-figure.value, low, high, figure.n)

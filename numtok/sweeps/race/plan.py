@@ -1,0 +1,191 @@
+"""The plan of a race: who takes part, in which rounds, for how many steps.
+
+Seconds a step are measured once, before the first round; what they make of the time there is stands
+in the plan in steps, and the plan is stored. From then on a race is a function of its plan and its
+data: whoever stops it and goes on, or repeats it, has the same result.
+
+Rounds are successive halving (Jamieson and Talwalkar 2016; Hyperband, Li et al. 2018): in each, all
+that are left train anew for the same time, and a third goes on. Half of the time is for the last
+round, in which few are left and several seeds are trained of each.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from numtok.records import Natural, Positive
+from numtok.stored_json import StoredJson
+
+RACE = "race"  # the kind of artifact
+FORMAT = 1
+ETA = 3  # of so many one goes on
+_SAFE = 0.9  # of the time that is left is shared out: looks at the validation split come on top
+_LAST = 0.5  # of the training, the last round
+#: In the first round, of the one in the middle: fewer tell nothing.
+LEAST = {"steps": 60, "epochs": 5}
+
+
+class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One that takes part.
+
+    data
+        REF of what it learns from.
+    scheme
+        Or the head, of tables.
+    options
+        Of ``numtok train``, beside those that all share, by name: head, normalize, objective.
+    pace
+        Seconds a step, or an epoch of a table, as measured.
+    """
+
+    label: str
+    data: str
+    scheme: str
+    options: dict[str, str]
+    pace: float
+
+
+class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many train in a round, each for so many seconds; what these are in steps for each
+    candidate of the plan, whether it is still there or not."""
+
+    size: Positive
+    seconds: float
+    steps: list[Positive]
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All that a race depends on beside its data.
+
+    unit
+        What budgets are in.
+    preset, batch
+        Of ``numtok train`` that all share.
+    rounds, last
+        On the validation split; on the test split, with ``seeds`` of each.
+    threads
+        Of each run; None: as many as the environment allows.
+    rows
+        Of the validation and of the test split, that are predicted; None: all.
+    unfit, left_out
+        By label why a candidate cannot be trained, and for how many there was no time.
+    guesses
+        By slot the median of the train split, which skill is measured against while it races;
+        under "" that of all numbers.
+
+    Raises ValueError for rounds of other candidates.
+    """
+
+    format: int = FORMAT
+    unit: Literal["steps", "epochs"]
+    preset: str
+    batch: Positive
+    candidates: list[Candidate]
+    rounds: list[Round]
+    last: Round
+    seeds: Positive
+    threads: Positive | None
+    test: str
+    rows: tuple[Positive | None, Positive | None]
+    guesses: dict[str, float]
+    unfit: dict[str, str]
+    left_out: Natural
+
+    def __post_init__(self) -> None:
+        count = len(self.candidates)
+        rounds = [*self.rounds, self.last]
+        if any(len(one.steps) != count or one.size > count for one in rounds):
+            raise ValueError(f"a round is not of the {count} candidates")
+        if "" not in self.guesses:
+            raise ValueError("it has no median of all numbers")
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """A round before a step is measured: how many would train, how often each, for how long."""
+
+    size: int
+    seeds: int
+    seconds: float
+
+
+PLAN = StoredJson("plan.json", Plan, newest=FORMAT)
+
+
+def fields_of(count: int, finalists: int) -> list[int]:
+    """How many take part in each round, the last one at the end.
+
+    >>> fields_of(18, 3), fields_of(5, 2), fields_of(2, 3)
+    ([18, 6, 3], [5, 2], [2])
+    """
+    sizes = [count]
+    while sizes[-1] > finalists:
+        sizes.append(max(finalists, math.ceil(sizes[-1] / ETA)))
+    return sizes
+
+
+class Time(NamedTuple):
+    """The time there is: seconds, what a run takes beside its training, and how many go on side by
+    side."""
+
+    seconds: float
+    beside: float
+    jobs: int
+
+    def training(self, sizes: Sequence[int], seeds: int) -> float:
+        """Seconds of training that all runs of rounds have together, half of them at least."""
+        runs = sum(sizes[:-1]) + sizes[-1] * seeds
+        return max(0.5, _SAFE - runs * self.beside / (self.seconds * self.jobs)) * (
+            self.seconds * self.jobs
+        )
+
+
+def seconds_of(time: Time, sizes: Sequence[int], seeds: int) -> list[float]:
+    """What each run of each round has: of the last round, half of the training, and of the others
+    as much as each other; no run has less than those of the round before.
+
+    >>> seconds_of(Time(1200, beside=5, jobs=1), [18, 6, 3], seeds=2)
+    [12.916666666666666, 38.75, 77.5]
+    """
+    total = time.training(sizes, seeds)
+    if len(sizes) == 1:
+        return [total / (sizes[0] * seeds)]
+    each = (1 - _LAST) * total / (len(sizes) - 1)
+    found = [each / size for size in sizes[:-1]]
+    return [*found, max(_LAST * total / (sizes[-1] * seeds), found[-1])]
+
+
+def expected(time: Time, count: int, finalists: int, seeds: int) -> list[Expected]:
+    """The rounds of so many candidates, if there is time for all of them."""
+    sizes = fields_of(count, finalists)
+    times = [1] * (len(sizes) - 1) + [seeds]
+    return list(map(Expected, sizes, times, seconds_of(time, sizes, seeds)))
+
+
+def rounds_of(
+    time: Time, paces: Sequence[float], finalists: int, seeds: int, most: int
+) -> list[Round]:
+    """The rounds, the last one at the end, of candidates of which a step takes so many seconds
+    each; ``most`` steps at most."""
+    sizes = fields_of(len(paces), finalists)
+    return [
+        Round(size, seconds, [min(most, max(1, int(seconds / pace))) for pace in paces])
+        for size, seconds in zip(sizes, seconds_of(time, sizes, seeds), strict=True)
+    ]
+
+
+def entered(time: Time, paces: Sequence[float], finalists: int, seeds: int, least: int) -> int:
+    """How many of the candidates, the first ones, there is time for: as many as leave the one in
+    the middle at least so many steps, and as many as are in the last round.
+
+    >>> paces = [0.1] * 40
+    >>> [entered(Time(seconds, 1, 1), paces, 3, seeds=3, least=60) for seconds in (1000, 6)]
+    [27, 3]
+    """
+    for count in range(len(paces), finalists, -1):
+        first, *_ = rounds_of(time, paces[:count], finalists, seeds, most=least)
+        if statistics.median(first.steps) >= least:
+            return count
+    return min(finalists, len(paces))

@@ -1,0 +1,244 @@
+"""How the plan of a race is made: seconds a step are measured, and rounds are made of the time."""
+
+import math
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from numtok.config import threads
+from numtok.declaration import command_line
+from numtok.errors import NumtokError, UsageError
+from numtok.settings import eval
+from numtok.settings import train as train_settings
+from numtok.settings.race import Config
+from numtok.stages import train
+from numtok.stages.train import VALIDATION
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.sweeps.race.candidates import Entrant
+from numtok.sweeps.race.entrants import Entered, predicted_rows
+from numtok.sweeps.race.plan import LEAST, PLAN, RACE, Candidate, Plan, Time, entered, rounds_of
+from numtok.sweeps.race.progress import Progress, RaceProgress
+from numtok.sweeps.race.skill import medians
+from numtok.sweeps.runs import Run, RunUnit, with_threads
+from numtok.training.trainer import device_count, device_of
+
+REVISION = 1
+_LONG = 1200.0  # seconds from which three are in the last round, and not two
+_MEASURING = 0.1  # of the time, for all paces together
+_LONGEST_LOOK, _SHORTEST_LOOK = 2.0, 0.05  # seconds a pace is measured for
+#: Of texts, from the smallest: the largest with enough steps in the last round is taken.
+_SIZES = ("nano,layers=2,width=64", "nano", "micro")
+_ENOUGH_STEPS, _ENOUGH_ROWS = 2_000, (5_000, 100_000)  # of each size but the first
+_TABLE_PRESET = "mlp"
+_BATCHES = range(4, 8)  # powers of two: 16 to 128 rows
+_STEPS_A_PASS = 40  # through the train split, at least, where a batch may be so small
+_PASSES, _EPOCHS = 300, 1_000  # through the train split, at most: of texts, of a table
+_LEAST_CAP = 500  # steps that are always allowed
+
+
+def planned(
+    config: Config,
+    there: Entered,
+    data: Mapping[Entrant, Artifact],
+    store: Store,
+    progress: Progress,
+    started: float,
+) -> Artifact:
+    """The plan, which is made where it is not there, of the time that is left since ``started``."""
+    settings: dict[str, Any] = {
+        "stage": "race",
+        "revision": REVISION,
+        "seconds": config.seconds,
+        "seeds": config.seeds,
+        "preset": config.preset,
+        "target": config.target,
+        "test": there.test,
+        "device": device_of(config.device).type,
+        "entries": [msgspec.to_builtins(one) for one in there.entries],
+    }
+    parents = [one.as_parent() for one in dict.fromkeys(data.values())]
+    command = ["numtok", "race", *command_line(config)]
+    with store.draft(RACE, there.name, settings, parents, command) as draft:
+        if isinstance(draft, Artifact):
+            return draft
+        plan = _Planning(config, there, data, store, progress, started).plan()
+        PLAN.write(draft.path, plan)
+        return draft.publish({"candidates": len(plan.candidates)}, {})
+
+
+@dataclass(frozen=True)
+class _Planning:
+    """Measures what a step takes, and makes a plan of it."""
+
+    config: Config
+    there: Entered
+    data: Mapping[Entrant, Artifact]
+    store: Store
+    progress: Progress
+    started: float
+
+    def plan(self) -> Plan:
+        """Raises what stopped the first candidate where none can be trained."""
+        jobs = jobs_of(self.config)
+        each = None if jobs == 1 else max(1, (threads() or os.cpu_count() or 1) // jobs)
+        first = next(iter(self.data.values()))
+        rows = predicted_rows(first, self.there)
+        with with_threads(each):
+            size = self._size()
+            paces, unfit = self._paced(size)
+            beside = self._beside(next(iter(paces)), size, each, rows[0])
+        left = self.config.seconds - (time.monotonic() - self.started)
+        there_is = Time(max(left, self.config.seconds / 2), beside, jobs)
+        measured = list(paces.items())
+        if self.there.of_table:  # none is more usual than others
+            measured.sort(key=lambda one: one[1])
+        paced, least = [pace for _, pace in measured], LEAST[self._unit]
+        shape = finalists_of(self.config), self.config.seeds
+        count = entered(there_is, paced, *shape, least)
+        *rounds, last = rounds_of(there_is, paced[:count], *shape, self._most)
+        return Plan(
+            unit=self._unit,
+            preset=size,
+            batch=self._batch,
+            candidates=[
+                Candidate(
+                    entry.label, self.data[entry].ref, entry.scheme, self._options(entry), pace
+                )
+                for entry, pace in measured[:count]
+            ],
+            rounds=rounds,
+            last=last,
+            seeds=self.config.seeds,
+            threads=each,
+            test=self.there.test,
+            rows=rows,
+            guesses=medians(first),
+            unfit=unfit,
+            left_out=len(measured) - count,
+        )
+
+    @property
+    def _unit(self) -> Literal["steps", "epochs"]:
+        return "epochs" if self.there.of_table else "steps"
+
+    def _paced(self, size: str) -> tuple[dict[Entrant, float], dict[str, str]]:
+        """Seconds a step of each candidate that can be trained, and why others cannot.
+
+        Each is measured twice, one after the other, and the quicker one counts: what else runs on
+        the machine makes steps slower and none quicker.
+        """
+        paces: dict[Entrant, float] = {}
+        unfit: dict[str, str] = {}
+        problem: NumtokError | None = None
+        for done, entry in enumerate([*self.data, *self.data]):
+            if entry.label in unfit:
+                continue
+            self.progress(RaceProgress("", f"measuring {entry.label}", done, 2 * len(self.data)))
+            try:
+                paces[entry] = min(self._pace(entry, size), paces.get(entry, math.inf))
+            except UsageError as error:  # what does not go together
+                problem = problem or error
+                unfit[entry.label] = str(error)
+                self.progress(RaceProgress(f"{entry.label} is out: {error}", "measuring"))
+        if not paces:
+            assert problem is not None
+            raise problem
+        return paces, unfit
+
+    def _beside(self, entry: Entrant, size: str, threads: int | None, rows: int | None) -> float:
+        """Seconds that a run takes beside its training, measured in a store that is thrown away."""
+        shortest = {self._unit: 1}
+        learn = training(
+            self.data[entry],
+            self._options(entry),
+            size,
+            self._batch,
+            self.config.device,
+            **shortest,
+        )
+        ask = eval.Config(
+            model="", data=learn.data, split=VALIDATION, rows=rows, device=self.config.device
+        )
+        self.progress(RaceProgress("", "measuring a whole run"))
+        with self.store.spool() as folder:
+            began = time.monotonic()
+            outcome = RunUnit(folder, threads)(Run(0, "", {}, learn, ask))
+            if outcome.problem is not None:
+                raise outcome.problem
+            return time.monotonic() - began
+
+    def _size(self) -> str:
+        """As asked for; else the largest one for which there are rows, and steps."""
+        if self.config.preset is not None:
+            return self.config.preset
+        if self.there.of_table:
+            return _TABLE_PRESET
+        found, first = _SIZES[0], next(iter(self.data))
+        for size, least in zip(_SIZES[1:], _ENOUGH_ROWS, strict=True):
+            if self.there.rows[0] < least:
+                break
+            paces = [self._pace(first, size)] * len(self.data)
+            shape = finalists_of(self.config), self.config.seeds
+            *_, last = rounds_of(time_of(self.config), paces, *shape, _ENOUGH_STEPS)
+            if last.steps[0] < _ENOUGH_STEPS:
+                break
+            found = size
+        return found
+
+    def _pace(self, entry: Entrant, size: str) -> float:
+        share = _MEASURING * self.config.seconds / (2 * len(self.data))
+        settings = training(
+            self.data[entry], self._options(entry), size, self._batch, self.config.device
+        )
+        limit = min(_LONGEST_LOOK, max(_SHORTEST_LOOK, share))
+        return train.pace(settings, self.store, limit)
+
+    def _options(self, entry: Entrant) -> dict[str, str]:
+        """Those of ``numtok train`` that set a candidate apart."""
+        found = {"head": entry.head, "objective": entry.objective}
+        if self.there.of_table:
+            found = {"head": entry.scheme, "normalize": entry.normalize}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def _batch(self) -> int:
+        """Rows a step: fewer where the train split would be gone through in a few."""
+        fits = [1 << k for k in _BATCHES if (1 << k) * _STEPS_A_PASS <= self.there.rows[0]]
+        return max(fits, default=1 << _BATCHES[0])
+
+    @property
+    def _most(self) -> int:
+        """Steps, or epochs, at most: beyond them rows are learnt by heart."""
+        if self.there.of_table:
+            return _EPOCHS
+        return max(_LEAST_CAP, _PASSES * -(-self.there.rows[0] // self._batch))
+
+
+def training(
+    data: Artifact, options: Mapping[str, str], size: str, batch: int, device: str, **more: Any
+) -> train_settings.Config:
+    """The settings of a training: a candidate's ``options``, what all share, and ``more``."""
+    settings = {**more, **options}
+    return train_settings.Config(
+        data=str(data.path), preset=size, batch=batch, device=device, **settings
+    )
+
+
+def time_of(config: Config) -> Time:
+    """The time there is, as far as that is known before anything is measured."""
+    return Time(config.seconds, 0.0, jobs_of(config))
+
+
+def finalists_of(config: Config) -> int:
+    """How many are in the last round."""
+    return 3 if config.seconds >= _LONG else 2
+
+
+def jobs_of(config: Config) -> int:
+    """Runs side by side: as asked, or one a device."""
+    return config.jobs or device_count(config.devices, device_of(config.device))

@@ -1,0 +1,149 @@
+"""A race from data to a choice: looked at, entered, measured, planned, raced, decided.
+
+All that it makes are artifacts, found again by whoever gives the same command: encoded data, the
+plan, models, reports. A race that was stopped goes on where it stood.
+"""
+
+import shlex
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from numtok.declaration import command_line
+from numtok.errors import UsageError
+from numtok.settings.race import Config as Config
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.sweeps.race.candidates import Entrant, Verdict
+from numtok.sweeps.race.entrants import (
+    Entered,
+    check_target,
+    encoded,
+    enter_table,
+    enter_texts,
+    is_table,
+)
+from numtok.sweeps.race.leaderboard import Leaderboard
+from numtok.sweeps.race.plan import PLAN, Expected, Plan, expected
+from numtok.sweeps.race.planning import finalists_of, planned, time_of
+from numtok.sweeps.race.progress import Progress, RaceProgress
+from numtok.sweeps.race.reasons import reasons_of
+from numtok.sweeps.race.rounds import RoundResult, Rounds, side_of
+from numtok.sweeps.race.words import Slot
+
+
+class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
+    """All of a race; of a dry run without what only running it tells.
+
+    plan
+        REF of the plan.
+    slots, verdicts, entered
+        What the numbers are like; which schemes, or heads of tables, may take part and why; the
+        labels of the candidates, those for which there was no time among them.
+    expected
+        The rounds of all of them.
+    rows
+        Of the train, validation and test split.
+    winner, model
+        The choice, and the REF of its model of the first seed.
+    reasons
+        Three sentences.
+    commands
+        What repeats the race, and what predicts with the model.
+    failed
+        By label why a candidate, or a seed of it, has no figures.
+    """
+
+    data: list[str]
+    of_table: bool
+    minutes: float
+    rows: tuple[int, int, int]
+    slots: list[Slot]
+    verdicts: list[Verdict]
+    entered: list[str]
+    expected: list[Expected]
+    notes: list[str]
+    plan: str | None = None
+    planned: Plan | None = None
+    rounds: list[RoundResult] = []
+    leaderboard: Leaderboard | None = None
+    winner: str | None = None
+    model: str | None = None
+    reasons: list[str] = []
+    commands: list[str] = []
+    failed: dict[str, str] = {}
+
+
+def run(
+    config: Config, store: Store, progress: Progress, told: Callable[[RaceResult], None]
+) -> RaceResult:
+    """Race, or go on with a race. ``told`` is what is known before anything is trained.
+
+    Raises UsageError, DataError (no numbers, too few rows), StoreError, and where no candidate can
+    be trained what stopped the first of them.
+    """
+    started = time.monotonic()
+    quiet = Store(store.root, lambda note: None, any_name=True)
+    of_table = is_table(config, store)
+    there = (enter_table if of_table else enter_texts)(config, store, progress)
+    if not there.entries:
+        raise UsageError(
+            "no scheme may take part: "
+            + "; ".join(f"{one.scheme} {one.reason}" for one in there.verdicts)
+        )
+    result = RaceResult(
+        data=list(config.inputs),
+        of_table=of_table,
+        minutes=config.seconds / 60,
+        rows=there.rows,
+        slots=there.slots,
+        verdicts=there.verdicts,
+        entered=[one.label for one in there.entries],
+        expected=expected(time_of(config), len(there.entries), finalists_of(config), config.seeds),
+        notes=there.notes,
+    )
+    told(result)
+    if config.dry_run:
+        return result
+    data = _data(config, there, quiet, progress)
+    check_target(next(iter(data.values())), config.target)
+    made = planned(config, there, data, quiet, progress, started)
+    plan = PLAN.read(made.path)
+    artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
+    race = Rounds(config, plan, artifacts, quiet, side_of(config, plan), progress)
+    rounds, board = race.run()
+    winner = board.place(board.winner)
+    return msgspec.structs.replace(
+        result,
+        plan=made.ref,
+        planned=plan,
+        rounds=rounds,
+        leaderboard=board,
+        winner=board.winner,
+        model=winner.models[0],
+        reasons=reasons_of(board, plan, there.verdicts),
+        commands=_commands(config, of_table, winner.models[0]),
+        failed={label: str(problem) for label, problem in race.failed},
+    )
+
+
+def _commands(config: Config, of_table: bool, model: str) -> list[str]:
+    again = ["numtok", "race", *command_line(config)]
+    asked = ["FILE.csv"] if of_table else ["--text", "... [?] ..."]
+    return [shlex.join(again), shlex.join(["numtok", "predict", model, *asked])]
+
+
+def _data(
+    config: Config, there: Entered, store: Store, progress: Progress
+) -> dict[Entrant, Artifact]:
+    """What each candidate learns from; made where it is not there."""
+    found: dict[tuple[str, str | None], Artifact] = {}
+    made = {}
+    for done, entry in enumerate(there.entries):
+        key = entry.scheme, entry.normalize
+        progress(RaceProgress("", f"encoding {entry.label}", done, len(there.entries)))
+        if key not in found:
+            found[key] = encoded(entry, there, config, store)
+        made[entry] = found[key]
+    return made

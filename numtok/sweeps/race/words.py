@@ -1,0 +1,126 @@
+"""What the numbers of a slot are like, in words."""
+
+import msgspec
+import numpy as np
+
+from numtok.analysis.profiling.short_values import short_value
+from numtok.analysis.profiling.slot_profile import SlotProfile
+from numtok.analysis.profiling.warnings import COMMON, percent
+from numtok.arrays import Floats
+
+_HEAVY = 15.0  # interquartile ranges from the median to the furthest: of normal numbers it is 3
+_FEW = 20  # different values
+_WIDE = 3.0  # decades
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """The numbers of one slot.
+
+    integer, negative
+        Shares of them.
+    decimals
+        At most; None where all are whole, or where that is not known.
+    heavy_tail
+        Whether some lie very far from the others.
+    """
+
+    name: str
+    numbers: int
+    low: float | None
+    high: float | None
+    quartiles: tuple[float, float, float] | None
+    integer: float
+    negative: float
+    decimals: int | None
+    decades: float | None
+    distinct: int
+    common: float | None
+    common_share: float
+    heavy_tail: bool
+    words: str = ""
+
+    @classmethod
+    def of_profile(cls, profile: SlotProfile) -> "Slot":
+        """Of a slot of texts."""
+        return _told(
+            cls(
+                profile.name,
+                profile.numbers,
+                profile.low,
+                profile.high,
+                profile.quartiles,
+                profile.integer,
+                profile.negative,
+                profile.decimals_most,
+                profile.decades,
+                profile.distinct,
+                profile.common,
+                profile.common_share,
+                _is_heavy(profile.low, profile.high, profile.quartiles),
+            )
+        )
+
+    @classmethod
+    def of_column(cls, name: str, values: Floats) -> "Slot":
+        """Of a column of a table, float64[n], n at least 1 and all finite."""
+        different, counts = np.unique(values, return_counts=True)
+        sizes = np.abs(values[values != 0])
+        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+        ends = float(different[0]), float(different[-1])
+        return _told(
+            cls(
+                name,
+                len(values),
+                *ends,
+                (low, middle, high),
+                float(np.mean(values == np.round(values))),
+                float(np.mean(values < 0)),
+                None,
+                float(np.log10(sizes.max() / sizes.min())) if len(sizes) else None,
+                len(different),
+                float(different[counts.argmax()]),
+                float(counts.max() / len(values)),
+                _is_heavy(*ends, (low, middle, high)),
+            )
+        )
+
+
+def _is_heavy(
+    low: float | None, high: float | None, quartiles: tuple[float, float, float] | None
+) -> bool:
+    if low is None or high is None or quartiles is None:
+        return False
+    first, median, third = quartiles
+    return max(high - median, median - low) > _HEAVY * (third - first) > 0
+
+
+def _told(slot: Slot) -> Slot:
+    return msgspec.structs.replace(slot, words=_words(slot))
+
+
+def _words(slot: Slot) -> str:
+    """``1.2 to 97, half of them 12 to 44, up to 2 decimals, heavy tail``"""
+    if slot.low is None or slot.high is None:
+        return "nothing that float64 holds"
+    if slot.low == slot.high:
+        return f"always {short_value(slot.low)}"
+    step = slot.high - slot.low
+    parts = [f"{short_value(slot.low, step)} to {short_value(slot.high, step)}"]
+    if slot.quartiles is not None:
+        first, _, third = (short_value(one, step) for one in slot.quartiles)
+        parts.append(f"half of them {first} to {third}")
+    if slot.integer == 1:
+        parts.append("whole numbers")
+    elif slot.decimals:
+        parts.append(f"up to {slot.decimals} decimal{'s' if slot.decimals > 1 else ''}")
+    if 0 < slot.negative < 1:
+        parts.append(f"{percent(slot.negative)} negative")
+    if slot.distinct <= _FEW:
+        parts.append(f"{slot.distinct} different values")
+    if slot.common is not None and slot.common_share >= COMMON:
+        parts.append(f"{percent(slot.common_share)} are {short_value(slot.common)}")
+    if slot.decades is not None and slot.decades >= _WIDE:
+        parts.append(f"magnitudes over {slot.decades:.0f} decades")
+    if slot.heavy_tail:
+        parts.append("a heavy tail")
+    return ", ".join(parts)

@@ -1,0 +1,85 @@
+"""What needs no model as predictions: of whom, in which order, and what trees are tuned on."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from numtok.evaluation.rivals import TUNED, rivals
+from numtok.evaluation.tuned_boosting import Known, tuned
+from numtok.records import TABLE
+from numtok.stages import encode, table
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads wait for each other longer than such trees take."""
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+
+
+def rows_of_table(folder: Path, header: str) -> Artifact:
+    random = np.random.default_rng(0)
+    lines = [header]
+    for row in range(200):
+        x, y = random.normal(size=2).round(3)
+        split = ("train", "train", "train", "validation", "test")[row % 5]
+        other = ("test", "train", "train", "train", "train")[row % 5]
+        splits = f"{split},{other}" if "split_1" in header else split
+        lines.append(f"{x},{y},{x * y:.4f},{splits}")
+    (folder / "rows.csv").write_text("\n".join(lines) + "\n")
+    made = table.run(table.Config(str(folder / "rows.csv"), "z"), Store(folder / "store"))
+    assert made.artifact.kind == TABLE
+    return made.artifact
+
+
+def test_rivals_of_a_table_are_of_its_rows(tmp_path: Path) -> None:
+    found = rivals(rows_of_table(tmp_path, "x,y,z,split"), "test")
+    assert found.keys == [(str(row), "z", 0) for row in range(4, 200, 5)]
+    assert set(found.values) == {"mean", "linear", "boosted", TUNED}
+    assert all(len(values) == 40 for values in found.values.values())
+    assert np.ptp(found.values["mean"]) == 0 < np.ptp(found.values[TUNED])
+
+
+def test_folds_stand_one_after_the_other_each_with_fits_of_its_own(tmp_path: Path) -> None:
+    found = rivals(rows_of_table(tmp_path, "x,y,z,split_0,split_1"), "test")
+    folds = np.array([fold for _, _, fold in found.keys])
+    assert folds.tolist() == [0] * 40 + [1] * 40
+    first, second = (found.values["mean"][folds == fold] for fold in (0, 1))
+    assert first[0] != second[0]
+
+
+def test_rivals_of_texts_are_without_those_that_know_the_truth(tmp_path: Path) -> None:
+    lines = []
+    for row in range(300):
+        split = ("train", "train", "validation", "test")[row % 4]
+        text, total = f"{row % 17} and {row % 11} are ", str(row % 17 + row % 11)
+        span = [len(text), len(text) + len(total)]
+        lines.append({"id": row, "text": text + total, "targets": {"sum": [span]}, "split": split})
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    made = encode.run(
+        encode.Config((str(path),), scheme="digits"), Store(tmp_path / "store"), lambda *_: None
+    )
+    assert made.artifact is not None
+    found = rivals(made.artifact, "test", rows=50)
+    assert found.keys == [(str(row), "sum", 2) for row in range(3, 203, 4)]
+    assert set(found.values) == {"mean", "linear", "boosted", TUNED}
+    truth = np.array([row % 17 + row % 11 for row in range(3, 203, 4)])
+    assert found.values["linear"] == pytest.approx(truth)
+
+
+def test_trees_are_tuned_on_what_is_looked_at() -> None:
+    """The loss that ignores outliers where what is looked at has none, and the reverse."""
+    random = np.random.default_rng(0)
+    x = random.uniform(size=(600, 1))
+    y = np.where(random.uniform(size=600) < 0.2, 100.0, 0.0)
+    asked = random.uniform(size=(50, 1))
+    plain = tuned(Known(x, y), Known(asked, np.zeros(50)), asked)
+    assert np.abs(plain).mean() < 1
+    high = tuned(Known(x, y), Known(asked, np.full(50, 25.0)), asked)
+    assert np.abs(high).mean() > 10

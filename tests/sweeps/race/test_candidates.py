@@ -1,0 +1,123 @@
+"""Who may take part in a race, and why who may not."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.errors import UsageError
+from numtok.models.heads.base import HEADS
+from numtok.stages import profile
+from numtok.store.store import Store
+from numtok.sweeps.race.candidates import (
+    Entrant,
+    Verdict,
+    judged,
+    judged_heads,
+    table_entries,
+    text_entries,
+)
+from numtok.sweeps.race.words import Slot
+
+
+def profiled(folder: Path, values: Sequence[float], *schemes: str) -> profile.Profile:
+    path = folder / "rows.jsonl"
+    lines = [json.dumps({"text": f"the value is {value!r} here"}) for value in values]
+    path.write_text("\n".join(lines) + "\n")
+    config = profile.Config((str(path),), schemes)
+    return profile.run(config, Store(folder / "artifacts"), lambda *_: None)
+
+
+def by_name(verdicts: Sequence[Verdict]) -> dict[str, Verdict]:
+    return {one.scheme: one for one in verdicts}
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> profile.Profile:
+    values = np.random.default_rng(0).uniform(1, 99, 400).round(2).tolist()
+    return profiled(tmp_path, values)
+
+
+def test_every_scheme_there_is_has_a_verdict_with_a_reason(plain: profile.Profile) -> None:
+    verdicts = judged(plain, ())
+    assert {one.scheme for one in verdicts} == set(SCHEMES)
+    assert all(one.reason for one in verdicts)
+
+
+def test_a_scheme_with_more_tokens_than_numbers_is_out(plain: profile.Profile) -> None:
+    fp15 = by_name(judged(plain, ()))["fp15"]
+    assert not fp15.takes_part and "400 numbers" in fp15.reason
+
+
+def test_a_scheme_that_cannot_write_the_numbers_is_out(tmp_path: Path) -> None:
+    found = by_name(judged(profiled(tmp_path, [1e15 + k for k in range(50)]), ()))
+    assert not found["p1000"].takes_part and "cannot write 100%" in found["p1000"].reason
+    assert found["digits"].takes_part
+
+
+def test_a_scheme_that_rounds_away_what_numbers_differ_in_is_out(tmp_path: Path) -> None:
+    found = by_name(judged(profiled(tmp_path, [100_000 + k for k in range(90)]), ()))
+    assert not found["p1000"].takes_part and "rounds" in found["p1000"].reason
+
+
+def test_what_is_named_takes_part_and_is_told_what_it_loses(tmp_path: Path) -> None:
+    found = profiled(tmp_path, [100_000 + k for k in range(90)], "p1000")
+    [verdict] = judged(found, ("p1000",))
+    assert verdict.takes_part and "rounds" in verdict.reason and "named" in verdict.reason
+
+
+def test_candidates_are_schemes_as_usual_then_other_heads_of_values(
+    plain: profile.Profile,
+) -> None:
+    verdicts = judged(plain, ())
+    entries = text_entries(plain, verdicts)
+    usual = [one for one in entries if one.head is None and one.normalize is None]
+    assert {one.scheme for one in usual} == {one.scheme for one in verdicts if one.takes_part}
+    assert entries[0].scheme == plain.recommended
+    others = {one.scheme for one in entries if one.head is not None}
+    assert others == {"xval"}
+    assert len({one.label for one in entries}) == len(entries)
+
+
+def test_numbers_of_several_lengths_are_read_from_left_to_right(plain: profile.Profile) -> None:
+    found = {one.scheme: one for one in text_entries(plain, judged(plain, ()))}
+    assert found["digits"].objective == "ar" and found["p10"].objective is None
+    assert found["numvalue"].objective == "numvalue"
+
+
+def test_a_logarithm_races_where_numbers_have_a_heavy_tail(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).lognormal(0, 3, 400).round(3).tolist()
+    found = profiled(tmp_path, values)
+    labels = {one.label for one in text_entries(found, judged(found, ()))}
+    assert "xval, normalize=signed-log" in labels
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def test_every_head_there_is_has_a_verdict() -> None:
+    verdicts = judged_heads(())
+    assert {one.scheme.partition(":")[0] for one in verdicts} == set(HEADS)
+    found = by_name(verdicts)
+    assert not found["token"].takes_part and "table" in found["token"].reason
+    assert found["pointwise"].takes_part and found["decoder:ud"].takes_part
+    assert not found["decoder:digits"].takes_part
+
+
+def test_heads_that_are_named_race_alone() -> None:
+    assert [one.scheme for one in judged_heads(("mdn:2", "pointwise"))] == ["mdn:2", "pointwise"]
+    with pytest.raises(UsageError, match="token"):
+        judged_heads(("token",))
+
+
+def test_a_heavy_tail_of_a_target_adds_a_logarithm() -> None:
+    random = np.random.default_rng(0)
+    verdicts = judged_heads(("mdn:2", "riemann:8"))
+    flat = Slot.of_column("y", random.normal(size=500))
+    heavy = Slot.of_column("y", random.lognormal(0, 2, 500))
+    assert table_entries(flat, verdicts) == [Entrant("mdn:2"), Entrant("riemann:8")]
+    more = Entrant("mdn:2", normalize="signed-log")  # riemann writes the unit interval alone
+    assert table_entries(heavy, verdicts) == [Entrant("mdn:2"), Entrant("riemann:8"), more]

@@ -1,0 +1,56 @@
+"""Rounds of a race: how many take part, for how long, in how many steps."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok.sweeps.race.plan import Time, entered, expected, fields_of, rounds_of, seconds_of
+from tests.cases import each
+
+
+@each(
+    ("count", "finalists", "sizes"),
+    [(18, 3, [18, 6, 3]), (4, 3, [4, 3]), (3, 3, [3]), (2, 3, [2]), (1, 2, [1])],
+)
+def test_a_third_goes_on_until_few_are_left(count: int, finalists: int, sizes: list[int]) -> None:
+    assert fields_of(count, finalists) == sizes
+
+
+@given(st.integers(1, 200), st.integers(1, 5), st.integers(1, 5), st.floats(1, 1e5))
+def test_rounds_take_the_time_there_is(
+    count: int, finalists: int, seeds: int, seconds: float
+) -> None:
+    """But where the last round would be shorter than the one before it, which it never is."""
+    sizes = fields_of(count, finalists)
+    times = seconds_of(Time(seconds, 0, 1), sizes, seeds)
+    assert times == sorted(times)
+    runs = [*sizes[:-1], sizes[-1] * seeds]
+    spent = sum(size * each for size, each in zip(runs, times, strict=True))
+    assert spent == pytest.approx(0.9 * seconds) or times[-1] == times[-2]
+
+
+def test_what_runs_take_beside_training_is_taken_off_but_half_of_the_time_is_trained() -> None:
+    alone, beside, most = (seconds_of(Time(100, each, 1), [2], 1) for each in (0, 10, 1000))
+    assert alone == [45] and beside == [35] and most == [25]
+    assert seconds_of(Time(100, 0, 4), [2], 1) == [180]  # four at a time
+
+
+def test_steps_are_by_the_pace_of_each_and_not_beyond_what_is_worth_it() -> None:
+    first, last = rounds_of(Time(1000, 0, 1), [1.0, 2.0, 1e9, 1e-9], 2, 1, most=500)
+    assert (first.size, last.size) == (4, 2)
+    assert first.steps == [112, 56, 1, 500] and last.steps == [225, 112, 1, 500]
+
+
+def test_only_as_many_are_entered_as_there_is_time_for() -> None:
+    paces = [0.1] * 40
+    assert entered(Time(1e6, 1, 1), paces, 3, 3, least=60) == 40
+    few = entered(Time(100, 1, 1), paces, 3, 3, least=60)
+    assert 3 <= few < 40
+    assert entered(Time(100, 1, 1), paces, 3, 3, least=1000) == 3
+    assert entered(Time(1, 1, 1), paces[:1], 3, 3, least=60) == 1
+
+
+def test_a_dry_run_says_how_many_train_how_long() -> None:
+    told = expected(Time(100, 0, 1), 9, 3, 2)
+    assert [(one.size, one.seeds) for one in told] == [(9, 1), (3, 2)]
+    assert [one.seconds for one in told] == [5, 7.5]

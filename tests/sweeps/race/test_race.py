@@ -1,0 +1,388 @@
+"""``numtok race``: tiny races of texts and a table, stopped and gone on with, printed, refused."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from numtok.cli.output.printing import Format
+from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
+from numtok.errors import StoreError
+from numtok.records import ENCODED
+from numtok.reports import REPORT
+from numtok.stages import train
+from numtok.store.store import Store
+from numtok.sweeps.race import planning
+from numtok.sweeps.race.plan import PLAN, RACE
+from numtok.sweeps.race.progress import CandidateState, RaceProgress
+from numtok.sweeps.race.race import Config, RaceResult, run
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+from tests.messages import Says
+
+numtok = test_cli_store.numtok  # the fixture
+
+TINY = "nano,layers=1,width=16,heads=2"
+SCHEMES = ("xval", "p10", "digits", "nd")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def paced() -> Iterator[None]:
+    """A step takes a tenth of a second, an epoch too, whatever the machine does; one thread."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMTOK_THREADS", "1")
+        patch.setattr(train, "pace", lambda config, store, limit: 0.1)
+        patch.setattr(planning._Planning, "_beside", lambda *_: 0.0)
+        yield
+
+
+def rooms(folder: Path, rows: int = 240) -> str:
+    random = np.random.default_rng(0)
+    path = folder / "rooms.jsonl"
+    with path.open("w") as file:
+        for _ in range(rows):
+            a, b = random.uniform(1, 9.9, 2).round(1).tolist()
+            text, area = f"A room of {a} m by {b} m has ", f"{a * b:.2f}"
+            span = [len(text), len(text) + len(area)]
+            row = {"text": f"{text}{area} square metres.", "targets": {"area": [span]}}
+            file.write(json.dumps(row) + "\n")
+    return str(path)
+
+
+def numbers(folder: Path, rows: int = 300) -> str:
+    random = np.random.default_rng(0)
+    path = folder / "numbers.csv"
+    with path.open("w") as file:
+        file.write("a,b,kind,y\n")
+        for _ in range(rows):
+            a, b = random.normal(size=2).round(3).tolist()
+            kind = "xyz"[random.integers(3)]
+            file.write(f"{a},{b},{kind},{a * b + 2 * (kind == 'x'):.3f}\n")
+    return str(path)
+
+
+def raced(folder: Path, *inputs: str, **more: Any) -> RaceResult:
+    settings = {"minutes": 1.0, "seeds": 2, **more}
+    store = Store(folder / "artifacts")
+    return run(Config(inputs, **settings), store, lambda _: None, lambda _: None)
+
+
+def of_texts(folder: Path) -> RaceResult:
+    return raced(folder, rooms(folder), schemes=SCHEMES, preset=TINY)
+
+
+def of_table(folder: Path) -> RaceResult:
+    heads = ("pointwise", "mdn:2", "riemann:16")
+    return raced(folder, numbers(folder), target="y", schemes=heads, preset="mlp,layers=1,width=8")
+
+
+def without_clocks(result: RaceResult) -> Any:
+    plain = msgspec.to_builtins(result)
+    for place in plain["leaderboard"]["places"]:
+        for clock in ("train_seconds", "eval_seconds"):
+            (place["costs"] or {}).pop(clock, None)
+    return plain
+
+
+def count(folder: Path, kind: str) -> int:
+    return sum(one.kind == kind for one in Store(folder / "artifacts").artifacts())
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RaceResult]:
+    """A folder in which texts raced; not to be written to."""
+    folder = tmp_path_factory.mktemp("texts")
+    return folder, of_texts(folder)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RaceResult]:
+    """A folder in which a table raced; not to be written to."""
+    folder = tmp_path_factory.mktemp("table")
+    return folder, of_table(folder)
+
+
+# --- what comes out ----------------------------------------------------------------------------
+
+
+def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> None:
+    folder, result = texts
+    assert [sorted(one.skills) for one in result.rounds] == [
+        sorted(["xval", "p10", "digits, objective=ar", "nd"])
+    ]
+    board = result.leaderboard
+    assert board is not None and board.split == "test" and board.slots == ["area"]
+    models = [one for one in board.places if one.is_model]
+    assert len(models) == 2 and result.winner in {one.label for one in models}
+    assert all(len(one.models) == len(one.reports) == 2 for one in models)
+    assert {one.label for one in board.places if not one.is_model} >= {"mean", "median", "linear"}
+    assert board.place(board.baseline).over_baseline.value == 0
+    assert result.model in board.place(board.winner).models
+    assert len(result.reasons) == 3
+    assert [count(folder, kind) for kind in (RACE, ENCODED, REPORT)] == [1, 4, 8]
+    first = result.rounds[0].skills
+    gone_on = {one.label for one in models}
+    assert min(first[label] or 0 for label in gone_on) >= max(
+        skill or 0 for label, skill in first.items() if label not in gone_on
+    )
+
+
+def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult]) -> None:
+    _, result = table
+    assert result.of_table and [slot.name for slot in result.slots] == ["y"]
+    board = result.leaderboard
+    assert board is not None
+    baselines = {one.label for one in board.places if not one.is_model}
+    assert baselines == {"mean", "median", "linear", "boosted", "tuned boosting"}
+    assert board.baseline in ("boosted", "tuned boosting")  # y is no sum
+    assert result.planned is not None and result.planned.unit == "epochs"
+
+
+def test_a_race_is_found_again(texts: tuple[Path, RaceResult], tmp_path: Path) -> None:
+    folder, first = texts
+    shutil.copytree(folder / "artifacts", tmp_path / "artifacts")
+    before = {one.ref for one in Store(tmp_path / "artifacts").artifacts()}
+    store = Store(tmp_path / "artifacts")
+    config = Config((str(folder / "rooms.jsonl"),), schemes=SCHEMES, preset=TINY, **HOW)
+    again = run(config, store, lambda _: None, lambda _: None)
+    assert msgspec.to_builtins(again) == msgspec.to_builtins(first)
+    assert {one.ref for one in store.artifacts()} == before
+
+
+HOW: dict[str, Any] = {"minutes": 1.0, "seeds": 2}
+
+
+class Stopped(BaseException):
+    """As a signal stops a process."""
+
+
+def test_a_race_that_is_stopped_ten_times_ends_in_the_same(
+    texts: tuple[Path, RaceResult], tmp_path: Path
+) -> None:
+    """From its plan on; before that a plan is made of the time that is left."""
+    folder, whole = texts
+    shutil.copytree(folder / "artifacts" / RACE, tmp_path / "artifacts" / RACE)
+    config = Config((str(folder / "rooms.jsonl"),), schemes=SCHEMES, preset=TINY, **HOW)
+    store, stops = Store(tmp_path / "artifacts"), 0
+    while True:
+        left = 3 + 2 * stops
+
+        def stop(update: RaceProgress) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                raise Stopped
+
+        try:
+            result = run(config, store, stop if stops < 10 else lambda _: None, lambda _: None)
+            break
+        except Stopped:
+            stops += 1
+    assert stops == 10
+    assert without_clocks(result) == without_clocks(whole)
+
+
+def test_a_plan_is_kept_however_fast_the_machine_is_then(
+    texts: tuple[Path, RaceResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, first = texts
+    shutil.copytree(folder / "artifacts", tmp_path / "artifacts")
+    monkeypatch.setattr(train, "pace", lambda config, store, limit: 0.001)
+    config = Config((str(folder / "rooms.jsonl"),), schemes=SCHEMES, preset=TINY, **HOW)
+    again = run(config, Store(tmp_path / "artifacts"), lambda _: None, lambda _: None)
+    assert again.planned == first.planned and again.plan == first.plan
+
+
+def test_a_dry_run_trains_nothing_and_says_who_would_race(tmp_path: Path) -> None:
+    result = raced(tmp_path, rooms(tmp_path), dry_run=True, preset=TINY)
+    assert result.leaderboard is None and result.plan is None and result.entered
+    assert not (tmp_path / "artifacts").exists()
+    told = "\n".join(introduction(result))
+    assert "in the race:" in told and "ruled out:" in told and "last round" in told
+    assert "area" in told and "1.2" not in result.entered
+
+
+def test_texts_with_splits_of_their_own_keep_them(tmp_path: Path) -> None:
+    lines = Path(rooms(tmp_path)).read_text().splitlines(keepends=True)
+    inputs = []
+    for name, part in (
+        ("train", lines[:160]),
+        ("validation", lines[160:200]),
+        ("test", lines[200:]),
+    ):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(part))
+        inputs.append(f"{name}={path}")
+    result = raced(tmp_path, *inputs, dry_run=True)
+    assert result.rows == (160, 40, 40)
+
+
+def test_texts_without_targets_race_on_each_number(tmp_path: Path) -> None:
+    path = tmp_path / "plain.jsonl"
+    rows = [{"text": f"from {k} to {2 * k} in {k % 7} days"} for k in range(1, 121)]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    result = raced(tmp_path, str(path), schemes=("xval",), preset=TINY, seeds=1, minutes=0.2)
+    board = result.leaderboard
+    assert board is not None and board.slots == ["number 1", "number 2", "number 3"]
+    assert {"place", "mean", "median"} <= {one.label for one in board.places}
+
+
+# --- what is printed ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_leaderboard_fits_the_terminal(
+    texts: tuple[Path, RaceResult],
+    width: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, result = texts
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_race(result, Format.TABLE, quiet=False)
+    out, err = capsys.readouterr()
+    assert out == f"{result.model}\n"
+    told = err.partition("again:")[0]
+    assert max(map(len, told.splitlines())) <= width
+    assert "leaderboard: split test" in told and f"{result.winner} *" in told
+    assert (told.count("\nleaderboard") + told.startswith("leaderboard")) == 1
+    assert all(f"({name})" in told for name in ("mean", "median", "tuned boosting"))
+    print_race(result, Format.TABLE, quiet=True)
+    assert capsys.readouterr() == (f"{result.model}\n", "")
+
+
+def test_formats_for_programs_have_everything(
+    table: tuple[Path, RaceResult], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, result = table
+    print_race(result, Format.JSON, quiet=False)
+    told = json.loads(capsys.readouterr().out)
+    assert set(told) == {"schema", *RaceResult.__struct_fields__}
+    assert told["leaderboard"]["winner"] == result.winner
+    print_race(result, Format.CSV, quiet=False)
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["kind"] for row in rows} == {"round 1", "model", "baseline", "cost"}
+    print_race(result, Format.MD, quiet=False)
+    assert "| pointwise" in capsys.readouterr().out
+
+
+def test_a_log_has_a_line_for_each_run_and_says_how_far_all_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    standings = [CandidateState("p10", "out", 3, 0.1), CandidateState("xval", "running", 9, 0.2)]
+    update = RaceProgress("xval, 9 steps", "round 2 of 3", 1, 2, standings)
+    with Watching(quiet=False, seconds=60) as watching:
+        watching(update)
+    assert capsys.readouterr().err == "xval, 9 steps\n"
+    assert summary(update) == "round 2 of 3, 1 of 2; best so far xval, 0.200"
+    with Watching(quiet=True, seconds=60) as watching:
+        watching(update)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_live_table_has_the_best_first_and_fits(width: int) -> None:
+    from rich.console import Console
+
+    standings = [
+        CandidateState("p10", "out", 3, 0.9),
+        CandidateState("a very long name, normalize=signed-log, head=riemann:256", "done", 9, 0.1),
+        CandidateState("xval", "running", 1234567, 0.2),
+    ]
+    console = Console(width=width, file=io.StringIO())
+    with console.capture() as captured:
+        console.print(standings_table(RaceProgress("", "round 1", 0, 3, standings), rows=2))
+    lines = captured.get().splitlines()
+    assert max(map(len, lines)) <= 80 and len(lines) == 4
+    assert "xval" in lines[2] and "1,234,567" in lines[2] and "a very long" in lines[3]
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def test_the_command_prints_the_model_and_predicts_with_it(
+    tmp_path: Path, numtok: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+    rooms(tmp_path)
+    options = ("--minutes", "0.2", "--seeds", "1", "--preset", TINY, "--schemes", "xval,p10")
+    ran = numtok("race", "rooms.jsonl", *options)
+    assert ran.code == 0, ran.err
+    model = ran.out.strip()
+    assert f"numtok predict {model}" in ran.err
+    asked = numtok("predict", model, "--text", "A room of 3.0 m by 2.0 m has [?] square metres.")
+    assert asked.code == 0 and asked.out
+    again = numtok("race", "rooms.jsonl", *options, "--json")
+    assert json.loads(again.out)["model"] == model
+
+
+def test_what_cannot_race_is_said_in_a_line(tmp_path: Path, numtok: Shell, says: Says) -> None:
+    rooms(tmp_path)
+    numbers(tmp_path)
+    (tmp_path / "few.jsonl").write_text('{"text": "3 of 4"}\n' * 20)
+    (tmp_path / "words.jsonl").write_text('{"text": "none here"}\n' * 300)
+    for arguments, code, parts in [
+        (("few.jsonl",), 3, ("few.jsonl", "too few rows", "40")),
+        (("words.jsonl",), 3, ("no number",)),
+        (("numbers.csv",), 2, ("--target", "a, b, kind, y")),
+        (("numbers.csv", "--target", "z"), 2, ("'z'", "known: a, b, kind, y")),
+        (("numbers.csv", "rooms.jsonl", "--target", "y"), 2, ("takes one",)),
+        (("rooms.jsonl", "--target", "volume", "--schemes", "xval"), 2, ("'volume'", "area")),
+        (("rooms.jsonl", "--schemes", "p100"), 2, ("p100", "p1000")),
+        (("numbers.csv", "--target", "y", "--schemes", "token"), 2, ("token",)),
+        (("-",), 2, ("only once", "give a file")),
+        (("rooms.jsonl", "--minutes", "1", "--hours", "1"), 2, ("--minutes", "--hours")),
+        (("rooms.jsonl", "--minutes", "0"), 2, ("--minutes", "above 0")),
+        (("rooms.jsonl", "--seeds", "0"), 2, ("--seeds",)),
+        (("rooms.jsonl", "--split", "test=0.5"), 3, ("validation", "leave --split out")),
+        (("gone.jsonl",), 2, ("gone.jsonl", "no such file")),
+    ]:
+        ran = numtok("race", *arguments)
+        assert ran.code == code, (arguments, ran.err)
+        says(ran.err.strip().splitlines()[-1], *parts)
+
+
+def test_a_plan_is_read_from_the_store_and_not_believed(
+    texts: tuple[Path, RaceResult], tmp_path: Path
+) -> None:
+    folder, result = texts
+    made = Store(folder / "artifacts").resolve(str(result.plan), {RACE})
+    assert PLAN.read(made.path) == result.planned
+    plan = json.loads((made.path / PLAN.name).read_bytes())
+    changes: list[dict[str, Any]] = [
+        {"candidates": plan["candidates"][1:]},
+        {"guesses": {}},
+        {"seeds": 0},
+    ]
+    for change in changes:
+        (tmp_path / PLAN.name).write_text(json.dumps(plan | change))
+        with pytest.raises(StoreError, match="damaged"):
+            PLAN.read(tmp_path)
+
+
+def test_one_target_of_several_can_be_what_is_raced_for(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    lines = []
+    for k in range(160):
+        text = f"{k % 13} of {k % 7} is {k % 13 + k % 7} or "
+        sum_, product = str(k % 13 + k % 7), str((k % 13) * (k % 7))
+        first = text.index(" is ") + 4
+        targets = {
+            "sum": [[first, first + len(sum_)]],
+            "product": [[len(text), len(text) + len(product)]],
+        }
+        lines.append({"text": text + product, "targets": targets})
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    more: dict[str, Any] = {"schemes": ("xval",), "preset": TINY, "seeds": 1, "minutes": 0.2}
+    both = raced(tmp_path, str(path), **more)
+    alone = raced(tmp_path, str(path), target="product", **more)
+    assert both.leaderboard is not None and both.leaderboard.slots == ["product", "sum"]
+    assert alone.leaderboard is not None and alone.leaderboard.slots == ["product"]
+    assert both.leaderboard.numbers == 2 * alone.leaderboard.numbers

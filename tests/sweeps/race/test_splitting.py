@@ -1,0 +1,96 @@
+"""How rows are split for a race: by time, by cluster, or by a hash."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numtok.data.tables.rows import read_table_of
+from numtok.errors import UsageError
+from numtok.stages import encode, table
+from numtok.store.store import Store
+from numtok.sweeps.race.race import Config, RaceResult, run
+from numtok.sweeps.race.splitting import by_time
+from tests.cases import each
+
+
+def entered(folder: Path, path: str, **more: Any) -> RaceResult:
+    """What a race makes of data before anything is trained."""
+    store = Store(folder / "artifacts")
+    return run(Config((path,), dry_run=True, **more), store, lambda _: None, lambda _: None)
+
+
+def rows(folder: Path, **fields: Any) -> str:
+    path = folder / "rows.jsonl"
+    lines = [
+        {"text": f"it is {k}.5 now", **{name: of(k) for name, of in fields.items()}}
+        for k in range(200)
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    return str(path)
+
+
+@each(
+    ("name", "times", "rule"),
+    [
+        ("day", {f"2020-01-{k:02d}": 1 for k in range(1, 21)}, ("2020-01-15", "2020-01-18")),
+        ("t", {str(k): 1 for k in range(20)}, ("14", "17")),  # as numbers, not as texts
+        ("t", {str(k): 1 for k in range(9)}, None),  # too few
+        ("t", {f"{k} o'clock": 1 for k in range(20)}, None),
+        ("t", {**{str(k): 1 for k in range(20)}, "19": 1000}, None),  # all is in the last one
+        ("a,b", {str(k): 1 for k in range(20)}, None),  # cannot be said
+    ],
+)
+def test_splits_begin_where_times_say(
+    name: str, times: dict[str, int], rule: tuple[str, str] | None
+) -> None:
+    told = None if rule is None else f"by={name},validation={rule[0]},test={rule[1]}"
+    assert by_time(name, times) == told
+
+
+def test_rows_with_a_time_are_split_by_it(tmp_path: Path) -> None:
+    path = rows(tmp_path, group=lambda k: {"year": 1900 + k // 2, "kind": "a"})
+    result = entered(tmp_path, path)
+    assert result.rows == (140, 30, 30)
+    assert any("by=year,validation=1970,test=1985" in note for note in result.notes)
+
+
+def test_encode_splits_by_a_group_and_a_table_by_a_column(tmp_path: Path) -> None:
+    store = Store(tmp_path / "artifacts")
+    path = rows(tmp_path, group=lambda k: {"year": 1900 + k} if k else {})
+    split = "by=year,validation=1950,test=2050"
+    made = encode.run(encode.Config((path,), scheme="xval", split=split), store, lambda *_: None)
+    assert made.artifact is not None
+    counts = made.artifact.manifest.counts
+    assert [counts[f"rows_{name}"] for name in ("train", "validation", "test")] == [50, 100, 50]
+    csv = tmp_path / "table.csv"
+    csv.write_text("year,y\n" + "".join(f"{1900 + k},{k % 9}\n" for k in range(200)))
+    found = table.run(table.Config(str(csv), "y", split), store).artifact
+    assert len(read_table_of(found).split("test")) == 50
+    with pytest.raises(UsageError, match="'yaer'; did you mean 'year'"):
+        table.run(table.Config(str(csv), "y", "by=yaer,test=3"), store)
+
+
+def test_rows_of_clusters_are_not_split_by_time(tmp_path: Path) -> None:
+    path = rows(tmp_path, group=lambda k: {"year": 1900 + k}, cluster=lambda k: f"c{k // 4}")
+    result = entered(tmp_path, path)
+    assert not any("by time" in note for note in result.notes)
+    assert sum(result.rows) == 200 and all(count % 4 == 0 for count in result.rows)
+
+
+@pytest.mark.parametrize("column", ["date", "when"])
+def test_a_table_with_dates_is_split_by_them(tmp_path: Path, column: str) -> None:
+    """Dates are known by their type, under whatever name, and are no features."""
+    path = tmp_path / "table.csv"
+    lines = [f"2020-{1 + k // 20:02d}-{1 + k % 20:02d},{k},{k % 7}" for k in range(200)]
+    path.write_text("\n".join([f"{column},x,y", *lines]) + "\n")
+    result = entered(tmp_path, str(path), target="y")
+    assert result.rows == (140, 30, 30)
+    assert any("no features" in note for note in result.notes)
+
+
+def test_a_split_that_is_given_stands(tmp_path: Path) -> None:
+    path = rows(tmp_path, group=lambda k: {"year": 1900 + k})
+    result = entered(tmp_path, path, split="validation=0.3,test=0.3")
+    assert not any("by time" in note for note in result.notes)
