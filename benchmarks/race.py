@@ -17,10 +17,13 @@ what needs no model, with its skill.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 import msgspec
 from _shared import table  # type: ignore[import-not-found]

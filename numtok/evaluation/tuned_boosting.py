@@ -8,7 +8,7 @@ import numpy as np
 from numtok.arrays import Floats
 from numtok.config import threads
 
-_RATES, _LEAVES, _LOSSES = (0.03, 0.1), (8, 31), ("squared_error", "absolute_error")
+_RATE, _LEAVES, _LOSSES = 0.05, (8, 31), ("squared_error", "absolute_error")
 _TREES = 400  # at most; no more are added where those last added do not help
 
 
@@ -27,10 +27,10 @@ def tuned(train: Known, looked_at: Known, asked: Floats) -> Floats:
 
     best, least = None, np.inf
     with threadpool_limits(threads()):
-        for rate, leaves, loss in product(_RATES, _LEAVES, _LOSSES):
+        for leaves, loss in product(_LEAVES, _LOSSES):
             model = HistGradientBoostingRegressor(
                 loss=loss,
-                learning_rate=rate,
+                learning_rate=_RATE,
                 max_leaf_nodes=leaves,
                 max_iter=_TREES,
                 early_stopping=True,

@@ -73,7 +73,10 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     unfit, left_out
         By label why a candidate cannot be trained, and for how many there was no time.
     guesses
-        By slot the median of the train split, which skill is measured against while it races.
+        By slot the median of the train split, which skill is measured against while it races;
+        under "" that of all numbers.
+
+    Raises ValueError for rounds of other candidates.
     """
 
     format: int = FORMAT
@@ -90,6 +93,14 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     guesses: dict[str, float]
     unfit: dict[str, str]
     left_out: Natural
+
+    def __post_init__(self) -> None:
+        count = len(self.candidates)
+        rounds = [*self.rounds, self.last]
+        if any(len(one.steps) != count or one.size > count for one in rounds):
+            raise ValueError(f"a round is not of the {count} candidates")
+        if "" not in self.guesses:
+            raise ValueError("it has no median of all numbers")
 
 
 class Expected(msgspec.Struct, frozen=True):

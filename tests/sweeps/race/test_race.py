@@ -14,6 +14,7 @@ import pytest
 
 from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
+from numtok.errors import StoreError
 from numtok.records import ENCODED
 from numtok.reports import REPORT
 from numtok.stages import train
@@ -348,7 +349,40 @@ def test_what_cannot_race_is_said_in_a_line(tmp_path: Path, numtok: Shell, says:
         says(ran.err.strip().splitlines()[-1], *parts)
 
 
-def test_the_plan_can_be_read_from_the_store(texts: tuple[Path, RaceResult]) -> None:
+def test_a_plan_is_read_from_the_store_and_not_believed(
+    texts: tuple[Path, RaceResult], tmp_path: Path
+) -> None:
     folder, result = texts
     made = Store(folder / "artifacts").resolve(str(result.plan), {RACE})
     assert PLAN.read(made.path) == result.planned
+    plan = json.loads((made.path / PLAN.name).read_bytes())
+    changes: list[dict[str, Any]] = [
+        {"candidates": plan["candidates"][1:]},
+        {"guesses": {}},
+        {"seeds": 0},
+    ]
+    for change in changes:
+        (tmp_path / PLAN.name).write_text(json.dumps(plan | change))
+        with pytest.raises(StoreError, match="damaged"):
+            PLAN.read(tmp_path)
+
+
+def test_one_target_of_several_can_be_what_is_raced_for(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    lines = []
+    for k in range(160):
+        text = f"{k % 13} of {k % 7} is {k % 13 + k % 7} or "
+        sum_, product = str(k % 13 + k % 7), str((k % 13) * (k % 7))
+        first = text.index(" is ") + 4
+        targets = {
+            "sum": [[first, first + len(sum_)]],
+            "product": [[len(text), len(text) + len(product)]],
+        }
+        lines.append({"text": text + product, "targets": targets})
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    more: dict[str, Any] = {"schemes": ("xval",), "preset": TINY, "seeds": 1, "minutes": 0.2}
+    both = raced(tmp_path, str(path), **more)
+    alone = raced(tmp_path, str(path), target="product", **more)
+    assert both.leaderboard is not None and both.leaderboard.slots == ["product", "sum"]
+    assert alone.leaderboard is not None and alone.leaderboard.slots == ["product"]
+    assert both.leaderboard.numbers == 2 * alone.leaderboard.numbers
