@@ -52,6 +52,7 @@ _FITTED_ON = 200_000  # rows or targets of one name in the train split, at most
 _MOST_FEATURES = 256
 _MOST_BEFORE = 16  # numbers before a target
 _MOST_BOOSTED = 16
+_SEVERAL_THREADS = 1 << 20  # numbers to learn from, from which on they pay
 _Targets = tuple[EncodedSplit, Ints]  # some of its targets, by their indices
 _boosted: dict[bytes, Floats] = {}  # predictions, by what they were made of
 
@@ -280,6 +281,12 @@ def linear(x: Floats, y: Floats, asked: Floats) -> Floats:
     return np.asarray(columns(asked) @ weights)
 
 
+def tree_threads(x: Floats) -> int | None:
+    """Of a fit of trees to features [m, k]: one where there are few, since on two cores several
+    wait for each other twenty times longer than there is to do; the trees are the same."""
+    return 1 if x.size < _SEVERAL_THREADS else threads()
+
+
 def boosted(x: Floats, y: Floats, asked: Floats) -> Floats:
     """As :func:`linear`, by gradient-boosted trees: float64[n]; needs scikit-learn.
 
@@ -293,7 +300,7 @@ def boosted(x: Floats, y: Floats, asked: Floats) -> Floats:
         digest.update(np.ascontiguousarray(part).data)
     key = digest.digest()
     if key not in _boosted:
-        with threadpool_limits(threads()):  # it knows of no other way to be held to NUMTOK_THREADS
+        with threadpool_limits(tree_threads(x)):  # it knows of no other way to be held to some
             model = HistGradientBoostingRegressor(random_state=0).fit(x, y)
             predicted = np.asarray(model.predict(asked), np.float64)
         predicted.setflags(write=False)

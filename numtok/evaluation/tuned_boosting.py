@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from numtok.arrays import Floats
-from numtok.config import threads
+from numtok.evaluation.baselines import tree_threads
 
 _RATE, _LEAVES, _LOSSES = 0.05, (8, 31), ("squared_error", "absolute_error")
 _TREES = 400  # at most; no more are added where those last added do not help
@@ -26,7 +26,7 @@ def tuned(train: Known, looked_at: Known, asked: Floats) -> Floats:
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     best, least = None, np.inf
-    with threadpool_limits(threads()):
+    with threadpool_limits(tree_threads(train.features)):
         for leaves, loss in product(_LEAVES, _LOSSES):
             model = HistGradientBoostingRegressor(
                 loss=loss,

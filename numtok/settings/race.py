@@ -73,7 +73,7 @@ class Config:
     )
     device: str = _fields.device()
     devices: str = _fields.devices("each with runs of its own", default="all")
-    name: str | None = _fields.name("Of the plan. Default: the data's.")
+    name: str | None = _fields.name("Of the plan. Default: the data's and race.")
     dry_run: bool = _fields.dry_run("Say what would race, in which rounds, and train nothing.")
 
     def __post_init__(self) -> None:

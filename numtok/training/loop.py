@@ -182,18 +182,22 @@ class Training:
 
 
 def seconds_per_step(
-    trainer: Trainer, train: SplitExamples, limit: float, ranks: Ranks = ALONE
+    trainer: Trainer,
+    train: SplitExamples,
+    limit: float,
+    ranks: Ranks = ALONE,
+    warm: int = _WARM_STEPS,
 ) -> float:
-    """Measured for so many seconds, of which the first steps have no part; the trainer has learnt
-    then, and is of no further use."""
+    """Measured for so many seconds, of which the first, ``warm`` steps have no part; the trainer
+    has learnt then, and is of no further use."""
     started = time.monotonic()
-    while trainer.step <= _WARM_STEPS or ranks.agreed(time.monotonic() - started < limit):
+    while trainer.step <= warm or ranks.agreed(time.monotonic() - started < limit):
         trainer.advance(train.training_batch(trainer.step))
-        if trainer.step == _WARM_STEPS:
+        if trainer.step == warm:
             trainer.means()  # waits for the device
             started = time.monotonic()
     trainer.means()
-    return ranks.agreed((time.monotonic() - started) / (trainer.step - _WARM_STEPS))
+    return ranks.agreed((time.monotonic() - started) / (trainer.step - warm))
 
 
 class _Clock:

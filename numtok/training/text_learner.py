@@ -105,7 +105,7 @@ def pace_texts(
     train, validation = _splits(plan, spill, note)
     settings = _settings(plan, train, validation)
     trainer = Trainer(plan.model(settings), plan.recipe(1 << 30), plan.execution)
-    return seconds_per_step(trainer, train, limit)
+    return seconds_per_step(trainer, train, limit, warm=1)
 
 
 def _settings(

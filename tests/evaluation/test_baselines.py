@@ -264,6 +264,7 @@ def test_without_scikit_learn_there_is_no_boosted_baseline(monkeypatch: pytest.M
 
 
 def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And to one where there is little to learn from."""
     seen: list[int] = []
     fit = ensemble.HistGradientBoostingRegressor.fit
 
@@ -278,7 +279,12 @@ def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.Monke
     seen.clear()
     monkeypatch.setenv("NUMTOK_THREADS", "3")
     baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
-    assert set(seen) == {3}
+    assert set(seen) == {1}
+    seen.clear()
+    monkeypatch.setattr(baselines, "_SEVERAL_THREADS", 0)
+    monkeypatch.setenv("NUMTOK_THREADS", "2")
+    baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
+    assert set(seen) == {2}
 
 
 def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from numtok.data.tables.columns import SPLIT_COLUMN
 from numtok.data.tables.file import FORMATS, parsed, read_file
 from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
-from numtok.errors import DataError, UsageError, meaningless, unknown
+from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
 from numtok.records import TABLE, TRAIN
 from numtok.settings.race import Config
 from numtok.stages import encode, profile, table
@@ -81,9 +81,10 @@ def is_table(config: Config, store: Store) -> bool:
 
 def _is_table_ref(ref: str, store: Store) -> bool:
     try:
-        return store.resolve(ref).kind == TABLE
-    except (UsageError, DataError):
-        return False  # told where it is read as texts
+        store.resolve(ref, {TABLE})
+    except NumtokError:  # what is wrong is told where it is read as texts
+        return False
+    return True
 
 
 # --- texts -------------------------------------------------------------------------------------
@@ -119,7 +120,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     verdicts = judged(found, config.schemes)
     notes = [*found.notes, *_told(rule)]
     return Entered(
-        config.name or name,
+        config.name or f"{name}-race",
         False,
         [Slot.of_profile(slot) for slot in found.slots],
         verdicts,
@@ -240,7 +241,7 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     rows = len(train) - looked_at * held_back, looked_at, len(rows_of.split(test))
     notes = [*told, *file.notes, *_few(artifact.ref, rows, test)]
     return Entered(
-        config.name or artifact.name,
+        config.name or f"{artifact.name}-race",
         True,
         [slot],
         verdicts,

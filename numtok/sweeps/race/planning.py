@@ -1,6 +1,5 @@
 """How the plan of a race is made: seconds a step are measured, and rounds are made of the time."""
 
-import math
 import os
 import time
 from collections.abc import Mapping
@@ -29,7 +28,7 @@ from numtok.training.trainer import device_count, device_of
 
 REVISION = 1
 _LONG = 1200.0  # seconds from which three are in the last round, and not two
-_MEASURING = 0.1  # of the time, for all paces together
+_MEASURING = 0.15  # of the time, for all paces together
 _LONGEST_LOOK, _SHORTEST_LOOK = 2.0, 0.05  # seconds a pace is measured for
 #: Of texts, from the smallest: the largest with enough steps in the last round is taken.
 _SIZES = ("nano,layers=2,width=64", "nano", "micro")
@@ -119,7 +118,7 @@ class _Planning:
             rows=rows,
             guesses=medians(first),
             unfit=unfit,
-            left_out=len(measured) - count,
+            left_out=len(self.data) - len(unfit) - count,
         )
 
     @property
@@ -129,18 +128,21 @@ class _Planning:
     def _paced(self, size: str) -> tuple[dict[Entrant, float], dict[str, str]]:
         """Seconds a step of each candidate that can be trained, and why others cannot.
 
-        Each is measured twice, one after the other, and the quicker one counts: what else runs on
-        the machine makes steps slower and none quicker.
+        Each is measured twice, one after the other, where there is time, and the quicker one
+        counts: what else runs on the machine makes steps slower and none quicker. Where there is no
+        time for all, the first ones are measured, as many as are in the last round at least.
         """
+        began, most = time.monotonic(), _MEASURING * self.config.seconds
         paces: dict[Entrant, float] = {}
         unfit: dict[str, str] = {}
         problem: NumtokError | None = None
-        for done, entry in enumerate([*self.data, *self.data]):
-            if entry.label in unfit:
-                continue
-            self.progress(RaceProgress("", f"measuring {entry.label}", done, 2 * len(self.data)))
+        for done, entry in enumerate(self.data):
+            late = time.monotonic() - began > most
+            if late and len(paces) >= finalists_of(self.config):
+                return paces, unfit
+            self.progress(RaceProgress("", f"measuring {entry.label}", done, len(self.data)))
             try:
-                paces[entry] = min(self._pace(entry, size), paces.get(entry, math.inf))
+                paces[entry] = self._pace(entry, size)
             except UsageError as error:  # what does not go together
                 problem = problem or error
                 unfit[entry.label] = str(error)
@@ -148,7 +150,13 @@ class _Planning:
         if not paces:
             assert problem is not None
             raise problem
-        return paces, unfit
+        again: dict[Entrant, float] = {}
+        for done, (entry, pace) in enumerate(paces.items()):
+            if time.monotonic() - began > most:  # some alone would seem quicker than others
+                return paces, unfit
+            self.progress(RaceProgress("", f"measuring {entry.label}", done, len(paces)))
+            again[entry] = min(pace, self._pace(entry, size))
+        return again, unfit
 
     def _beside(self, entry: Entrant, size: str, threads: int | None, rows: int | None) -> float:
         """Seconds that a run takes beside its training, measured in a store that is thrown away."""
@@ -191,7 +199,7 @@ class _Planning:
         return found
 
     def _pace(self, entry: Entrant, size: str) -> float:
-        share = _MEASURING * self.config.seconds / (2 * len(self.data))
+        share = _MEASURING * self.config.seconds / (4 * len(self.data))
         settings = training(
             self.data[entry], self._options(entry), size, self._batch, self.config.device
         )
