@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -69,19 +70,33 @@ def address() -> Iterator[str]:
         yield nodes.address
 
 
-@pytest.fixture(params=["local", "ray"])
+@pytest.fixture(scope="module", params=["local", "ray"])
 def name(request: pytest.FixtureRequest) -> str:
     if request.param == "local":
         return "local"
     return f"ray:{request.getfixturevalue('address')}"
 
 
-@pytest.fixture
-def two(name: str, tmp_path: Path) -> Iterator[Engine]:
-    with engine_for(name, 1, 2, 0, Store(tmp_path / "store").spool) as engine:
+@contextmanager
+def opened(name: str, folder: Path) -> Iterator[Engine]:
+    """Two processes, which leave nothing in the store."""
+    with engine_for(name, 1, 2, 0, Store(folder / "store").spool) as engine:
         assert engine.count == 2
         yield engine
-    assert not list(tmp_path.glob("store/.*"))
+    assert not list(folder.glob("store/.*"))
+
+
+@pytest.fixture(scope="module")
+def two(name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Which serve several tests."""
+    with opened(name, tmp_path_factory.mktemp("two")) as engine:
+        yield engine
+
+
+@pytest.fixture
+def fresh(name: str, tmp_path: Path) -> Iterator[Engine]:
+    with opened(name, tmp_path) as engine:
+        yield engine
 
 
 def test_processes_do_all_works_that_follow_and_keep_what_they_read(two: Engine) -> None:
@@ -109,22 +124,22 @@ def test_an_error_ends_the_work_as_it_was_raised(two: Engine) -> None:
     assert any("in divided" in text for text in whole)
 
 
-def test_the_fault_of_a_plugin_is_told_as_its_fault(two: Engine, plugins: Path) -> None:
+def test_the_fault_of_a_plugin_is_told_as_its_fault(fresh: Engine, plugins: Path) -> None:
     (plugins / "schemes/odd.py").write_text("def work(unit):\n    return 1 / unit\n")
     add_plugin_folders([plugins])
     import_plugins_from_everywhere()
     work = importlib.import_module("numtok.encoding.schemes.odd").work
     with pytest.raises(PluginError, match=r"odd.py, line 2, in work: ZeroDivisionError: "):
-        list(two.run(work, [0, 1, 2]))
+        list(fresh.run(work, [0, 1, 2]))
 
 
 def test_a_process_that_dies_each_time_is_told_in_a_line(
-    two: Engine, monkeypatch: pytest.MonkeyPatch, name: str
+    fresh: Engine, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     if name != "local":
         monkeypatch.setattr("numtok.store.engines.ray.RETRIES", 1)
     with pytest.raises(StoreError, match=r"^a worker process died .*run the same command again"):
-        list(two.run(Unpickled(1), [13, 1, 2]))
+        list(fresh.run(Unpickled(1), [13, 1, 2]))
 
 
 def test_results_in_order_come_with_few_units_taken(two: Engine) -> None:
@@ -153,7 +168,7 @@ def test_units_stand_where_the_command_does(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NUMTOK_TEST", "here")
     (tmp_path / "input").write_text("what is there")
-    with engine_for(name, 1, 2, 0, Store(Path("store")).spool) as engine:
+    with opened(name, Path()) as engine:
         found = set(engine.run(seen, ["NUMTOK_TEST"] * 3))
     assert found == {(str(tmp_path), "here", "what is there")}
 
@@ -250,7 +265,7 @@ def test_a_sweep_is_the_same(address: str, tmp_path: Path, monkeypatch: pytest.M
         folder = tmp_path / str(len(made))
         folder.mkdir()
         (folder / "sweep.toml").write_text(SWEEP)
-        config = sweep.Config(str(folder / "sweep.toml"), jobs=2, engine=engine)
+        config = sweep.Config(str(folder / "sweep.toml"), jobs=1, engine=engine)
         told: list[Any] = []
         result = sweep.run(config, Store(folder / "store"), told.append)
         assert not result.failed
@@ -335,10 +350,20 @@ def test_no_cluster_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_a_node_that_dies_costs_time_alone(tmp_path: Path) -> None:
+def test_a_command_or_a_node_that_dies_costs_time_alone(tmp_path: Path) -> None:
+    def receipts() -> int:
+        return len(list(tmp_path.glob("store/data/*/.draft*/receipts/*")))
+
     with ray_cluster(1, 1, 1) as nodes:
-        process = command(tmp_path, *GEN, "--engine", f"ray:{nodes.address}")
-        wait_for(lambda: len(list(tmp_path.glob("store/data/*/.draft*/receipts/*"))) > 5)
+        words = (*GEN, "--engine", f"ray:{nodes.address}")
+        process = command(tmp_path, *words)
+        wait_for(lambda: receipts() > 2)
+        process.kill()
+        process.communicate()
+        wait_for(lambda: not at_work())
+        there = receipts()
+        process = command(tmp_path, *words)
+        wait_for(lambda: receipts() > there + 2)
         lost = max(nodes.list_all_nodes(), key=lambda node: not node.head)
         nodes.remove_node(lost, allow_graceful=False)
         _, err = process.communicate(timeout=300)
