@@ -38,7 +38,8 @@ class IndependentDigits(Predictive):
 
     @property
     def _places(self) -> int:
-        return self.log_digits.shape[1]
+        places: int = self.log_digits.shape[1]
+        return places
 
     @property
     def _unit(self) -> float:
@@ -139,7 +140,8 @@ class IndependentDigits(Predictive):
 
     def mean(self) -> Floats:
         positive, negative = np.exp(self.log_signs).T
-        return (positive - negative) * self._tree.mean() * 10.0**self._places * self._unit
+        mean: Floats = (positive - negative) * self._tree.mean() * self._most
+        return mean
 
     def mode(self) -> Floats:
         """The most probable digit of each place; see the base."""
@@ -179,7 +181,8 @@ class IndependentDigits(Predictive):
 
 def _squared(first: Floats, last: Floats, width: Floats | float) -> Floats:
     """float64[n]: the integral of the square of a straight line over a width."""
-    return width * (first**2 + first * last + last**2) / 3
+    squared: Floats = width * (first**2 + first * last + last**2) / 3
+    return squared
 
 
 def digits_of(numbers: NDArray[np.int64], places: int) -> Symbols:
@@ -196,4 +199,5 @@ def numbers_of(digits: Symbols) -> Floats:
     """float64[n, ...]: the whole numbers of decimal digits int64[n, places, ...]; the inverse of
     :func:`digits_of`, exact up to 15 places."""
     powers = 10 ** np.arange(digits.shape[1] - 1, -1, -1)
-    return np.einsum("nk...,k->n...", digits, powers).astype(np.float64)
+    numbers: Floats = np.einsum("nk...,k->n...", digits, powers).astype(np.float64)
+    return numbers

@@ -175,8 +175,8 @@ class PrefixTree:
         for place in reversed(range(places)):
             p, below, above = self.p[:, place], self._below[:, place], self._above[:, place]
             at = symbols[:, place]
-            own = tuple(table[rows, at] for table in (p, below, above))
-            inner = _partly(*own, found, width, rest_of_line)
+            own, smaller, larger = (table[rows, at] for table in (p, below, above))
+            inner = _partly(own, smaller, larger, found, width, rest_of_line)
             others = _joined(p, below, above, self._whole[place + 1])
             symbol = np.arange(base)
             left = np.where(symbol < at[:, None], others[:2], 0.0).sum(axis=2)
