@@ -38,7 +38,7 @@ class FoneScheme(ValuedScheme):
         ("1e10", "+OVERFLOW", "overflow"),
         ("-1e-6", "-UNDERFLOW", "underflow"),
     )
-    digest: ClassVar[str] = "680b5ffc798c2a19"
+    digest: ClassVar[str] = "254942aeab8f70d5"
     whole: int = setting(10, "Digits before the point.", at_least=1, at_most=MOST_DIGITS)
     decimals: int = setting(5, "Digits behind the point.", at_least=0, at_most=MOST_DIGITS)
 

@@ -1,6 +1,5 @@
 """fone: beside the vector of ``[NUM]``, an angle for each decimal place of the number."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +9,6 @@ from torch import Tensor, nn
 
 from numtok.declaration import setting
 from numtok.models.embedders._exact import ExactEmbedder, ExactModule
-from numtok.models.embedders.base import INIT
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.fixed_point import MOST_DIGITS, check_digits, units_of
 
@@ -49,8 +47,8 @@ class _Fone(ExactModule):
         self.whole, self.decimals = whole, decimals
         features = 1 + 2 * (whole + decimals)
         self.linear = nn.Linear(features, width, bias=False)
-        # On average over numbers as long as the vector of a token.
-        nn.init.normal_(self.linear.weight, std=INIT / math.sqrt(features / 2))
+        # As the paper's square map of features that are filled up with zeros.
+        nn.init.uniform_(self.linear.weight, -(width**-0.5), width**-0.5)
 
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         turns = turns_of(values, self.whole, self.decimals) * (2 * np.pi)

@@ -92,3 +92,36 @@ def test_a_batch_carries_all_digits_to_the_embedder() -> None:
             at_P, features_PF = of.on_host(example).of_host
             [first] = built("fone").features(np.array([number]))
             assert np.array_equal(features_PF[0].numpy(), first), at_P
+
+
+# --- bits --------------------------------------------------------------------------------------
+
+
+def test_bits_stand_in_the_first_coordinates_in_place_of_the_token() -> None:
+    """At a width of 768 each is 2.449490 or its negative."""
+    of = built("bits:pad", 768, "bits")
+    [number, *_] = vectors(of, "-60.2", "bits")
+    signs = (number[:128] > 0).int().tolist()
+    assert number[:128].abs().tolist() == pytest.approx([2.449490] * 128)
+    assert not number[128:].any()
+    written = [f"{int(''.join(map(str, part)), 2):016x}" for part in (signs[:64], signs[64:])]
+    assert written == ["c04e19999999999a", "bf91028d2ec70440"]  # the number, and 1 / it
+
+
+def test_zero_has_the_reciprocal_infinity() -> None:
+    [features] = built("bits", 128, "bits").features(np.array([0.0]))
+    assert features.tolist() == [-1.0] * 65 + [1.0] * 11 + [-1.0] * 52
+
+
+def test_bits_are_added_to_the_token_where_that_is_asked() -> None:
+    padded, added = (
+        vectors(built(f"bits:{how}", 130, "bits"), "7", "bits") for how in ("pad", "sum")
+    )
+    token = built("bits:sum", 130, "bits").get_parameter("table.weight")[codec("bits").number_first]
+    torch.testing.assert_close(added[0], padded[0] + token.detach())
+
+
+def test_bits_need_as_many_coordinates() -> None:
+    with pytest.raises(UsageError, match="reciprocal=no"):
+        built("bits:pad", 64, "bits")
+    assert vectors(built("bits,reciprocal=no", 64, "bits"), "7", "bits").shape == (1, 64)
