@@ -74,6 +74,7 @@ class _Bits(ExactModule):
 
     def embedded(self, tokens_PD: Tensor, features_PF: Tensor) -> Tensor:
         if self.combine == "linear":
-            return tokens_PD + self.linear(features_PF)
+            added_PD: Tensor = self.linear(features_PF)
+            return tokens_PD + added_PD
         padded_PD = F.pad(features_PF * self.scale, (0, self.padding))
         return tokens_PD + padded_PD if self.combine == "sum" else padded_PD
