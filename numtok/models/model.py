@@ -21,10 +21,11 @@ from numtok.encoding.normalizers.base import (
     Undone,
     stored_normalizer,
 )
+from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
-from numtok.models.inputs import ModelInputs, moved
+from numtok.models.inputs import ModelInputs, moved, single
 from numtok.models.objectives.base import OBJECTIVES, FirstPass, TrainingBatch
 from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import TrunkCache, TrunkModule
@@ -243,13 +244,13 @@ class Model(nn.Module):
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.targets(self.head_values(values, example.number_raw))
-        of_host = self.embedding.of_host(self.embedder, example.tokens)
+        of_host = self.embedding.of_host(self.embedder, example.tokens, example.values)
         return ModelInputs.on_host(example, learnt, self.own_places(example), of_host)
 
-    def of_host(self, tokens: NDArray[np.int64]) -> tuple[Tensor, ...]:
-        """What the embedder is given besides tokens [B, L] and their values, on the model's
+    def of_host(self, tokens: NDArray[np.int64], values: Channel) -> tuple[Tensor, ...]:
+        """What the embedder is given besides tokens and values, [B, L] each, on the model's
         device."""
-        known = self.embedding.of_host(self.embedder, tokens)
+        known = self.embedding.of_host(self.embedder, tokens, values)
         return tuple(moved(one, self._table.device) for one in known)
 
     def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
@@ -260,9 +261,7 @@ class Model(nn.Module):
         behind = np.arange(example.tokens.shape[1]) >= example.own_from[:, None]
         return np.flatnonzero((example.tokens == self.ahead) & behind & example.real)
 
-    def head_values(
-        self, values: NDArray[np.float32], raw: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
+    def head_values(self, values: Channel, raw: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """float64[N]: numbers as the value head has them, from those of the encoding, and as they
         are in the text: a head that learns these is given all their digits.
 
@@ -283,10 +282,11 @@ class Model(nn.Module):
         assert self.value_head is not None
         return self.scaling.inverse(self.value_head.point(parameters_NP))
 
-    def channel(self, parameters_NP: Tensor) -> NDArray[np.float32]:
-        """[N], float32: the values that stand beside tokens; infinite beyond what that holds."""
-        with np.errstate(over="ignore"):
-            return self.value_point(parameters_NP).astype(np.float32)
+    def channel(self, parameters_NP: Tensor) -> Channel:
+        """[N]: the values that stand beside tokens; in float32, infinite beyond what that holds,
+        unless the head is exact."""
+        values = self.value_point(parameters_NP)
+        return values if isinstance(self.head, ValueHead) and self.head.exact else single(values)
 
     def parameter_counts(self) -> tuple[int, int]:
         """Parameters in all, and of these in the tables of tokens and positions."""

@@ -20,8 +20,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from numtok.encoding.schemes.base import Channel
 from numtok.models.batches import Batch, ranges
-from numtok.models.inputs import moved
+from numtok.models.inputs import moved, single
 from numtok.models.model import Model
 from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right
 from numtok.models.trunks.base import TrunkCache
@@ -51,7 +52,7 @@ class DecodingStates(ABC):
         """[n, D]: what predicts each number's first token. Begins anew, with all numbers."""
 
     @abstractmethod
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+    def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
         """The states that predict what follows, now that these tokens [n] stand there.
 
         ``values`` [n] go in beside the tokens; 1 where there is none.
@@ -93,7 +94,7 @@ class ParallelFill(DecodingStates):
         self._open, self._place = np.arange(len(self.lengths)), 0
         return self._read()
 
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+    def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
         self._place += 1
         return self._read()
 
@@ -125,7 +126,7 @@ class SequentialFill(DecodingStates):
             self._first = self._read()
         return self._first
 
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+    def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
         going = self._place < self.lengths[self._open]
         rows, columns = self._rows[self._open], self._starts[self._open] + self._place
         self._tokens[rows[going], columns[going]] = tokens[going]
@@ -222,15 +223,15 @@ class Autoregressive(DecodingStates):
         self._said = self._true.first()
         return self._said
 
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+    def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
         assert self._said is not None
         device = self._cache.length.device
         self._said = self._model.extend_written(
             moved(tokens, device),
-            moved(values, device),
+            moved(single(values), device),
             self._cache,
             self._said,
-            self._model.of_host(tokens[:, None]),
+            self._model.of_host(tokens[:, None], values[:, None]),
         )
         return self._said
 
@@ -248,7 +249,7 @@ class Autoregressive(DecodingStates):
 
 def _seen(
     tokens: NDArray[np.int64],
-    values: NDArray[np.float32],
+    values: Channel,
     real: NDArray[np.bool_],
     where: NDArray[np.int64],
 ) -> TrainingBatch:

@@ -94,6 +94,7 @@ class TextPlan:
 
     def _check(self) -> None:
         config = self.config
+        self._check_exact()
         trunk = preset(self.preset).trunk
         for option, able in (("recompute", trunk.recomputes), ("compile", trunk.compiles)):
             if getattr(config, option) and not able:
@@ -116,6 +117,22 @@ class TextPlan:
             self.curriculum.starts(config.steps)
         with torch.device("meta"):  # takes no memory
             Model(self.model_settings(1), Vocabulary.of(self.codec))
+
+    def _check_exact(self) -> None:
+        """Raise UsageError where a part is of all digits of a number and the data are scaled."""
+        normalizer = self.codec.normalizer.normalizer
+        if normalizer.identity:
+            return
+        for option, spec, registry in (
+            ("embedder", self.config.embedder, EMBEDDERS),
+            ("head", self.config.head, HEADS),
+        ):
+            if spec is not None and getattr(registry.build(spec), "exact", False):
+                raise UsageError(
+                    f"--{option} {spec} is of numbers as they are in the text, and those of "
+                    f"{self.encoded.ref} are normalised ({spec_of(normalizer)}); encode them with "
+                    f"`numtok encode --scheme {spec_of(self.codec.scheme)} --normalize none INPUT`"
+                )
 
     @property
     def preset(self) -> str:
