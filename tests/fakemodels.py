@@ -53,6 +53,7 @@ def model(
     seed: int = 0,
     spread: float = 0.3,
     classes: Sequence[str] = (),
+    places: str | None = None,
 ) -> Model:
     """A model that has learnt nothing, ready to be evaluated.
 
@@ -68,6 +69,7 @@ def model(
         head=None if classes else head or one.scheme.head,
         objective=objective,
         classes=classes,
+        places=places,
     )
     torch.manual_seed(seed)
     made = Model(settings, Vocabulary.of(one))

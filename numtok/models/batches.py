@@ -82,6 +82,19 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.signedinteger]) -> NDA
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
 
 
+def flush_right(tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[n, T]: the first tokens of rows [n, L], as many as ``lengths`` [n] say, behind pads.
+
+    >>> flush_right(np.array([[7, 8, 9], [4, 5, 6]]), np.array([2, 1]))
+    array([[7, 8],
+           [0, 4]])
+    """
+    longest = int(lengths.max(initial=0))
+    at = np.arange(longest) - longest + lengths[:, None]
+    found = np.take_along_axis(tokens, np.maximum(at, 0), axis=1)
+    return np.where(at >= 0, found, PAD)
+
+
 class EpochSampler:
     """Some rows of a split in batches of ``size``: shuffled anew each epoch, rows of like length
     together. ``lengths`` are those of all rows of the split. What lacks in the last batch of an

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Paths
-from numtok.models.batches import PAD, Batch
+from numtok.models.batches import PAD, Batch, flush_right
 from numtok.models.decoding import GrammarMasks
 from numtok.models.inputs import moved, single
 from numtok.models.model import Model
@@ -86,6 +86,7 @@ class Writer:
         room = self.model.settings.context - batch.answer_start
         rows, going = np.arange(n), np.ones(n, np.bool_)  # those gone on with; not yet ended
         numbers = _AnswerNumbers(self.grammar, n)
+        before = flush_right(shift_right(batch)[0], batch.answer_start + 1)
         for place in range(self.longest):
             going &= place < room[rows]
             if not going.any():
@@ -94,7 +95,7 @@ class Writer:
                 still = np.flatnonzero(going)
                 at = moved(still, state.device)
                 cache, state = cache.take(at, cache.tokens), state[at]
-                rows, going = rows[still], going[still]
+                rows, going, before = rows[still], going[still], before[still]
                 numbers.keep(still)
             chosen = self._choose(state, numbers)
             is_number = (chosen >= self.codec.number_first) & (chosen < self.codec.text_first)
@@ -111,8 +112,9 @@ class Writer:
                     moved(single(beside), state.device),
                     cache,
                     state,
-                    self.model.of_host(chosen[:, None], beside[:, None]),
+                    self.model.of_host(chosen[:, None], beside[:, None], before),
                 )
+                before = np.concatenate([before, chosen[:, None]], axis=1)
         return WrittenAnswers(tokens, begins, self._ends(tokens, begins), values, ended), whole
 
     def _read(self, batch: Batch, memory: TrunkCache | None) -> tuple[Tensor, TrunkCache]:

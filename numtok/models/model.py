@@ -27,6 +27,7 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
 from numtok.models.inputs import ModelInputs, moved, single
 from numtok.models.objectives.base import OBJECTIVES, FirstPass, TrainingBatch
+from numtok.models.places.base import PLACES, PlaceTable
 from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import TrunkCache, TrunkModule
 from numtok.models.vocabulary import Vocabulary
@@ -64,6 +65,9 @@ class Model(nn.Module):
         self.parts = self.objective.parts(width)  #: the objective's own
         for name, part in self.parts.items():
             self.add_module(name, part)
+        self.places: PlaceTable | None = None
+        if settings.places is not None:
+            self.places = PlaceTable(PLACES.from_settings(settings.places), vocabulary, width)
         self.trunk: TrunkModule = settings.of_trunk.build(self.objective.causal)
         if (vectors := self.trunk.token_vectors()) is not None:
             self._begin_with(vectors, vocabulary)
@@ -153,8 +157,20 @@ class Model(nn.Module):
         [B, Q, D] of the places asked for, where those are given. ``of_host``: what
         :meth:`of_host` says of the tokens; without it the device may be waited for.
         """
-        embedded_BLD = self.embedder(tokens_BL, values_BL, *of_host)
+        embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
         return cast(Tensor, self.trunk(embedded_BLD, real_BL, asked_BQ))
+
+    def _embedded(self, tokens_BL: Tensor, values_BL: Tensor, of_host: Sequence[Tensor]) -> Tensor:
+        """[B, L, D]: vectors of tokens, and of their places, whose numbers come last of what the
+        host says."""
+        if self.places is None:
+            return cast(Tensor, self.embedder(tokens_BL, values_BL, *of_host))
+        if not of_host:  # the device is asked for its tokens
+            numbers = self.places.numbers(tokens_BL.cpu().numpy())
+            of_host = (moved(numbers, tokens_BL.device),)
+        *of_embedder, numbers_BL = of_host
+        embedded_BLD = self.embedder(tokens_BL, values_BL, *of_embedder)
+        return cast(Tensor, embedded_BLD + self.places(numbers_BL))
 
     def states_of(self, given: ModelInputs) -> Tensor:
         """[B, Q, D] or [B, L, D] as :meth:`hidden`, of a batch."""
@@ -169,7 +185,8 @@ class Model(nn.Module):
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
         """[B, L, D] or [B, Q, D] as :meth:`hidden`: of rows that go on from those in the cache."""
-        return self.trunk.extend(self.embedder(tokens_BL, values_BL, *of_host), cache, asked_BQ)
+        embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
+        return self.trunk.extend(embedded_BLD, cache, asked_BQ)
 
     def extend_written(
         self,
@@ -181,7 +198,7 @@ class Model(nn.Module):
     ) -> Tensor:
         """[B, D]: the states behind tokens that the model itself has written, in the states
         ``said``. Where one of them tells ahead, what the objective has learnt stands for it."""
-        embedded_B1D = self.embedder(tokens_B[:, None], values_B[:, None], *of_host)
+        embedded_B1D = self._embedded(tokens_B[:, None], values_B[:, None], of_host)
         if self.ahead is not None and self.objective.stands_in:
             is_ahead_B11 = (tokens_B == self.ahead)[:, None, None]
             learnt_BD = self.objective.stand_in(self.parts, said_BD).to(embedded_B1D.dtype)
@@ -193,7 +210,7 @@ class Model(nn.Module):
 
         Only the hidden states that predict something go through the heads.
         """
-        embedded_BLD = self.embedder(given.tokens, given.values, *given.of_host)
+        embedded_BLD = self._embedded(given.tokens, given.values, given.of_host)
         hidden = self.trunk(embedded_BLD, given.real, given.asked)
         losses = self.losses_of(hidden, given)
         if given.own is None:
@@ -244,14 +261,30 @@ class Model(nn.Module):
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.targets(self.head_values(values, example.number_raw))
-        of_host = self.embedding.of_host(self.embedder, example.tokens, example.values)
+        of_host = self._of_host(example.tokens, example.values, None, example.moved_places)
         return ModelInputs.on_host(example, learnt, self.own_places(example), of_host)
 
-    def of_host(self, tokens: NDArray[np.int64], values: Channel) -> tuple[Tensor, ...]:
-        """What the embedder is given besides tokens and values, [B, L] each, on the model's
-        device."""
-        known = self.embedding.of_host(self.embedder, tokens, values)
+    def of_host(
+        self, tokens: NDArray[np.int64], values: Channel, before: NDArray[np.int64] | None = None
+    ) -> tuple[Tensor, ...]:
+        """What vectors are made of besides tokens and values, [B, L] each, on the model's device.
+
+        ``before``, [B, T]: the tokens that the rows begin with, behind pads where they are shorter,
+        for a model that looks at places."""
+        known = self._of_host(tokens, values, before)
         return tuple(moved(one, self._table.device) for one in known)
+
+    def _of_host(
+        self,
+        tokens: NDArray[np.int64],
+        values: Channel,
+        before: NDArray[np.int64] | None,
+        moved_places: float = 0.0,
+    ) -> tuple[NDArray[Any], ...]:
+        known = self.embedding.of_host(self.embedder, tokens, values)
+        if self.places is None:
+            return known
+        return *known, self.places.numbers(tokens, before, moved_places)
 
     def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
         """int64[P]: flat indices into [B, L] of the places of which the objective has losses of

@@ -16,10 +16,11 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
+from numtok.models.places.base import PLACES
 from numtok.models.presets import preset, shortest
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
-from numtok.registry import settings_of, spec_of
+from numtok.registry import Registry, settings_of, spec_of
 from numtok.seeds import seed_of
 from numtok.settings.train import Config
 from numtok.store.artifact import Artifact
@@ -80,6 +81,7 @@ class TextPlan:
             embedder=spec_of(EMBEDDERS.build(config.embedder or usual["embedder"])),
             head=_head(config.head, usual["head"], codec, objective),
             objective=spec_of(objective),
+            places=_places(config.places, init),
             minutes=config.budget.get("minutes"),
             learning_rate=preset(size).learning_rate if rate is None else rate,
             weight_decay=WEIGHT_DECAY if decay is None else decay,
@@ -151,8 +153,14 @@ class TextPlan:
         """What the version depends on, beside the stage."""
         settings = of_version(self.config)
         settings["preset"] = preset(self.preset).settings()
-        for key, registry in (("embedder", EMBEDDERS), ("head", HEADS), ("objective", OBJECTIVES)):
-            if (spec := settings.pop(key)) is not None:
+        registries: dict[str, Registry[Any]] = {
+            "embedder": EMBEDDERS,
+            "head": HEADS,
+            "objective": OBJECTIVES,
+            "places": PLACES,
+        }
+        for key, registry in registries.items():
+            if (spec := settings.pop(key, None)) is not None:
                 settings[key] = settings_of(registry.build(spec))
         settings["budget"] = self.config.budget
         if self.curriculum is not None:
@@ -226,6 +234,7 @@ class TextPlan:
             objective=config.objective,
             scaling=scaling,
             classes=classes,
+            places=config.places,
         )
 
     def model(self, settings: ModelSettings) -> Model:
@@ -235,6 +244,13 @@ class TextPlan:
         if self.init is not None:
             begin_with(model, self.init)
         return model
+
+
+def _places(given: str | None, init: LoadedModel | None) -> str | None:
+    """As short as it can be said; that of the model begun with unless it is given."""
+    if given is None and init is not None and init.model.settings.places is not None:
+        return spec_of(PLACES.from_settings(init.model.settings.places))
+    return None if given is None else spec_of(PLACES.build(given))
 
 
 def _head(given: str | None, usual: str, codec: Codec, objective: Objective) -> str | None:

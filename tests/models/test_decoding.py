@@ -21,6 +21,7 @@ from numtok.models.decoding import LONGEST, Draw, NumberReadings, Reader
 from numtok.models.inputs import single
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
+from numtok.models.places.base import PLACES
 from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
 from numtok.seeds import uniforms
 from tests import fakemodels
@@ -548,6 +549,15 @@ def test_a_cache_changes_nothing(scheme: str, constrained: bool, positions: str)
         assert_same(read.read(taken, keep_logits=True), with_logits)
         assert_same(read.read(taken), expected)
         assert len(np.unique(rows.number_start[chosen])) > 3  # rows of different lengths
+
+
+@pytest.mark.parametrize("places", PLACES.names())
+def test_a_cache_keeps_the_places_of_digits(places: str) -> None:
+    of, rows = model_for("autoregressive", "digits", places=places), batch("digits", TEXTS)
+    read = replace(reader(of, "digits", True), longest=20)
+    for chosen in (last_numbers(rows), numbers_of(rows)):
+        taken, plain = said(of, "digits", rows, chosen), Recomputed(of, rows, chosen)
+        assert_same(read.read(taken), read.read(plain))
 
 
 def test_a_cache_changes_nothing_where_values_go_in() -> None:

@@ -68,7 +68,7 @@ class Slowly:
 
     def state(self) -> torch.Tensor:
         tokens, values = torch.tensor([self.tokens]), torch.tensor([self.values])
-        embedded = self.model.embedder(tokens, values)
+        embedded = self.model._embedded(tokens, values, ())
         for place, vector in self.projected.items():
             embedded[0, place] = vector
         return cast(torch.Tensor, self.model.trunk(embedded, None)[0, -1:])

@@ -83,6 +83,8 @@ class TrainingBatch:
     own_from: NDArray[np.int64] | None = None
     #: [N] the numbers of ``number_values`` as they are in the text, where a head may learn these.
     number_raw: NDArray[np.float64] | None = None
+    #: By which share of their offsets places are moved (``DigitPlaces.offsets``), in [0, 1).
+    moved_places: float = 0.0
 
     @cached_property
     def asked(self) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
@@ -140,6 +142,7 @@ class TrainingBatch:
             number_values=self.number_values[numbers],
             number_raw=None if self.number_raw is None else self.number_raw[numbers],
             own_from=None if self.own_from is None else self.own_from[rows],
+            moved_places=self.moved_places,
         )
 
     def _within(
@@ -284,7 +287,7 @@ def _stand_in(asked: MemberCall, answer: Any) -> Any:
 
 
 #: What weights of a model begin with that are no objective's.
-_TAKEN = ("embedder", "trunk", "token_head", "class_head", "value_head")
+_TAKEN = ("embedder", "places", "trunk", "token_head", "class_head", "value_head")
 _EXAMPLE = {
     "tokens": "ndarray int64[B, L]",
     "values": "ndarray float32|float64[B, L]",
