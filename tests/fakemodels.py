@@ -53,7 +53,6 @@ def model(
     seed: int = 0,
     spread: float = 0.3,
     classes: Sequence[str] = (),
-    places: str | None = None,
 ) -> Model:
     """A model that has learnt nothing, ready to be evaluated.
 
@@ -69,7 +68,6 @@ def model(
         head=None if classes else head or one.scheme.head,
         objective=objective,
         classes=classes,
-        places=places,
     )
     torch.manual_seed(seed)
     made = Model(settings, Vocabulary.of(one))

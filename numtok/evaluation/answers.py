@@ -20,7 +20,6 @@ from numtok.data.nupa.notation import DIGITS_OF_FLOAT32, in_notation
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar
-from numtok.encoding.schemes.base import Channel
 from numtok.encoding.splits import learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.batch_size import BatchSizer
@@ -158,7 +157,7 @@ class AnswerEvaluation:
         tokens: NDArray[np.uint32],
         starts: NDArray[np.int32],
         lengths: NDArray[np.int32],
-        channel: Channel | None,
+        channel: NDArray[np.float32] | None,
         true: Sequence[str],
     ) -> str:
         """Tokens as text. Numbers of schemes that write values are put into the notation of the

@@ -8,19 +8,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from numtok.encoding.schemes.base import Channel
 from numtok.models.objectives.base import TrainingBatch
 
 
 def moved(array: NDArray[Any], device: torch.device) -> Tensor:
     """An array of any shape on a device."""
     return torch.from_numpy(array).to(device)
-
-
-def single(values: Channel) -> NDArray[np.float32]:
-    """float32 of any shape, as values go in; infinite beyond what that holds."""
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32, copy=False)
 
 
 class ModelInputs(NamedTuple):
@@ -64,7 +57,7 @@ class ModelInputs(NamedTuple):
         places = example.tokens.size if asked is None else asked.size
         arrays = (
             example.tokens,
-            single(example.values),
+            example.values,
             None if example.real.all() else example.real,
             asked,
             None if len(where) == places else where,

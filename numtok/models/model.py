@@ -21,13 +21,11 @@ from numtok.encoding.normalizers.base import (
     Undone,
     stored_normalizer,
 )
-from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
-from numtok.models.inputs import ModelInputs, moved, single
+from numtok.models.inputs import ModelInputs, moved
 from numtok.models.objectives.base import OBJECTIVES, FirstPass, TrainingBatch
-from numtok.models.places.base import PLACES, PlaceTable
 from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import TrunkCache, TrunkModule
 from numtok.models.vocabulary import Vocabulary
@@ -65,9 +63,6 @@ class Model(nn.Module):
         self.parts = self.objective.parts(width)  #: the objective's own
         for name, part in self.parts.items():
             self.add_module(name, part)
-        self.places: PlaceTable | None = None
-        if settings.places is not None:
-            self.places = PlaceTable(PLACES.from_settings(settings.places), vocabulary, width)
         self.trunk: TrunkModule = settings.of_trunk.build(self.objective.causal)
         if (vectors := self.trunk.token_vectors()) is not None:
             self._begin_with(vectors, vocabulary)
@@ -157,20 +152,8 @@ class Model(nn.Module):
         [B, Q, D] of the places asked for, where those are given. ``of_host``: what
         :meth:`of_host` says of the tokens; without it the device may be waited for.
         """
-        embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
+        embedded_BLD = self.embedder(tokens_BL, values_BL, *of_host)
         return cast(Tensor, self.trunk(embedded_BLD, real_BL, asked_BQ))
-
-    def _embedded(self, tokens_BL: Tensor, values_BL: Tensor, of_host: Sequence[Tensor]) -> Tensor:
-        """[B, L, D]: vectors of tokens, and of their places, whose numbers come last of what the
-        host says."""
-        if self.places is None:
-            return cast(Tensor, self.embedder(tokens_BL, values_BL, *of_host))
-        if not of_host:  # the device is asked for its tokens
-            numbers = self.places.numbers(tokens_BL.cpu().numpy())
-            of_host = (moved(numbers, tokens_BL.device),)
-        *of_embedder, numbers_BL = of_host
-        embedded_BLD = self.embedder(tokens_BL, values_BL, *of_embedder)
-        return cast(Tensor, embedded_BLD + self.places(numbers_BL))
 
     def states_of(self, given: ModelInputs) -> Tensor:
         """[B, Q, D] or [B, L, D] as :meth:`hidden`, of a batch."""
@@ -185,8 +168,7 @@ class Model(nn.Module):
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
         """[B, L, D] or [B, Q, D] as :meth:`hidden`: of rows that go on from those in the cache."""
-        embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
-        return self.trunk.extend(embedded_BLD, cache, asked_BQ)
+        return self.trunk.extend(self.embedder(tokens_BL, values_BL, *of_host), cache, asked_BQ)
 
     def extend_written(
         self,
@@ -198,7 +180,7 @@ class Model(nn.Module):
     ) -> Tensor:
         """[B, D]: the states behind tokens that the model itself has written, in the states
         ``said``. Where one of them tells ahead, what the objective has learnt stands for it."""
-        embedded_B1D = self._embedded(tokens_B[:, None], values_B[:, None], of_host)
+        embedded_B1D = self.embedder(tokens_B[:, None], values_B[:, None], *of_host)
         if self.ahead is not None and self.objective.stands_in:
             is_ahead_B11 = (tokens_B == self.ahead)[:, None, None]
             learnt_BD = self.objective.stand_in(self.parts, said_BD).to(embedded_B1D.dtype)
@@ -210,7 +192,7 @@ class Model(nn.Module):
 
         Only the hidden states that predict something go through the heads.
         """
-        embedded_BLD = self._embedded(given.tokens, given.values, given.of_host)
+        embedded_BLD = self.embedder(given.tokens, given.values, *given.of_host)
         hidden = self.trunk(embedded_BLD, given.real, given.asked)
         losses = self.losses_of(hidden, given)
         if given.own is None:
@@ -261,30 +243,14 @@ class Model(nn.Module):
         values, learnt = example.number_values, example.number_values[:, None]
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.targets(self.head_values(values, example.number_raw))
-        of_host = self._of_host(example.tokens, example.values, None, example.moved_places)
+        of_host = self.embedding.of_host(self.embedder, example.tokens)
         return ModelInputs.on_host(example, learnt, self.own_places(example), of_host)
 
-    def of_host(
-        self, tokens: NDArray[np.int64], values: Channel, before: NDArray[np.int64] | None = None
-    ) -> tuple[Tensor, ...]:
-        """What vectors are made of besides tokens and values, [B, L] each, on the model's device.
-
-        ``before``, [B, T]: the tokens that the rows begin with, behind pads where they are shorter,
-        for a model that looks at places."""
-        known = self._of_host(tokens, values, before)
+    def of_host(self, tokens: NDArray[np.int64]) -> tuple[Tensor, ...]:
+        """What the embedder is given besides tokens [B, L] and their values, on the model's
+        device."""
+        known = self.embedding.of_host(self.embedder, tokens)
         return tuple(moved(one, self._table.device) for one in known)
-
-    def _of_host(
-        self,
-        tokens: NDArray[np.int64],
-        values: Channel,
-        before: NDArray[np.int64] | None,
-        moved_places: float = 0.0,
-    ) -> tuple[NDArray[Any], ...]:
-        known = self.embedding.of_host(self.embedder, tokens, values)
-        if self.places is None:
-            return known
-        return *known, self.places.numbers(tokens, before, moved_places)
 
     def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
         """int64[P]: flat indices into [B, L] of the places of which the objective has losses of
@@ -294,7 +260,9 @@ class Model(nn.Module):
         behind = np.arange(example.tokens.shape[1]) >= example.own_from[:, None]
         return np.flatnonzero((example.tokens == self.ahead) & behind & example.real)
 
-    def head_values(self, values: Channel, raw: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    def head_values(
+        self, values: NDArray[np.float32], raw: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
         """float64[N]: numbers as the value head has them, from those of the encoding, and as they
         are in the text: a head that learns these is given all their digits.
 
@@ -315,11 +283,10 @@ class Model(nn.Module):
         assert self.value_head is not None
         return self.scaling.inverse(self.value_head.point(parameters_NP))
 
-    def channel(self, parameters_NP: Tensor) -> Channel:
-        """[N]: the values that stand beside tokens; in float32, infinite beyond what that holds,
-        unless the head is exact."""
-        values = self.value_point(parameters_NP)
-        return values if isinstance(self.head, ValueHead) and self.head.exact else single(values)
+    def channel(self, parameters_NP: Tensor) -> NDArray[np.float32]:
+        """[N], float32: the values that stand beside tokens; infinite beyond what that holds."""
+        with np.errstate(over="ignore"):
+            return self.value_point(parameters_NP).astype(np.float32)
 
     def parameter_counts(self) -> tuple[int, int]:
         """Parameters in all, and of these in the tables of tokens and positions."""

@@ -79,15 +79,6 @@ class Config:
         registry="heads",
         counts="experiment",
     )
-    places: str | None = _model(
-        None,
-        "abacus, coupling: the place of each digit in its number is told. Default: it is not.",
-        metavar="SPEC",
-        of="texts",
-        registry="places",
-        counts="experiment",
-        came_later=True,
-    )
     normalize: str | None = _model(
         None,
         "Of the target. Default: the head's.",

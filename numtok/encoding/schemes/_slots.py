@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from numtok.encoding.schemes.base import (
     Bounds,
-    Channel,
     DecodedNumbers,
     Encoded,
     Failure,
@@ -143,7 +142,7 @@ class SlotScheme(Scheme):
         self,
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
-        channel: Channel | None = None,
+        channel: NDArray[np.float32] | None = None,
     ) -> DecodedNumbers:
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from numtok.encoding.schemes.base import Channel
 from numtok.models.batches import Batch
 from numtok.plugins import MemberCall, a, describe
 from numtok.registry import Registry
@@ -73,18 +72,16 @@ class TrainingBatch:
     """What a model is given and what it must predict, for ``B`` rows of ``L`` tokens."""
 
     tokens: NDArray[np.int64]  # [B, L]
-    values: Channel  # [B, L], 1 where there is no visible number
+    values: NDArray[np.float32]  # [B, L], 1 where there is no visible number
     real: NDArray[np.bool_]  # [B, L], not padding
     where: NDArray[np.int64]  # [K] flat indices into [B, L] at which a token is predicted, rising
     labels: NDArray[np.int64]  # [K] those tokens, or the classes of rows
     number_where: NDArray[np.int64]  # [N] of these, those at which a value is learnt
-    number_values: Channel  # [N] those numbers, normalised
+    number_values: NDArray[np.float32]  # [N] those numbers, normalised
     #: [B] from which place on tokens that tell ahead are the objective's places; None: nowhere.
     own_from: NDArray[np.int64] | None = None
     #: [N] the numbers of ``number_values`` as they are in the text, where a head may learn these.
     number_raw: NDArray[np.float64] | None = None
-    #: By which share of their offsets places are moved (``DigitPlaces.offsets``), in [0, 1).
-    moved_places: float = 0.0
 
     @cached_property
     def asked(self) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
@@ -142,7 +139,6 @@ class TrainingBatch:
             number_values=self.number_values[numbers],
             number_raw=None if self.number_raw is None else self.number_raw[numbers],
             own_from=None if self.own_from is None else self.own_from[rows],
-            moved_places=self.moved_places,
         )
 
     def _within(
@@ -287,15 +283,15 @@ def _stand_in(asked: MemberCall, answer: Any) -> Any:
 
 
 #: What weights of a model begin with that are no objective's.
-_TAKEN = ("embedder", "places", "trunk", "token_head", "class_head", "value_head")
+_TAKEN = ("embedder", "trunk", "token_head", "class_head", "value_head")
 _EXAMPLE = {
     "tokens": "ndarray int64[B, L]",
-    "values": "ndarray float32|float64[B, L]",
+    "values": "ndarray float32[B, L]",
     "real": "ndarray bool[B, L]",
     "where": "ndarray int64[K]",
     "labels": "ndarray int64[K]",
     "number_where": "ndarray int64[N]",
-    "number_values": "ndarray float32|float64[N]",
+    "number_values": "ndarray float32[N]",
     "number_raw": "ndarray float64[N]",
     "own_from": "ndarray int64[B]",
 }
@@ -369,7 +365,7 @@ def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
     else:
         length = max(1, batch.tokens.shape[1])
         tokens = np.full((len(batch.tokens), length), END)
-        values = np.ones(tokens.shape, batch.number_value.dtype)
+        values = np.ones(tokens.shape, np.float32)
         tokens[:, : batch.tokens.shape[1]] = batch.tokens
         values[:, : batch.tokens.shape[1]] = batch.values()
         tokens[batch.lengths == 0, 0] = END
@@ -386,9 +382,9 @@ def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
     )
 
 
-def shift_right(batch: Batch) -> tuple[NDArray[np.int64], Channel]:
+def shift_right(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Tokens and values [B, L + 1] as an autoregressive model sees them: ``[END]`` and the row."""
     rows = len(batch.tokens)
     tokens = np.concatenate([np.full((rows, 1), END), batch.tokens], axis=1)
-    values = batch.values()
-    return tokens, np.concatenate([np.ones((rows, 1), values.dtype), values], axis=1)
+    values = np.concatenate([np.ones((rows, 1), np.float32), batch.values()], axis=1)
+    return tokens, values

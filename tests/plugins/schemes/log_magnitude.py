@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from numtok.encoding.schemes.base import (
     Bounds,
-    Channel,
     DecodedNumbers,
     Encoded,
     Failure,
@@ -83,7 +82,7 @@ class LogMagnitude(Scheme):
         self,
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
-        channel: Channel | None = None,
+        channel: NDArray[np.float32] | None = None,
     ) -> DecodedNumbers:
         assert channel is not None
         values = np.full(len(lengths), np.nan)

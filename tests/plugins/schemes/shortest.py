@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from numtok.encoding.schemes.base import (
     Bounds,
-    Channel,
     DecodedNumbers,
     Encoded,
     Failure,
@@ -93,7 +92,7 @@ class Shortest(Scheme):
         self,
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
-        channel: Channel | None = None,
+        channel: NDArray[np.float32] | None = None,
     ) -> DecodedNumbers:
         values = np.full(len(lengths), np.nan)
         failures = np.zeros(len(lengths), np.uint8)
