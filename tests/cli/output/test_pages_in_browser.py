@@ -32,6 +32,7 @@ def browser() -> Iterator[Any]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     started = webdriver.Chrome(options, webdriver.ChromeService(driver))
+    started.set_script_timeout(300)  # axe-core, on a machine that does other things, too
     yield started
     started.quit()
 
