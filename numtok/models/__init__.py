@@ -4,6 +4,7 @@ distributions/  predictive distributions: what every head says about a number, i
                 numpy only
 embedders/      how a number goes in: tokens and their values to vectors
 heads/          how a number comes out: hidden states to numbers
+number_terms/   what an objective learns of the values of tokens
 objectives/     what a model learns from a row: what it sees, and what it must predict
 places/         where each token stands within its number
 trunks/         what lies between embeddings and heads

@@ -6,6 +6,7 @@ One that says labels has a class head in place of these heads.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -26,6 +27,7 @@ from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
 from numtok.models.inputs import ModelInputs, moved, single
+from numtok.models.number_terms.base import NumberTermModule
 from numtok.models.objectives.base import OBJECTIVES, FirstPass, TrainingBatch
 from numtok.models.places.base import PLACES, PlaceTable
 from numtok.models.settings import ModelSettings
@@ -80,6 +82,9 @@ class Model(nn.Module):
             self.token_head = (
                 words if self.head is None else self.head.tokens(words, vocabulary, width)
             )
+        self.number_term: NumberTermModule | None = None
+        if (term := self.objective.number_term) is not None:
+            self.number_term = NumberTermModule(term, vocabulary)
         self.value_head: ValueReader | None = None
         if isinstance(self.head, ValueHead):
             self.value_head = self.head.build(width)
@@ -233,8 +238,14 @@ class Model(nn.Module):
     def _token_loss(self, hidden: Tensor, given: ModelInputs) -> Tensor:
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
         # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
-        logits = self._first_head(given.predicting(hidden)).float()
-        return _cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
+        logits: Tensor = self._first_head(given.predicting(hidden)).float()
+        if not len(given.labels):
+            return logits.sum()
+        loss = _cross_entropy(logits, given.labels)
+        if self.number_term is None or given.number_scale is None:
+            return loss
+        added: Tensor = self.number_term(logits, given.labels, given.number_scale)
+        return loss + added
 
     def losses_of(self, hidden: Tensor, given: ModelInputs) -> Losses:
         """As :meth:`losses`, of the states [B, Q, D] that :meth:`hidden` gave."""
@@ -262,7 +273,16 @@ class Model(nn.Module):
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.targets(self.head_values(values, example.number_raw))
         of_host = self._of_host(example.tokens, example.values, None, example.moved_places)
-        return ModelInputs.on_host(example, learnt, self.own_places(example), of_host)
+        scale = self.with_number_scale(example).number_scale
+        numbers = None if scale is None else np.array(scale, np.float32)
+        return ModelInputs.on_host(example, learnt, self.own_places(example), of_host, numbers)
+
+    def with_number_scale(self, example: TrainingBatch) -> TrainingBatch:
+        """An example that knows how many of its labels have a value, for its parts, where the
+        objective has a number loss."""
+        if self.number_term is None or example.number_scale is not None:
+            return example
+        return replace(example, number_scale=self.number_term.scale(example.labels))
 
     def of_host(
         self, tokens: NDArray[np.int64], values: Channel, before: NDArray[np.int64] | None = None

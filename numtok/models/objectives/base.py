@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from numtok.encoding.schemes.base import Channel
 from numtok.models.batches import Batch
+from numtok.models.number_terms.base import NUMBER_TERMS, NumberTerm
 from numtok.plugins import MemberCall, a, describe
 from numtok.registry import Registry
 
@@ -85,6 +86,8 @@ class TrainingBatch:
     number_raw: NDArray[np.float64] | None = None
     #: By which share of their offsets places are moved (``DigitPlaces.offsets``), in [0, 1).
     moved_places: float = 0.0
+    #: As ``NumberTermModule.scale`` of all labels that are learnt at once; None: of these.
+    number_scale: float | None = None
 
     @cached_property
     def asked(self) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
@@ -143,6 +146,7 @@ class TrainingBatch:
             number_raw=None if self.number_raw is None else self.number_raw[numbers],
             own_from=None if self.own_from is None else self.own_from[rows],
             moved_places=self.moved_places,
+            number_scale=self.number_scale,
         )
 
     def _within(
@@ -173,6 +177,11 @@ class Objective(ABC):
     def requires(self) -> str | None:
         """The column without which nothing can be learnt: "targets", "answer_start", "label" or
         None."""
+
+    @property
+    def number_term(self) -> NumberTerm | None:
+        """What is learnt of the values of tokens, beside their cross-entropy or in place of it."""
+        return None
 
     # --- losses of its own, beside those of tokens and values
 
@@ -314,10 +323,16 @@ OBJECTIVES: Registry[Objective] = Registry(
         "stand_in": _stand_in,
         "flops": a(int),
         "rates": a(dict),
+        "number_term": a(NumberTerm, type(None)),
         "requires": _required,
         "example": _example,
     },
 )
+
+
+def built_term(spec: str | None) -> NumberTerm | None:
+    """The number loss of a spec, such as ``was:0.3``; UsageError for one that there is not."""
+    return None if spec is None else NUMBER_TERMS.build(spec)
 
 
 def masked_batch(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
