@@ -167,7 +167,8 @@ class AnswerEvaluation:
         literals = codec.literals(tokens, starts, lengths, channel)
         if not codec.keeps_literals:
             told = [*true, *[true[-1] if true else ""] * len(literals)]
-            digits = DIGITS_OF_FLOAT32 if codec.scheme.channel else 0
+            single = codec.scheme.channel and not codec.scheme.exact
+            digits = DIGITS_OF_FLOAT32 if single else 0
             literals = [
                 str(in_notation(truth, said, digits))
                 for truth, said in zip(told, literals, strict=False)

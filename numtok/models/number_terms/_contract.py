@@ -17,15 +17,20 @@ from numtok.models.vocabulary import Vocabulary
 
 
 def _modules(term: NumberTerm) -> Iterator[tuple[str, NumberTermModule, Vocabulary]]:
-    some = False
+    """For one scheme of each set of values that tokens have."""
+    known: set[bytes] = set()
     for scheme, vocabulary in vocabularies().items():
         try:
-            yield scheme, NumberTermModule(NUMBER_TERMS.held(term), vocabulary), vocabulary
-            some = True
+            module = NumberTermModule(NUMBER_TERMS.held(term), vocabulary)
         except UsageError as error:
             if type(error) is not UsageError:  # a plugin's fault
                 raise
-    require(term, "losses", some, "got a refusal of the tokens of every scheme, expected losses")
+            continue
+        values = module.get_buffer("values").numpy().tobytes()
+        if values not in known:
+            known.add(values)
+            yield scheme, module, vocabulary
+    require(term, "losses", known, "got a refusal of the tokens of every scheme, expected losses")
 
 
 def _drawn(scheme: str, vocabulary: Vocabulary, seed: int) -> tuple[Tensor, Tensor]:

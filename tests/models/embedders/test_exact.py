@@ -5,9 +5,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from numtok.arrays import Ints
+from numtok.encoding.codec import Codec
+from numtok.encoding.grammar import Grammar
+from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
 from numtok.models.embedders._exact import ExactModule
 from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.generation import Writer
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
@@ -92,6 +97,38 @@ def test_a_batch_carries_all_digits_to_the_embedder() -> None:
             at_P, features_PF = of.on_host(example).of_host
             [first] = built("fone").features(np.array([number]))
             assert np.array_equal(features_PF[0].numpy(), first), at_P
+
+
+def test_what_a_model_writes_has_all_digits_and_is_seen_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a whole answer, behind a cache: what stands beside a token is what the head says."""
+    number = -1234567890.12345
+    of = model("fone", "ar", size="nano,layers=1,heads=2,width=32")
+    assert of.value_head is not None
+    monkeypatch.setattr(of.value_head, "point", lambda given: np.full(len(given), number))
+    seen = []
+    of_host = of.of_host
+
+    def watched(tokens: Ints, values: Channel, before: Ints | None = None) -> tuple[Tensor, ...]:
+        seen.append(values)
+        return of_host(tokens, values, before)
+
+    monkeypatch.setattr(of, "of_host", watched)
+    one = codec("fone")
+    monkeypatch.setattr(of.token_head, "forward", lambda states: _only(one, len(states)))
+    writer = Writer(of, one, Grammar(one.scheme), True, 3)
+    written, _ = writer.write(batch("fone", ["2="], answers=[2]))
+    tokens, starts, lengths, channel = written.answer(0)
+    assert one.literals(tokens, starts, lengths, channel) == [repr(number)] * 3
+    assert [values.item() for values in seen[1:]] == [number] * 2
+
+
+def _only(of: Codec, n: int) -> Tensor:
+    """[n, V] logits that leave nothing but a number to say."""
+    logits = torch.zeros(n, of.vocabulary_size)
+    logits[:, of.number_first] = 9
+    return logits
 
 
 # --- bits --------------------------------------------------------------------------------------
