@@ -22,6 +22,7 @@ from typing import Any, final
 
 import pytest
 
+from numtok.contracts import kinds
 from numtok.plugins import registries
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +37,7 @@ _COLLECTED = pytest.StashKey[set[str]]()  # tests that there are, also those tha
 @cache
 def _listings() -> dict[str, str]:
     """What messages list of each registry, and what its parts are called; nothing is imported."""
-    found = {}
+    found = {", ".join(kinds()): "kind"}
     for folder, package in registries().items():
         files = (ROOT / Path(*package.split("."))).glob("[a-z]*.py")
         names = sorted(file.stem.replace("_", "-") for file in files if file.stem != "base")
