@@ -11,6 +11,7 @@ from numtok.analysis.probing.probes.base import ProbeInputs
 from numtok.encoding.dataset import EncodedSplit
 from numtok.models.attention import Transformer
 from numtok.models.batches import Batch, Batches
+from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.made_up import batch, codec, samples
 from numtok.models.model import Model
 from numtok.models.presets import preset
@@ -65,7 +66,7 @@ def model(
         preset(size),
         vocabulary=one.vocabulary_size,
         context=context,
-        embedder=embedder or one.scheme.embedder,
+        embedder=embedder or EMBEDDERS.checked_at(one.scheme.embedder),
         head=None if classes else head or one.scheme.head,
         objective=objective,
         classes=classes,

@@ -65,7 +65,8 @@ class Config:
     )
     embedder: str | None = _model(
         None,
-        "lookup, scaled, fourier, numgpt, dice, numvalue[:rnn|mlp]. Default: the scheme's.",
+        "lookup, scaled, fourier, fone, bits, numgpt, dice, numvalue[:rnn|mlp]. Default: the "
+        "scheme's.",
         metavar="SPEC",
         of="texts",
         registry="embedders",
@@ -73,7 +74,7 @@ class Config:
     )
     head: str | None = _model(
         None,
-        "token, scalar, numgpt, pointwise, riemann:256, mdn:5, decoder:ud ... Default: the "
+        "token, scalar, fone, bits, numgpt, pointwise, riemann:256, mdn:5, decoder:ud ... Default: the "
         "scheme's; tables: pointwise.",
         metavar="SPEC",
         registry="heads",
