@@ -74,8 +74,8 @@ class Config:
     )
     head: str | None = _model(
         None,
-        "token, scalar, fone, bits, numgpt, pointwise, riemann:256, mdn:5, decoder:ud ... Default: the "
-        "scheme's; tables: pointwise.",
+        "token, scalar, fone, bits, numgpt, pointwise, riemann:256, mdn:5, decoder:ud ... Default: "
+        "the scheme's; tables: pointwise.",
         metavar="SPEC",
         registry="heads",
         counts="experiment",
