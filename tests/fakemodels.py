@@ -12,6 +12,7 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.models.attention import Transformer
 from numtok.models.batches import Batch, Batches
 from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS
 from numtok.models.made_up import batch, codec, samples
 from numtok.models.model import Model
 from numtok.models.presets import preset
@@ -67,7 +68,7 @@ def model(
         vocabulary=one.vocabulary_size,
         context=context,
         embedder=embedder or EMBEDDERS.checked_at(one.scheme.embedder),
-        head=None if classes else head or one.scheme.head,
+        head=None if classes else head or HEADS.checked_at(one.scheme.head),
         objective=objective,
         classes=classes,
         places=places,
