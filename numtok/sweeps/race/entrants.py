@@ -3,7 +3,7 @@
 Texts and tables differ in this alone; afterwards candidates learn from artifacts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -157,18 +157,24 @@ def _no_folder() -> Path:
 
 
 def _test_split(shown: str, splits: Mapping[str, int], rule: str | None) -> str:
-    """``test``, or another that is neither learnt nor looked at."""
-    others = [name for name in splits if name not in (TRAIN, VALIDATION)]
-    if TRAIN in splits and VALIDATION in splits and others:
-        return "test" if "test" in others else others[0]
+    """The split that texts are tested on; DataError where one of the three is lacking."""
+    test = _tested(splits)
+    if TRAIN in splits and VALIDATION in splits and test is not None:
+        return test
     lacking = [name for name in (TRAIN, VALIDATION) if name not in splits]
-    lacking += [] if others else ["test"]
+    lacking += [] if test else ["test"]
     remedy = "leave --split out" if rule else f"name files without split= (--split {SHARES})"
     raise DataError(
         f"{shown}: no row is in the split{'s' * (len(lacking) > 1)} {' or '.join(lacking)} (there "
         f"are {', '.join(splits)}); a race learns on {TRAIN}, chooses on {VALIDATION} and is "
         f"decided on test: {remedy}"
     )
+
+
+def _tested(splits: Iterable[str]) -> str | None:
+    """``test``, or the first that is neither learnt nor looked at; None where there is none."""
+    others = [name for name in splits if name not in (TRAIN, VALIDATION)]
+    return "test" if "test" in others else next(iter(others), None)
 
 
 def encoded(entry: Entrant, entered: Entered, config: Config, store: Store) -> Artifact:
@@ -226,13 +232,12 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     artifact, told = _table(config, store)
     rows_of = read_table_of(artifact)
     file, splits = rows_of.file, rows_of.splits(0)
-    others = [name for name in splits if name not in (TRAIN, VALIDATION)]
-    if TRAIN not in splits or not others:
+    test = _tested(splits)
+    if TRAIN not in splits or test is None:
         raise DataError(
             f"{artifact.ref} has the splits {', '.join(splits)}; a race learns on {TRAIN} and is "
             "decided on test: make the table with both"
         )
-    test = "test" if "test" in others else others[0]
     train = learnt_rows(rows_of, 0, None, 0)
     slot = Slot.of_column(file.target, rows_of.target[train])
     verdicts = judged_heads(config.schemes)
@@ -261,13 +266,12 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
         if config.target is not None:
             raise UsageError(f"--target is for a table's file, and {path} is a table already")
         return store.resolve(path, {TABLE}), []
+    content = parsed(path, read_file(Path(path)))
     if config.target is None:
-        names = parsed(path, read_file(Path(path))).column_names
         raise UsageError(
             f"{path} is a table; say which column is to be predicted with --target, one of "
-            f"{', '.join(names)}"
+            f"{', '.join(content.column_names)}"
         )
-    content = parsed(path, read_file(Path(path)))
     rule, dates = rule_of_columns(content, config.target)
     given = any(SPLIT_COLUMN.fullmatch(name) for name in content.column_names)
     split = config.split or (None if given else rule)
