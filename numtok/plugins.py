@@ -124,7 +124,9 @@ def is_plugin(thing: object) -> bool:
 def loaded() -> dict[str, str]:
     """The plugins that were imported so far, by their place in a plugin folder, and that folder:
     ``{"heads/mine.py": "/data/plugins"}``."""
-    found = {}
+    found: dict[str, str] = {}
+    if not _folders:
+        return found
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) if name.startswith("numtok.") else None
         if file is not None and (folder := _folder_of(Path(file))) is not None:

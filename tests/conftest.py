@@ -1,5 +1,6 @@
 """How hypothesis runs (the same examples each time), the disk, and folders of plugins."""
 
+import gc
 import os
 import shutil
 import sys
@@ -28,6 +29,12 @@ if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 pytest_plugins = ["tests.messages", "tests.tiers"]
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays: no collection of garbage looks at its million objects again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,8 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,43 +22,21 @@ from numtok.store.engines.engine import Engine, cluster, connected, engine_for
 from numtok.store.store import Store
 from numtok.sweeps import sweep
 from tests.ray_nodes import ray_cluster
+from tests.works import Unpickled, divided, late, seen
 
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 
 
-@dataclass(frozen=True)
-class Unpickled:
-    """A work that knows how often it came to a process."""
-
-    factor: int
-    content: bytes = b""
-
-    @cached_property
-    def copy(self) -> float:
-        return time.monotonic()
-
-    def __call__(self, unit: int) -> tuple[int, float, int]:
-        if unit < 0:
-            raise DataError(f"unit {unit} cannot be")
-        if unit == 13:
-            os._exit(1)
-        return os.getpid(), self.copy, self.factor * unit + len(self.content)
-
-
-def late(unit: int) -> int:
-    time.sleep(0.2 if unit == 0 else 0)
-    return unit
-
-
-def seen(name: str) -> tuple[str, str | None, str]:
-    """Where a process stands, and what it reads there."""
-    return os.getcwd(), os.environ.get(name), Path("input").read_text()
-
-
-def divided(unit: int) -> float:
-    return 1 / unit
+#: Each process that Ray starts costs seconds: what needs fresh ones is asked of it among the slow.
+EVERY = pytest.mark.parametrize("name", ["local", "ray"], indirect=True, scope="module")
+LOCAL = pytest.mark.parametrize(
+    "name",
+    ["local", pytest.param("ray", marks=pytest.mark.slow)],
+    indirect=True,
+    scope="module",
+)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +46,7 @@ def address() -> Iterator[str]:
         yield nodes.address
 
 
-@pytest.fixture(scope="module", params=["local", "ray"])
+@pytest.fixture(scope="module")
 def name(request: pytest.FixtureRequest) -> str:
     if request.param == "local":
         return "local"
@@ -99,6 +75,7 @@ def fresh(name: str, tmp_path: Path) -> Iterator[Engine]:
         yield engine
 
 
+@EVERY
 def test_processes_do_all_works_that_follow_and_keep_what_they_read(two: Engine) -> None:
     two.start(Unpickled, 5)
     for factor in (3, 4):
@@ -110,10 +87,12 @@ def test_processes_do_all_works_that_follow_and_keep_what_they_read(two: Engine)
         assert len({(pid, copy) for pid, copy, _ in found}) == len(pids)
 
 
+@EVERY
 def test_no_unit_is_no_work(two: Engine) -> None:
     assert list(two.run(Unpickled(1), [])) == list(two.in_order(Unpickled(1), iter([]))) == []
 
 
+@EVERY
 def test_an_error_ends_the_work_as_it_was_raised(two: Engine) -> None:
     with pytest.raises(DataError, match=r"^unit -1 cannot be$") as told:
         list(two.run(Unpickled(1), [1, -1, 2]))
@@ -124,6 +103,7 @@ def test_an_error_ends_the_work_as_it_was_raised(two: Engine) -> None:
     assert any("in divided" in text for text in whole)
 
 
+@LOCAL
 def test_the_fault_of_a_plugin_is_told_as_its_fault(fresh: Engine, plugins: Path) -> None:
     (plugins / "schemes/odd.py").write_text("def work(unit):\n    return 1 / unit\n")
     add_plugin_folders([plugins])
@@ -133,6 +113,7 @@ def test_the_fault_of_a_plugin_is_told_as_its_fault(fresh: Engine, plugins: Path
         list(fresh.run(work, [0, 1, 2]))
 
 
+@LOCAL
 def test_a_process_that_dies_each_time_is_told_in_a_line(
     fresh: Engine, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -142,6 +123,7 @@ def test_a_process_that_dies_each_time_is_told_in_a_line(
         list(fresh.run(Unpickled(1), [13, 1, 2]))
 
 
+@LOCAL
 def test_results_in_order_come_with_few_units_taken(two: Engine) -> None:
     taken: list[int] = []
 
@@ -162,6 +144,7 @@ def test_results_in_order_come_with_few_units_taken(two: Engine) -> None:
         list(two.in_order(Unpickled(1), [1, -1, 2]))
 
 
+@LOCAL
 def test_units_stand_where_the_command_does(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,9 +225,9 @@ def quiet(*progress: Any) -> None:
     """Who waits for a test?"""
 
 
-def test_data_are_the_same(name: str, tmp_path: Path) -> None:
+def test_data_are_the_same(address: str, tmp_path: Path) -> None:
     made: list[Any] = []
-    for engine in ("local", name):
+    for engine in ("local", f"ray:{address}"):
         folder = tmp_path / str(len(made))
         folder.mkdir()
         store = Store(folder / "store")
@@ -258,6 +241,7 @@ def test_data_are_the_same(name: str, tmp_path: Path) -> None:
     assert len(made[0][0]) == 3
 
 
+@pytest.mark.slow
 def test_a_sweep_is_the_same(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "1")
     made: list[Made] = []
@@ -299,6 +283,7 @@ def at_work() -> list[psutil.Process]:
 GEN = ("gen", "arithmetic", "--samples", "3000000", "--operands", "4", "--split", "train=1")
 
 
+@pytest.mark.slow
 def test_a_command_finds_the_cluster_and_says_nothing(address: str, tmp_path: Path) -> None:
     few = ("gen", "arithmetic", "--samples", "3000", "--engine", "ray")
     process = command(tmp_path, *few, RAY_ADDRESS=address)
@@ -307,6 +292,7 @@ def test_a_command_finds_the_cluster_and_says_nothing(address: str, tmp_path: Pa
     assert out.startswith("arithmetic@")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_leaves_no_process(
     number: signal.Signals, code: int, address: str, tmp_path: Path
