@@ -195,10 +195,7 @@ def test_the_shipped_sample_comes_back(tmp_path: Path, scheme: str) -> None:
 @pytest.mark.skipif(not ERA5.exists(), reason=f"the full ERA5 file is not at {ERA5}")
 @pytest.mark.parametrize(
     "scheme",
-    [
-        one if one in ("digits", "p1000", "xval") else pytest.param(one, marks=pytest.mark.slow)
-        for one in SCHEMES
-    ],
+    [one if one == "xval" else pytest.param(one, marks=pytest.mark.slow) for one in SCHEMES],
 )
 def test_real_weather_data_comes_back(tmp_path: Path, scheme: str) -> None:
     originals = [json.loads(line)["text"] for line in ERA5.read_text().splitlines()]

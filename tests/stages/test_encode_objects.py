@@ -61,8 +61,8 @@ def server(data: Path) -> Iterator[S3Server]:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Units, and pieces of objects, of which each file has several; no waiting."""
     monkeypatch.setattr(units, "UNIT", 4000)
-    monkeypatch.setattr(objects, "PIECE", 1000)
-    monkeypatch.setattr(files, "PIECE", 1000)
+    monkeypatch.setattr(objects, "PIECE", 3000)
+    monkeypatch.setattr(files, "PIECE", 3000)
     monkeypatch.setattr(objects, "PAUSE", 0.001)
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
 
@@ -105,7 +105,7 @@ def test_objects_give_the_artifact_that_files_give(
         with case(ending=ending):
             ranges.clear()
             ran = encode(numtok, f"s3://bucket/data/part-*{ending}")
-            assert ending == ".parquet" or max(ranges) == 1000
+            assert ending == ".parquet" or max(ranges) == 3000
             assert made(ran) == local(numtok, data, ending)
     whole = made(encode(numtok, "s3://bucket/data", store="of folder"), "of folder")
     assert whole == made(encode(numtok, str(data), store="of disk"), "of disk")
@@ -259,7 +259,7 @@ def test_without_credentials_or_the_package_it_is_said_what_to_do(
 def test_files_of_the_web_are_read_in_ranges_or_not_at_all(
     numtok: Shell, data: Path, server: S3Server, says: Says, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(objects, "PIECE", 1000)
+    monkeypatch.setattr(objects, "PIECE", 3000)
     server.put("open/part-0.jsonl", (data / "part-0.jsonl").read_bytes(), ACL="public-read")
     url = f"{server.url}/bucket/open/part-0.jsonl"
     ran = encode(numtok, f"{url}?signature=secret")

@@ -125,6 +125,10 @@ class SlotScheme(Scheme):
         return len(self.slots()) * self.repeat
 
     def vocabulary(self) -> tuple[str, ...]:
+        return self._every_token
+
+    @cached_property
+    def _every_token(self) -> tuple[str, ...]:
         return self.counted_vocabulary() + self.extras
 
     def encode(self, numerals: Numerals) -> Encoded:
