@@ -22,6 +22,8 @@ settings.load_profile("default")
 
 os.environ.pop("NUMTOK_STORE", None)  # the store of whoever runs the tests is not theirs
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command has it (numtok/cli/main.py)
+# The workers of the tests take all cores already: threads would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Folders of tests in memory, where there is room: a disk takes milliseconds to forget a file.
 _MEMORY = Path("/dev/shm")
