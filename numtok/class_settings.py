@@ -81,12 +81,15 @@ def missing_in(kind: type) -> tuple[str, ...]:
     return tuple(sorted(unset | getattr(kind, "__abstractmethods__", frozenset())))
 
 
+_hints = cache(get_type_hints)
+
+
 @cache
 def mistyped_in(kind: type) -> str | None:
     """The first setting that no spec could set, or fact of the class that is of another type than
     its contract says; None where there is none."""
     try:
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
     except Exception as error:  # whatever an annotation that is text raises when it is read
         return f"__annotations__ cannot be read: {type(error).__name__}: {error}"
     for key in settings_fields(kind):
@@ -185,7 +188,7 @@ def read_setting(kind: type, known: Mapping[str, Field[Any]], key: str, value: A
     name = kind.__module__.rpartition(".")[2].replace("_", "-")
     if key not in known:
         raise unknown(f"setting of {name!r}", key, known)
-    wanted = get_type_hints(kind)[key]
+    wanted = _hints(kind)[key]
     if value is None and type(None) in get_args(wanted):  # what is not learnt yet, or not given
         return None
     text = as_spec(value)

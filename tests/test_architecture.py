@@ -270,10 +270,13 @@ DATA = ("gen", "encode")
 
 
 @pytest.mark.integration
-def test_what_needs_no_model_loads_no_torch_and_what_makes_data_no_special_functions() -> None:
+def test_what_needs_no_model_loads_no_torch_and_what_makes_data_no_special_functions(
+    tmp_path: Path,
+) -> None:
     """All in one process, where what one of them loads stays: it is told which was the first.
 
-    numba loads scipy itself, and not its special functions.
+    numba loads scipy itself, and not its special functions. PyArrow loads pandas for some of its
+    own, which encode does without.
     """
     needs = {
         **{"gen": "numtok.stages.gen", "encode": "numtok.stages.encode"},
@@ -289,7 +292,18 @@ def test_what_needs_no_model_loads_no_torch_and_what_makes_data_no_special_funct
         + "print('scipy.special' in sys.modules)\n" * (command in DATA)
         for command, module in needs.items()
     )
+    sample = str(ROOT / "numtok/data/sample/era5-uk.jsonl")
+    program += f"""if True:
+        import pathlib
+        numtok.stages.encode.run(
+            numtok.stages.encode.Config(({sample!r},), scheme="xval"),
+            numtok.store.store.Store(pathlib.Path({str(tmp_path)!r})),
+            lambda *_: None,
+        )
+        print("pandas", "pandas" in sys.modules)
+    """
     told = "".join(f"{name} False\n" + "False\n" * (name in DATA) for name in needs)
+    told += "pandas False\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (told, "")
 

@@ -263,7 +263,7 @@ class EncodeUnit:
             "target_index": lists(target_rows, column(targets.numbers)),
             "target_name": lists(target_rows, targets.names.column()),
             "target_literal": lists(target_rows, literals),
-            "answer_start": pa.array(answers, mask=answers < 0)
+            "answer_start": column(answers, answers < 0)
             if (answers >= 0).any()
             else pa.nulls(len(batch), pa.int32()),
             "label": nothing if batch.rows.labels is None else batch.rows.labels.column(),

@@ -410,12 +410,7 @@ def _serve() -> None:
     """This file as a program: the other end of ``Forks``."""
     os.fsync = lambda fd: None
     provenance()
-    for name in (
-        "numtok.encoding.text_tokenizers.words",
-        "pandas",
-    ):  # imported on the way, by pyarrow too
-        with suppress(ImportError):
-            importlib.import_module(name)
+    importlib.import_module("numtok.encoding.text_tokenizers.words")  # imported on the way
     for line in sys.stdin:
         job = json.loads(line)
         config = Config(**job["config"] | {"inputs": tuple(job["config"]["inputs"])})
@@ -533,7 +528,7 @@ STARTS, DONE = "a worker starts", "a unit is done"
     ("number", "when"),
     [
         (signal.SIGTERM, STARTS),
-        (signal.SIGKILL, DONE),
+        pytest.param(signal.SIGKILL, DONE, marks=SLOW),
         pytest.param(signal.SIGTERM, DONE, marks=SLOW),
         pytest.param(signal.SIGINT, DONE, marks=SLOW),
         pytest.param(signal.SIGINT, STARTS, marks=SLOW),

@@ -2,8 +2,6 @@
 
 import math
 import multiprocessing
-import os
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +24,7 @@ from numtok.seeds import generator
 from numtok.training.launch import Tell, launch
 from numtok.training.ranks import ALONE, Ranks, joined
 from numtok.training.trainer import Execution, Recipe, Trainer
+from tests.ending_rank import ends
 from tests.fakemodels import CPU, batches, model, samples
 
 BATCH = 5
@@ -172,25 +171,6 @@ def test_every_row_is_dealt_to_one_rank(count: int, seed: int) -> None:
 
 
 # --- ends --------------------------------------------------------------------------------------
-
-
-def ends(tell: Tell, folder: Path, how: str) -> int:
-    """The second rank comes to an end; the first waits for it."""
-    with joined(CPU) as ranks:
-        (folder / f"{ranks.rank}").write_text(str(os.getpid()))
-        tell(f"{ranks.count} ranks")
-        ranks.any()
-        if ranks.rank == 1:
-            if how == "error":
-                raise DataError("row 7 is damaged")
-            if how == "bug":
-                raise ZeroDivisionError("of nothing")
-            if how == "killed":
-                os.kill(os.getpid(), signal.SIGKILL)
-        if how == "waits":
-            time.sleep(100)
-        ranks.any(True)
-    return 7
 
 
 def gone(folder: Path) -> bool:

@@ -1,7 +1,7 @@
 """NumPy arrays and lists of strings as Arrow columns, without a copy where that can be.
 
-``pa.array`` does this too, but imports pandas wherever it is installed, which
-takes longer than encoding a small file.
+``pa.array`` and ``pa.scalar`` do this too, but import pandas wherever it is
+installed, which takes longer than encoding a small file.
 """
 
 from collections.abc import Sequence
@@ -10,15 +10,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 
-def column(values: NDArray[Any]) -> "pa.Array[Any]":
-    """Numbers [n] as an Arrow array of the same type; not copied."""
+def column(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> "pa.Array[Any]":
+    """Numbers [n] as an Arrow array of the same type, null where they are missing; not copied.
+
+    >>> column(np.array([1.5, 2.5]), np.array([False, True])).to_pylist()
+    [1.5, None]
+    """
     kind = pa.from_numpy_dtype(values.dtype)
+    there = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
     buffer = pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(kind, len(values), [None, buffer])
+    return pa.Array.from_buffers(kind, len(values), [there, buffer])
 
 
 def strings(texts: Sequence[str]) -> "pa.Array[Any]":
@@ -28,6 +32,11 @@ def strings(texts: Sequence[str]) -> "pa.Array[Any]":
     sizes = map(len, texts) if len(data) == len(joined) else (len(text.encode()) for text in texts)
     offsets = np.fromiter(accumulate(sizes, initial=0), np.int32, len(texts) + 1)
     return pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(data))
+
+
+def constant(text: str) -> "pa.Scalar[Any]":
+    """A string for what ``pyarrow.compute`` takes beside columns."""
+    return strings([text])[0]
 
 
 def packed(
@@ -55,10 +64,5 @@ def lists(rows: NDArray[np.int32], values: "pa.Array[Any]") -> "pa.Array[Any]":
 
 
 def nullable(values: NDArray[np.float64]) -> "pa.Array[Any]":
-    """float64[n] with null where it is NaN.
-
-    >>> nullable(np.array([1.5, np.nan])).to_pylist()
-    [1.5, None]
-    """
-    numbers = column(values)
-    return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
+    """float64[n] with null where it is NaN."""
+    return column(values, np.isnan(values))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.data.reading.arrow import column, slices, strings
+from numtok.data.reading.arrow import column, constant, slices, strings
 from numtok.data.reading.lines import FIELDS, Lines
 from numtok.data.reading.nested_values import members_of, pairs_in
 from numtok.data.reading.values import Values, distinct, integers, unquoted
@@ -71,7 +71,7 @@ class Categories(NamedTuple):
         """Strings [n], null for none."""
         if not self.names:
             return pa.nulls(len(self.codes), pa.string())
-        codes = pa.array(self.codes, mask=self.codes < 0)
+        codes = column(self.codes, self.codes < 0)
         return pa.DictionaryArray.from_arrays(codes, strings(self.names)).dictionary_decode()
 
 
@@ -113,7 +113,7 @@ class Places(NamedTuple):
     def ids(self) -> "pa.Array[Any]":
         """Strings [n]."""
         offsets = column(self.offsets).cast(pa.string())
-        return pc.binary_join_element_wise(str(self.file), offsets, ":")
+        return pc.binary_join_element_wise(constant(str(self.file)), offsets, constant(":"))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,16 +120,24 @@ def test_pages_ask_for_nothing_and_nothing_goes_wrong(opened: Opened) -> None:
 CONTRAST = "color-contrast"
 
 
-def test_pages_can_be_used_by_all(opened: Opened) -> None:
+@pytest.mark.parametrize(
+    "names", [NAMES[:2], pytest.param(NAMES[2:], marks=pytest.mark.slow)], ids=["most", "others"]
+)
+def test_pages_can_be_used_by_all(opened: Opened, names: Sequence[str]) -> None:
     but = {"resultTypes": ["violations"], "rules": {CONTRAST: {"enabled": 0}}}  # JavaScript
-    for name in ("report", "compare", "profile"):  # a sweep has the parts of a comparison
+    for name in names:
         with case(name):
             assert serious(opened(name), but) == []
 
 
-def test_what_is_written_stands_out_in_the_light_and_in_the_dark(opened: Opened) -> None:
+@pytest.mark.parametrize(
+    "names", [NAMES[1:2], pytest.param(NAMES, marks=pytest.mark.slow)], ids=["one", "all"]
+)
+def test_what_is_written_stands_out_in_the_light_and_in_the_dark(
+    opened: Opened, names: Sequence[str]
+) -> None:
     contrast = {"resultTypes": ["violations"], "runOnly": {"type": "rule", "values": [CONTRAST]}}
-    for name in ("compare", "profile"):  # which have all that is written in a colour
+    for name in names:
         browser = opened(name)
         for scheme in ("light", "dark"):
             features = [{"name": "prefers-color-scheme", "value": scheme}]
