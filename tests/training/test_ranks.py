@@ -15,7 +15,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
 
 from numtok.errors import DataError, TrainingFailed
 from numtok.models.made_up import ANSWERS, TEXTS
@@ -95,6 +94,8 @@ def learnt(kind: tuple[str, str, str, str | None], ranks: Ranks, how: How) -> Fi
 
 def held(model: nn.Module) -> int:
     """Numbers of its weights and gradients that this rank has, a half of both."""
+    from torch.distributed.tensor import DTensor
+
     both = [tensor for one in model.parameters() for tensor in (one, one.grad)]
     return sum(one.to_local().numel() for one in both if isinstance(one, DTensor)) // 2
 

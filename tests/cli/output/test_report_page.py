@@ -35,6 +35,7 @@ def test_the_same_report_gives_the_same_page(made: str, tmp_path: Path) -> None:
     assert html(of_report(tmp_path, Fake("xval", noise=15, invalid=3, later=True))) == made
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_predictions_are_a_small_page(tmp_path: Path) -> None:
     page = of_report(tmp_path, Fake("xval", noise=15, later=True, count=100_000))
     held = rows(page)

@@ -442,7 +442,7 @@ def test_a_second_pass_costs_as_much_as_the_first() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("encoder", ["mlp", "rnn"])
+@pytest.mark.parametrize("encoder", ["mlp", pytest.param("rnn", marks=pytest.mark.slow)])
 def test_answers_are_learnt_by_heart_and_written_without_seeing_them(encoder: str) -> None:
     texts = ["1+1=2", "20+7=27", "3*50=150", "1.5+1=2.5", "7-9=-2", "1/2+1/3=5/6"]
     answers = [text.index("=") + 1 for text in texts]
