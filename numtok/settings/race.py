@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 from numtok.declaration import check, setting
 from numtok.errors import UsageError
@@ -74,6 +75,7 @@ class Config:
     device: str = _fields.device()
     devices: str = _fields.devices("each with runs of its own", default="all")
     name: str | None = _fields.name("Of the plan. Default: the data's and race.")
+    html: Path | None = _fields.html()  # noqa: RUF009
     dry_run: bool = _fields.dry_run("Say what would race, in which rounds, and train nothing.")
 
     def __post_init__(self) -> None:

@@ -245,7 +245,7 @@ def _print_board(board: "Leaderboard", format: Format, to: TextIO) -> None:
             amount(one.costs.parameters),
             amount(one.costs.steps),
             duration(one.costs.train_seconds),
-            duration(_a_thousand(one, board)),
+            duration(a_thousand(one, board)),
         ]
         for one in board.places
         if one.costs is not None
@@ -273,7 +273,8 @@ def _name(one: "Contestant", board: "Leaderboard") -> str:
     return f"{one.label} *" if one.label == board.winner else one.label
 
 
-def _a_thousand(one: "Contestant", board: "Leaderboard") -> float | None:
+def a_thousand(one: "Contestant", board: "Leaderboard") -> float | None:
+    """Seconds that a thousand predictions take; None where nobody looked."""
     if one.costs is None or one.costs.eval_seconds is None:
         return None
     return 1000 * one.costs.eval_seconds / board.numbers

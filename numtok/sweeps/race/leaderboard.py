@@ -100,16 +100,6 @@ class Finalist(NamedTuple):
     evaluations: list[Evaluation]
 
 
-def of_target(predictions: ReportPredictions, target: str | None) -> ReportPredictions:
-    """Those of one target alone; all for None."""
-    if target is None:
-        return predictions
-    mine = np.array([one == target for one in predictions.table.column(TARGET).to_pylist()])
-    return ReportPredictions(
-        predictions.ref, predictions.table.filter(mine), predictions.answers.take(mine)
-    )
-
-
 def leaderboard(
     finalists: Sequence[Finalist],
     rivals: Rivals,
@@ -121,7 +111,7 @@ def leaderboard(
     Raises DataError where reports are not of the same numbers.
     """
     read = {
-        one.label: [of_target(ReportPredictions.read(each), target) for each in one.evaluations]
+        one.label: [ReportPredictions.read(each).of_target(target) for each in one.evaluations]
         for one in finalists
     }
     first, *others = (each for some in read.values() for each in some)

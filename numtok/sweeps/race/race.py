@@ -36,6 +36,8 @@ from numtok.sweeps.race.words import Slot
 class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     """All of a race; of a dry run without what only running it tells.
 
+    target
+        Of texts the one that is scored, of a table's file the one that is predicted.
     plan
         REF of the plan.
     slots, verdicts, entered
@@ -57,6 +59,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
 
     data: list[str]
     of_table: bool
+    target: str | None
     minutes: float
     rows: tuple[int, int, int]
     slots: list[Slot]
@@ -95,6 +98,7 @@ def run(
     result = RaceResult(
         data=list(config.inputs),
         of_table=of_table,
+        target=config.target,
         minutes=config.seconds / 60,
         rows=there.rows,
         slots=there.slots,

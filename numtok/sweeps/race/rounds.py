@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import msgspec
 
-from numtok.evaluation.report_files import ReportPredictions, read
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.evaluation.rivals import rivals
 from numtok.reports import REPORT
 from numtok.settings import eval
@@ -15,7 +14,7 @@ from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
 from numtok.store.engines.workers import gpu_slots
 from numtok.store.store import Store
-from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard, of_target
+from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard
 from numtok.sweeps.race.plan import Plan, Round
 from numtok.sweeps.race.planning import jobs_of, training
 from numtok.sweeps.race.progress import CandidateState, Progress, RaceProgress
@@ -26,12 +25,13 @@ from numtok.training.trainer import device_count, device_of
 
 
 class RoundResult(msgspec.Struct, frozen=True):
-    """A round on the validation split: by label the steps of each, and its skill over the median of
-    its slot; None where it failed."""
+    """A round on the validation split: by label the steps of each, its skill over the median of
+    its slot, None where it failed, and the REFs of the reports."""
 
     seconds: float
     steps: dict[str, int]
     skills: dict[str, float | None]
+    reports: dict[str, str]
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Rounds:
         self._skills: dict[int, float | None] = {}
         self._steps: dict[int, int] = {}
         self._states = {place: "waiting" for place in range(len(self.plan.candidates))}
-        self._reports: dict[int, list[Path]] = {}
+        self._evaluations: dict[int, list[Evaluation]] = {}
         self._left: list[int] = []
 
     def run(self) -> tuple[list[RoundResult], Leaderboard]:
@@ -82,6 +82,11 @@ class Rounds:
             one.seconds,
             {label: one.steps[place] for place, label in labels.items()},
             {label: self._skills.get(place) for place, label in labels.items()},
+            {
+                label: each.ref
+                for place, label in labels.items()
+                for each in self._evaluations[place]
+            },
         )
 
     def _train(
@@ -93,10 +98,10 @@ class Rounds:
         seeds: Sequence[int],
         title: str,
     ) -> None:
-        """Train and evaluate; what came of it is in ``_reports`` and ``_skills``."""
+        """Train and evaluate; what came of it is in ``_evaluations`` and ``_skills``."""
         self._states |= {place: "waiting" if place in places else "out" for place in self._states}
         self._steps |= {place: one.steps[place] for place in places}
-        self._reports = {place: [] for place in places}
+        self._evaluations = {place: [] for place in places}
         self._left = [place for _ in seeds for place in places]
         for place in places if split == VALIDATION else ():
             self._skills[place] = None
@@ -145,9 +150,10 @@ class Rounds:
         if outcome.report is None:
             self._states[place] = "failed"
             return f"{label}: {outcome.problem}"
-        self._reports[place].append(outcome.report)
-        found = ReportPredictions.read(read(self.store.resolve(str(outcome.report), {REPORT})))
-        skill = score(of_target(found, self.config.target), self.plan.guesses)
+        evaluation = read(self.store.resolve(str(outcome.report), {REPORT}))
+        self._evaluations[place].append(evaluation)
+        found = ReportPredictions.read(evaluation).of_target(self.config.target)
+        skill = score(found, self.plan.guesses)
         if split == VALIDATION:
             self._skills[place] = skill
         if place not in self._left and self._states[place] != "failed":
@@ -159,10 +165,9 @@ class Rounds:
         self._tell("", "comparing")
         entered = []
         for place in finalists:
-            one, reports = self.plan.candidates[place], self._reports[place]
-            if len(reports) == self.plan.seeds:
-                evaluations = [read(self.store.resolve(str(at), {REPORT})) for at in reports]
-                evaluations.sort(key=lambda each: each.report.seed)
+            one, evaluations = self.plan.candidates[place], self._evaluations[place]
+            if len(evaluations) == self.plan.seeds:
+                evaluations = sorted(evaluations, key=lambda each: each.report.seed)
                 entered.append(Finalist(one.label, one.pace, evaluations))
         if not entered:
             raise self.failed[0].problem

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
 from numtok.errors import StoreError
@@ -25,6 +26,7 @@ from numtok.sweeps.race.progress import CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.fakepages import charts
 from tests.messages import Says
 
 numtok = test_cli_store.numtok  # the fixture
@@ -232,6 +234,22 @@ def test_texts_without_targets_race_on_each_number(tmp_path: Path) -> None:
     board = result.leaderboard
     assert board is not None and board.slots == ["number 1", "number 2", "number 3"]
     assert {"place", "mean", "median"} <= {one.label for one in board.places}
+
+
+def test_a_page_has_how_all_learnt(texts: tuple[Path, RaceResult]) -> None:
+    folder, result = texts
+    page = race_page(result, Store(folder / "artifacts").resolve)
+    found = charts(page)
+    learnt = {f"{name}-loss-{over}" for name in ("first", "last") for over in ("seconds", "samples")}
+    assert learnt <= found.keys()
+    lines = found["first-loss-seconds"].panel.marks
+    assert {mark.label for mark in lines} == set(result.rounds[0].skills)
+    assert len(found["last-loss-samples"].panel.marks) == 4  # two with two seeds each
+    assert {"first-cost-tokens_per_number", "first-cost-eval_seconds"} <= found.keys()
+    before = race_page(
+        msgspec.structs.replace(result, leaderboard=None), Store(folder / "artifacts").resolve
+    )
+    assert [one.name for one in before.sections] == ["slots", "verdicts"]
 
 
 # --- what is printed ---------------------------------------------------------------------------
