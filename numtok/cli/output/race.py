@@ -287,10 +287,20 @@ def _legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
         f"Behind: what is missing to the skill of {board.best}; a tie where the interval holds 0. "
         "* is the choice. Intervals: 95%."
     ]
+    return [*lines, *remarks(result, board)]
+
+
+def remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
+    """What a reader of the leaderboard must know: what is not counted, or not there."""
+    scored = board.place(board.winner).skill.n
+    if scored < board.numbers:
+        yield (
+            f"{board.numbers - scored:,} numbers are in no slot with enough others; skill is of "
+            f"the {scored:,} in slots."
+        )
     if board.clusters is not None:
-        lines.append(clusters_note(board.clusters))
-    lines += [f"{label} failed: {problem}" for label, problem in result.failed.items()]
-    return lines
+        yield clusters_note(board.clusters)
+    yield from (f"{label} failed: {problem}" for label, problem in result.failed.items())
 
 
 def _flat(result: "RaceResult") -> Iterator[RaceRow]:

@@ -14,6 +14,7 @@ from numtok.data.tables.file import FORMATS, parsed, read_file
 from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
+from numtok.evaluation.slots import LEAST as LEAST_OF_SLOT
 from numtok.records import TABLE, TRAIN
 from numtok.settings.race import Config
 from numtok.stages import encode, profile, table
@@ -206,7 +207,7 @@ def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | 
     samples = read_split(data, VALIDATION)
     asked = len(samples.targets) or len(samples.numbers)
     a_row = max(1.0, asked / len(samples))
-    most = max(LEAST[1], int(_PREDICTED / a_row))
+    most = max(LEAST_OF_SLOT, int(_PREDICTED / a_row))
     _, validation, test = entered.rows
     return (
         most if validation > most else None,

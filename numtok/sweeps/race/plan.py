@@ -73,8 +73,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     unfit, left_out
         By label why a candidate cannot be trained, and for how many there was no time.
     guesses
-        By slot the median of the train split, which skill is measured against while it races;
-        under "" that of all numbers.
+        By target the median of the train split, which skill is measured against where reports have
+        no slots; under "" that of all numbers.
 
     Raises ValueError for rounds of other candidates.
     """

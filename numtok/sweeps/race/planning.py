@@ -26,7 +26,7 @@ from numtok.sweeps.race.skill import medians
 from numtok.sweeps.runs import Run, RunUnit, with_threads
 from numtok.training.trainer import device_count, device_of
 
-REVISION = 1
+REVISION = 2
 _LONG = 1200.0  # seconds from which three are in the last round, and not two
 _MEASURING = 0.15  # of the time, for all paces together
 _LONGEST_LOOK, _SHORTEST_LOOK = 2.0, 0.05  # seconds a pace is measured for

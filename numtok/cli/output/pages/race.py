@@ -20,9 +20,9 @@ from numtok.cli.output.pages.page import (
 )
 from numtok.cli.output.pages.parts import with_interval
 from numtok.cli.output.printing import counted
-from numtok.cli.output.race import a_thousand
+from numtok.cli.output.race import a_thousand, remarks
 from numtok.evaluation.comparison.experiments import costs_of
-from numtok.evaluation.report_files import Evaluation, clusters_note, read
+from numtok.evaluation.report_files import Evaluation, read
 from numtok.reports import REPORT
 from numtok.store.artifact import Resolve
 from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
@@ -283,10 +283,9 @@ def _before(result: RaceResult) -> Iterator[Section]:
 
 def _notes(result: RaceResult) -> Iterator[str]:
     yield from result.notes
-    if result.leaderboard is not None and result.leaderboard.clusters is not None:
-        yield clusters_note(result.leaderboard.clusters)
+    if result.leaderboard is not None:
+        yield from remarks(result, result.leaderboard)
     if result.planned is not None:
         yield from (f"{label} is out: {why}" for label, why in result.planned.unfit.items())
         if left := result.planned.left_out:
             yield f"For {counted(left, 'candidate')} there was no time."
-    yield from (f"{label} failed: {problem}" for label, problem in result.failed.items())
