@@ -36,7 +36,8 @@ from numtok.sweeps.race.leaderboard import Leaderboard
 from numtok.sweeps.race.plan import Plan, Round
 from numtok.sweeps.race.progress import RaceProgress
 from numtok.sweeps.race.race import RaceResult, run
-from numtok.sweeps.race.rounds import Rounds, side_of
+from numtok.sweeps.race.rounds import Rounds
+from numtok.sweeps.side import race_side
 
 SEEDS, TIMES = 3, 5
 MOST_STEPS = 100_000
@@ -76,7 +77,8 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
     )
     artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
     quiet = Store(store.root, lambda note: None, any_name=True)
-    rounds = Rounds(config, whole, artifacts, quiet, side_of(config, whole), told)
+    side = race_side(config, ())._replace(threads=plan.threads)
+    rounds = Rounds(config, whole, artifacts, quiet, side, told)
     _, board = rounds.run()
     return board
 

@@ -114,7 +114,7 @@ def race_result(store: Store) -> RaceResult:
         rounds=[Round(3, 1.0, [100] * 3)],
         last=Round(2, 3.0, [300] * 3),
         seeds=2,
-        threads=None,
+        threads=1,
         test="test",
         rows=(None, None),
         guesses={"": 0.0},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numtok.declaration import check, setting
-from numtok.errors import UsageError
+from numtok.errors import UsageError, meaningless
 from numtok.settings import _fields
 
 _UNITS = ("minutes", "hours")  # of which one says how long
@@ -72,6 +72,7 @@ class Config:
         at_least=1,
         repeat=False,
     )
+    engine: str = _fields.engine()
     device: str = _fields.device()
     devices: str = _fields.devices("each with runs of its own", default="all")
     name: str | None = _fields.name("Of the plan. Default: the data's and race.")
@@ -82,6 +83,8 @@ class Config:
         check(self)
         if self.minutes is not None and self.hours is not None:
             raise UsageError("--minutes and --hours are two budgets; give one of them")
+        if self.engine != "local" and self.devices != "all":
+            raise meaningless("devices", "--engine ray, where each run has a GPU of a node")
 
     @property
     def seconds(self) -> float:

@@ -67,7 +67,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     rounds, last
         On the validation split; on the test split, with ``seeds`` of each.
     threads
-        Of each run; None: as many as the environment allows.
+        Of each run.
     rows
         Of the validation and of the test split, that are predicted; None: all.
     unfit, left_out
@@ -87,7 +87,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     rounds: list[Round]
     last: Round
     seeds: Positive
-    threads: Positive | None
+    threads: Positive
     test: str
     rows: tuple[Positive | None, Positive | None]
     guesses: dict[str, float]

@@ -1,14 +1,13 @@
 """How the plan of a race is made: seconds a step are measured, and rounds are made of the time."""
 
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from numtok.config import threads
 from numtok.declaration import command_line
 from numtok.errors import NumtokError, UsageError
 from numtok.settings import eval
@@ -17,6 +16,7 @@ from numtok.settings.race import Config
 from numtok.stages import train
 from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
+from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Entrant
 from numtok.sweeps.race.entrants import Entered, predicted_rows
@@ -24,7 +24,8 @@ from numtok.sweeps.race.plan import LEAST, PLAN, RACE, Candidate, Plan, Time, en
 from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.skill import medians
 from numtok.sweeps.runs import Run, RunUnit, with_threads
-from numtok.training.trainer import device_count, device_of
+from numtok.sweeps.side import Side
+from numtok.training.trainer import device_of
 
 REVISION = 2
 _LONG = 1200.0  # seconds from which three are in the last round, and not two
@@ -45,10 +46,12 @@ def planned(
     there: Entered,
     data: Mapping[Entrant, Artifact],
     store: Store,
+    side: Side,
     progress: Progress,
     started: float,
 ) -> Artifact:
-    """The plan, which is made where it is not there, of the time that is left since ``started``."""
+    """The plan, which is made where it is not there, of the time that is left since ``started``;
+    measured where runs are done."""
     settings: dict[str, Any] = {
         "stage": "race",
         "revision": REVISION,
@@ -57,7 +60,7 @@ def planned(
         "preset": config.preset,
         "target": config.target,
         "test": there.test,
-        "device": device_of(config.device).type,
+        "device": "cuda" if side.gpu else device_of(config.device).type,
         "entries": [msgspec.to_builtins(one) for one in there.entries],
     }
     parents = [one.as_parent() for one in dict.fromkeys(data.values())]
@@ -65,7 +68,8 @@ def planned(
     with store.draft(RACE, there.name, settings, parents, command) as draft:
         if isinstance(draft, Artifact):
             return draft
-        plan = _Planning(config, there, data, store, progress, started).plan()
+        with side._replace(jobs=1).workers(store.spool) as engine:
+            plan = _Planning(config, there, data, store, side, engine, progress, started).plan()
         PLAN.write(draft.path, plan)
         return draft.publish({"candidates": len(plan.candidates)}, {})
 
@@ -78,21 +82,21 @@ class _Planning:
     there: Entered
     data: Mapping[Entrant, Artifact]
     store: Store
+    side: Side
+    engine: Engine
     progress: Progress
     started: float
 
     def plan(self) -> Plan:
         """Raises what stopped the first candidate where none can be trained."""
-        jobs = jobs_of(self.config)
-        each = None if jobs == 1 else max(1, (threads() or os.cpu_count() or 1) // jobs)
+        assert self.side.threads is not None  # of a race they are always said
         first = next(iter(self.data.values()))
         rows = predicted_rows(first, self.there)
-        with with_threads(each):
-            size = self._size()
-            paces, unfit = self._paced(size)
-            beside = self._beside(next(iter(paces)), size, each, rows[0])
+        size = self._size()
+        paces, unfit = self._paced(size)
+        beside = self._beside(next(iter(paces)), size, rows[0])
         left = self.config.seconds - (time.monotonic() - self.started)
-        there_is = Time(max(left, self.config.seconds / 2), beside, jobs)
+        there_is = Time(max(left, self.config.seconds / 2), beside, self.side.jobs)
         measured = list(paces.items())
         if self.there.of_table:  # none is more usual than others
             measured.sort(key=lambda one: one[1])
@@ -113,7 +117,7 @@ class _Planning:
             rounds=rounds,
             last=last,
             seeds=self.config.seeds,
-            threads=each,
+            threads=self.side.threads,
             test=self.there.test,
             rows=rows,
             guesses=medians(first),
@@ -158,7 +162,7 @@ class _Planning:
             again[entry] = min(pace, self._pace(entry, size))
         return again, unfit
 
-    def _beside(self, entry: Entrant, size: str, threads: int | None, rows: int | None) -> float:
+    def _beside(self, entry: Entrant, size: str, rows: int | None) -> float:
         """Seconds that a run takes beside its training, measured in a store that is thrown away:
         those of a second one, since the first does what is done once."""
         shortest, seconds = {self._unit: 1}, 0.0
@@ -179,7 +183,8 @@ class _Planning:
                     model="", data=learn.data, split=VALIDATION, rows=rows, device=device
                 )
                 began = time.monotonic()
-                outcome = RunUnit(folder, threads)(Run(0, "", {}, learn, ask))
+                run = Run(0, "", {}, learn, ask)
+                [outcome] = self.engine.run(RunUnit(folder, self.side.threads), [run])
                 if outcome.problem is not None:
                     raise outcome.problem
                 seconds = time.monotonic() - began
@@ -197,7 +202,7 @@ class _Planning:
                 break
             paces = [self._pace(first, size)] * len(self.data)
             shape = finalists_of(self.config), self.config.seeds
-            *_, last = rounds_of(time_of(self.config), paces, *shape, _ENOUGH_STEPS)
+            *_, last = rounds_of(time_of(self.config, self.side), paces, *shape, _ENOUGH_STEPS)
             if last.steps[0] < _ENOUGH_STEPS:
                 break
             found = size
@@ -209,7 +214,8 @@ class _Planning:
             self.data[entry], self._options(entry), size, self._batch, self.config.device
         )
         limit = min(_LONGEST_LOOK, max(_SHORTEST_LOOK, share))
-        return train.pace(settings, self.store, limit)
+        [pace] = self.engine.run(PaceUnit(self.store.root, self.side.threads, limit), [settings])
+        return pace
 
     def _options(self, entry: Entrant) -> dict[str, str]:
         """Those of ``numtok train`` that set a candidate apart."""
@@ -242,16 +248,26 @@ def training(
     )
 
 
-def time_of(config: Config) -> Time:
+@dataclass(frozen=True)
+class PaceUnit:
+    """Measures for so many seconds what a step takes, in any process."""
+
+    root: Path
+    threads: int | None
+    limit: float
+
+    def __call__(self, settings: train_settings.Config) -> float:
+        """Seconds a step, or an epoch, of what these settings train."""
+        store = Store(self.root, lambda note: None, any_name=True)
+        with with_threads(self.threads):
+            return train.pace(settings, store, self.limit)
+
+
+def time_of(config: Config, side: Side) -> Time:
     """The time there is, as far as that is known before anything is measured."""
-    return Time(config.seconds, 0.0, jobs_of(config))
+    return Time(config.seconds, 0.0, side.jobs)
 
 
 def finalists_of(config: Config) -> int:
     """How many are in the last round."""
     return 3 if config.seconds >= _LONG else 2
-
-
-def jobs_of(config: Config) -> int:
-    """Runs side by side: as asked, or one a device."""
-    return config.jobs or device_count(config.devices, device_of(config.device))

@@ -12,16 +12,14 @@ from numtok.settings import eval
 from numtok.settings.race import Config
 from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
-from numtok.store.engines.workers import gpu_slots
 from numtok.store.store import Store
 from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard
 from numtok.sweeps.race.plan import Plan, Round
-from numtok.sweeps.race.planning import jobs_of, training
+from numtok.sweeps.race.planning import training
 from numtok.sweeps.race.progress import CandidateState, Progress, RaceProgress
 from numtok.sweeps.race.skill import score
 from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome
 from numtok.sweeps.side import Side
-from numtok.training.trainer import device_count, device_of
 
 
 class RoundResult(msgspec.Struct, frozen=True):
@@ -187,10 +185,3 @@ class Rounds:
             for place, one in enumerate(self.plan.candidates)
         ]
         self.progress(RaceProgress(line, doing, done, total, standings))
-
-
-def side_of(config: Config, plan: Plan) -> Side:
-    """How many runs go on side by side, and with which devices."""
-    jobs, device = jobs_of(config), device_of(config.device)
-    gpus = device_count(config.devices, device) if device.type == "cuda" else 0
-    return Side(jobs, plan.threads, gpus=gpu_slots(jobs, gpus) if gpus > 1 else ())

@@ -29,6 +29,7 @@ from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.fakepages import charts
 from tests.messages import Says
+from tests.ray_nodes import ray_cluster
 
 numtok = test_cli_store.numtok  # the fixture
 
@@ -189,6 +190,21 @@ def test_a_race_that_is_stopped_ten_times_ends_in_the_same(
         except Stopped:
             stops += 1
     assert stops == 10
+    assert without_clocks(result) == without_clocks(whole)
+
+
+@pytest.mark.slow
+def test_a_race_on_the_nodes_of_a_cluster_ends_in_the_same(
+    texts: tuple[Path, RaceResult], tmp_path: Path
+) -> None:
+    folder, whole = texts
+    shutil.copytree(folder / "artifacts" / RACE, tmp_path / "artifacts" / RACE)
+    with ray_cluster(1, 1) as nodes:
+        config = Config(
+            (str(folder / "rooms.jsonl"),), schemes=SCHEMES, preset=TINY,
+            engine=f"ray:{nodes.address}", **HOW,
+        )  # fmt: skip
+        result = run(config, Store(tmp_path / "artifacts"), lambda _: None, lambda _: None)
     assert without_clocks(result) == without_clocks(whole)
 
 
@@ -366,6 +382,7 @@ def test_what_cannot_race_is_said_in_a_line(tmp_path: Path, numtok: Shell, says:
         (("rooms.jsonl", "--minutes", "1", "--hours", "1"), 2, ("--minutes", "--hours")),
         (("rooms.jsonl", "--minutes", "0"), 2, ("--minutes", "above 0")),
         (("rooms.jsonl", "--seeds", "0"), 2, ("--seeds",)),
+        (("rooms.jsonl", "--engine", "ray", "--devices", "2"), 2, ("--devices", "--engine ray")),
         (("rooms.jsonl", "--split", "test=0.5"), 3, ("validation", "leave --split out")),
         (("gone.jsonl",), 2, ("gone.jsonl", "no such file")),
     ]:
