@@ -18,12 +18,13 @@ from numtok.cli.output.figures import (
     share,
     width,
 )
+from numtok.cli.output.progress import Drawing
 from numtok.cli.output.printing import Format, counted, one_line, print_data
 from numtok.evaluation.report_files import clusters_note
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.live import Live as RichLive
+    from rich.console import Console, RenderableType
+    from rich.live import Live
 
     from numtok.reports import Figure
     from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
@@ -36,35 +37,32 @@ _MOST_SLOTS = 12  # that are told; --json has all
 _NAMES = 28  # characters of a candidate in the live table
 
 
-class Watching:
+class Watching(Drawing):
     """On a terminal a table that is drawn anew; else a line for each run, and one a minute."""
 
     def __init__(self, quiet: bool, seconds: float) -> None:
-        self._quiet, self._seconds = quiet, seconds
+        self._seconds = seconds
         self._started = time.monotonic()
         self._last: RaceProgress | None = None
-        self._live: RichLive | None = None
         self._ended = threading.Event()
-        self._ticking: threading.Thread | None = None
+        self._ticking = threading.Thread(target=self._tick, daemon=True)
+        super().__init__(quiet)
+
+    def made(self, console: "Console") -> "Live":
+        """As of :class:`Drawing`."""
+        from rich.live import Live
+
+        return Live(
+            get_renderable=lambda: self._told(console),
+            console=console,
+            refresh_per_second=2,
+            transient=True,
+        )
 
     def __enter__(self) -> Self:
-        if self._quiet:
-            return self
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
-
-            self._live = Live(
-                get_renderable=self._drawn,
-                console=Console(file=sys.stderr),
-                refresh_per_second=2,
-                transient=True,
-            )
-            self._live.start()
-        else:
-            self._ticking = threading.Thread(target=self._tick, daemon=True)
+        if self._drawn is None and not self._quiet:
             self._ticking.start()
-        return self
+        return super().__enter__()
 
     def __exit__(
         self,
@@ -73,42 +71,33 @@ class Watching:
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
-        if self._live is not None:
-            self._live.stop()
-        if self._ticking is not None:
+        super().__exit__(kind, error, trace)
+        if self._ticking.ident is not None:  # it was started
             self._ticking.join()
 
     def __call__(self, update: "RaceProgress") -> None:
         self._last = update
         if update.line:
-            self._say(update.line)
+            self.say(one_line(update.line))
 
     def introduce(self, result: "RaceResult") -> None:
         """Tell what is known before anything is trained."""
-        if not self._quiet:
-            for line in introduction(result):
-                for folded in textwrap.wrap(
-                    one_line(line), width(sys.stderr), subsequent_indent="    "
-                ):
-                    self._say(folded)
-
-    def _say(self, line: str) -> None:
-        """Print a line that stays."""
-        if self._live is not None:
-            self._live.console.print(line, markup=False, highlight=False, soft_wrap=False)
-        elif not self._quiet:
-            print(one_line(line), file=sys.stderr, flush=True)
+        for line in introduction(result):
+            for folded in textwrap.wrap(
+                one_line(line), width(sys.stderr), subsequent_indent="    "
+            ):
+                self.say(folded)
 
     def _tick(self) -> None:
         while not self._ended.wait(_MINUTE):
             if self._last is not None:
-                self._say(f"{self._clock()}: {summary(self._last)}")
+                self.say(one_line(f"{self._clock()}: {summary(self._last)}"))
 
     def _clock(self) -> str:
         minutes, seconds = divmod(round(time.monotonic() - self._started), 60)
         return f"{minutes}:{seconds:02d} of about {duration(self._seconds)}"
 
-    def _drawn(self) -> "RenderableType":
+    def _told(self, console: "Console") -> "RenderableType":
         from rich.console import Group
         from rich.text import Text
 
@@ -117,9 +106,9 @@ class Watching:
         head = Text(f"{self._clock()}  {self._last.doing}", no_wrap=True, overflow="ellipsis")
         if self._last.total:
             head.append(f"  {self._last.done}/{self._last.total}")
-        if not self._last.standings or self._live is None:
+        if not self._last.standings:
             return head
-        return Group(head, standings_table(self._last, self._live.console.height - _AROUND))
+        return Group(head, standings_table(self._last, console.height - _AROUND))
 
 
 def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
