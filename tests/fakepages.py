@@ -93,7 +93,7 @@ def race_result(store: Store) -> RaceResult:
     """What is on :func:`of_race`."""
     names, noises = ("p1000", "xval", "fp15"), (20, 10, 60)
     finalists = [
-        Finalist(name, 0.01, [
+        Finalist(name, 0.01, 0.002, [
             read(make(store, Fake(name, seed, noise, later=True, others=SLOTS, invalid=place)))
             for seed in (2 * place, 2 * place + 1)
         ])
@@ -110,6 +110,7 @@ def race_result(store: Store) -> RaceResult:
         unit="steps",
         preset="nano",
         batch=16,
+        rates=[0.002, 0.006],
         candidates=[Candidate(name, "encoded@0123456789abcdef", name, {}, 0.01) for name in names],
         rounds=[Round(3, 1.0, [100] * 3)],
         last=Round(2, 3.0, [300] * 3),
@@ -143,6 +144,8 @@ def race_result(store: Store) -> RaceResult:
             RoundResult(
                 1.0,
                 dict.fromkeys(names, 100),
+                {"p1000": {"0.002": 0.5}, "xval": {"0.002": 0.7, "0.006": 0.2}, "fp15": {}},
+                {"p1000": 0.002, "xval": 0.002, "fp15": 0.006},
                 {"p1000": 0.5, "xval": 0.7, "fp15": 0.1},
                 {name: one.ref for name, one in zip(names, first, strict=True)},
             )

@@ -48,6 +48,13 @@ class Config:
         joined=True,
     )
     seeds: int = setting(3, "Of each in the last round.", metavar="N", at_least=1, at_most=100)
+    rates: int = setting(
+        1,
+        "Learning rates that each tries in the first round: the usual one, then others around it.",
+        metavar="N",
+        at_least=1,
+        at_most=9,
+    )
     preset: str | None = setting(
         None, "The size of all models. Default: by data and time.", metavar="SPEC"
     )

@@ -166,7 +166,8 @@ def introduction(result: "RaceResult") -> list[str]:
         last = place == len(result.expected)
         name = "last round" if last else f"round {place}"
         of = f", {counted(one.seeds, 'seed')} each, on the test split" if last else ""
-        lines.append(f"{name}: {one.size} train about {duration(one.seconds)} each{of}")
+        at = f"at {one.rates} rates " if one.rates > 1 else ""
+        lines.append(f"{name}: {one.size} train {at}about {duration(one.seconds)} each{of}")
     return [*lines, *(f"note: {note}" for note in result.notes)]
 
 
@@ -225,22 +226,36 @@ def _print_board(board: "Leaderboard", format: Format, to: TextIO) -> None:
     columns = ["", "skill", "behind", f"over {board.baseline}", "log-likelihood", "invalid"]
     title = f"leaderboard: split {board.split}, {counted(board.numbers, 'number')}"
     print_figures(title, columns, rows, format, to)
-    errors = [[_name(one, board), *map(figure, one.errors.values())] for one in board.places]
-    print_figures("mean absolute error by slot", ["", *board.slots], errors, format, to)
+    slots = _largest(board)
+    errors = [
+        [_name(one, board), *(figure(one.errors[slot]) for slot in slots)] for one in board.places
+    ]
+    title = "mean absolute error by slot"
+    if (more := len(board.slots) - len(slots)) > 0:
+        title += f" (of {more} more --json tells)"
+    print_figures(title, ["", *slots], errors, format, to)
     costs = [
         [
             one.label,
             number(one.costs.tokens_per_number),
             amount(one.costs.parameters),
             amount(one.costs.steps),
+            number(one.rate),
             duration(one.costs.train_seconds),
             duration(a_thousand(one, board)),
         ]
         for one in board.places
         if one.costs is not None
     ]
-    heads = ["", "tokens a number", "params", "steps", "training", "1,000 predictions"]
+    heads = ["", "tokens a number", "params", "steps", "rate", "training", "1,000 predictions"]
     print_figures("costs, the mean over seeds", heads, costs, format, to)
+
+
+def _largest(board: "Leaderboard") -> "list[str]":
+    """The slots with the most numbers, in their order, as many as are told."""
+    errors = board.place(board.winner).errors
+    kept = sorted(board.slots, key=lambda slot: -errors[slot].n)[:_MOST_SLOTS]
+    return [slot for slot in board.slots if slot in kept]
 
 
 def _row(one: "Contestant", board: "Leaderboard") -> list[str]:
@@ -297,6 +312,7 @@ def _flat(result: "RaceResult") -> Iterator[RaceRow]:
         for label, skill in one.skills.items():
             yield RaceRow(f"round {place}", label, "skill", skill)
             yield RaceRow(f"round {place}", label, "steps", one.steps[label])
+            yield RaceRow(f"round {place}", label, "rate", one.rates.get(label))
     if result.leaderboard is None:
         return
     for each in result.leaderboard.places:

@@ -46,8 +46,8 @@ class Contestant(msgspec.Struct, frozen=True):
         Mean absolute error by slot, in its units.
     invalid
         Share of the numbers without a valid prediction.
-    pace
-        Seconds a step, or an epoch, as planned.
+    pace, rate
+        Seconds a step, or an epoch, as planned, and the learning rate; None without a model.
     costs
         Mean over the seeds; None without a model.
     """
@@ -62,6 +62,7 @@ class Contestant(msgspec.Struct, frozen=True):
     errors: dict[str, Figure]
     invalid: Figure
     pace: float | None
+    rate: float | None
     costs: ExperimentCosts | None
     models: list[str]
     reports: list[str]
@@ -98,6 +99,7 @@ class Finalist(NamedTuple):
 
     label: str
     pace: float
+    rate: float
     evaluations: list[Evaluation]
 
 
@@ -131,6 +133,7 @@ def leaderboard(
             None if one.label == best else answers[best],
             log_likelihood=_negative(_over_seeds(_LIKELIHOOD, answers[one.label])),
             pace=one.pace,
+            rate=one.rate,
             costs=costs_of(one.evaluations),
             models=[each.report.model for each in one.evaluations],
             reports=[each.ref for each in one.evaluations],
@@ -179,6 +182,7 @@ class _Judge:
         *,
         log_likelihood: Figure = _NOTHING,
         pace: float | None = None,
+        rate: float | None = None,
         costs: ExperimentCosts | None = None,
         models: Sequence[str] = (),
         reports: Sequence[str] = (),
@@ -200,6 +204,7 @@ class _Judge:
             },
             _share_invalid(seeds),
             pace,
+            rate,
             costs,
             list(models),
             list(reports),

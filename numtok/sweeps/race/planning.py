@@ -10,6 +10,7 @@ import msgspec
 
 from numtok.declaration import command_line
 from numtok.errors import NumtokError, UsageError
+from numtok.models.presets import preset
 from numtok.settings import eval
 from numtok.settings import train as train_settings
 from numtok.settings.race import Config
@@ -25,6 +26,7 @@ from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.skill import medians
 from numtok.sweeps.runs import Run, RunUnit, with_threads
 from numtok.sweeps.side import Side
+from numtok.training.table_learner import FittingRecipe
 from numtok.training.trainer import device_of
 
 REVISION = 2
@@ -39,6 +41,7 @@ _BATCHES = range(4, 8)  # powers of two: 16 to 128 rows
 _STEPS_A_PASS = 40  # through the train split, at least, where a batch may be so small
 _PASSES, _EPOCHS = 300, 1_000  # through the train split, at most: of texts, of a table
 _LEAST_CAP = 500  # steps that are always allowed
+_APART = 3.0  # times a learning rate is the next one
 
 
 def planned(
@@ -57,6 +60,7 @@ def planned(
         "revision": REVISION,
         "seconds": config.seconds,
         "seeds": config.seeds,
+        "rates": config.rates,
         "preset": config.preset,
         "target": config.target,
         "test": there.test,
@@ -101,13 +105,14 @@ class _Planning:
         if self.there.of_table:  # none is more usual than others
             measured.sort(key=lambda one: one[1])
         paced, least = [pace for _, pace in measured], LEAST[self._unit]
-        shape = finalists_of(self.config), self.config.seeds
-        count = entered(there_is, paced, *shape, least)
-        *rounds, last = rounds_of(there_is, paced[:count], *shape, self._most)
+        shape, tried = (finalists_of(self.config), self.config.seeds), self.config.rates
+        count = entered(there_is, paced, *shape, least, tried)
+        *rounds, last = rounds_of(there_is, paced[:count], *shape, self._most, tried)
         return Plan(
             unit=self._unit,
             preset=size,
             batch=self._batch,
+            rates=self._rates(size),
             candidates=[
                 Candidate(
                     entry.label, self.data[entry].ref, entry.scheme, self._options(entry), pace
@@ -201,12 +206,21 @@ class _Planning:
             if self.there.rows[0] < least:
                 break
             paces = [self._pace(first, size)] * len(self.data)
-            shape = finalists_of(self.config), self.config.seeds
-            *_, last = rounds_of(time_of(self.config, self.side), paces, *shape, _ENOUGH_STEPS)
+            shape, tried = (finalists_of(self.config), self.config.seeds), self.config.rates
+            there_is = time_of(self.config, self.side)
+            *_, last = rounds_of(there_is, paces, *shape, _ENOUGH_STEPS, tried)
             if last.steps[0] < _ENOUGH_STEPS:
                 break
             found = size
         return found
+
+    def _rates(self, size: str) -> list[float]:
+        """The usual rate of models of that size, then others on both sides of it, farther and
+        farther away; to three digits, so that they can be said."""
+        of_table = self.there.of_table
+        usual = FittingRecipe.learning_rate if of_table else preset(size).learning_rate
+        factors = [_APART ** ((k + 1) // 2 * (-1) ** (k + 1)) for k in range(self.config.rates)]
+        return [float(f"{usual * factor:.3g}") for factor in factors]
 
     def _pace(self, entry: Entrant, size: str) -> float:
         share = _MEASURING * self.config.seconds / (4 * len(self.data))

@@ -118,7 +118,13 @@ def _raced(
         slots=there.slots,
         verdicts=there.verdicts,
         entered=[one.label for one in there.entries],
-        expected=expected(time_of(config, side), len(there.entries), finalists_of(config), config.seeds),
+        expected=expected(
+            time_of(config, side),
+            len(there.entries),
+            finalists_of(config),
+            config.seeds,
+            config.rates,
+        ),
         notes=there.notes,
     )
     told(result)

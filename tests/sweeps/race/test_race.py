@@ -149,6 +149,25 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     assert result.planned is not None and result.planned.unit == "epochs"
 
 
+def test_each_goes_on_with_the_rate_that_was_best_for_it(tmp_path: Path) -> None:
+    more = {"target": "y", "schemes": ("pointwise", "mdn:2", "riemann:16"), "rates": 3}
+    result = raced(tmp_path, numbers(tmp_path), preset="mlp,layers=1,width=8", **more)
+    assert result.planned is not None
+    assert result.planned.rates == [5e-4, 1.5e-3, 1.67e-4]
+    [first] = result.rounds
+    for label, tried in first.tried.items():
+        assert len(tried) == 3
+        assert tried[f"{first.rates[label]:g}"] == max(tried.values()) == first.skills[label]
+    assert result.leaderboard is not None
+    for one in result.leaderboard.places:
+        if one.is_model:
+            assert one.rate == first.rates[one.label]
+            store = Store(tmp_path / "artifacts")
+            for ref in one.reports:
+                found = read(store.resolve(ref, {REPORT})).report
+                assert found.configuration["learning_rate"] == one.rate
+
+
 def test_a_race_is_found_again(texts: tuple[Path, RaceResult], tmp_path: Path) -> None:
     folder, first = texts
     shutil.copytree(folder / "artifacts", tmp_path / "artifacts")
@@ -402,6 +421,7 @@ def test_a_plan_is_read_from_the_store_and_not_believed(
         {"candidates": plan["candidates"][1:]},
         {"guesses": {}},
         {"seeds": 0},
+        {"rates": []},
     ]
     for change in changes:
         (tmp_path / PLAN.name).write_text(json.dumps(plan | change))

@@ -236,6 +236,7 @@ def _rounds(result: RaceResult, board: Leaderboard) -> PageTable:
     columns = ["candidate"]
     for place in range(1, len(result.rounds) + 1):
         columns += [f"round {place}: steps", f"round {place}: skill"]
+    columns.append("rate")
     last = {one.label for one in board.places if one.is_model}
 
     def rank(label: str) -> tuple[bool, list[float]]:
@@ -244,10 +245,17 @@ def _rounds(result: RaceResult, board: Leaderboard) -> PageTable:
 
     labels = sorted(result.rounds[0].skills, key=rank)
     rows: list[Sequence[PageCell | str]] = [
-        [label, *(cell for one in result.rounds for cell in _of_round(one, label))]
+        [
+            label,
+            *(cell for one in result.rounds for cell in _of_round(one, label)),
+            PageCell(number(rate := result.rounds[0].rates.get(label)), rate),
+        ]
         for label in labels
     ]
-    note = "Skill on the validation split, of one seed. The last round is on the leaderboard."
+    note = (
+        "Skill on the validation split, of one seed, at the best of the learning rates that were "
+        "tried. The last round is on the leaderboard."
+    )
     picks = [f"label:{label}" for label in labels]
     return PageTable("All that took part, the best first", columns, rows, picks, note)
 
