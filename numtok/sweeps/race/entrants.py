@@ -222,6 +222,8 @@ def check_target(data: Artifact, target: str | None) -> None:
     if data.kind == TABLE or target is None:
         return
     known = sorted(set(read_split(data, TRAIN).target_name.to_pylist()))
+    if not known:
+        raise meaningless("target", "rows that have no targets")
     if target not in known:
         raise unknown("target", target, known)
 

@@ -131,7 +131,6 @@ def _raced(
     if config.dry_run:
         return result
     data = _data(config, there, quiet, progress)
-    check_target(next(iter(data.values())), config.target)
     made = planned(config, there, data, quiet, side, progress, started)
     plan = PLAN.read(made.path)
     artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
@@ -171,5 +170,7 @@ def _data(
         progress(RaceProgress("", f"encoding {entry.label}", done, len(there.entries)))
         if key not in found:
             found[key] = encoded(entry, there, config, store)
+            if len(found) == 1:  # before all others are encoded
+                check_target(found[key], config.target)
         made[entry] = found[key]
     return made

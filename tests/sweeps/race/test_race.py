@@ -387,6 +387,7 @@ def test_what_cannot_race_is_said_in_a_line(tmp_path: Path, numtok: Shell, says:
     rooms(tmp_path)
     numbers(tmp_path)
     (tmp_path / "few.jsonl").write_text('{"text": "3 of 4"}\n' * 20)
+    (tmp_path / "plain.jsonl").write_text('{"text": "3 of 4"}\n{"text": "4 of 5"}\n' * 200)
     (tmp_path / "words.jsonl").write_text('{"text": "none here"}\n' * 300)
     for arguments, code, parts in [
         (("few.jsonl",), 3, ("few.jsonl", "too few rows", "40")),
@@ -395,6 +396,7 @@ def test_what_cannot_race_is_said_in_a_line(tmp_path: Path, numtok: Shell, says:
         (("numbers.csv", "--target", "z"), 2, ("'z'", "known: a, b, kind, y")),
         (("numbers.csv", "rooms.jsonl", "--target", "y"), 2, ("takes one",)),
         (("rooms.jsonl", "--target", "volume", "--schemes", "xval"), 2, ("'volume'", "area")),
+        (("plain.jsonl", "--target", "a", "--schemes", "xval"), 2, ("--target", "no targets")),
         (("rooms.jsonl", "--schemes", "p100"), 2, ("p100", "p1000")),
         (("numbers.csv", "--target", "y", "--schemes", "token"), 2, ("token",)),
         (("-",), 2, ("only once", "give a file")),
