@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -163,7 +163,7 @@ class Rounds:
         for seed, place in itertools.product(seeds, places):
             candidate = plan.candidates[place]
             data, steps = self.data[candidate.data], one.steps[place]
-            budget = {"steps": steps}
+            budget: dict[str, Any] = {"steps": steps}
             if plan.unit == "epochs":
                 budget = {"epochs": steps, "patience": max(5, steps // 10)}
             ask = eval.Config(model="", data=str(data.path), split=split, rows=rows, device=device)
@@ -172,7 +172,8 @@ class Rounds:
                 learn = training(
                     data, candidate.options, plan.preset, plan.batch, device, **more
                 )
-                point = {"candidate": candidate.label, "seed": str(seed), "rate": f"{rate:g}"}
+                point = {"candidate": candidate.label, "seed": str(seed)}
+                point |= {"rate": f"{rate:g}"} if len(plan.rates) > 1 else {}
                 yield Run(place, "", point, learn, ask)
 
     def _took(self, outcome: RunOutcome, split: str) -> str:

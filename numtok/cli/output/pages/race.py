@@ -117,11 +117,12 @@ def _raced(
     errors = list(
         error_charts(compared, "slot-skill" if in_slots else "median-relative-error")
     )
-    left = len(result.rounds[0].reports) - len(first) if result.rounds else 0
-    of_some = f" Of the first round {len(first)} are drawn, and {left} that were behind are not."
+    of_some = ""
+    if left := len(result.rounds[0].reports) - len(first) if result.rounds else 0:
+        of_some = f"Of the first round the {len(first)} best are drawn, and {left} are not."
     for name, heading, text, charts in (
-        ("cost", "Skill against cost", of_some.strip() * bool(left), costs),
-        ("learning", "How they learnt", "One line a seed." + of_some * bool(left), learnt),
+        ("cost", "Skill against cost", of_some, costs),
+        ("learning", "How they learnt", f"One line a seed. {of_some}".rstrip(), learnt),
         ("errors", "Errors of the last ones", "Of the first seed of each.", errors),
     ):
         if charts:
@@ -211,8 +212,8 @@ def _first_costs(
             if cost is not None and skill is not None:
                 points.append(CostPoint(label, cost, skill, None, None))
         words = f"{_SKILL} in the first round"
-        chart = points and cost_chart(f"{_FIRST}-cost-{key}", key, words, points, colours)
-        if chart:
+        chart = cost_chart(f"{_FIRST}-cost-{key}", key, words, points, colours)
+        if chart is not None:
             yield chart
 
 
@@ -226,8 +227,8 @@ def _last_costs(models: Sequence[Contestant], colours: Mapping[str, int]) -> Ite
                 found = one.skill.value, one.skill.low, one.skill.high
                 points.append(CostPoint(one.label, cost, *found))
         words = f"{_SKILL} in the last round"
-        chart = points and cost_chart(f"{_LAST}-cost-{key}", key, words, points, colours)
-        if chart:
+        chart = cost_chart(f"{_LAST}-cost-{key}", key, words, points, colours)
+        if chart is not None:
             yield chart
 
 
