@@ -75,9 +75,7 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
     seconds = TIMES * config.seconds / (count * (SEEDS + len(plan.rates) * several))
     steps = [min(MOST_STEPS, max(1, int(seconds / one.pace))) for one in plan.candidates]
     every = Round(count, seconds, steps)
-    whole: Plan = msgspec.structs.replace(
-        plan, rounds=[every] * several, last=every, seeds=SEEDS
-    )
+    whole: Plan = msgspec.structs.replace(plan, rounds=[every] * several, last=every, seeds=SEEDS)
     artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
     quiet = Store(store.root, lambda note: None, any_name=True)
     side = race_side(config, ())._replace(threads=plan.threads)

@@ -1,4 +1,4 @@
-"""How many runs of a sweep or a race go on side by side, where, and what each has of its machine."""
+"""How many runs of a sweep or race go on side by side, where, and what each has of its machine."""
 
 import os
 from collections.abc import Sequence

@@ -18,8 +18,8 @@ from numtok.cli.output.figures import (
     share,
     width,
 )
-from numtok.cli.output.progress import Drawing
 from numtok.cli.output.printing import Format, counted, one_line, print_data
+from numtok.cli.output.progress import Drawing
 from numtok.evaluation.report_files import clusters_note
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from numtok.arrays import Floats, Ints
+from numtok.arrays import Ints
 from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
 from numtok.evaluation.comparison.seeds import seed_statistics
 from numtok.evaluation.report_files import TARGET, Evaluation, ReportPredictions

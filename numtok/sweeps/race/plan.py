@@ -174,9 +174,7 @@ def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> 
     return [*found, max(_LAST * total / runs[-1], found[-1])]
 
 
-def expected(
-    time: Time, count: int, finalists: int, seeds: int, rates: int = 1
-) -> list[Expected]:
+def expected(time: Time, count: int, finalists: int, seeds: int, rates: int = 1) -> list[Expected]:
     """The rounds of so many candidates, if there is time for all of them."""
     sizes = fields_of(count, finalists, rates)
     of_rates, of_seeds = _runs_of([1] * len(sizes), 1, rates), _runs_of([1] * len(sizes), seeds, 1)

@@ -169,9 +169,7 @@ class Rounds:
             ask = eval.Config(model="", data=str(data.path), split=split, rows=rows, device=device)
             for rate in rates.get(place, plan.rates):
                 more = budget | {"seed": seed, "learning_rate": rate}
-                learn = training(
-                    data, candidate.options, plan.preset, plan.batch, device, **more
-                )
+                learn = training(data, candidate.options, plan.preset, plan.batch, device, **more)
                 point = {"candidate": candidate.label, "seed": str(seed)}
                 point |= {"rate": f"{rate:g}"} if len(plan.rates) > 1 else {}
                 yield Run(place, "", point, learn, ask)

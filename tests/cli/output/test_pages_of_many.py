@@ -110,7 +110,7 @@ def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> Non
     assert [row[0] for row in board.rows] == ["xval (the choice)", "p1000"]
     assert [str(row[0]) for row in others.rows] == ["mean", "median"]
     assert list(errors.columns) == ["slot", "xval", "p1000", "mean"]
-    assert [row[0] for row in errors.rows] == ["answer", EVIL, "width"]
+    assert {row[0] for row in errors.rows} == {"answer", EVIL, "width"}
     assert [row[0] for row in rounds.rows] == ["xval", "p1000", "fp15"]
     assert [row[0] for row in slots.rows] == ["answer", EVIL, "width"]
     assert [row[0] for row in verdicts.rows] == ["p1000", "xval", "fp15", "p10"]

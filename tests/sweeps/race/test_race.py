@@ -150,7 +150,7 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
 
 
 def test_each_goes_on_with_the_rate_that_was_best_for_it(tmp_path: Path) -> None:
-    more = {"target": "y", "schemes": ("pointwise", "mdn:2", "riemann:16"), "rates": 3}
+    more = {"target": "y", "schemes": ("pointwise", "mdn:2"), "rates": 3, "minutes": 0.3}
     result = raced(tmp_path, numbers(tmp_path), preset="mlp,layers=1,width=8", **more)
     assert result.planned is not None
     assert result.planned.rates == [5e-4, 1.5e-3, 1.67e-4]
@@ -282,7 +282,9 @@ def test_a_page_has_how_all_learnt(texts: tuple[Path, RaceResult]) -> None:
     folder, result = texts
     page = race_page(result, Store(folder / "artifacts").resolve)
     found = charts(page)
-    learnt = {f"{name}-loss-{over}" for name in ("first", "last") for over in ("seconds", "samples")}
+    learnt = {
+        f"{name}-loss-{over}" for name in ("first", "last") for over in ("seconds", "samples")
+    }
     assert learnt <= found.keys()
     lines = found["first-loss-seconds"].panel.marks
     assert {mark.label for mark in lines} == set(result.rounds[0].skills)

@@ -60,9 +60,7 @@ def comparison_sections(
         yield Section(f"{own}-metrics", f"Each metric{where}", text, charts)
     a_line = "One line a seed, and of tables one a fold."
     of_costs = _cost_charts(comparison, compared, comparison.parts[0])
-    learnt = learning_charts(
-        compared.name, compared.evaluations, compared.colours, resolve
-    )
+    learnt = learning_charts(compared.name, compared.evaluations, compared.colours, resolve)
     errors = error_charts(compared, next(iter(comparison.metrics)))
     groups = (
         ("cost", "Cost against figure", "", of_costs),

@@ -114,9 +114,7 @@ def _raced(
         *learning_charts(_LAST, compared.evaluations, colours, resolve, "Last round: loss"),
     ]
     in_slots = any(one.report.slots for one in compared.firsts.values())
-    errors = list(
-        error_charts(compared, "slot-skill" if in_slots else "median-relative-error")
-    )
+    errors = list(error_charts(compared, "slot-skill" if in_slots else "median-relative-error"))
     of_some = ""
     if left := len(result.rounds[0].reports) - len(first) if result.rounds else 0:
         of_some = f"Of the first round the {len(first)} best are drawn, and {left} are not."
