@@ -163,7 +163,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=6.0)
-    parser.add_argument("--rates", type=int, default=Config.rates)
+    parser.add_argument("--rates", type=int, help="default: as races have it")
     parser.add_argument("--preset", help="the size of all models; default: by data and time")
     parser.add_argument("--only", choices=list(DATA), action="append")
     parser.add_argument("--uci", type=Path, help="a copy of uci_datasets")

@@ -17,7 +17,7 @@ class Config:
     """What ``numtok race`` was asked for; of ``minutes`` and ``hours`` one at most.
 
     ``schemes`` are specs of schemes where data are texts, of heads where they are a table; none
-    stands for all that suit the data. ``target`` is the column of a table's file that is predicted,
+    stands for all that suit the data; ``rates`` None is two of texts, one of tables. ``target`` is the column of a table's file that is predicted,
     of texts the one target that is scored. ``preset`` None is a size by the data and the time.
     """
 
@@ -48,9 +48,10 @@ class Config:
         joined=True,
     )
     seeds: int = setting(3, "Of each in the last round.", metavar="N", at_least=1, at_most=100)
-    rates: int = setting(
-        1,
-        "Learning rates that each tries in the first round: the usual one, then others around it.",
+    rates: int | None = setting(
+        None,
+        "Learning rates that each tries in the first round: the usual one, three times that, a "
+        "third of it ... Default: 2; tables: 1.",
         metavar="N",
         at_least=1,
         at_most=9,

@@ -60,7 +60,7 @@ def planned(
         "revision": REVISION,
         "seconds": config.seconds,
         "seeds": config.seeds,
-        "rates": config.rates,
+        "rates": rates_of(config, there.of_table),
         "preset": config.preset,
         "target": config.target,
         "test": there.test,
@@ -105,7 +105,7 @@ class _Planning:
         if self.there.of_table:  # none is more usual than others
             measured.sort(key=lambda one: one[1])
         paced, least = [pace for _, pace in measured], LEAST[self._unit]
-        shape, tried = (finalists_of(self.config), self.config.seeds), self.config.rates
+        shape, tried = (finalists_of(self.config), self.config.seeds), self._tried
         count = entered(there_is, paced, *shape, least, tried)
         *rounds, last = rounds_of(there_is, paced[:count], *shape, self._most, tried)
         return Plan(
@@ -206,7 +206,7 @@ class _Planning:
             if self.there.rows[0] < least:
                 break
             paces = [self._pace(first, size)] * len(self.data)
-            shape, tried = (finalists_of(self.config), self.config.seeds), self.config.rates
+            shape, tried = (finalists_of(self.config), self.config.seeds), self._tried
             there_is = time_of(self.config, self.side)
             *_, last = rounds_of(there_is, paces, *shape, _ENOUGH_STEPS, tried)
             if last.steps[0] < _ENOUGH_STEPS:
@@ -214,12 +214,16 @@ class _Planning:
             found = size
         return found
 
+    @property
+    def _tried(self) -> int:
+        return rates_of(self.config, self.there.of_table)
+
     def _rates(self, size: str) -> list[float]:
         """The usual rate of models of that size, then others on both sides of it, farther and
         farther away; to three digits, so that they can be said."""
         of_table = self.there.of_table
         usual = FittingRecipe.learning_rate if of_table else preset(size).learning_rate
-        factors = [_APART ** ((k + 1) // 2 * (-1) ** (k + 1)) for k in range(self.config.rates)]
+        factors = [_APART ** ((k + 1) // 2 * (-1) ** (k + 1)) for k in range(self._tried)]
         return [float(f"{usual * factor:.3g}") for factor in factors]
 
     def _pace(self, entry: Entrant, size: str) -> float:
@@ -280,6 +284,12 @@ class PaceUnit:
 def time_of(config: Config, side: Side) -> Time:
     """The time there is, as far as that is known before anything is measured."""
     return Time(config.seconds, 0.0, side.jobs)
+
+
+def rates_of(config: Config, of_table: bool) -> int:
+    """How many learning rates each tries: as asked for; of tables one, since no other one was found
+    to be better throughout, while in a few hundred steps of texts three times as much often is."""
+    return config.rates or (1 if of_table else 2)
 
 
 def finalists_of(config: Config) -> int:

@@ -27,7 +27,7 @@ from numtok.sweeps.race.entrants import (
 )
 from numtok.sweeps.race.leaderboard import Leaderboard
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, expected
-from numtok.sweeps.race.planning import finalists_of, planned, time_of
+from numtok.sweeps.race.planning import finalists_of, planned, rates_of, time_of
 from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.reasons import reasons_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
@@ -123,7 +123,7 @@ def _raced(
             len(there.entries),
             finalists_of(config),
             config.seeds,
-            config.rates,
+            rates_of(config, of_table),
         ),
         notes=there.notes,
     )

@@ -35,6 +35,7 @@ numtok = test_cli_store.numtok  # the fixture
 
 TINY = "nano,layers=1,width=16,heads=2"
 SCHEMES = ("xval", "p10", "digits", "nd")
+HOW: dict[str, Any] = {"minutes": 1.0, "seeds": 2, "rates": 1}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -73,7 +74,7 @@ def numbers(folder: Path, rows: int = 300) -> str:
 
 
 def raced(folder: Path, *inputs: str, **more: Any) -> RaceResult:
-    settings = {"minutes": 1.0, "seeds": 2, **more}
+    settings = {**HOW, **more}
     store = Store(folder / "artifacts")
     return run(Config(inputs, **settings), store, lambda _: None, lambda _: None)
 
@@ -177,9 +178,6 @@ def test_a_race_is_found_again(texts: tuple[Path, RaceResult], tmp_path: Path) -
     again = run(config, store, lambda _: None, lambda _: None)
     assert msgspec.to_builtins(again) == msgspec.to_builtins(first)
     assert {one.ref for one in store.artifacts()} == before
-
-
-HOW: dict[str, Any] = {"minutes": 1.0, "seeds": 2}
 
 
 class Stopped(BaseException):
