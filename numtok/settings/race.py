@@ -17,8 +17,9 @@ class Config:
     """What ``numtok race`` was asked for; of ``minutes`` and ``hours`` one at most.
 
     ``schemes`` are specs of schemes where data are texts, of heads where they are a table; none
-    stands for all that suit the data; ``rates`` None is two of texts, one of tables. ``target`` is the column of a table's file that is predicted,
-    of texts the one target that is scored. ``preset`` None is a size by the data and the time.
+    stands for all that suit the data; ``rates`` None is two of texts, one of tables. ``target`` is
+    the column of a table's file that is predicted, of texts the one target that is scored.
+    ``preset`` None is a size by the data and the time.
     """
 
     inputs: tuple[str, ...] = setting(
