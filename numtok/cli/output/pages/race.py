@@ -88,10 +88,10 @@ def _headlines(board: Leaderboard) -> Iterator[Headline]:
     for name, found, words in (
         (_SKILL, winner.skill, "of the error of always saying the median done away with"),
         (over, winner.over_baseline, "likewise of the best of what needs no model"),
-        ("invalid", winner.invalid, "share without a valid prediction"),
     ):
         cell = with_interval(found)
         yield Headline(name, cell.text, cell.aside, words)
+    yield Headline("invalid", share(winner.invalid.value), "", "share without a valid prediction")
     if winner.costs is not None:
         took = duration(winner.costs.train_seconds)
         yield Headline("training", took, "", f"and {amount(winner.costs.steps)} steps, a seed")
