@@ -1,7 +1,9 @@
 """What a race of minutes loses against training everything for five times as long: its regret.
 
-    python benchmarks/race.py --uci /path/to/uci_datasets    # hours; goes on where it stopped
+    python benchmarks/race.py --uci COPY --out regret.md 2>> regret.log    # three hours
     python benchmarks/race.py --only arithmetic --minutes 2
+
+The same command goes on where it was stopped: all is in the store.
 
 Of each data set, which stand below as they were chosen before anything was run:
 
@@ -12,23 +14,23 @@ Of each data set, which stand below as they were chosen before anything was run:
 Regret is the skill of the best of the exhaustive runs minus that of the race's choice, both from
 the exhaustive runs, with the interval of its paired bootstrap over samples and seeds; 0 where the
 race chose the best. It is rather too large: the best of many on one test split is partly the
-luckiest. *rank* is the place of the race's choice among all candidates, *best baseline* the best of
-what needs no model, with its skill.
+luckiest. *rank* is the place of the race's choice among all candidates.
 """
 
 import argparse
 import os
+import statistics
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 import msgspec
-from _shared import table  # type: ignore[import-not-found]
-from rich.console import Console
 
+from numtok.reports import Figure
 from numtok.settings.race import Config
 from numtok.stages import fetch, gen
 from numtok.store.store import Store
@@ -36,7 +38,8 @@ from numtok.sweeps.race.leaderboard import Leaderboard
 from numtok.sweeps.race.plan import Plan, Round
 from numtok.sweeps.race.progress import RaceProgress
 from numtok.sweeps.race.race import RaceResult, run
-from numtok.sweeps.race.rounds import Rounds, side_of
+from numtok.sweeps.race.rounds import Rounds
+from numtok.sweeps.side import race_side
 
 SEEDS, TIMES = 3, 5
 MOST_STEPS = 100_000
@@ -68,15 +71,15 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
     """All candidates of a race's plan on the test split, for ``TIMES`` its time altogether."""
     plan = raced.planned
     assert plan is not None
-    count = len(plan.candidates)
-    seconds = TIMES * config.seconds / (count * SEEDS)
+    count, several = len(plan.candidates), len(plan.rates) > 1
+    seconds = TIMES * config.seconds / (count * (SEEDS + len(plan.rates) * several))
     steps = [min(MOST_STEPS, max(1, int(seconds / one.pace))) for one in plan.candidates]
-    whole: Plan = msgspec.structs.replace(
-        plan, rounds=[], last=Round(count, seconds, steps), seeds=SEEDS
-    )
+    every = Round(count, seconds, steps)
+    whole: Plan = msgspec.structs.replace(plan, rounds=[every] * several, last=every, seeds=SEEDS)
     artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
     quiet = Store(store.root, lambda note: None, any_name=True)
-    rounds = Rounds(config, whole, artifacts, quiet, side_of(config, whole), told)
+    side = race_side(config, ())._replace(threads=plan.threads)
+    rounds = Rounds(config, whole, artifacts, quiet, side, told)
     _, board = rounds.run()
     return board
 
@@ -84,47 +87,106 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
 def told(update: RaceProgress) -> None:
     """A line of the log."""
     if update.line:
-        print(update.line, file=sys.stderr, flush=True)
+        log(update.line)
 
 
-def interval(value: float | None, low: float | None, high: float | None) -> str:
-    """A figure and its interval."""
-    return "-" if value is None else f"{value:.3f} [{low:.3f}, {high:.3f}]"
+def log(line: str) -> None:
+    """With the time of the day."""
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
+
+
+def interval(found: Figure | None) -> str:
+    """A figure and its interval; of the best, which is behind nobody, 0."""
+    if found is None:
+        return "0"
+    if found.value is None or found.low is None or found.high is None:
+        return "-" if found.value is None else f"{found.value:.3f}"
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+class Regret(NamedTuple):
+    """A row of the table, as texts but for the regret."""
+
+    data: str
+    candidates: str
+    race_chose: str
+    best_of_all: str
+    regret: float
+    told: str
+    tie: str
+    rank: str
+    skill: str
+    median: str
+    over_baseline: str
+
+
+def measured(name: str, raced: RaceResult, board: Leaderboard) -> Regret:
+    """What the race of some data lost."""
+    winner = board.place(str(raced.winner))
+    models = [one for one in board.places if one.is_model]
+    skills = [one.skill.value or 0.0 for one in models]
+    return Regret(
+        name,
+        str(len(models)),
+        winner.label,
+        board.best,
+        0.0 if winner.behind is None else winner.behind.value or 0.0,
+        interval(winner.behind),
+        "yes" if winner.tied else "no",
+        f"{models.index(winner) + 1}",
+        interval(winner.skill),
+        f"{statistics.median(skills):.3f}",
+        f"{interval(winner.over_baseline)} over {board.baseline}",
+    )
+
+
+HEADS = ["data", "candidates", "race chose", "best of all", "regret", "ties with the best", "rank"]
+HEADS += ["skill of the choice", "of the median candidate", "over the best baseline"]
+
+
+def markdown(rows: Sequence[Regret], minutes: float) -> str:
+    """The table so far, and the mean."""
+    lines = [
+        f"Races of {minutes:g} minutes against {TIMES} times that for all candidates.\n",
+        f"| {' | '.join(HEADS)} |",
+        f"|{'---|' * len(HEADS)}",
+    ]
+    for row in rows:
+        cells = [*row[:4], *row[5:]]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    mean = statistics.mean(row.regret for row in rows)
+    return "\n".join([*lines, f"\nMean regret {mean:.3f}."]) + "\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=6.0)
+    parser.add_argument("--rates", type=int, help="default: as races have it")
+    parser.add_argument("--preset", help="the size of all models; default: by data and time")
     parser.add_argument("--only", choices=list(DATA), action="append")
-    parser.add_argument("--uci", type=Path)
+    parser.add_argument("--uci", type=Path, help="a copy of uci_datasets")
     parser.add_argument("--store", type=Path, default=Path("artifacts"))
+    parser.add_argument("--out", type=Path, help="the table, too; written after each data set")
     chosen = parser.parse_args()
     store = Store(chosen.store, lambda note: None)
-    heads = ["regret", "rank", "skill of the choice", "best baseline"]
-    shown = table(
-        f"races of {chosen.minutes:g} minutes against {TIMES} times that",
-        ["data", "race chose", "best of all"],
-        heads,
-    )
+    rows: list[Regret] = []
     for name in chosen.only or DATA:
-        config = Config((DATA[name](store, chosen.uci),), minutes=chosen.minutes, seeds=SEEDS)
-        print(f"== {name}: race", file=sys.stderr, flush=True)
-        raced = run(config, store, told, lambda result: None)
-        print(f"== {name}: exhaustive", file=sys.stderr, flush=True)
-        board = exhaustive(config, raced, store)
-        winner = board.place(str(raced.winner))
-        models = [one.label for one in board.places if one.is_model]
-        regret, skill, baseline = winner.behind, winner.skill, board.place(board.baseline).skill
-        shown.add_row(
-            name,
-            winner.label,
-            board.best,
-            "0" if regret is None else interval(regret.value, regret.low, regret.high),
-            f"{models.index(winner.label) + 1} of {len(models)}",
-            interval(skill.value, skill.low, skill.high),
-            f"{board.baseline} {baseline.value:.3f}",
+        config = Config(
+            (DATA[name](store, chosen.uci),),
+            minutes=chosen.minutes,
+            seeds=SEEDS,
+            rates=chosen.rates,
+            preset=chosen.preset,
         )
-        Console(width=160).print(shown)
+        log(f"== {name}: race")
+        raced = run(config, store, told, lambda result: None)
+        log(f"== {name}: exhaustive")
+        rows.append(measured(name, raced, exhaustive(config, raced, store)))
+        if chosen.out is not None:
+            chosen.out.write_text(markdown(rows, chosen.minutes))
+    print(markdown(rows, chosen.minutes), end="")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ for head in riemann:64 mdn:5; do
 done
 numtok report "${of_table[1]}" --html "$out/uci-report.html" > /dev/null
 numtok compare "${of_table[@]}" --html "$out/uci-compare.html" > /dev/null
+numtok race "$table" --minutes 2 --html "$out/uci-race.html" > /dev/null
 
 # shellcheck disable=SC2207 - a REF has no blank
 of_sums=($(numtok sweep "$here/pages.toml" "${@:3}" --html "$out/arithmetic-sweep.html" --json \

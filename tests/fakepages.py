@@ -6,11 +6,20 @@ from numtok.analysis.panels.slots import SlotPictures
 from numtok.cli.output.pages.comparison import compare_page
 from numtok.cli.output.pages.page import Page, PageChart, Part, RowList
 from numtok.cli.output.pages.profile import profile_page
+from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.pages.report import report_page
 from numtok.cli.output.pages.sweep import sweep_page
-from numtok.evaluation.report_files import read
+from numtok.evaluation.report_files import TARGET, ReportPredictions, read
+from numtok.evaluation.rivals import Rivals
 from numtok.stages import compare, profile
 from numtok.store.store import Store
+from numtok.sweeps.race.candidates import Verdict
+from numtok.sweeps.race.leaderboard import Finalist, leaderboard
+from numtok.sweeps.race.plan import Candidate, Plan, Round
+from numtok.sweeps.race.race import RaceResult
+from numtok.sweeps.race.reasons import reasons_of
+from numtok.sweeps.race.rounds import RoundResult
+from numtok.sweeps.race.words import Slot
 from numtok.sweeps.sweep import Result, SweepTable
 from tests.fakereports import Fake, make
 
@@ -72,6 +81,81 @@ def of_sweep(root: Path, sets: int = 2) -> Page:
         refs = compared(store, fakes, f"set-{place}")
         tables.append(SweepTable(f"set {place} {EVIL}", comparison(store, *refs)))
     return sweep_page(Result(None, [], tables, [], []), "schemes.toml", store.resolve)
+
+
+def of_race(root: Path) -> Page:
+    """The page of a race of three, of which two were in the last round, with two seeds each."""
+    store = Store(root)
+    return race_page(race_result(store), store.resolve)
+
+
+def race_result(store: Store) -> RaceResult:
+    """What is on :func:`of_race`."""
+    names, noises = ("p1000", "xval", "fp15"), (20, 10, 60)
+    finalists = [
+        Finalist(name, 0.01, 0.002, [
+            read(make(store, Fake(name, seed, noise, later=True, others=SLOTS, invalid=place)))
+            for seed in (2 * place, 2 * place + 1)
+        ])
+        for place, (name, noise) in enumerate(zip(names[:2], noises, strict=False))
+    ]  # fmt: skip
+    predictions = ReportPredictions.read(finalists[0].evaluations[0])
+    columns = (predictions.table[name].to_pylist() for name in ("id", TARGET, "position"))
+    rivals = Rivals(list(zip(*columns, strict=True)), {"mean": predictions.answers.truth + 50})
+    first = [
+        make(store, Fake(name, 0, noise, split="validation"), f"first-{name}")
+        for name, noise in zip(names, noises, strict=True)
+    ]
+    plan = Plan(
+        unit="steps",
+        preset="nano",
+        batch=16,
+        rates=[0.002, 0.006],
+        candidates=[Candidate(name, "encoded@0123456789abcdef", name, {}, 0.01) for name in names],
+        rounds=[Round(3, 1.0, [100] * 3)],
+        last=Round(2, 3.0, [300] * 3),
+        seeds=2,
+        threads=1,
+        test="test",
+        rows=(None, None),
+        guesses={"": 0.0},
+        unfit={"bpe": "what it needs is not there"},
+        left_out=1,
+    )
+    verdicts = [
+        Verdict("p10", False, f"rounds {EVIL} so that 30% of its spread is lost"),
+        *(Verdict(name, True, "loses nothing") for name in names),
+    ]
+    board = leaderboard(finalists, rivals, plan.guesses, None)
+    return RaceResult(
+        data=["rooms.jsonl"],
+        of_table=False,
+        target=None,
+        minutes=0.5,
+        rows=(700, 150, 150),
+        slots=[Slot.of_column(name, predictions.answers.truth) for name in ("answer", *SLOTS)],
+        verdicts=verdicts,
+        entered=[*names, "bpe", "nd"],
+        expected=[],
+        notes=["Rows are split by time."],
+        plan="rooms-race@0123456789abcdef",
+        planned=plan,
+        rounds=[
+            RoundResult(
+                1.0,
+                dict.fromkeys(names, 100),
+                {"p1000": {"0.002": 0.5}, "xval": {"0.002": 0.7, "0.006": 0.2}, "fp15": {}},
+                {"p1000": 0.002, "xval": 0.002, "fp15": 0.006},
+                {"p1000": 0.5, "xval": 0.7, "fp15": 0.1},
+                {name: one.ref for name, one in zip(names, first, strict=True)},
+            )
+        ],
+        leaderboard=board,
+        winner=board.winner,
+        model=board.place(board.winner).models[0],
+        reasons=reasons_of(board, plan, verdicts),
+        commands=["numtok race rooms.jsonl", "numtok predict MODEL --text '[?]'"],
+    )
 
 
 def of_profile(root: Path, source: Path = SAMPLE, schemes: tuple[str, ...] = ()) -> Page:

@@ -15,10 +15,16 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
     Example: numtok race rooms.jsonl --minutes 10
     """
+    from numtok.cli.output.pages.write import check_page, write_page
     from numtok.cli.output.race import Watching, print_race
     from numtok.sweeps.race.race import run
 
+    check_page(settings.html)
     store = open_store(context)
     with Watching(context.obj.quiet, settings.seconds) as watching:
         result = run(settings, store, watching, watching.introduce)
     print_race(result, format, context.obj.quiet)
+    if settings.html is not None:
+        from numtok.cli.output.pages.race import race_page
+
+        write_page(settings.html, race_page(result, store.resolve), context.obj.note)

@@ -1,5 +1,7 @@
 """How a model of texts is asked: for numbers, labels or whole answers, and in which mode."""
 
+from collections.abc import Iterator
+
 from numtok.errors import UsageError, meaningless
 from numtok.evaluation.answers import ANSWERS
 from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL, POINTS, Options
@@ -9,9 +11,6 @@ from numtok.settings.predict import Config as PredictConfig
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import is_causal
 from numtok.training.model_json import TextModelFile
-
-#: Settings that say how numbers are read, as they are where nobody sets them.
-_USUAL = {"fill": None, "decode": "constrained", "point": "mode", "draws": 0, "slots": "auto"}
 
 
 def prediction_mode(
@@ -28,7 +27,8 @@ def prediction_mode(
             f"--point {point!r} is for tables; of texts allowed are {', '.join(POINTS)}"
         )
     if file.settings.classes:
-        _check_unused(config, f"{model.ref}, which predicts labels", *_USUAL)
+        for option in _given(config):
+            raise meaningless(option, f"{model.ref}, which predicts labels")
         return "labels", None
     causal = is_causal(model, file)
     if config.fill == ANSWERS:
@@ -37,7 +37,9 @@ def prediction_mode(
                 f"--fill {ANSWERS} is for autoregressive models; {model.ref} is masked, give "
                 f"{PARALLEL} or {LEFT_TO_RIGHT}"
             )
-        _check_unused(config, f"--fill {ANSWERS}, which writes texts", "point", "draws", "slots")
+        for option in _given(config):
+            if option not in ("fill", "decode"):
+                raise meaningless(option, f"--fill {ANSWERS}, which writes texts")
         return "answers", None
     if causal and config.fill is not None:
         raise UsageError(
@@ -49,7 +51,13 @@ def prediction_mode(
     return "numbers", Options(fill, constrained, point, config.draws, config.batch)
 
 
-def _check_unused(config: EvalConfig | PredictConfig, told: str, *options: str) -> None:
-    for option in options:
-        if getattr(config, option, None) not in (None, _USUAL[option]):
-            raise meaningless(option, told)
+def _given(config: EvalConfig | PredictConfig) -> Iterator[str]:
+    """The settings of how numbers are read that are not as they are where nobody sets them."""
+    there = {
+        "fill": config.fill is not None,
+        "decode": config.decode != "constrained",
+        "point": config.point not in (None, "mode"),
+        "draws": config.draws != 0,
+        "slots": isinstance(config, EvalConfig) and config.slots != "auto",
+    }
+    yield from (option for option, given in there.items() if given)

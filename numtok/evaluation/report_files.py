@@ -196,6 +196,13 @@ class ReportPredictions:
         own = [*[TARGET] * several, *[SLOT] * has_slots(self.table)]
         return [*(name for name in own if name not in found), *found]
 
+    def of_target(self, target: str | None) -> "ReportPredictions":
+        """Those of one target alone; all for None."""
+        if target is None:
+            return self
+        mine = pc.equal(self.table.column(TARGET), target).to_numpy()
+        return ReportPredictions(self.ref, self.table.filter(mine), self.answers.take(mine))
+
     def groups(self, name: str) -> "dict[str, Ints]":
         """The rows of each value of a group, as :func:`rows_by_value`; UsageError if unknown."""
         if name not in self.group_names:

@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 from numtok.declaration import check, setting
-from numtok.errors import UsageError
+from numtok.errors import UsageError, meaningless
 from numtok.settings import _fields
 
 _UNITS = ("minutes", "hours")  # of which one says how long
@@ -16,8 +17,9 @@ class Config:
     """What ``numtok race`` was asked for; of ``minutes`` and ``hours`` one at most.
 
     ``schemes`` are specs of schemes where data are texts, of heads where they are a table; none
-    stands for all that suit the data. ``target`` is the column of a table's file that is predicted,
-    of texts the one target that is scored. ``preset`` None is a size by the data and the time.
+    stands for all that suit the data; ``rates`` None is two of texts, one of tables. ``target`` is
+    the column of a table's file that is predicted, of texts the one target that is scored.
+    ``preset`` None is a size by the data and the time.
     """
 
     inputs: tuple[str, ...] = setting(
@@ -47,6 +49,14 @@ class Config:
         joined=True,
     )
     seeds: int = setting(3, "Of each in the last round.", metavar="N", at_least=1, at_most=100)
+    rates: int | None = setting(
+        None,
+        "Learning rates that each tries in the first round: the usual one, three times that, a "
+        "third of it ... Default: 2; tables: 1.",
+        metavar="N",
+        at_least=1,
+        at_most=9,
+    )
     preset: str | None = setting(
         None, "The size of all models. Default: by data and time.", metavar="SPEC"
     )
@@ -71,15 +81,19 @@ class Config:
         at_least=1,
         repeat=False,
     )
+    engine: str = _fields.engine()
     device: str = _fields.device()
     devices: str = _fields.devices("each with runs of its own", default="all")
     name: str | None = _fields.name("Of the plan. Default: the data's and race.")
+    html: Path | None = _fields.html()  # noqa: RUF009
     dry_run: bool = _fields.dry_run("Say what would race, in which rounds, and train nothing.")
 
     def __post_init__(self) -> None:
         check(self)
         if self.minutes is not None and self.hours is not None:
             raise UsageError("--minutes and --hours are two budgets; give one of them")
+        if self.engine != "local" and self.devices != "all":
+            raise meaningless("devices", "--engine ray, where each run has a GPU of a node")
 
     @property
     def seconds(self) -> float:

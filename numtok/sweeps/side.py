@@ -1,15 +1,16 @@
-"""How many runs of a sweep go on side by side, where, and what each has of its machine."""
+"""How many runs of a sweep or race go on side by side, where, and what each has of its machine."""
 
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from numtok.config import threads
+from numtok.settings.race import Config as RaceConfig
 from numtok.store.engines.engine import LOCAL, Engine, Spool, cluster
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import ClusterNode, gpu_slots
 from numtok.sweeps.plan import Sweep
-from numtok.training.trainer import device_count, device_of
+from numtok.training.trainer import device_count, device_of, threads_alone
 
 
 class Side(NamedTuple):
@@ -66,15 +67,49 @@ def on_cluster(sweep: Sweep, asked: int | None, engine: str, nodes: Sequence[Clu
     depend on the cluster, to the last digit; beside a GPU its part of the CPUs there; all of a node
     where its budget is a time.
     """
-    gpu = {one.device for one in sweep.trainings} != {"cpu"} and any(node.gpus for node in nodes)
+    gpu = {one.device for one in sweep.trainings} != {"cpu"}
+    return _on_nodes(nodes, asked, engine, gpu=gpu, timed=sweep.timed, most=sweep.size)
+
+
+def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
+    """Of the runs of a race, whose budgets are steps: as many as asked for; else one a device, so
+    that each is as quick as it can be, and on a cluster as of a sweep.
+
+    The number of threads is always said: it is a part of the plan, so that a race has the same
+    result wherever it goes on.
+    """
+    if config.engine != LOCAL:
+        return _on_nodes(nodes, config.jobs, config.engine, gpu=config.device != "cpu")
+    device = device_of(config.device)
+    there = device_count(config.devices, device)
+    jobs = config.jobs or there
+    slots = gpu_slots(jobs, there) if device.type == "cuda" and there > 1 else ()
+    cores = threads() or os.cpu_count() or 1
+    each = threads_alone() if jobs == 1 else max(1, cores // jobs)
+    return Side(jobs, each, gpus=slots)
+
+
+def _on_nodes(
+    nodes: Sequence[ClusterNode],
+    asked: int | None,
+    engine: str,
+    *,
+    gpu: bool,
+    timed: bool = False,
+    most: int | None = None,
+) -> Side:
+    """``most`` is how many runs there are, None for any number; ``gpu`` whether they may use
+    one."""
+    gpu = gpu and any(node.gpus for node in nodes)
     able = [node for node in nodes if node.gpus or not gpu]
     if gpu:
         each = min(max(1, node.cpus // node.gpus) for node in able)
     else:
-        each = min((node.cpus for node in able), default=1) if sweep.timed else 1
+        each = min((node.cpus for node in able), default=1) if timed else 1
     each = threads() or each
     if gpu:
         room = sum(node.gpus for node in able)
     else:
-        room = len(able) if sweep.timed else sum(node.cpus // each for node in able)
-    return Side(asked or max(1, min(room, sweep.size)), each, engine=engine, gpu=gpu)
+        room = len(able) if timed else sum(node.cpus // each for node in able)
+    jobs = asked or max(1, room if most is None else min(room, most))
+    return Side(jobs, each, engine=engine, gpu=gpu)

@@ -415,6 +415,12 @@ def device_of(name: str) -> torch.device:
     return torch.device(f"cuda:{index}" if index else "cuda")
 
 
+def threads_alone() -> int:
+    """Of a process that shares its machine with no other: ``NUMTOK_THREADS``, or as many as PyTorch
+    takes."""
+    return threads() or torch.get_num_threads()
+
+
 def device_count(asked: str, device: torch.device) -> int:
     """How many processes ``--devices`` means; UsageError for more GPUs than there are, or for
     several where one of them is named."""

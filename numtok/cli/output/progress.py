@@ -1,31 +1,71 @@
-"""Progress bars on stderr; only on a terminal, and not if quiet."""
+"""What is drawn on stderr while something is done; only on a terminal, and not if quiet."""
 
 import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live as RichLive
     from rich.progress import Progress as RichProgress
     from rich.progress import ProgressColumn, TaskID
 
 
-class Live:
-    """Lines that are drawn anew for as long as the block lasts; each has a name.
+class Drawing:
+    """Something that is drawn anew on standard error for as long as the block lasts, and lines that
+    stay above it; the lines alone where that is no terminal, and nothing if quiet."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._drawn: RichProgress | RichLive | None = None
+        if not quiet and sys.stderr.isatty():
+            from rich.console import Console
+
+            self._drawn = self.made(Console(file=sys.stderr))
+
+    def made(self, console: "Console") -> "RichProgress | RichLive":
+        """What is drawn, before it is started."""
+        raise NotImplementedError
+
+    def say(self, line: str) -> None:
+        """Print a line that stays."""
+        if self._drawn is not None:
+            self._drawn.console.print(line, markup=False, highlight=False)
+        elif not self._quiet:
+            print(line, file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Self:
+        if self._drawn is not None:
+            self._drawn.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._drawn is not None:
+            self._drawn.stop()
+
+
+class Live(Drawing):
+    """Lines, each of which has a name.
 
     Subclasses say what stands in a line and are called with how far things are.
     """
 
     def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
         self._progress: RichProgress | None = None
         self._tasks: dict[str, TaskID] = {}
-        if not quiet and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import Progress
+        super().__init__(quiet)
 
-            self._progress = Progress(
-                *self.columns(), console=Console(file=sys.stderr), transient=True
-            )
+    def made(self, console: "Console") -> "RichProgress":
+        """As of :class:`Drawing`."""
+        from rich.progress import Progress
+
+        self._progress = Progress(*self.columns(), console=console, transient=True)
+        return self._progress
 
     def columns(self) -> "list[ProgressColumn]":
         """What stands in a line; ``task.fields[told]`` is what :meth:`show` was told."""
@@ -38,27 +78,6 @@ class Live:
         if name not in self._tasks:
             self._tasks[name] = self._progress.add_task(name, total=total, told=told)
         self._progress.update(self._tasks[name], completed=done, total=total, told=told)
-
-    def say(self, line: str) -> None:
-        """Print a line that stays, above those that are drawn anew."""
-        if self._progress is not None:
-            self._progress.console.print(line, markup=False, highlight=False)
-        elif not self._quiet:
-            print(line, file=sys.stderr, flush=True)
-
-    def __enter__(self) -> Self:
-        if self._progress is not None:
-            self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
 
 
 class Bar(Live):

@@ -19,11 +19,12 @@ from numtok.cli.output.figures import (
     width,
 )
 from numtok.cli.output.printing import Format, counted, one_line, print_data
+from numtok.cli.output.progress import Drawing
 from numtok.evaluation.report_files import clusters_note
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.live import Live as RichLive
+    from rich.console import Console, RenderableType
+    from rich.live import Live
 
     from numtok.reports import Figure
     from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
@@ -36,35 +37,32 @@ _MOST_SLOTS = 12  # that are told; --json has all
 _NAMES = 28  # characters of a candidate in the live table
 
 
-class Watching:
+class Watching(Drawing):
     """On a terminal a table that is drawn anew; else a line for each run, and one a minute."""
 
     def __init__(self, quiet: bool, seconds: float) -> None:
-        self._quiet, self._seconds = quiet, seconds
+        self._seconds = seconds
         self._started = time.monotonic()
         self._last: RaceProgress | None = None
-        self._live: RichLive | None = None
         self._ended = threading.Event()
-        self._ticking: threading.Thread | None = None
+        self._ticking = threading.Thread(target=self._tick, daemon=True)
+        super().__init__(quiet)
+
+    def made(self, console: "Console") -> "Live":
+        """As of :class:`Drawing`."""
+        from rich.live import Live
+
+        return Live(
+            get_renderable=lambda: self._told(console),
+            console=console,
+            refresh_per_second=2,
+            transient=True,
+        )
 
     def __enter__(self) -> Self:
-        if self._quiet:
-            return self
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
-
-            self._live = Live(
-                get_renderable=self._drawn,
-                console=Console(file=sys.stderr),
-                refresh_per_second=2,
-                transient=True,
-            )
-            self._live.start()
-        else:
-            self._ticking = threading.Thread(target=self._tick, daemon=True)
+        if self._drawn is None and not self._quiet:
             self._ticking.start()
-        return self
+        return super().__enter__()
 
     def __exit__(
         self,
@@ -73,42 +71,33 @@ class Watching:
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
-        if self._live is not None:
-            self._live.stop()
-        if self._ticking is not None:
+        super().__exit__(kind, error, trace)
+        if self._ticking.ident is not None:  # it was started
             self._ticking.join()
 
     def __call__(self, update: "RaceProgress") -> None:
         self._last = update
         if update.line:
-            self._say(update.line)
+            self.say(one_line(update.line))
 
     def introduce(self, result: "RaceResult") -> None:
         """Tell what is known before anything is trained."""
-        if not self._quiet:
-            for line in introduction(result):
-                for folded in textwrap.wrap(
-                    one_line(line), width(sys.stderr), subsequent_indent="    "
-                ):
-                    self._say(folded)
-
-    def _say(self, line: str) -> None:
-        """Print a line that stays."""
-        if self._live is not None:
-            self._live.console.print(line, markup=False, highlight=False, soft_wrap=False)
-        elif not self._quiet:
-            print(one_line(line), file=sys.stderr, flush=True)
+        for line in introduction(result):
+            for folded in textwrap.wrap(
+                one_line(line), width(sys.stderr), subsequent_indent="    "
+            ):
+                self.say(folded)
 
     def _tick(self) -> None:
         while not self._ended.wait(_MINUTE):
             if self._last is not None:
-                self._say(f"{self._clock()}: {summary(self._last)}")
+                self.say(one_line(f"{self._clock()}: {summary(self._last)}"))
 
     def _clock(self) -> str:
         minutes, seconds = divmod(round(time.monotonic() - self._started), 60)
         return f"{minutes}:{seconds:02d} of about {duration(self._seconds)}"
 
-    def _drawn(self) -> "RenderableType":
+    def _told(self, console: "Console") -> "RenderableType":
         from rich.console import Group
         from rich.text import Text
 
@@ -117,9 +106,9 @@ class Watching:
         head = Text(f"{self._clock()}  {self._last.doing}", no_wrap=True, overflow="ellipsis")
         if self._last.total:
             head.append(f"  {self._last.done}/{self._last.total}")
-        if not self._last.standings or self._live is None:
+        if not self._last.standings:
             return head
-        return Group(head, standings_table(self._last, self._live.console.height - _AROUND))
+        return Group(head, standings_table(self._last, console.height - _AROUND))
 
 
 def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
@@ -177,7 +166,8 @@ def introduction(result: "RaceResult") -> list[str]:
         last = place == len(result.expected)
         name = "last round" if last else f"round {place}"
         of = f", {counted(one.seeds, 'seed')} each, on the test split" if last else ""
-        lines.append(f"{name}: {one.size} train about {duration(one.seconds)} each{of}")
+        at = f"at {one.rates} rates " if one.rates > 1 else ""
+        lines.append(f"{name}: {one.size} train {at}about {duration(one.seconds)} each{of}")
     return [*lines, *(f"note: {note}" for note in result.notes)]
 
 
@@ -236,22 +226,36 @@ def _print_board(board: "Leaderboard", format: Format, to: TextIO) -> None:
     columns = ["", "skill", "behind", f"over {board.baseline}", "log-likelihood", "invalid"]
     title = f"leaderboard: split {board.split}, {counted(board.numbers, 'number')}"
     print_figures(title, columns, rows, format, to)
-    errors = [[_name(one, board), *map(figure, one.errors.values())] for one in board.places]
-    print_figures("mean absolute error by slot", ["", *board.slots], errors, format, to)
+    slots = _largest(board)
+    errors = [
+        [_name(one, board), *(figure(one.errors[slot]) for slot in slots)] for one in board.places
+    ]
+    title = "mean absolute error by slot"
+    if (more := len(board.slots) - len(slots)) > 0:
+        title += f" (of {more} more --json tells)"
+    print_figures(title, ["", *slots], errors, format, to)
     costs = [
         [
             one.label,
             number(one.costs.tokens_per_number),
             amount(one.costs.parameters),
             amount(one.costs.steps),
+            number(one.rate),
             duration(one.costs.train_seconds),
-            duration(_a_thousand(one, board)),
+            duration(a_thousand(one, board)),
         ]
         for one in board.places
         if one.costs is not None
     ]
-    heads = ["", "tokens a number", "params", "steps", "training", "1,000 predictions"]
+    heads = ["", "tokens a number", "params", "steps", "rate", "training", "1,000 predictions"]
     print_figures("costs, the mean over seeds", heads, costs, format, to)
+
+
+def _largest(board: "Leaderboard") -> "list[str]":
+    """The slots with the most numbers, in their order, as many as are told."""
+    errors = board.place(board.winner).errors
+    kept = sorted(board.slots, key=lambda slot: -errors[slot].n)[:_MOST_SLOTS]
+    return [slot for slot in board.slots if slot in kept]
 
 
 def _row(one: "Contestant", board: "Leaderboard") -> list[str]:
@@ -273,7 +277,8 @@ def _name(one: "Contestant", board: "Leaderboard") -> str:
     return f"{one.label} *" if one.label == board.winner else one.label
 
 
-def _a_thousand(one: "Contestant", board: "Leaderboard") -> float | None:
+def a_thousand(one: "Contestant", board: "Leaderboard") -> float | None:
+    """Seconds that a thousand predictions take; None where nobody looked."""
     if one.costs is None or one.costs.eval_seconds is None:
         return None
     return 1000 * one.costs.eval_seconds / board.numbers
@@ -286,10 +291,20 @@ def _legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
         f"Behind: what is missing to the skill of {board.best}; a tie where the interval holds 0. "
         "* is the choice. Intervals: 95%."
     ]
+    return [*lines, *remarks(result, board)]
+
+
+def remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
+    """What a reader of the leaderboard must know: what is not counted, or not there."""
+    scored = board.place(board.winner).skill.n
+    if scored < board.numbers:
+        yield (
+            f"{board.numbers - scored:,} numbers are in no slot with enough others; skill is of "
+            f"the {scored:,} in slots."
+        )
     if board.clusters is not None:
-        lines.append(clusters_note(board.clusters))
-    lines += [f"{label} failed: {problem}" for label, problem in result.failed.items()]
-    return lines
+        yield clusters_note(board.clusters)
+    yield from (f"{label} failed: {problem}" for label, problem in result.failed.items())
 
 
 def _flat(result: "RaceResult") -> Iterator[RaceRow]:
@@ -297,6 +312,7 @@ def _flat(result: "RaceResult") -> Iterator[RaceRow]:
         for label, skill in one.skills.items():
             yield RaceRow(f"round {place}", label, "skill", skill)
             yield RaceRow(f"round {place}", label, "steps", one.steps[label])
+            yield RaceRow(f"round {place}", label, "rate", one.rates.get(label))
     if result.leaderboard is None:
         return
     for each in result.leaderboard.places:

@@ -54,6 +54,32 @@ def least_units(sources: Sequence[InputFile]) -> int:
     return cut + sum(source.format in _WHOLE for source in sources)
 
 
+def unread(sources: Sequence[InputFile]) -> Iterator[Unit]:
+    """Each input as a unit that nobody has read yet, without a digest: for a first look, which may
+    end early, at what :func:`plan` reads later. To be read unchecked (``ReadingOptions``).
+
+    Raises DataError for a file that is no Parquet, StoreError for one that cannot be read.
+    """
+    for index, source in enumerate(sources):
+        with closing(open_input(source.path)) as file:
+            whole = _whole(index, source, file.stamp())
+        parts = [whole]
+        if whole.format == "parquet":
+            parts = [
+                whole._replace(begin=begin, end=end, first_row=first)
+                for begin, end, first, _ in row_groups(whole, UNIT)
+            ]
+        yield Unit(index, tuple(parts), "")
+
+
+def _whole(index: int, source: InputFile, stamp: Stamp) -> FilePart:
+    """All of an input, which has this index; its bytes were not summed."""
+    return FilePart(
+        index, source.path, source.shown, source.split, source.format, 0, stamp.size, 0, Checksum(),
+        stamp.size, stamp,
+    )  # fmt: skip
+
+
 class _Survey(NamedTuple):
     """What one pass over the bytes of a file finds: its parts, its sha256, its size in bytes."""
 
@@ -171,18 +197,16 @@ def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], 
     if size > begin:
         bounds.append((begin, size, 0, check))
 
-    def part(begin: int, end: int, first: int, check: Checksum, size: int) -> FilePart:
-        return FilePart(
-            index, source.path, source.shown, source.split, form, begin, end, first, check, size,
-            stamp,
-        )  # fmt: skip
-
+    whole, share = _whole(index, source, stamp), 0
     if form == "parquet":
-        bounds = row_groups(part(0, size, 0, Checksum(), size), unit)
+        bounds = row_groups(whole, unit)
         share = size // len(bounds)
-        parts = [part(*bound, share) for bound in bounds]
-    else:
-        parts = [part(*bound, bound[1] - bound[0]) for bound in bounds]
+    parts = [
+        whole._replace(
+            begin=begin, end=end, first_row=first, checksum=check, size=share or end - begin
+        )
+        for begin, end, first, check in bounds
+    ]
     return _Survey(parts, digest.hexdigest(), size)
 
 

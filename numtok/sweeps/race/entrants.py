@@ -14,6 +14,7 @@ from numtok.data.tables.file import FORMATS, parsed, read_file
 from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
+from numtok.evaluation.slots import LEAST as LEAST_OF_SLOT
 from numtok.records import TABLE, TRAIN
 from numtok.settings.race import Config
 from numtok.stages import encode, profile, table
@@ -104,6 +105,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
             config.numerals,
             config.text_field,
             on_error=config.on_error,
+            engine=config.engine,
         ),
         store,
         lambda what, done, total, rows: progress(RaceProgress("", what, done, total)),
@@ -190,6 +192,7 @@ def encoded(entry: Entrant, entered: Entered, config: Config, store: Store) -> A
             normalize=entry.normalize,
             text_field=config.text_field,
             on_error=config.on_error,
+            engine=config.engine,
         ),
         store,
         lambda *_: None,
@@ -206,7 +209,7 @@ def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | 
     samples = read_split(data, VALIDATION)
     asked = len(samples.targets) or len(samples.numbers)
     a_row = max(1.0, asked / len(samples))
-    most = max(LEAST[1], int(_PREDICTED / a_row))
+    most = max(LEAST_OF_SLOT, int(_PREDICTED / a_row))
     _, validation, test = entered.rows
     return (
         most if validation > most else None,
@@ -219,6 +222,8 @@ def check_target(data: Artifact, target: str | None) -> None:
     if data.kind == TABLE or target is None:
         return
     known = sorted(set(read_split(data, TRAIN).target_name.to_pylist()))
+    if not known:
+        raise meaningless("target", "rows that have no targets")
     if target not in known:
         raise unknown("target", target, known)
 

@@ -15,15 +15,15 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from numtok.arrays import Floats
+from numtok.arrays import Ints
 from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
 from numtok.evaluation.comparison.seeds import seed_statistics
 from numtok.evaluation.report_files import TARGET, Evaluation, ReportPredictions
 from numtok.evaluation.rivals import Rivals
-from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired
+from numtok.metrics.base import METRICS, Predictions, figures
 from numtok.registry import spec_of
 from numtok.reports import Figure
-from numtok.sweeps.race.skill import PredictionSlots, SkillOver
+from numtok.sweeps.race.skill import in_slots, skill_apart, slot_rows
 
 MEDIAN = "median"  # what is always said by who knows the slot alone
 _LIKELIHOOD, _VALID, _ERROR = "interval-nll", "number-generation-ratio", "mae"
@@ -34,7 +34,8 @@ class Contestant(msgspec.Struct, frozen=True):
     """One on the leaderboard: a model with all its seeds, or what needs no model.
 
     skill, over_baseline
-        Over the median of each slot; over the best of what needs no model, of that itself 0.
+        Over the median of each slot; over the best of what needs no model, of that itself 0. No
+        value over what makes no error.
     behind
         The skill of the best model minus this one's; None for that itself.
     tied
@@ -45,8 +46,8 @@ class Contestant(msgspec.Struct, frozen=True):
         Mean absolute error by slot, in its units.
     invalid
         Share of the numbers without a valid prediction.
-    pace
-        Seconds a step, or an epoch, as planned.
+    pace, rate
+        Seconds a step, or an epoch, as planned, and the learning rate; None without a model.
     costs
         Mean over the seeds; None without a model.
     """
@@ -61,6 +62,7 @@ class Contestant(msgspec.Struct, frozen=True):
     errors: dict[str, Figure]
     invalid: Figure
     pace: float | None
+    rate: float | None
     costs: ExperimentCosts | None
     models: list[str]
     reports: list[str]
@@ -97,17 +99,8 @@ class Finalist(NamedTuple):
 
     label: str
     pace: float
+    rate: float
     evaluations: list[Evaluation]
-
-
-def of_target(predictions: ReportPredictions, target: str | None) -> ReportPredictions:
-    """Those of one target alone; all for None."""
-    if target is None:
-        return predictions
-    mine = np.array([one == target for one in predictions.table.column(TARGET).to_pylist()])
-    return ReportPredictions(
-        predictions.ref, predictions.table.filter(mine), predictions.answers.take(mine)
-    )
 
 
 def leaderboard(
@@ -121,14 +114,15 @@ def leaderboard(
     Raises DataError where reports are not of the same numbers.
     """
     read = {
-        one.label: [of_target(ReportPredictions.read(each), target) for each in one.evaluations]
+        one.label: [ReportPredictions.read(each).of_target(target) for each in one.evaluations]
         for one in finalists
     }
     first, *others = (each for some in read.values() for each in some)
     for other in others:
         first.check_pairs(other)
-    slots = PredictionSlots.of(first)
-    judge = _Judge(slots, _aligned(first, rivals, slots.of_each(guesses)))
+    asked = in_slots(first, guesses)
+    rows = slot_rows(first, asked)
+    judge = _Judge(rows, _aligned(first, asked, rivals, guesses[""]))
     answers = {label: [one.answers for one in some] for label, some in read.items()}
     skills = {label: judge.skill(some) for label, some in answers.items()}
     best = max(skills, key=lambda label: _value(skills[label]))
@@ -139,6 +133,7 @@ def leaderboard(
             None if one.label == best else answers[best],
             log_likelihood=_negative(_over_seeds(_LIKELIHOOD, answers[one.label])),
             pace=one.pace,
+            rate=one.rate,
             costs=costs_of(one.evaluations),
             models=[each.report.model for each in one.evaluations],
             reports=[each.ref for each in one.evaluations],
@@ -152,7 +147,7 @@ def leaderboard(
         finalists[0].evaluations[0].report.split,
         len(first.answers.truth),
         first.clusters(np.arange(len(first.answers.truth))),
-        list(slots.names),
+        list(rows),
         sorted([*models, *baselines], key=lambda one: (-_value(one.skill), one.label)),
         judge.baseline,
         best,
@@ -164,22 +159,20 @@ def leaderboard(
 class _Judge:
     """Measures everyone by the same slots and baselines."""
 
-    slots: PredictionSlots
+    slots: Mapping[str, Ints]  # which numbers each has
     baselines: Mapping[str, Predictions]  # the median among them
 
     @cached_property
     def baseline(self) -> str:
         """The best of them, by its skill over the median."""
-        over_median = self._over(MEDIAN)
-        return max(self.baselines, key=lambda name: over_median.plain(self.baselines[name]))
-
-    def _over(self, name: str) -> SkillOver:
-        base = self.baselines[name]
-        return SkillOver(self.slots, np.abs(base.prediction - base.truth))
+        return max(
+            self.baselines, key=lambda name: _value(self.skill([self.baselines[name]], MEDIAN))
+        )
 
     def skill(self, seeds: Sequence[Predictions], over: str = MEDIAN) -> Figure:
         """Over a baseline, minus that of the baseline itself, which is 0 in every resample."""
-        return _apart(self._over(over), seeds, [self.baselines[over]])
+        base = self.baselines[over]
+        return skill_apart(seeds, [base], base)
 
     def place(
         self,
@@ -189,12 +182,14 @@ class _Judge:
         *,
         log_likelihood: Figure = _NOTHING,
         pace: float | None = None,
+        rate: float | None = None,
         costs: ExperimentCosts | None = None,
         models: Sequence[str] = (),
         reports: Sequence[str] = (),
     ) -> Contestant:
         """``best`` are the answers of the best model; None: it is this one."""
-        behind = None if best is None else _apart(self._over(MEDIAN), best, seeds)
+        median = self.baselines[MEDIAN]
+        behind = None if best is None else skill_apart(best, seeds, median)
         return Contestant(
             label,
             costs is not None,
@@ -205,10 +200,11 @@ class _Judge:
             log_likelihood,
             {
                 name: _over_seeds(_ERROR, [one.take(rows) for one in seeds])
-                for name, rows in zip(self.slots.names, self.slots.rows, strict=True)
+                for name, rows in self.slots.items()
             },
             _share_invalid(seeds),
             pace,
+            rate,
             costs,
             list(models),
             list(reports),
@@ -216,27 +212,27 @@ class _Judge:
 
 
 def _aligned(
-    predictions: ReportPredictions, rivals: Rivals, guess: Floats
+    predictions: ReportPredictions, asked: Predictions, rivals: Rivals, median: float
 ) -> dict[str, Predictions]:
-    """The answers of each rival to the questions of a report; where it says nothing, the guess."""
+    """The answers of each rival to the questions of a report, ``asked`` in slots; where it says
+    nothing, the median of the slot, and of no slot that of all."""
+    assert asked.slot_median is not None
+    guess = np.where(np.isnan(asked.slot_median), median, asked.slot_median)
     places = {key: place for place, key in enumerate(rivals.keys)}
     columns = (predictions.table.column(name).to_pylist() for name in ("id", TARGET, "position"))
     rows = [places[key] for key in zip(*columns, strict=True)]
-    answers = predictions.answers
     found = {MEDIAN: guess} | {name: values[rows] for name, values in rivals.values.items()}
     return {
         name: Predictions(
-            answers.truth,
+            asked.truth,
             np.where(np.isfinite(values), values, guess),
             np.isfinite(values),
-            sample=answers.sample,
+            sample=asked.sample,
+            slot=asked.slot,
+            slot_median=asked.slot_median,
         )
         for name, values in found.items()
     }
-
-
-def _apart(metric: Metric, first: Sequence[Predictions], second: Sequence[Predictions]) -> Figure:
-    return paired(metric, first, second, draw_seeds=True).figure
 
 
 def _value(figure: Figure) -> float:

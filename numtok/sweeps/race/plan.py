@@ -5,8 +5,9 @@ in the plan in steps, and the plan is stored. From then on a race is a function 
 data: whoever stops it and goes on, or repeats it, has the same result.
 
 Rounds are successive halving (Jamieson and Talwalkar 2016; Hyperband, Li et al. 2018): in each, all
-that are left train anew for the same time, and a third goes on. Half of the time is for the last
-round, in which few are left and several seeds are trained of each.
+that are left train anew for the same time, and a third goes on. In the first each trains at the
+same few learning rates, and goes on with the one that was best for it. Half of the time is for the
+last round, in which few are left and several seeds are trained of each.
 """
 
 import math
@@ -64,17 +65,19 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         What budgets are in.
     preset, batch
         Of ``numtok train`` that all share.
+    rates
+        Learning rates of the first round, the usual one first.
     rounds, last
         On the validation split; on the test split, with ``seeds`` of each.
     threads
-        Of each run; None: as many as the environment allows.
+        Of each run.
     rows
         Of the validation and of the test split, that are predicted; None: all.
     unfit, left_out
         By label why a candidate cannot be trained, and for how many there was no time.
     guesses
-        By slot the median of the train split, which skill is measured against while it races;
-        under "" that of all numbers.
+        By target the median of the train split, which skill is measured against where reports have
+        no slots; under "" that of all numbers.
 
     Raises ValueError for rounds of other candidates.
     """
@@ -83,11 +86,12 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     unit: Literal["steps", "epochs"]
     preset: str
     batch: Positive
+    rates: list[float]
     candidates: list[Candidate]
     rounds: list[Round]
     last: Round
     seeds: Positive
-    threads: Positive | None
+    threads: Positive
     test: str
     rows: tuple[Positive | None, Positive | None]
     guesses: dict[str, float]
@@ -99,14 +103,18 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         rounds = [*self.rounds, self.last]
         if any(len(one.steps) != count or one.size > count for one in rounds):
             raise ValueError(f"a round is not of the {count} candidates")
+        if not self.rates or (len(self.rates) > 1 and not self.rounds):
+            raise ValueError("its rates are tried in no round")
         if "" not in self.guesses:
             raise ValueError("it has no median of all numbers")
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """A round before a step is measured: how many would train, how often each, for how long."""
+    """A round before a step is measured: how many would train, at how many rates and with how many
+    seeds each, for how long."""
 
     size: int
+    rates: int
     seeds: int
     seconds: float
 
@@ -114,16 +122,25 @@ class Expected(msgspec.Struct, frozen=True):
 PLAN = StoredJson("plan.json", Plan, newest=FORMAT)
 
 
-def fields_of(count: int, finalists: int) -> list[int]:
-    """How many take part in each round, the last one at the end.
+def fields_of(count: int, finalists: int, rates: int = 1) -> list[int]:
+    """How many take part in each round, the last one at the end; of several rates there is one
+    before it at least.
 
-    >>> fields_of(18, 3), fields_of(5, 2), fields_of(2, 3)
-    ([18, 6, 3], [5, 2], [2])
+    >>> fields_of(18, 3), fields_of(5, 2), fields_of(2, 3), fields_of(2, 3, rates=2)
+    ([18, 6, 3], [5, 2], [2], [2, 2])
     """
     sizes = [count]
     while sizes[-1] > finalists:
         sizes.append(max(finalists, math.ceil(sizes[-1] / ETA)))
-    return sizes
+    return [*sizes, count] if rates > 1 and len(sizes) == 1 else sizes
+
+
+def _runs_of(sizes: Sequence[int], seeds: int, rates: int) -> list[int]:
+    """How many trainings each round has."""
+    found = list(sizes)
+    found[0] *= rates
+    found[-1] *= seeds
+    return found
 
 
 class Time(NamedTuple):
@@ -134,49 +151,51 @@ class Time(NamedTuple):
     beside: float
     jobs: int
 
-    def training(self, sizes: Sequence[int], seeds: int) -> float:
-        """Seconds of training that all runs of rounds have together, half of them at least."""
-        runs = sum(sizes[:-1]) + sizes[-1] * seeds
+    def training(self, runs: int) -> float:
+        """Seconds of training that so many runs have together, half of them at least."""
         return max(0.5, _SAFE - runs * self.beside / (self.seconds * self.jobs)) * (
             self.seconds * self.jobs
         )
 
 
-def seconds_of(time: Time, sizes: Sequence[int], seeds: int) -> list[float]:
+def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> list[float]:
     """What each run of each round has: of the last round, half of the training, and of the others
     as much as each other; no run has less than those of the round before.
 
     >>> seconds_of(Time(1200, beside=5, jobs=1), [18, 6, 3], seeds=2)
     [12.916666666666666, 38.75, 77.5]
     """
-    total = time.training(sizes, seeds)
+    runs = _runs_of(sizes, seeds, rates)
+    total = time.training(sum(runs))
     if len(sizes) == 1:
-        return [total / (sizes[0] * seeds)]
+        return [total / runs[0]]
     each = (1 - _LAST) * total / (len(sizes) - 1)
-    found = [each / size for size in sizes[:-1]]
-    return [*found, max(_LAST * total / (sizes[-1] * seeds), found[-1])]
+    found = [each / count for count in runs[:-1]]
+    return [*found, max(_LAST * total / runs[-1], found[-1])]
 
 
-def expected(time: Time, count: int, finalists: int, seeds: int) -> list[Expected]:
+def expected(time: Time, count: int, finalists: int, seeds: int, rates: int = 1) -> list[Expected]:
     """The rounds of so many candidates, if there is time for all of them."""
-    sizes = fields_of(count, finalists)
-    times = [1] * (len(sizes) - 1) + [seeds]
-    return list(map(Expected, sizes, times, seconds_of(time, sizes, seeds)))
+    sizes = fields_of(count, finalists, rates)
+    of_rates, of_seeds = _runs_of([1] * len(sizes), 1, rates), _runs_of([1] * len(sizes), seeds, 1)
+    return list(map(Expected, sizes, of_rates, of_seeds, seconds_of(time, sizes, seeds, rates)))
 
 
 def rounds_of(
-    time: Time, paces: Sequence[float], finalists: int, seeds: int, most: int
+    time: Time, paces: Sequence[float], finalists: int, seeds: int, most: int, rates: int = 1
 ) -> list[Round]:
     """The rounds, the last one at the end, of candidates of which a step takes so many seconds
     each; ``most`` steps at most."""
-    sizes = fields_of(len(paces), finalists)
+    sizes = fields_of(len(paces), finalists, rates)
     return [
         Round(size, seconds, [min(most, max(1, int(seconds / pace))) for pace in paces])
-        for size, seconds in zip(sizes, seconds_of(time, sizes, seeds), strict=True)
+        for size, seconds in zip(sizes, seconds_of(time, sizes, seeds, rates), strict=True)
     ]
 
 
-def entered(time: Time, paces: Sequence[float], finalists: int, seeds: int, least: int) -> int:
+def entered(
+    time: Time, paces: Sequence[float], finalists: int, seeds: int, least: int, rates: int = 1
+) -> int:
     """How many of the candidates, the first ones, there is time for: as many as leave the one in
     the middle at least so many steps, and as many as are in the last round.
 
@@ -185,7 +204,7 @@ def entered(time: Time, paces: Sequence[float], finalists: int, seeds: int, leas
     [27, 3]
     """
     for count in range(len(paces), finalists, -1):
-        first, *_ = rounds_of(time, paces[:count], finalists, seeds, most=least)
+        first, *_ = rounds_of(time, paces[:count], finalists, seeds, least, rates)
         if statistics.median(first.steps) >= least:
             return count
     return min(finalists, len(paces))

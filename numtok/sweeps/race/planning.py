@@ -1,22 +1,23 @@
 """How the plan of a race is made: seconds a step are measured, and rounds are made of the time."""
 
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from numtok.config import threads
 from numtok.declaration import command_line
 from numtok.errors import NumtokError, UsageError
+from numtok.models.presets import preset
 from numtok.settings import eval
 from numtok.settings import train as train_settings
 from numtok.settings.race import Config
 from numtok.stages import train
 from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
+from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Entrant
 from numtok.sweeps.race.entrants import Entered, predicted_rows
@@ -24,9 +25,11 @@ from numtok.sweeps.race.plan import LEAST, PLAN, RACE, Candidate, Plan, Time, en
 from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.skill import medians
 from numtok.sweeps.runs import Run, RunUnit, with_threads
-from numtok.training.trainer import device_count, device_of
+from numtok.sweeps.side import Side
+from numtok.training.table_learner import FittingRecipe
+from numtok.training.trainer import device_of
 
-REVISION = 1
+REVISION = 2
 _LONG = 1200.0  # seconds from which three are in the last round, and not two
 _MEASURING = 0.15  # of the time, for all paces together
 _LONGEST_LOOK, _SHORTEST_LOOK = 2.0, 0.05  # seconds a pace is measured for
@@ -38,6 +41,7 @@ _BATCHES = range(4, 8)  # powers of two: 16 to 128 rows
 _STEPS_A_PASS = 40  # through the train split, at least, where a batch may be so small
 _PASSES, _EPOCHS = 300, 1_000  # through the train split, at most: of texts, of a table
 _LEAST_CAP = 500  # steps that are always allowed
+_APART = 3.0  # times a learning rate is the next one
 
 
 def planned(
@@ -45,19 +49,22 @@ def planned(
     there: Entered,
     data: Mapping[Entrant, Artifact],
     store: Store,
+    side: Side,
     progress: Progress,
     started: float,
 ) -> Artifact:
-    """The plan, which is made where it is not there, of the time that is left since ``started``."""
+    """The plan, which is made where it is not there, of the time that is left since ``started``;
+    measured where runs are done."""
     settings: dict[str, Any] = {
         "stage": "race",
         "revision": REVISION,
         "seconds": config.seconds,
         "seeds": config.seeds,
+        "rates": rates_of(config, there.of_table),
         "preset": config.preset,
         "target": config.target,
         "test": there.test,
-        "device": device_of(config.device).type,
+        "device": "cuda" if side.gpu else device_of(config.device).type,
         "entries": [msgspec.to_builtins(one) for one in there.entries],
     }
     parents = [one.as_parent() for one in dict.fromkeys(data.values())]
@@ -65,7 +72,8 @@ def planned(
     with store.draft(RACE, there.name, settings, parents, command) as draft:
         if isinstance(draft, Artifact):
             return draft
-        plan = _Planning(config, there, data, store, progress, started).plan()
+        with side._replace(jobs=1).workers(store.spool) as engine:
+            plan = _Planning(config, there, data, store, side, engine, progress, started).plan()
         PLAN.write(draft.path, plan)
         return draft.publish({"candidates": len(plan.candidates)}, {})
 
@@ -78,32 +86,33 @@ class _Planning:
     there: Entered
     data: Mapping[Entrant, Artifact]
     store: Store
+    side: Side
+    engine: Engine
     progress: Progress
     started: float
 
     def plan(self) -> Plan:
         """Raises what stopped the first candidate where none can be trained."""
-        jobs = jobs_of(self.config)
-        each = None if jobs == 1 else max(1, (threads() or os.cpu_count() or 1) // jobs)
+        assert self.side.threads is not None  # of a race they are always said
         first = next(iter(self.data.values()))
         rows = predicted_rows(first, self.there)
-        with with_threads(each):
-            size = self._size()
-            paces, unfit = self._paced(size)
-            beside = self._beside(next(iter(paces)), size, each, rows[0])
+        size = self._size()
+        paces, unfit = self._paced(size)
+        beside = self._beside(next(iter(paces)), size, rows[0])
         left = self.config.seconds - (time.monotonic() - self.started)
-        there_is = Time(max(left, self.config.seconds / 2), beside, jobs)
+        there_is = Time(max(left, self.config.seconds / 2), beside, self.side.jobs)
         measured = list(paces.items())
         if self.there.of_table:  # none is more usual than others
             measured.sort(key=lambda one: one[1])
         paced, least = [pace for _, pace in measured], LEAST[self._unit]
-        shape = finalists_of(self.config), self.config.seeds
-        count = entered(there_is, paced, *shape, least)
-        *rounds, last = rounds_of(there_is, paced[:count], *shape, self._most)
+        shape, tried = (finalists_of(self.config), self.config.seeds), self._tried
+        count = entered(there_is, paced, *shape, least, tried)
+        *rounds, last = rounds_of(there_is, paced[:count], *shape, self._most, tried)
         return Plan(
             unit=self._unit,
             preset=size,
             batch=self._batch,
+            rates=self._rates(size),
             candidates=[
                 Candidate(
                     entry.label, self.data[entry].ref, entry.scheme, self._options(entry), pace
@@ -113,7 +122,7 @@ class _Planning:
             rounds=rounds,
             last=last,
             seeds=self.config.seeds,
-            threads=each,
+            threads=self.side.threads,
             test=self.there.test,
             rows=rows,
             guesses=medians(first),
@@ -158,7 +167,7 @@ class _Planning:
             again[entry] = min(pace, self._pace(entry, size))
         return again, unfit
 
-    def _beside(self, entry: Entrant, size: str, threads: int | None, rows: int | None) -> float:
+    def _beside(self, entry: Entrant, size: str, rows: int | None) -> float:
         """Seconds that a run takes beside its training, measured in a store that is thrown away:
         those of a second one, since the first does what is done once."""
         shortest, seconds = {self._unit: 1}, 0.0
@@ -179,7 +188,8 @@ class _Planning:
                     model="", data=learn.data, split=VALIDATION, rows=rows, device=device
                 )
                 began = time.monotonic()
-                outcome = RunUnit(folder, threads)(Run(0, "", {}, learn, ask))
+                run = Run(0, "", {}, learn, ask)
+                [outcome] = self.engine.run(RunUnit(folder, self.side.threads), [run])
                 if outcome.problem is not None:
                     raise outcome.problem
                 seconds = time.monotonic() - began
@@ -196,12 +206,25 @@ class _Planning:
             if self.there.rows[0] < least:
                 break
             paces = [self._pace(first, size)] * len(self.data)
-            shape = finalists_of(self.config), self.config.seeds
-            *_, last = rounds_of(time_of(self.config), paces, *shape, _ENOUGH_STEPS)
+            shape, tried = (finalists_of(self.config), self.config.seeds), self._tried
+            there_is = time_of(self.config, self.side)
+            *_, last = rounds_of(there_is, paces, *shape, _ENOUGH_STEPS, tried)
             if last.steps[0] < _ENOUGH_STEPS:
                 break
             found = size
         return found
+
+    @property
+    def _tried(self) -> int:
+        return rates_of(self.config, self.there.of_table)
+
+    def _rates(self, size: str) -> list[float]:
+        """The usual rate of models of that size, then others on both sides of it, farther and
+        farther away; to three digits, so that they can be said."""
+        of_table = self.there.of_table
+        usual = FittingRecipe.learning_rate if of_table else preset(size).learning_rate
+        factors = [_APART ** ((k + 1) // 2 * (-1) ** (k + 1)) for k in range(self._tried)]
+        return [float(f"{usual * factor:.3g}") for factor in factors]
 
     def _pace(self, entry: Entrant, size: str) -> float:
         share = _MEASURING * self.config.seconds / (4 * len(self.data))
@@ -209,7 +232,8 @@ class _Planning:
             self.data[entry], self._options(entry), size, self._batch, self.config.device
         )
         limit = min(_LONGEST_LOOK, max(_SHORTEST_LOOK, share))
-        return train.pace(settings, self.store, limit)
+        [pace] = self.engine.run(PaceUnit(self.store.root, self.side.threads, limit), [settings])
+        return pace
 
     def _options(self, entry: Entrant) -> dict[str, str]:
         """Those of ``numtok train`` that set a candidate apart."""
@@ -242,16 +266,32 @@ def training(
     )
 
 
-def time_of(config: Config) -> Time:
+@dataclass(frozen=True)
+class PaceUnit:
+    """Measures for so many seconds what a step takes, in any process."""
+
+    root: Path
+    threads: int | None
+    limit: float
+
+    def __call__(self, settings: train_settings.Config) -> float:
+        """Seconds a step, or an epoch, of what these settings train."""
+        store = Store(self.root, lambda note: None, any_name=True)
+        with with_threads(self.threads):
+            return train.pace(settings, store, self.limit)
+
+
+def time_of(config: Config, side: Side) -> Time:
     """The time there is, as far as that is known before anything is measured."""
-    return Time(config.seconds, 0.0, jobs_of(config))
+    return Time(config.seconds, 0.0, side.jobs)
+
+
+def rates_of(config: Config, of_table: bool) -> int:
+    """How many learning rates each tries: as asked for; of tables one, since no other one was found
+    to be better throughout, while in a few hundred steps of texts three times as much often is."""
+    return config.rates or (1 if of_table else 2)
 
 
 def finalists_of(config: Config) -> int:
     """How many are in the last round."""
     return 3 if config.seconds >= _LONG else 2
-
-
-def jobs_of(config: Config) -> int:
-    """Runs side by side: as asked, or one a device."""
-    return config.jobs or device_count(config.devices, device_of(config.device))

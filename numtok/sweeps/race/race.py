@@ -14,6 +14,7 @@ from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.settings.race import Config as Config
 from numtok.store.artifact import Artifact
+from numtok.store.engines.engine import connected
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Entrant, Verdict
 from numtok.sweeps.race.entrants import (
@@ -26,16 +27,19 @@ from numtok.sweeps.race.entrants import (
 )
 from numtok.sweeps.race.leaderboard import Leaderboard
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, expected
-from numtok.sweeps.race.planning import finalists_of, planned, time_of
+from numtok.sweeps.race.planning import finalists_of, planned, rates_of, time_of
 from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.reasons import reasons_of
-from numtok.sweeps.race.rounds import RoundResult, Rounds, side_of
+from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.words import Slot
+from numtok.sweeps.side import Side, race_side
 
 
 class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     """All of a race; of a dry run without what only running it tells.
 
+    target
+        Of texts the one that is scored, of a table's file the one that is predicted.
     plan
         REF of the plan.
     slots, verdicts, entered
@@ -57,6 +61,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
 
     data: list[str]
     of_table: bool
+    target: str | None
     minutes: float
     rows: tuple[int, int, int]
     slots: list[Slot]
@@ -84,6 +89,18 @@ def run(
     be trained what stopped the first of them.
     """
     started = time.monotonic()
+    with connected(config.engine) as nodes:
+        return _raced(config, race_side(config, nodes), store, progress, told, started)
+
+
+def _raced(
+    config: Config,
+    side: Side,
+    store: Store,
+    progress: Progress,
+    told: Callable[[RaceResult], None],
+    started: float,
+) -> RaceResult:
     quiet = Store(store.root, lambda note: None, any_name=True)
     of_table = is_table(config, store)
     there = (enter_table if of_table else enter_texts)(config, store, progress)
@@ -95,23 +112,31 @@ def run(
     result = RaceResult(
         data=list(config.inputs),
         of_table=of_table,
+        target=config.target,
         minutes=config.seconds / 60,
         rows=there.rows,
         slots=there.slots,
         verdicts=there.verdicts,
         entered=[one.label for one in there.entries],
-        expected=expected(time_of(config), len(there.entries), finalists_of(config), config.seeds),
+        expected=expected(
+            time_of(config, side),
+            len(there.entries),
+            finalists_of(config),
+            config.seeds,
+            rates_of(config, of_table),
+        ),
         notes=there.notes,
     )
     told(result)
     if config.dry_run:
         return result
     data = _data(config, there, quiet, progress)
-    check_target(next(iter(data.values())), config.target)
-    made = planned(config, there, data, quiet, progress, started)
+    made = planned(config, there, data, quiet, side, progress, started)
     plan = PLAN.read(made.path)
     artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
-    race = Rounds(config, plan, artifacts, quiet, side_of(config, plan), progress)
+    # What a run learns depends, in its last digits, on its threads.
+    side = side._replace(threads=plan.threads)
+    race = Rounds(config, plan, artifacts, quiet, side, progress)
     rounds, board = race.run()
     winner = board.place(board.winner)
     return msgspec.structs.replace(
@@ -145,5 +170,7 @@ def _data(
         progress(RaceProgress("", f"encoding {entry.label}", done, len(there.entries)))
         if key not in found:
             found[key] = encoded(entry, there, config, store)
+            if len(found) == 1:  # before all others are encoded
+                check_target(found[key], config.target)
         made[entry] = found[key]
     return made

@@ -21,7 +21,9 @@ def reasons_of(board: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]) -> l
 def _worth(board: Leaderboard, winner: Contestant, plan: Plan) -> str:
     on = f"on {board.numbers:,} numbers of the split {board.split}"
     seeds = f"the mean of {plan.seeds} seeds" if plan.seeds > 1 else "of one seed"
-    skill, value = winner.over_baseline, winner.over_baseline.value or 0.0
+    skill, value = winner.over_baseline, winner.over_baseline.value
+    if value is None:
+        return f"{board.baseline}, which needs no model, makes no error {on}: use that."
     if skill.low is None or skill.high is None or skill.low <= 0 <= skill.high:
         return (
             f"{winner.label} is not told apart from {board.baseline}, the best of what needs no "

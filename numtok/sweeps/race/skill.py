@@ -1,136 +1,92 @@
-"""Skill: how much less the error is than that of something else, slot by slot.
+"""What a race is about: ``slot-skill``, over the median of each slot or over anything else.
 
-A slot is a target's name; of rows without targets, the place of a number in its row. Skill of a
-slot is 1 - MAE / MAE of the reference, -1 at least, so that no one slot decides; over all it is the
-mean over the slots. 0 is as good as the reference, 1 without an error. What a race is decided by
-stands here and nowhere else.
+Slots are those of reports; where rows have targets each target is one, with its median in the train
+split. What a race is decided by stands here and nowhere else.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from numtok.arrays import Floats, Ints
+from numtok.arrays import Ints
 from numtok.data.tables.rows import learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
-from numtok.evaluation.report_files import TARGET, ReportPredictions
-from numtok.metrics.base import Metric, Predictions, Statistic
+from numtok.errors import DataError
+from numtok.evaluation.report_files import TARGET, ReportPredictions, has_slots, rows_by_value
+from numtok.metrics.base import METRICS, Predictions, paired
 from numtok.records import TABLE, TRAIN
+from numtok.reports import SLOT, Figure
 from numtok.store.artifact import Artifact
 
-#: What predictions of rows without targets have for a target.
-_NO_TARGET = "number"
-_MOST_PLACES = 16  # in a row, that are slots of their own
-_LEAST = -1.0
-
-
-def slot_of(target: str, position: int) -> str:
-    """The slot of a number: its target's name, or of none its place in the row, counted from 0.
-
-    >>> slot_of("area", 2), slot_of("number", 2), slot_of("number", 40)
-    ('area', 'number 3', 'number 17 and later')
-    """
-    if target != _NO_TARGET:
-        return target
-    later = " and later" if position >= _MOST_PLACES else ""
-    return f"{_NO_TARGET} {min(position, _MOST_PLACES) + 1}{later}"
-
-
-@dataclass(frozen=True, eq=False)
-class PredictionSlots:
-    """The slots of n predictions.
-
-    names
-        Of each slot.
-    rows
-        Of each slot, which predictions it has: int64[k].
-    """
-
-    names: tuple[str, ...]
-    rows: tuple[Ints, ...]
-
-    @classmethod
-    def of(cls, predictions: ReportPredictions) -> "PredictionSlots":
-        """In the order of their names."""
-        columns = (predictions.table.column(name).to_pylist() for name in (TARGET, "position"))
-        slots = np.array([slot_of(*place) for place in zip(*columns, strict=True)], object)
-        names = sorted(set(slots.tolist()))
-        return cls(tuple(names), tuple(np.flatnonzero(slots == name) for name in names))
-
-    def of_each(self, values: Mapping[str, float]) -> Floats:
-        """float64[n]: for each prediction the value of its slot; that of "" where it has none."""
-        found = np.empty(sum(map(len, self.rows)))
-        for name, rows in zip(self.names, self.rows, strict=True):
-            found[rows] = values.get(name, values[""])
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class SkillOver(Metric):
-    """Skill over a reference, of which ``errors`` are the absolute errors, float64[n]."""
-
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Murphy (1988), skill scores; the mean over slots"
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (_LEAST, 1.0)
-    undefined: ClassVar[str] = "no slot has an error"
-    slots: PredictionSlots
-    errors: Floats
-
-    def statistic(self, answers: Predictions) -> Statistic:
-        own = np.abs(answers.prediction - answers.truth)
-
-        def of_weights(weights: Floats) -> Floats:
-            found = [
-                _skill(*(_sum(weights[:, rows], errors[rows]) for errors in (own, self.errors)))
-                for rows in self.slots.rows
-            ]
-            return np.asarray(np.mean(found, axis=0))
-
-        return of_weights
-
-
-def _sum(weights: Floats, errors: Floats) -> Floats:
-    """float64[r] of weights [r, k] and errors [k]: the same bits with any number of threads."""
-    total: Floats = np.einsum("rn,n->r", weights, errors)
-    return total
-
-
-def _skill(own: Floats, other: Floats) -> Floats:
-    """float64[r]: 0 where neither has an error, as of a slot that a resample lacks."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        skill = np.where(other > 0, 1 - own / other, np.where(own > 0, _LEAST, 0.0))
-    return np.asarray(np.maximum(np.nan_to_num(skill, nan=_LEAST), _LEAST))
+_SKILL = "slot-skill"
 
 
 def medians(data: Artifact) -> dict[str, float]:
-    """The median of each slot in the train split, and under "" that of all: what one says who knows
-    nothing else. Of encoded data or a table."""
+    """The median of each target in the train split, and under "" that of all its numbers: what one
+    says who knows nothing else. Of encoded data or a table."""
     if data.kind == TABLE:
         table = read_table_of(data)
         median = float(np.median(table.target[learnt_rows(table, 0, None, 0)]))
         return {"": median, table.file.target: median}
     train = read_split(data, TRAIN)
-    if len(train.targets):
-        values = train.numbers[train.targets]
-        names = [slot_of(name, 0) for name in train.target_name.to_pylist()]
-    else:
-        values = train.numbers
-        firsts = np.repeat(train.number_rows[:-1], np.diff(train.number_rows))
-        names = [slot_of(_NO_TARGET, place) for place in (np.arange(len(values)) - firsts).tolist()]
-    slots, known = np.array(names, object), np.isfinite(values)
+    values = train.numbers[train.targets] if len(train.targets) else train.numbers
+    known = np.isfinite(values)
     found = {"": float(np.median(values[known])) if known.any() else 0.0}
-    for name in sorted(set(names)):
-        if len(mine := values[known & (slots == name)]):
+    names = np.array(train.target_name.to_pylist(), object)
+    for name in sorted(set(names.tolist())):
+        if len(mine := values[known & (names == name)]):
             found[name] = float(np.median(mine))
     return found
 
 
-def score(predictions: ReportPredictions, guesses: Mapping[str, float]) -> float:
-    """The skill of predictions over always saying the ``guesses``, by slot: what decides who goes
-    on."""
-    slots = PredictionSlots.of(predictions)
-    errors = np.abs(slots.of_each(guesses) - predictions.answers.truth)
-    return SkillOver(slots, errors).plain(predictions.answers)
+def in_slots(predictions: ReportPredictions, medians: Mapping[str, float]) -> Predictions:
+    """The answers of a report with slots and their medians: its own, or those of the targets."""
+    answers = predictions.answers
+    if answers.slot is not None and answers.slot_median is not None:
+        return answers
+    names = predictions.table.column(TARGET).to_pylist()
+    known, codes = np.unique(np.array(names, object), return_inverse=True)
+    usual = np.array([medians.get(name, medians[""]) for name in known.tolist()], np.float64)
+    return answers._replace(slot=codes, slot_median=usual[codes])
+
+
+def slot_rows(predictions: ReportPredictions, answers: Predictions) -> dict[str, Ints]:
+    """By slot, int64[k]: which of the answers of :func:`in_slots` it has; those of none are left
+    out."""
+    assert answers.slot_median is not None
+    column = SLOT if has_slots(predictions.table) else TARGET
+    found = rows_by_value(predictions.table.column(column))
+    none = np.isnan(answers.slot_median)
+    return {name: rows for name, rows in found.items() if not none[rows[0]]}
+
+
+def score(predictions: ReportPredictions, medians: Mapping[str, float]) -> float:
+    """The skill of predictions over always saying the median of the slot: what decides who goes on.
+
+    Raises DataError where all numbers are that.
+    """
+    metric, answers = METRICS.build(_SKILL), in_slots(predictions, medians)
+    if (why := metric.why_undefined(answers)) is not None:
+        raise DataError(
+            f"{predictions.ref}: {why}, so nothing can be told apart; a race needs numbers that "
+            "differ"
+        )
+    return metric.plain(answers)
+
+
+def skill_apart(
+    first: Sequence[Predictions], second: Sequence[Predictions], over: Predictions
+) -> Figure:
+    """The skill of ``first`` minus that of ``second``, the seeds of each, both over the same
+    answers, those of the slots' medians or others: with its interval over samples and seeds.
+
+    All are of the same numbers, in slots (:func:`in_slots`). A slot in which ``over`` has no error
+    has no part in it; the figure has no value where that is so of all.
+    """
+    assert over.slot_median is not None
+    reference = np.where(np.isnan(over.slot_median), np.nan, over.prediction)
+    sides = [
+        [one._replace(slot=over.slot, slot_median=reference) for one in side]
+        for side in (first, second)
+    ]
+    return paired(METRICS.build(_SKILL), *sides, draw_seeds=True).figure

@@ -11,9 +11,8 @@ import pyarrow as pa
 from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.sources import InputFile
 from numtok.data.reading.split_rule import place_of
-from numtok.data.reading.units import plan
+from numtok.data.reading.units import unread
 from numtok.encoding.unit import Screening
-from numtok.store.engines.local import Workers
 
 SHARES = "validation=0.15,test=0.15"
 _VALIDATION, _TEST = 0.7, 0.85  # of the rows come before the split begins
@@ -48,10 +47,10 @@ def rule_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) -> 
 
     Raises DataError for rows that cannot be read, unless they are to be skipped.
     """
-    units, _ = plan(sources, lambda done, total: None, Workers(1))
-    screening = Screening(ReadingOptions(text_field), None, skip)
+    screening = Screening(ReadingOptions(text_field, checked=False), None, skip)
     times: dict[str, Counter[str]] = {}
-    for place, (batch, _) in enumerate(one for unit in units for one in screening.batches(unit)):
+    batches = (one for unit in unread(sources) for one in screening.batches(unit))
+    for place, (batch, _) in enumerate(batches):
         groups = batch.rows.groups or {}
         if batch.rows.clusters is not None or (not place and not any(map(_NAMED.search, groups))):
             return SHARES

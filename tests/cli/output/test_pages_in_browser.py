@@ -11,7 +11,7 @@ import pytest
 
 from numtok.cli.output.pages.write import html
 from tests.cases import case
-from tests.fakepages import charts, of_comparison, of_profile, of_report, of_sweep
+from tests.fakepages import charts, of_comparison, of_profile, of_race, of_report, of_sweep
 from tests.fakereports import Fake
 
 DRAWN = "return document.querySelectorAll('[data-drawn]').length"
@@ -45,6 +45,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, int
         "report": of_report(root / "r", Fake("xval", noise=15, invalid=3, later=True)),
         "compare": of_comparison(root / "c"),
         "sweep": of_sweep(root / "s"),
+        "race": of_race(root / "w"),
         "profile": of_profile(root / "p", schemes=("p10", "p1000", "xval")),
     }
     for name, page in made.items():
@@ -98,7 +99,7 @@ def serious(browser: Any, rules: dict[str, Any]) -> list[tuple[str, list[str]]]:
     ]
 
 
-NAMES = ("report", "compare", "sweep", "profile")
+NAMES = ("report", "compare", "sweep", "race", "profile")
 
 
 def test_pages_ask_for_nothing_and_nothing_goes_wrong(opened: Opened) -> None:
@@ -172,6 +173,10 @@ def test_charts_have_a_mark_for_each_thing(opened: Opened) -> None:
     browser = opened("sweep")
     assert marks(browser, "set-0-0-metric-0", "symbol") == 2
     assert marks(browser, "set-1-size", "symbol") == 2 * 10  # bins
+    browser = opened("race")
+    assert marks(browser, "skill", "symbol") == 4  # two models, the mean and the median
+    assert marks(browser, "last-cost-train_seconds", "symbol") == 2
+    assert marks(browser, "last-slots", "symbol") == 2 * 3
     browser = opened("profile")
     assert marks(browser, "slot-0", "rect") == 40
     assert 3 < marks(browser, "grid-0", "symbol") <= 3 * 40
@@ -184,6 +189,7 @@ def test_a_click_shows_the_rows_behind_it(opened: Opened) -> None:
         ("compare", "#all-size .mark-symbol.role-mark path"),
         ("compare", "#all-0-metric-0 .mark-symbol.role-mark path"),
         ("sweep", "#set-1-size .mark-symbol.role-mark path"),
+        ("race", "#skill .mark-symbol.role-mark path"),
     ):
         browser = opened(name)
         count = browser.find_element("css selector", ".count")

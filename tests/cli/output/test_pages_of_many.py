@@ -23,6 +23,7 @@ from tests.fakepages import (
     compared,
     of_comparison,
     of_profile,
+    of_race,
     of_report,
     of_sweep,
     parts,
@@ -99,6 +100,28 @@ def test_a_sweep_of_many_test_sets_has_tables_of_all_and_charts_of_some(tmp_path
     assert {row.cells[0] for row in held.rows} == {f"set {k} {EVIL}" for k in range(6)}
     assert len(held.rows) <= 2000
     assert len({row.picks[1] for row in held.rows if "size" in row.picks[1]}) > 6  # by set
+
+
+def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> None:
+    page = of_race(tmp_path)
+    assert "xval" in page.title and "less error than mean" in page.lead
+    tables = {part.caption: part for part in parts(page) if isinstance(part, PageTable)}
+    board, others, errors, rounds, slots, verdicts = tables.values()
+    assert [row[0] for row in board.rows] == ["xval (the choice)", "p1000"]
+    assert [str(row[0]) for row in others.rows] == ["mean", "median"]
+    assert list(errors.columns) == ["slot", "xval", "p1000", "mean"]
+    assert {row[0] for row in errors.rows} == {"answer", EVIL, "width"}
+    assert [row[0] for row in rounds.rows] == ["xval", "p1000", "fp15"]
+    assert [row[0] for row in slots.rows] == ["answer", EVIL, "width"]
+    assert [row[0] for row in verdicts.rows] == ["p1000", "xval", "fp15", "p10"]
+    assert {"bpe is out: what it needs is not there", "For 1 candidate there was no time."} <= {
+        *page.notes
+    }
+    found = charts(page)
+    assert set(found) == {"skill", "last-cost-train_seconds", "last-size", "last-coverage",
+                          "last-slots"}  # fmt: skip
+    assert dict(page.legend) == {"xval": 0, "p1000": 1, "fp15": 2}
+    assert rows(page).rows
 
 
 def test_a_profile_of_many_slots_and_schemes_is_a_small_page_and_says_what_it_leaves_out(

@@ -1,11 +1,15 @@
 """Planning an input of several files side by side: what one process finds."""
 
 import gzip
+from collections.abc import Iterable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from numtok.data.reading import units
+from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.sources import InputFile
 from numtok.errors import DataError
 from numtok.store.engines.local import Workers
@@ -42,3 +46,19 @@ def test_the_first_file_that_cannot_be_read_is_named(sources: list[InputFile]) -
         sources[number].path.write_bytes(b"")  # type: ignore[union-attr]
     with Workers(2) as workers, pytest.raises(DataError, match=r"3\.jsonl is empty"):
         units.plan(sources, lambda *facts: None, workers)
+
+
+def test_a_first_look_reads_the_rows_that_are_planned_later(
+    sources: list[InputFile], tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"text": [f"{k} of 99" for k in range(99)]}), path, row_group_size=9)
+    every = [*sources, InputFile(path, None, "rows.parquet")]
+
+    def texts(some: Iterable[units.Unit], how: ReadingOptions) -> list[str]:
+        batches = (batch for unit in some for batch in units.read(unit, how))
+        return [text for batch in batches for text in batch.rows.texts.to_pylist()]
+
+    planned, _ = units.plan(every, lambda *facts: None, Workers(1))
+    expected = texts(planned, ReadingOptions())
+    assert texts(units.unread(every), ReadingOptions(checked=False)) == expected

@@ -52,5 +52,17 @@ def test_only_as_many_are_entered_as_there_is_time_for() -> None:
 
 def test_a_dry_run_says_how_many_train_how_long() -> None:
     told = expected(Time(100, 0, 1), 9, 3, 2)
-    assert [(one.size, one.seeds) for one in told] == [(9, 1), (3, 2)]
+    assert [(one.size, one.rates, one.seeds) for one in told] == [(9, 1, 1), (3, 1, 2)]
     assert [one.seconds for one in told] == [5, 7.5]
+
+
+def test_rates_are_tried_in_the_first_round_and_there_is_one() -> None:
+    told = expected(Time(100, 0, 1), 9, 3, 2, rates=3)
+    assert [(one.size, one.rates, one.seeds) for one in told] == [(9, 3, 1), (3, 1, 2)]
+    spent = [one.size * one.rates * one.seeds * one.seconds for one in told]
+    assert spent == pytest.approx([45, 45])
+    few = expected(Time(100, 0, 1), 2, 3, 2, rates=3)
+    assert [(one.size, one.rates, one.seeds) for one in few] == [(2, 3, 1), (2, 1, 2)]
+    paces = [0.1] * 40
+    alone, tried = (entered(Time(1000, 1, 1), paces, 3, 3, 60, rates) for rates in (1, 3))
+    assert tried < alone

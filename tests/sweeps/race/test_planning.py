@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from numtok.store.engines.workers import ClusterNode
 from numtok.store.store import Store
 from numtok.sweeps.race.progress import RaceProgress
 from numtok.sweeps.race.race import Config, run
+from numtok.sweeps.side import race_side
 
 
 class Planned(BaseException):
@@ -41,3 +44,17 @@ def test_a_plan_is_measured_and_leaves_nothing_but_itself(
     assert all(one["pace"] > 0 for one in plan["candidates"])
     assert min(plan["last"]["steps"]) >= 1
     assert [one.name for one in (tmp_path / "artifacts").iterdir() if one.name[0] == "."] == []
+
+
+def test_a_race_on_a_cluster_has_as_much_room_as_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMTOK_THREADS", raising=False)
+    nodes = [ClusterNode("a", 8, 0), ClusterNode("b", 16, 4), ClusterNode("c", 6, 2)]
+
+    def side(**more: Any) -> tuple[int, int | None, bool]:
+        found = race_side(Config(("rows.jsonl",), engine="ray", **more), nodes)
+        assert found.engine == "ray"
+        return found.jobs, found.threads, found.gpu
+
+    assert side() == (6, 3, True)
+    assert side(device="cpu") == (30, 1, False)
+    assert side(device="cpu", jobs=2) == (2, 1, False)

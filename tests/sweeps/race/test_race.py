@@ -12,9 +12,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
 from numtok.errors import StoreError
+from numtok.evaluation.report_files import read
 from numtok.records import ENCODED
 from numtok.reports import REPORT
 from numtok.stages import train
@@ -25,12 +27,15 @@ from numtok.sweeps.race.progress import CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.fakepages import charts
 from tests.messages import Says
+from tests.ray_nodes import ray_cluster
 
 numtok = test_cli_store.numtok  # the fixture
 
 TINY = "nano,layers=1,width=16,heads=2"
 SCHEMES = ("xval", "p10", "digits", "nd")
+HOW: dict[str, Any] = {"minutes": 1.0, "seeds": 2, "rates": 1}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -69,7 +74,7 @@ def numbers(folder: Path, rows: int = 300) -> str:
 
 
 def raced(folder: Path, *inputs: str, **more: Any) -> RaceResult:
-    settings = {"minutes": 1.0, "seeds": 2, **more}
+    settings = {**HOW, **more}
     store = Store(folder / "artifacts")
     return run(Config(inputs, **settings), store, lambda _: None, lambda _: None)
 
@@ -145,6 +150,25 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     assert result.planned is not None and result.planned.unit == "epochs"
 
 
+def test_each_goes_on_with_the_rate_that_was_best_for_it(tmp_path: Path) -> None:
+    more = {"target": "y", "schemes": ("pointwise", "mdn:2"), "rates": 3, "minutes": 0.3}
+    result = raced(tmp_path, numbers(tmp_path), preset="mlp,layers=1,width=8", **more)
+    assert result.planned is not None
+    assert result.planned.rates == [5e-4, 1.5e-3, 1.67e-4]
+    [first] = result.rounds
+    for label, tried in first.tried.items():
+        assert len(tried) == 3
+        assert tried[f"{first.rates[label]:g}"] == max(tried.values()) == first.skills[label]
+    assert result.leaderboard is not None
+    for one in result.leaderboard.places:
+        if one.is_model:
+            assert one.rate == first.rates[one.label]
+            store = Store(tmp_path / "artifacts")
+            for ref in one.reports:
+                found = read(store.resolve(ref, {REPORT})).report
+                assert found.configuration["learning_rate"] == one.rate
+
+
 def test_a_race_is_found_again(texts: tuple[Path, RaceResult], tmp_path: Path) -> None:
     folder, first = texts
     shutil.copytree(folder / "artifacts", tmp_path / "artifacts")
@@ -154,9 +178,6 @@ def test_a_race_is_found_again(texts: tuple[Path, RaceResult], tmp_path: Path) -
     again = run(config, store, lambda _: None, lambda _: None)
     assert msgspec.to_builtins(again) == msgspec.to_builtins(first)
     assert {one.ref for one in store.artifacts()} == before
-
-
-HOW: dict[str, Any] = {"minutes": 1.0, "seeds": 2}
 
 
 class Stopped(BaseException):
@@ -187,6 +208,22 @@ def test_a_race_that_is_stopped_ten_times_ends_in_the_same(
             stops += 1
     assert stops == 10
     assert without_clocks(result) == without_clocks(whole)
+
+
+@pytest.mark.slow
+def test_a_race_on_the_nodes_of_a_cluster_ends_in_the_same(
+    texts: tuple[Path, RaceResult], tmp_path: Path
+) -> None:
+    folder, whole = texts
+    shutil.copytree(folder / "artifacts" / RACE, tmp_path / "artifacts" / RACE)
+    with ray_cluster(1, 1) as nodes:
+        config = Config(
+            (str(folder / "rooms.jsonl"),), schemes=SCHEMES, preset=TINY,
+            engine=f"ray:{nodes.address}", **HOW,
+        )  # fmt: skip
+        result = run(config, Store(tmp_path / "artifacts"), lambda _: None, lambda _: None)
+    expected = msgspec.structs.replace(whole, expected=result.expected)  # of two at a time
+    assert without_clocks(result) == without_clocks(expected)
 
 
 def test_a_plan_is_kept_however_fast_the_machine_is_then(
@@ -224,14 +261,38 @@ def test_texts_with_splits_of_their_own_keep_them(tmp_path: Path) -> None:
     assert result.rows == (160, 40, 40)
 
 
-def test_texts_without_targets_race_on_each_number(tmp_path: Path) -> None:
+def test_texts_without_targets_race_by_the_slots_of_reports(tmp_path: Path) -> None:
     path = tmp_path / "plain.jsonl"
-    rows = [{"text": f"from {k} to {2 * k} in {k % 7} days"} for k in range(1, 121)]
+    rows = [{"text": f"from {k} to {2 * k} in {k % 7} days"} for k in range(1, 241)]
     path.write_text("\n".join(map(json.dumps, rows)) + "\n")
     result = raced(tmp_path, str(path), schemes=("xval",), preset=TINY, seeds=1, minutes=0.2)
     board = result.leaderboard
-    assert board is not None and board.slots == ["number 1", "number 2", "number 3"]
+    assert board is not None
     assert {"place", "mean", "median"} <= {one.label for one in board.places}
+    winner = board.place(str(result.winner))
+    report = read(Store(tmp_path / "artifacts").resolve(winner.reports[0], {REPORT})).report
+    assert len(report.slots) == 3 and set(board.slots) == set(report.slots)
+    assert winner.skill.value == pytest.approx(report.metrics["slot-skill"].value)
+    for slot, figures in report.slots.items():
+        assert winner.errors[slot].value == pytest.approx(figures["mae"].value)
+
+
+def test_a_page_has_how_all_learnt(texts: tuple[Path, RaceResult]) -> None:
+    folder, result = texts
+    page = race_page(result, Store(folder / "artifacts").resolve)
+    found = charts(page)
+    learnt = {
+        f"{name}-loss-{over}" for name in ("first", "last") for over in ("seconds", "samples")
+    }
+    assert learnt <= found.keys()
+    lines = found["first-loss-seconds"].panel.marks
+    assert {mark.label for mark in lines} == set(result.rounds[0].skills)
+    assert len(found["last-loss-samples"].panel.marks) == 4  # two with two seeds each
+    assert {"first-cost-tokens_per_number", "first-cost-eval_seconds"} <= found.keys()
+    before = race_page(
+        msgspec.structs.replace(result, leaderboard=None), Store(folder / "artifacts").resolve
+    )
+    assert [one.name for one in before.sections] == ["slots", "verdicts"]
 
 
 # --- what is printed ---------------------------------------------------------------------------
@@ -327,6 +388,7 @@ def test_what_cannot_race_is_said_in_a_line(tmp_path: Path, numtok: Shell, says:
     rooms(tmp_path)
     numbers(tmp_path)
     (tmp_path / "few.jsonl").write_text('{"text": "3 of 4"}\n' * 20)
+    (tmp_path / "plain.jsonl").write_text('{"text": "3 of 4"}\n{"text": "4 of 5"}\n' * 200)
     (tmp_path / "words.jsonl").write_text('{"text": "none here"}\n' * 300)
     for arguments, code, parts in [
         (("few.jsonl",), 3, ("few.jsonl", "too few rows", "40")),
@@ -335,12 +397,14 @@ def test_what_cannot_race_is_said_in_a_line(tmp_path: Path, numtok: Shell, says:
         (("numbers.csv", "--target", "z"), 2, ("'z'", "known: a, b, kind, y")),
         (("numbers.csv", "rooms.jsonl", "--target", "y"), 2, ("takes one",)),
         (("rooms.jsonl", "--target", "volume", "--schemes", "xval"), 2, ("'volume'", "area")),
+        (("plain.jsonl", "--target", "a", "--schemes", "xval"), 2, ("--target", "no targets")),
         (("rooms.jsonl", "--schemes", "p100"), 2, ("p100", "p1000")),
         (("numbers.csv", "--target", "y", "--schemes", "token"), 2, ("token",)),
         (("-",), 2, ("only once", "give a file")),
         (("rooms.jsonl", "--minutes", "1", "--hours", "1"), 2, ("--minutes", "--hours")),
         (("rooms.jsonl", "--minutes", "0"), 2, ("--minutes", "above 0")),
         (("rooms.jsonl", "--seeds", "0"), 2, ("--seeds",)),
+        (("rooms.jsonl", "--engine", "ray", "--devices", "2"), 2, ("--devices", "--engine ray")),
         (("rooms.jsonl", "--split", "test=0.5"), 3, ("validation", "leave --split out")),
         (("gone.jsonl",), 2, ("gone.jsonl", "no such file")),
     ]:
@@ -360,6 +424,7 @@ def test_a_plan_is_read_from_the_store_and_not_believed(
         {"candidates": plan["candidates"][1:]},
         {"guesses": {}},
         {"seeds": 0},
+        {"rates": []},
     ]
     for change in changes:
         (tmp_path / PLAN.name).write_text(json.dumps(plan | change))

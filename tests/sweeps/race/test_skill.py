@@ -6,36 +6,31 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from numtok.errors import DataError
 from numtok.evaluation.report_files import ReportPredictions
 from numtok.metrics.base import Predictions
 from numtok.store.store import Store
-from numtok.sweeps.race.skill import PredictionSlots, SkillOver, medians, score, slot_of
-from tests.cases import each
+from numtok.sweeps.race.skill import in_slots, medians, score, skill_apart, slot_rows
 
 
-def predictions(
-    targets: list[str], positions: list[int], truth: list[float], said: list[float]
-) -> ReportPredictions:
-    table = pa.table({"id": ["a"] * len(targets), "target": targets, "position": positions})
-    return ReportPredictions("some@report", table, Predictions.of(truth, said))
+def predictions(targets: list[str], truth: list[float], said: list[float]) -> ReportPredictions:
+    count = len(targets)
+    columns = {"id": ["a"] * count, "target": targets, "position": list(range(count))}
+    return ReportPredictions("some@report", pa.table(columns), Predictions.of(truth, said))
 
 
-@each(
-    ("target", "position", "slot"),
-    [
-        ("area", 5, "area"),
-        ("number", 0, "number 1"),
-        ("number", 15, "number 16"),
-        ("number", 16, "number 17 and later"),
-        ("number", 99, "number 17 and later"),
-    ],
-)
-def test_slots_are_targets_or_places(target: str, position: int, slot: str) -> None:
-    assert slot_of(target, position) == slot
+def of_slots(slots: list[str], usual: list[float]) -> ReportPredictions:
+    """Of numbers without targets, in slots with these medians."""
+    plain = predictions(["number"] * len(slots), list(range(len(slots))), [0.0] * len(slots))
+    answers = plain.answers._replace(
+        slot=np.unique(slots, return_inverse=True)[1], slot_median=np.array(usual)
+    )
+    table = plain.table.append_column("slot", pa.array(slots))
+    return ReportPredictions(plain.ref, table, answers)
 
 
-def test_skill_is_the_mean_over_slots_whatever_their_scales() -> None:
-    found = predictions(["x", "x", "y", "y"], [0] * 4, [1, 3, 1000, 3000], [1, 2, 1000, 2000])
+def test_skill_is_the_mean_over_targets_whatever_their_scales() -> None:
+    found = predictions(["x", "x", "y", "y"], [1, 3, 1000, 3000], [1, 2, 1000, 2000])
     # x: errors 0 and 1 for 1 and 1 of the median; y the same, a thousand times larger.
     assert score(found, {"": 0.0, "x": 2.0, "y": 2000.0}) == pytest.approx(0.5)
     perfect = found.answers._replace(prediction=found.answers.truth)
@@ -43,26 +38,40 @@ def test_skill_is_the_mean_over_slots_whatever_their_scales() -> None:
     assert score(exact, {"": 0.0, "x": 2.0, "y": 2000.0}) == 1.0
 
 
+def test_slots_of_a_report_count_before_targets() -> None:
+    found = of_slots(["age", "weight", "age", "(others)"], [2.0, 3.0, 2.0, np.nan])
+    answers = in_slots(found, {"": 100.0})
+    assert answers is found.answers
+    rows = {name: some.tolist() for name, some in slot_rows(found, answers).items()}
+    assert rows == {"age": [0, 2], "weight": [1]}
+    # age: errors of 0 and 2 beside 2 and 0, weight: 1 beside 2.
+    assert score(found, {"": 100.0}) == pytest.approx((0.0 + 0.5) / 2)
+
+
 def test_no_slot_counts_worse_than_minus_one() -> None:
-    found = predictions(["x", "y"], [0, 0], [1, 1], [1, 1e300])
-    assert score(found, {"": 0.0, "x": 2.0, "y": 2.0}) == 0.0
+    assert score(predictions(["x", "y"], [1, 1], [1, 1e300]), {"": 0.0, "x": 2.0, "y": 2.0}) == 0.0
 
 
-@each(("said", "skill"), [(5.0, 0.0), (6.0, -1.0)])
-def test_a_slot_that_is_always_the_same_is_known_or_not(said: float, skill: float) -> None:
-    assert score(predictions(["x"], [0], [5.0], [said]), {"": 5.0}) == skill
+def test_a_slot_that_is_always_its_median_has_no_part_and_is_refused_alone() -> None:
+    both = predictions(["x", "y"], [5, 1], [9, 1])
+    assert score(both, {"": 5.0, "y": 0.0}) == 1.0
+    with pytest.raises(DataError, match="some@report"):
+        score(predictions(["x"], [5.0], [6.0]), {"": 5.0})
 
 
-def test_a_resample_without_a_slot_is_as_good_as_the_reference() -> None:
-    found = predictions(["x", "y"], [0, 0], [1, 1], [1, 1])
-    metric = SkillOver(PredictionSlots.of(found), np.array([1.0, 1.0]))
-    weights = np.array([[1.0, 1.0], [2.0, 0.0]])
-    assert metric.compute(found.answers, weights).tolist() == [1.0, 0.5]
+def test_skill_over_anything_is_of_the_slots_in_which_that_has_an_error() -> None:
+    found = predictions(["x", "x", "y", "y"], [1, 3, 10, 30], [1, 3, 11, 31])
+    answers = in_slots(found, {"": 0.0, "x": 2.0, "y": 20.0})
+    exact_in_x = answers._replace(prediction=np.array([1.0, 3.0, 14.0, 34.0]))
+    over = skill_apart([answers], [exact_in_x], exact_in_x)
+    assert over.value == pytest.approx(0.75) and over.low is not None
+    truth = answers._replace(prediction=answers.truth)
+    assert skill_apart([answers], [truth], truth).value is None
 
 
-def test_a_number_of_an_unknown_slot_is_guessed_as_any_number() -> None:
-    slots = PredictionSlots.of(predictions(["new", "x"], [0, 0], [0, 0], [0, 0]))
-    assert slots.of_each({"": 7.0, "x": 1.0}).tolist() == [7.0, 1.0]
+def test_a_number_of_an_unknown_target_is_guessed_as_any_number() -> None:
+    answers = in_slots(predictions(["new", "x"], [0, 0], [0, 0]), {"": 7.0, "x": 1.0})
+    assert answers.slot_median is not None and answers.slot_median.tolist() == [7.0, 1.0]
 
 
 def test_medians_of_a_table_are_of_its_train_split(tmp_path: Path) -> None:

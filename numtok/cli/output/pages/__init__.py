@@ -1,13 +1,15 @@
 """Pages: what a command found, as one file of HTML that needs nothing else.
 
 chart_table.py  the numbers of a chart as a table
-compared.py     a comparison with what its reports say
+charts.py       charts of several experiments: costs, learning curves, errors
+compared.py     experiments on one test set with what their reports say
 comparison.py   the page of a comparison, and its sections
 differences.py  the rows on which experiments are farthest apart
 leaderboard.py  tables of experiments, the best first: their figures, and what they cost
 page.py         what a page is made of: sections of charts, tables and rows
 parts.py        what several pages have: cells with intervals, filters of rows
 profile.py      the page of a profile
+race.py         the page of a race
 report.py       the page of a report
 sweep.py        the page of a sweep
 vega.py         charts: a panel as a specification of Vega-Lite, and drawn without JavaScript

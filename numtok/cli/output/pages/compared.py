@@ -1,4 +1,4 @@
-"""A comparison with what its reports say."""
+"""Experiments on one test set with what their reports say."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,12 @@ from numtok.store.artifact import Resolve
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """What a page has of one comparison, read once.
+    """What a page has of some experiments, read once.
 
     name, heading
-        Set those of several on one page apart; the heading is empty where there is one.
+        Set those of several test sets on one page apart; the heading is empty where there is one.
+    colours
+        A place in the palette for each experiment, by its label.
     evaluations
         By the label of the experiment, one a seed.
     predictions
@@ -26,39 +28,51 @@ class Compared:
 
     name: str
     heading: str
-    comparison: Comparison
+    colours: Mapping[str, int]
     evaluations: Mapping[str, Sequence[Evaluation]]
     predictions: Mapping[str, ReportPredictions]
     sizes: SizePanel | None
 
     @classmethod
     def read(
-        cls, comparison: Comparison, resolve: Resolve, name: str = "all", heading: str = ""
+        cls,
+        reports: Mapping[str, Sequence[str]],
+        colours: Mapping[str, int],
+        resolve: Resolve,
+        name: str = "all",
+        heading: str = "",
+        target: str | None = None,
     ) -> "Compared":
-        """Raises as reading reports does."""
+        """``reports`` are the REFs of each experiment, those of one ``target`` alone, or all.
+
+        Raises as reading reports does.
+        """
         evaluations = {
-            one.label: [read(resolve(ref, {REPORT})) for ref in one.reports]
-            for one in comparison.experiments
+            label: [read(resolve(ref, {REPORT})) for ref in refs] for label, refs in reports.items()
         }
         predictions: dict[str, ReportPredictions] = {}
         sizes = None
-        if comparison.measures == "numbers":
+        if all(seeds[0].report.measures == "numbers" for seeds in evaluations.values()):
             predictions = {
-                label: ReportPredictions.read(seeds[0]) for label, seeds in evaluations.items()
+                label: ReportPredictions.read(seeds[0]).of_target(target)
+                for label, seeds in evaluations.items()
             }
             answers = {label: one.answers for label, one in predictions.items()}
-            sizes = size_panel(answers, colours_of(comparison), kind=f"{name}-size")
-        return cls(name, heading, comparison, evaluations, predictions, sizes)
+            sizes = size_panel(answers, colours, kind=f"{name}-size")
+        return cls(name, heading, colours, evaluations, predictions, sizes)
+
+    @classmethod
+    def of_comparison(
+        cls, comparison: Comparison, resolve: Resolve, name: str = "all", heading: str = ""
+    ) -> "Compared":
+        """As :meth:`read`, of what ``compare`` compared."""
+        reports = {one.label: one.reports for one in comparison.experiments}
+        return cls.read(reports, colours_of(comparison), resolve, name, heading)
 
     @property
     def firsts(self) -> dict[str, Evaluation]:
         """Of each experiment its first seed."""
         return {label: seeds[0] for label, seeds in self.evaluations.items()}
-
-    @property
-    def colours(self) -> dict[str, int]:
-        """As :func:`colours_of`."""
-        return colours_of(self.comparison)
 
 
 def colours_of(comparison: Comparison) -> dict[str, int]:

@@ -22,13 +22,15 @@ class PageCell(NamedTuple):
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table that can be sorted; ``picks`` has a key of each row, which charts can pick."""
+    """A table that can be sorted; ``picks`` has a key of each row, which charts can pick; columns
+    of ``words`` are folded."""
 
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[PageCell | str]]
     picks: Sequence[str] = ()
     note: str = ""
+    words: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

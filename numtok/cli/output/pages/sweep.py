@@ -53,8 +53,8 @@ def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
     for place, (label, comparison) in enumerate(result.tables):
         name, heading = f"set-{place}", label if len(result.tables) > 1 else ""
         if place < _DRAWN:
-            compared.append(one := Compared.read(comparison, resolve, name, heading))
-            sections = comparison_sections(one, resolve)
+            compared.append(one := Compared.of_comparison(comparison, resolve, name, heading))
+            sections = comparison_sections(comparison, one, resolve)
         else:
             sections = board_sections(comparison, name)
         for section in sections:

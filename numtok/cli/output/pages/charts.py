@@ -1,0 +1,87 @@
+"""Charts of several experiments: what they cost and are worth, how they learnt, their errors."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from numtok.analysis.panels.calibration import coverage_panel
+from numtok.analysis.panels.costs import COSTS, CostPoint, cost_panel, pareto_front
+from numtok.analysis.panels.learning import Over, learning_curves, learning_panel
+from numtok.analysis.panels.numbers import beside_panel
+from numtok.cli.output.pages.compared import Compared
+from numtok.cli.output.pages.page import PageChart
+from numtok.cli.output.pages.parts import largest_slots
+from numtok.evaluation.report_files import Evaluation
+from numtok.store.artifact import Resolve
+
+_ASIDE = 11  # pixels that an experiment takes in a slot
+
+
+def cost_chart(
+    name: str,
+    cost: str,
+    metric: str,
+    points: Sequence[CostPoint],
+    colours: Mapping[str, int],
+    *,
+    higher: bool = True,
+) -> PageChart | None:
+    """A metric over one of ``COSTS``; None where that sets nothing apart, or is nothing that all
+    have."""
+    costs = {point.cost for point in points}
+    if len(costs) < 2 or min(costs) <= 0:
+        return None
+    panel = cost_panel(points, (COSTS[cost], metric), colours, higher=higher)
+    assert panel is not None  # there are points
+    text = "On the grey line nobody is both cheaper and better (the Pareto front)."
+    if len(pareto_front(points, higher=higher)) == 1:
+        text = "One of them is the cheapest and the best."
+    return PageChart(name, f"{metric} over {COSTS[cost]}", text, panel)
+
+
+def learning_charts(
+    name: str,
+    evaluations: Mapping[str, Sequence[Evaluation]],
+    colours: Mapping[str, int],
+    resolve: Resolve,
+    heading: str = "Loss",
+) -> Iterator[PageChart]:
+    """The loss over time and over rows, of models that are in the store; by label."""
+    curves = learning_curves(list(evaluations.items()), resolve)
+    ways: tuple[tuple[Over, str], ...] = (("seconds", "time"), ("samples", "rows read"))
+    for over, words in ways:
+        if (panel := learning_panel(curves, colours, over)) is not None:
+            text = "Losses of schemes are of other tokens: compare shapes, not heights."
+            yield PageChart(f"{name}-loss-{over}", f"{heading} over {words}", text, panel)
+
+
+def error_charts(compared: Compared, metric: str) -> Iterator[PageChart]:
+    """Errors by magnitude, coverage, and a metric of each slot; none where no numbers were
+    predicted."""
+    if not compared.predictions:
+        return
+    name, colours = compared.name, compared.colours
+    answers = {label: one.answers for label, one in compared.predictions.items()}
+    if compared.sizes is not None:
+        text = "Median relative error with quartiles, for each magnitude."
+        yield PageChart(
+            f"{name}-size", "Error by magnitude", text, compared.sizes.panel, height=360
+        )
+    if (panel := coverage_panel(answers, colours)) is not None:
+        text = "Below the grey line a model is too sure, above it too cautious."
+        yield PageChart(
+            f"{name}-coverage", "How many truths intervals hold", text, panel, height=360
+        )
+    yield from _by_slot(compared, metric)
+
+
+def _by_slot(compared: Compared, metric: str) -> Iterator[PageChart]:
+    """A metric of each slot, where there are several."""
+    told, figures = "", {}
+    for label, one in compared.firsts.items():
+        slots = one.report.slots or one.report.by_target
+        found = {slot: every[metric] for slot, every in slots.items() if metric in every}
+        if len(found) > 1:
+            figures[label], told = largest_slots(found)
+    if (panel := beside_panel(figures, metric, compared.colours)) is not None:
+        text = f"{metric} of each slot with its 95% bootstrap interval.{told}"
+        height = 64 + len(panel.y.names) * max(26, _ASIDE * len(figures))
+        yield PageChart(f"{compared.name}-slots", "By slot", text, panel, wide=True, height=height)

@@ -1,0 +1,298 @@
+"""The page of a race: the choice and why, the leaderboard, skill against cost, how all learnt, the
+errors of the last ones, the rounds, and what was ruled out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from numtok.analysis.panels.costs import CostPoint
+from numtok.analysis.panels.numbers import lined_up
+from numtok.cli.output.figures import amount, duration, number, share
+from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts
+from numtok.cli.output.pages.compared import Compared
+from numtok.cli.output.pages.differences import differences_section
+from numtok.cli.output.pages.page import (
+    Headline,
+    Page,
+    PageCell,
+    PageChart,
+    PageTable,
+    Part,
+    Section,
+)
+from numtok.cli.output.pages.parts import with_interval
+from numtok.cli.output.printing import counted
+from numtok.cli.output.race import a_thousand, remarks
+from numtok.evaluation.comparison.experiments import costs_of
+from numtok.evaluation.report_files import Evaluation, read
+from numtok.reports import REPORT
+from numtok.store.artifact import Resolve
+from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
+from numtok.sweeps.race.race import RaceResult
+from numtok.sweeps.race.rounds import RoundResult
+
+_DRAWN = 16  # candidates of the first round that have lines and dots
+_SKILL = "skill"
+_FIRST, _LAST = "first", "last"  # rounds: names of charts
+_FIRST_COSTS = ("eval_seconds", "tokens_per_number")  # all train for the same time
+_LAST_COSTS = ("train_seconds", "eval_seconds")
+
+
+def race_page(result: RaceResult, resolve: Resolve) -> Page:
+    """What the page of a race holds; of a dry run what is known before anything is trained."""
+    told = ", ".join(result.data)
+    count = counted(len(result.entered), "candidate")
+    board = result.leaderboard
+    if board is None:
+        return Page(
+            kicker="numtok race",
+            title=f"{count} for {told}",
+            lead="Who would race, and who would not and why. Nothing was trained for this.",
+            headlines=[],
+            sections=list(_before(result)),
+            notes=list(_notes(result)),
+            made_by="numtok race DATA --dry-run --html FILE",
+        )
+    again, predicts = result.commands
+    colours = _colours(result, board)
+    return Page(
+        kicker="numtok race",
+        title=f"{board.winner}, chosen of {count} for {told}",
+        lead=" ".join(result.reasons),
+        headlines=list(_headlines(board)),
+        sections=[*_raced(result, board, colours, resolve), *_before(result)],
+        facts=[
+            ("model", str(result.model)),
+            ("to predict", predicts),
+            ("again", again),
+            ("plan", str(result.plan)),
+            *((one.label, ", ".join(one.reports)) for one in board.places if one.is_model),
+        ],
+        notes=list(_notes(result)),
+        made_by=f"{again} --html FILE",
+        legend=list(colours.items()),
+    )
+
+
+def _colours(result: RaceResult, board: Leaderboard) -> dict[str, int]:
+    """A place in the palette for all that are drawn: the last ones, and the best of the first
+    round."""
+    drawn = [one.label for one in board.places if one.is_model]
+    for one in result.rounds[:1]:
+        drawn += sorted(one.reports, key=lambda label: -(one.skills[label] or 0.0))
+    unique = list(dict.fromkeys(drawn))[:_DRAWN]
+    return {label: place for place, label in enumerate(unique)}
+
+
+def _headlines(board: Leaderboard) -> Iterator[Headline]:
+    winner = board.place(board.winner)
+    over = f"over {board.baseline}"
+    for name, found, words in (
+        (_SKILL, winner.skill, "of the error of always saying the median done away with"),
+        (over, winner.over_baseline, "likewise of the best of what needs no model"),
+    ):
+        cell = with_interval(found)
+        yield Headline(name, cell.text, cell.aside, words)
+    yield Headline("invalid", share(winner.invalid.value), "", "share without a valid prediction")
+    if winner.costs is not None:
+        took = duration(winner.costs.train_seconds)
+        yield Headline("training", took, "", f"and {amount(winner.costs.steps)} steps, a seed")
+
+
+# --- what came of it ---------------------------------------------------------------------------
+
+
+def _raced(
+    result: RaceResult, board: Leaderboard, colours: Mapping[str, int], resolve: Resolve
+) -> Iterator[Section]:
+    models = [one for one in board.places if one.is_model]
+    reports = {one.label: one.reports for one in models}
+    compared = Compared.read(reports, colours, resolve, _LAST, target=result.target)
+    first = _first_round(result, colours, resolve)
+    yield Section("board", "Leaderboard", "", list(_board(board, colours)))
+    costs = [*_first_costs(result, first, colours), *_last_costs(models, colours)]
+    learnt = [
+        *learning_charts(_FIRST, first, colours, resolve, "First round: loss"),
+        *learning_charts(_LAST, compared.evaluations, colours, resolve, "Last round: loss"),
+    ]
+    in_slots = any(one.report.slots for one in compared.firsts.values())
+    errors = list(error_charts(compared, "slot-skill" if in_slots else "median-relative-error"))
+    of_some = ""
+    if left := len(result.rounds[0].reports) - len(first) if result.rounds else 0:
+        of_some = f"Of the first round the {len(first)} best are drawn, and {left} are not."
+    for name, heading, text, charts in (
+        ("cost", "Skill against cost", of_some, costs),
+        ("learning", "How they learnt", f"One line a seed. {of_some}".rstrip(), learnt),
+        ("errors", "Errors of the last ones", "Of the first seed of each.", errors),
+    ):
+        if charts:
+            yield Section(name, heading, text, charts)
+    yield from differences_section([compared], resolve)
+    if result.rounds:
+        yield Section("rounds", "Rounds", "", [_rounds(result, board)])
+
+
+def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
+    over = f"over {board.baseline}"
+    columns = ["candidate", _SKILL, "behind", over, "log-likelihood", "invalid"]
+    columns += ["tokens a number", "1,000 predictions"]
+    models = [one for one in board.places if one.is_model]
+    rows: list[Sequence[PageCell | str]] = [
+        [
+            f"{one.label} (the choice)" if one.label == board.winner else one.label,
+            with_interval(one.skill, best=one.label == board.best),
+            _behind(one),
+            with_interval(one.over_baseline),
+            with_interval(one.log_likelihood),
+            PageCell(share(one.invalid.value), one.invalid.value),
+            PageCell(number(one.costs.tokens_per_number), one.costs.tokens_per_number),
+            PageCell(duration(took := a_thousand(one, board)), took),
+        ]
+        for one in models
+        if one.costs is not None
+    ]
+    note = (
+        f"On {board.numbers:,} numbers of the split {board.split}. Skill is 1 - error / error of "
+        "always saying the median, the mean over slots, each -1 at least; over "
+        f"{board.baseline} likewise. Behind: what is missing to the skill of {board.best}; a tie "
+        "where the interval holds 0. Intervals hold 95%, over samples and seeds."
+    )
+    picks = [f"label:{one.label}" for one in models]
+    yield PageTable("Models of the last round, the best first", columns, rows, picks, note)
+    others = [one for one in board.places if not one.is_model]
+    of_others: list[Sequence[PageCell | str]] = [
+        [one.label, with_interval(one.skill), _behind(one), with_interval(one.over_baseline)]
+        for one in others
+    ]
+    yield PageTable("What needs no model", ["baseline", _SKILL, "behind", over], of_others)
+    palette = {one.label: len(colours) + place for place, one in enumerate(others)} | {**colours}
+    ends = {one.label: (one.skill.value, one.skill.low, one.skill.high) for one in board.places}
+    if (panel := lined_up(ends, _SKILL, "label", palette)) is not None:
+        yield PageChart("skill", "Skill over the median", "Higher is better.", panel)
+    yield _errors(board)
+
+
+def _behind(one: Contestant) -> PageCell:
+    if one.behind is None:
+        return PageCell("the best")
+    cell = with_interval(one.behind)
+    return cell._replace(text=f"{cell.text} (a tie)") if one.tied else cell
+
+
+def _errors(board: Leaderboard) -> PageTable:
+    """Of the models and the best of the others, a row a slot, since there may be many."""
+    shown = [one for one in board.places if one.is_model or one.label == board.baseline]
+    rows: list[Sequence[PageCell | str]] = [
+        [slot, *(with_interval(one.errors[slot]) for one in shown)] for slot in board.slots
+    ]
+    columns = ["slot", *(one.label for one in shown)]
+    return PageTable("Mean absolute error by slot", columns, rows)
+
+
+def _first_round(
+    result: RaceResult, colours: Mapping[str, int], resolve: Resolve
+) -> dict[str, list[Evaluation]]:
+    """Of those of the first round that are drawn what their reports say; none where the first is
+    the last."""
+    reports = result.rounds[0].reports if result.rounds else {}
+    return {
+        label: [read(resolve(reports[label], {REPORT}))] for label in colours if label in reports
+    }
+
+
+def _first_costs(
+    result: RaceResult, first: Mapping[str, Sequence[Evaluation]], colours: Mapping[str, int]
+) -> Iterator[PageChart]:
+    """Skill on the validation split of all that were in the first round."""
+    for key in _FIRST_COSTS:
+        points = []
+        for label, evaluations in first.items():
+            cost = getattr(costs_of(evaluations), key)
+            skill = result.rounds[0].skills[label]
+            if cost is not None and skill is not None:
+                points.append(CostPoint(label, cost, skill, None, None))
+        words = f"{_SKILL} in the first round"
+        chart = cost_chart(f"{_FIRST}-cost-{key}", key, words, points, colours)
+        if chart is not None:
+            yield chart
+
+
+def _last_costs(models: Sequence[Contestant], colours: Mapping[str, int]) -> Iterator[PageChart]:
+    """Skill on the test split of the last ones."""
+    for key in _LAST_COSTS:
+        points = []
+        for one in models:
+            cost = getattr(one.costs, key)
+            if cost is not None and one.skill.value is not None:
+                found = one.skill.value, one.skill.low, one.skill.high
+                points.append(CostPoint(one.label, cost, *found))
+        words = f"{_SKILL} in the last round"
+        chart = cost_chart(f"{_LAST}-cost-{key}", key, words, points, colours)
+        if chart is not None:
+            yield chart
+
+
+def _rounds(result: RaceResult, board: Leaderboard) -> PageTable:
+    """Steps and skill of each in each round, those that went farthest first."""
+    columns = ["candidate"]
+    for place in range(1, len(result.rounds) + 1):
+        columns += [f"round {place}: steps", f"round {place}: skill"]
+    columns.append("rate")
+    last = {one.label for one in board.places if one.is_model}
+
+    def rank(label: str) -> tuple[bool, list[float]]:
+        skills = [one.skills.get(label) for one in reversed(result.rounds)]
+        return label not in last, [2.0 if one is None else -one for one in skills]
+
+    labels = sorted(result.rounds[0].skills, key=rank)
+    rows: list[Sequence[PageCell | str]] = [
+        [
+            label,
+            *(cell for one in result.rounds for cell in _of_round(one, label)),
+            PageCell(number(rate := result.rounds[0].rates.get(label)), rate),
+        ]
+        for label in labels
+    ]
+    note = (
+        "Skill on the validation split, of one seed, at the best of the learning rates that were "
+        "tried. The last round is on the leaderboard."
+    )
+    picks = [f"label:{label}" for label in labels]
+    return PageTable("All that took part, the best first", columns, rows, picks, note)
+
+
+def _of_round(one: RoundResult, label: str) -> Iterator[PageCell]:
+    if label not in one.skills:
+        yield from (PageCell("-"), PageCell("-"))
+        return
+    steps, skill = one.steps[label], one.skills[label]
+    yield PageCell(f"{steps:,}", steps)
+    yield PageCell("failed") if skill is None else PageCell(f"{skill:.3f}", skill)
+
+
+# --- what is known before ----------------------------------------------------------------------
+
+
+def _before(result: RaceResult) -> Iterator[Section]:
+    words = "what they are like"
+    slots: list[Sequence[PageCell | str]] = [
+        [one.name, PageCell(f"{one.numbers:,}", one.numbers), one.words] for one in result.slots
+    ]
+    table = PageTable("Numbers of the data", ["slot", "numbers", words], slots, words=[words])
+    yield Section("slots", "The numbers, slot by slot", "", [table])
+    what, words = "head" if result.of_table else "scheme", "why"
+    verdicts: list[Sequence[PageCell | str]] = [
+        [one.scheme, PageCell("yes" if one.takes_part else "no", one.takes_part), one.reason]
+        for one in sorted(result.verdicts, key=lambda one: not one.takes_part)
+    ]
+    columns = [what, "may take part", words]
+    table = PageTable(f"Each {what}", columns, verdicts, words=[words])
+    yield Section("verdicts", "What may take part, and why what may not", "", [table])
+
+
+def _notes(result: RaceResult) -> Iterator[str]:
+    yield from result.notes
+    if result.leaderboard is not None:
+        yield from remarks(result, result.leaderboard)
+    if result.planned is not None:
+        yield from (f"{label} is out: {why}" for label, why in result.planned.unfit.items())
+        if left := result.planned.left_out:
+            yield f"For {counted(left, 'candidate')} there was no time."
