@@ -64,7 +64,8 @@ def _others(board: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]) -> str:
     last = sum(one.is_model for one in board.places)
     out = sum(not one.takes_part for one in verdicts)
     parts = [f"{count} took part, of which {count - last} fell behind on the validation split"]
-    parts += [f"{out} schemes or heads are ruled out"] if out else []
+    ruled = "scheme or head is" if out == 1 else "schemes or heads are"
+    parts += [f"{out} {ruled} ruled out"] if out else []
     parts += [f"for {plan.left_out} there was no time"] if plan.left_out else []
     return "; ".join(parts) + "."
 
