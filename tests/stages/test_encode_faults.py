@@ -497,7 +497,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Large:
     folder = tmp_path_factory.mktemp("large")
     rows = json.dumps({"text": "at 17.25, " * 40}).encode() + b"\n"
     inputs = []
-    for number, copies in enumerate([1, 3_000, 3_000, 3_000]):
+    for number, copies in enumerate([1, 6_000, 6_000, 6_000]):
         path = folder / f"{number}.jsonl.gz"
         path.write_bytes(gzip.compress(lines(number * 10, 8) + rows * copies, 1, mtime=0))
         inputs.append(str(path))
