@@ -269,7 +269,8 @@ class Model(nn.Module):
 
     def on_host(self, example: TrainingBatch) -> ModelInputs:
         """An example with its numbers as the value head learns them, not yet on a device."""
-        values, learnt = example.number_values, example.number_values[:, None]
+        values = example.number_values
+        learnt = single(values)[:, None]  # a device may have no float64
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.targets(self.head_values(values, example.number_raw))
         of_host = self._of_host(example.tokens, example.values, None, example.moved_places)
