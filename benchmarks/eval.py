@@ -52,6 +52,7 @@ from numtok.encoding.splits import read_codec, read_split
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
 from numtok.models.attention import Transformer
 from numtok.models.batches import Batch
+from numtok.models.inputs import single
 from numtok.models.model import Model
 from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right
 from numtok.models.presets import preset
@@ -165,7 +166,7 @@ class Plain:
         tokens, values = shift_right(batch)
         room = self.codec.scheme.tokens_per_number or self.longest
         tokens = np.pad(tokens, ((0, 0), (0, room)))[rows]
-        values = np.pad(values, ((0, 0), (0, room)), constant_values=1)[rows]
+        values = np.pad(single(values), ((0, 0), (0, room)), constant_values=1)[rows]
         paths, going = [()] * len(rows), np.ones(len(rows), np.bool_)
         for place in range(room):
             end = int(starts[going].max()) + place + 1

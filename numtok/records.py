@@ -121,6 +121,7 @@ class TokenIds(NamedTuple):
     text_first: int
     size: int
     channel: bool
+    exact: bool = False  # the channel is float64
 
 
 def as_text(value: str | int | float | bool | None) -> str | None:
@@ -134,7 +135,9 @@ def as_text(value: str | int | float | bool | None) -> str | None:
     return None if value is None else str(value)
 
 
-def encoded_schema(vocabulary_size: int, channel: bool, more: Sequence[str]) -> "pa.Schema":
+def encoded_schema(
+    vocabulary_size: int, channel: bool, more: Sequence[str], *, exact: bool = False
+) -> "pa.Schema":
     """The columns of an encoded shard; ``more`` are those that depend on the rows, by name.
 
     ========================  ===============================================================
@@ -144,7 +147,8 @@ def encoded_schema(vocabulary_size: int, channel: bool, more: Sequence[str]) -> 
     tokens                    list<uint16>, or uint32 for a vocabulary over 65,536
     number_start              list<int32>, index in ``tokens`` of each number's first token
     number_length             list<int32>, how many tokens each number has
-    channel                   list<float32>, the value beside the tokens; only with a channel
+    channel                   list<float32>, the value beside the tokens; only with a channel, and
+                              list<float64> of a scheme that is ``exact``
     target_index              list<int32>, index in ``numbers`` of each target
     target_name               list<string>
     target_literal            list<string>, the digits as written
@@ -167,7 +171,7 @@ def encoded_schema(vocabulary_size: int, channel: bool, more: Sequence[str]) -> 
         "number_length": pa.list_(pa.int32()),
     }
     if channel:
-        columns["channel"] = pa.list_(pa.float32())
+        columns["channel"] = pa.list_(pa.float64() if exact else pa.float32())
     columns |= {
         "target_index": pa.list_(pa.int32()),
         "target_name": pa.list_(pa.string()),

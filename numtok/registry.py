@@ -41,6 +41,7 @@ from numtok.class_settings import (
     settings_fields,
     spec_fields,
 )
+from numtok.declaration import declarations
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
     Check,
@@ -111,7 +112,9 @@ class Registry(Generic[T]):
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
         known = spec_fields(kind)
-        given: dict[str, Any] = dict(options)
+        given: dict[str, Any] = {
+            key if key in known else key.replace("-", "_"): value for key, value in options.items()
+        }
         if twice := given.keys() & (more or {}).keys():
             raise UsageError(f"{self._what} {spec!r} and --{min(twice)} give {min(twice)!r} twice")
         given |= more or {}
@@ -331,7 +334,13 @@ def settings_of(thing: object) -> dict[str, Any]:
     head = {"name": name_of(thing), "revision": kind.revision}
     if hasattr(kind, "digest"):  # of its output: a change without a new revision shows as well
         head["digest"] = kind.digest
-    return head | {key: as_stored(getattr(thing, key)) for key in known}
+    later = {field.name for field, told in declarations(thing) if told.came_later}
+    stored = {key: as_stored(getattr(thing, key)) for key in known}
+    return head | {
+        key: value
+        for key, value in stored.items()
+        if not (key in later and value == as_stored(known[key].default))
+    }
 
 
 def spec_of(thing: object) -> str:

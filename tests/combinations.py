@@ -118,10 +118,10 @@ def variants(registry: Registry[Any]) -> list[str]:
     for name in registry:
         declared = dict((one.name, told.choices) for one, told in declarations(registry[name]))
         for key, one in spec_fields(registry[name]).items():
-            if one.default is MISSING:
+            spec = registry.checked_at(name)
+            if one.default is MISSING or getattr(registry.build(spec), key) != one.default:
                 continue
             others = [not one.default] if isinstance(one.default, bool) else declared.get(key, ())
-            spec = registry.checked_at(name)
             found += [f"{spec},{key}={as_spec(to)}" for to in others if to != one.default]
     return found
 

@@ -11,6 +11,8 @@ from numtok.analysis.probing.probes.base import ProbeInputs
 from numtok.encoding.dataset import EncodedSplit
 from numtok.models.attention import Transformer
 from numtok.models.batches import Batch, Batches
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS
 from numtok.models.made_up import batch, codec, samples
 from numtok.models.model import Model
 from numtok.models.presets import preset
@@ -53,6 +55,7 @@ def model(
     seed: int = 0,
     spread: float = 0.3,
     classes: Sequence[str] = (),
+    places: str | None = None,
 ) -> Model:
     """A model that has learnt nothing, ready to be evaluated.
 
@@ -64,10 +67,11 @@ def model(
         preset(size),
         vocabulary=one.vocabulary_size,
         context=context,
-        embedder=embedder or one.scheme.embedder,
-        head=None if classes else head or one.scheme.head,
+        embedder=embedder or EMBEDDERS.checked_at(one.scheme.embedder),
+        head=None if classes else head or HEADS.checked_at(one.scheme.head),
         objective=objective,
         classes=classes,
+        places=places,
     )
     torch.manual_seed(seed)
     made = Model(settings, Vocabulary.of(one))

@@ -9,16 +9,21 @@ diff to read and no edit of tests::
         says(caught, "--lr", "-1.0", "at least 0")
 
 A run with ``--write-messages`` writes what its tests said beside what is known of others, and
-leaves out what no test of its files says any more.
+leaves out what no test of its files says any more. What a registry holds is ``every scheme`` in
+it, so that a new file changes no message.
 """
 
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, final
 
 import pytest
+
+from numtok.contracts import kinds
+from numtok.plugins import registries
 
 ROOT = Path(__file__).resolve().parents[1]
 SNAPSHOT = ROOT / "tests/messages.json"
@@ -27,6 +32,17 @@ Snapshot = dict[str, list[str]]  # messages by the test's id, in their order
 _KNOWN = pytest.StashKey[Snapshot]()
 _SAID = pytest.StashKey[Snapshot]()
 _COLLECTED = pytest.StashKey[set[str]]()  # tests that there are, also those that do not run
+
+
+@cache
+def _listings() -> dict[str, str]:
+    """What messages list of each registry, and what its parts are called; nothing is imported."""
+    found = {", ".join(kinds()): "kind"}
+    for folder, package in registries().items():
+        files = (ROOT / Path(*package.split("."))).glob("[a-z]*.py")
+        names = sorted(file.stem.replace("_", "-") for file in files if file.stem != "base")
+        found[", ".join(names)] = folder.removesuffix("s").replace("_", " ")
+    return found
 
 
 @final
@@ -46,6 +62,8 @@ class Says:
             assert part in text
         for folder, sign in self._folders.items():
             text = text.replace(folder, sign)
+        for names, kind in _listings().items():
+            text = text.replace(names, f"every {kind}")
         text = re.sub(r"(?<=[@/])[0-9a-f]{16}\b", "VERSION", text)  # of data, settings, the device
         # Fixtures number their folders in the order in which they are made.
         self.texts.append(re.sub(r"(?<=BASE/)([\w-]*?)\d+\b", r"\1", text))

@@ -27,8 +27,11 @@ from numtok.metrics.base import MeanMetric, Metric, Predictions
 from numtok.models.embedders.numvalue import NumValueEmbedder
 from numtok.models.embedders.scaled import Scaled
 from numtok.models.heads.scalar import Scalar
+from numtok.models.number_terms.smooth import Smooth
+from numtok.models.number_terms.was import Was
 from numtok.models.objectives.mlm import Mlm
 from numtok.models.objectives.numvalue import NumValueObjective
+from numtok.models.places.abacus import Abacus
 from numtok.models.trunks.mlp import Mlp
 from numtok.models.trunks.transformer import TransformerTrunk
 from tests.cases import case
@@ -411,13 +414,42 @@ BREAKS: list[Row] = [
         "objective",
         "own",
         lambda: gives(NumValueObjective, "parts", lambda made: {"trunk": nn.Linear(8, 8)} | made),
-        "Broken.parts gives a part 'trunk'; it must give other names than embedder, trunk",
+        "Broken.parts gives a part 'trunk'; it must give other names than embedder, ",
     ),
     (
         "objective",
         "example",
         lambda: gives(NumValueObjective, "example", lambda one: replace(one, own_from=None)),
         "Broken.example gives an example without own_from",
+    ),
+    # --- number losses
+    ("number-term", "declarations", lambda: changed(Smooth, weight=0.0), "weight: got 0.0"),
+    (
+        "number-term",
+        "losses",
+        lambda: gives(Was, "losses", torch.sum),
+        "Broken.losses gives Tensor",
+    ),
+    ("number-term", "losses", lambda: gives(Was, "losses", lambda made: made / 0), "no finite"),
+    (
+        "number-term",
+        "parts",
+        lambda: gives(Was, "losses", lambda made: made - made.mean()),
+        "of two parts, expected",
+    ),
+    # --- places
+    ("place", "declarations", lambda: changed(Abacus, source=None), "source: got None"),
+    (
+        "place",
+        "numbers",
+        lambda: gives(Abacus, "numbered", lambda made: made > 0),
+        "Broken.numbered gives ndarray bool[",
+    ),
+    (
+        "place",
+        "cache",
+        lambda: gives(Abacus, "numbered", lambda made: made[:, ::-1].cumsum(axis=1)[:, ::-1]),
+        " others: got [",
     ),
     # --- heads
     ("head", "declarations", lambda: gives(Scalar, "describe", lambda _: ""), "describe: got ''"),

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from numtok import cli, settings, stages
-from numtok.contracts import check_spec
+from numtok.contracts import check_spec, kinds
 from numtok.data.tasks.base import TASKS, TaskSplit
 from numtok.plugins import add_plugin_folders, registries
 from numtok.registry import Registry, settings_of
@@ -31,11 +31,8 @@ numtok = test_cli_store.numtok
 one_thread = test_train.one_thread
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-KINDS = (
-    *("embedders", "trunks", "heads", "objectives", "metrics", "tasks", "sources", "figures"),
-    "probes",
-    *("normalizers", "text_tokenizers"),
-)
+#: Every folder of parts but that of schemes, which have steps of their own.
+KINDS = {package.rpartition(".")[2] for package in kinds().values()} - {"schemes"}
 
 
 def blocks(mark: str) -> dict[str, str]:

@@ -318,7 +318,7 @@ FAULTS = {
         "objective", "return masked_batch(batch, batch.number_tokens(batch.is_target))",
         "made = masked_batch(batch, batch.number_tokens(batch.is_target)); "
         "return replace(made, number_values=made.number_values[:, None])",
-        ("Mine.example, number_values gives ndarray float32[", ", 1]", "float32[N], N = "),
+        ("Mine.example, number_values gives ndarray float32[", ", 1]", "float32|float64[N], N = "),
     ),
     "places that do not rise": Fault(
         "objective", "return masked_batch(batch, batch.number_tokens(batch.is_target))",
@@ -520,18 +520,18 @@ def elsewhere(encoded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def test_a_model_of_plugins_that_are_not_here_says_where_they_were(
     folder: Path, numtok: Shell, plugins: Path, elsewhere: Forks
 ) -> None:
-    write(folder, "embedder", EMBEDDER, "fone")
-    trained = numtok("-q", *TRAIN, "--embedder", "fone")
+    write(folder, "embedder", EMBEDDER, "tuning")
+    trained = numtok("-q", *TRAIN, "--embedder", "tuning")
     model = trained.out.strip()
     manifest = json.loads((Store(folder / "artifacts").resolve(model).path / MANIFEST).read_bytes())
-    assert manifest["facts"]["plugins"] == {"embedders/fone.py": str(plugins.resolve())}
+    assert manifest["facts"]["plugins"] == {"embedders/tuning.py": str(plugins.resolve())}
 
     away = folder / "away"
     away.mkdir()
     ran = elsewhere(away, "eval", model, "arithmetic-xval", "--store", "../artifacts")
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
     assert "did you mean" not in ran.err
-    for part in ("embedder 'fone'", model, str(plugins.resolve()), "numtok.toml"):
+    for part in ("embedder 'tuning'", model, str(plugins.resolve()), "numtok.toml"):
         assert part in ran.err
 
 

@@ -199,9 +199,45 @@ class Mine(ProbeKind):
 '''
 
 SCHEME = (Path(__file__).parent / "plugins" / "schemes" / "decade.py").read_text("utf-8")
+PLACES = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numtok.models.places.base import DigitPlaces
+
+
+@dataclass(frozen=True)
+class Mine(DigitPlaces):
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "here"
+    offsets: ClassVar[int] = 1
+    most: ClassVar[int] = 1
+
+    def numbered(self, tokens, digits):
+        return digits.astype("int64")
+"""
+
+NUMBER_TERM = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numtok.models.number_terms.base import NumberTerm
+
+
+@dataclass(frozen=True)
+class Mine(NumberTerm):
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "here"
+    weight: float = 1.0
+
+    def losses(self, log_p_NT, values_T, truth_N):
+        return (log_p_NT.exp() * (values_T - truth_N[:, None]).abs()).sum(dim=1)
+"""
+
 SOURCES = {
     "embedder": EMBEDDER, "figure": FIGURE, "head": HEAD, "metric": METRIC,
-    "normalizer": NORMALIZER, "objective": OBJECTIVE, "probe": PROBE, "scheme": SCHEME,
+    "normalizer": NORMALIZER, "number-term": NUMBER_TERM, "objective": OBJECTIVE,
+    "place": PLACES, "probe": PROBE, "scheme": SCHEME,
     "source": SOURCE, "task": TASK, "text-tokenizer": TEXT_TOKENIZER, "trunk": TRUNK,
 }  # fmt: skip
 
@@ -300,6 +336,30 @@ def test_a_trunk_that_breaks_its_contract_is_told_with_its_file(
         return
     assert ran.code == 1
     says(broken(ran)[check], message.format(file=file))
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "becomes", "check", "message"),
+    [
+        (
+            "place",
+            'digits.astype("int64")',
+            'digits[:, ::-1].cumsum(axis=1).astype("int64") * digits',
+            "cache",
+            " others: got ",
+        ),
+        ("place", 'digits.astype("int64")', "digits", "numbers", "gives ndarray bool["),
+        ("number-term", ".sum(dim=1)", ".sum()", "losses", "gives Tensor float32[]"),
+        ("number-term", "weight: float = 1.0", "weight: float = 0.0", "declarations", "above 0"),
+    ],
+)
+def test_places_and_number_losses_that_break_their_contract_are_told(
+    folder: Path, numtok: Shell, kind: str, line: str, becomes: str, check: str, message: str
+) -> None:
+    assert line in SOURCES[kind]
+    drop(folder, kind, SOURCES[kind].replace(line, becomes))
+    ran = numtok("check", kind, "mine", "--json")
+    assert ran.code == 1 and message in broken(ran)[check]
 
 
 def test_a_head_that_is_not_whole_is_an_error_of_one_line(

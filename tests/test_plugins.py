@@ -261,7 +261,7 @@ WHOLE = steps()[0].content
 MISTAKES = {
     "a bracket left open": (
         WHOLE.replace("@dataclass(frozen=True)", "@dataclass(frozen=True"),
-        ", line 34: SyntaxError: '('", "[plugins] in numtok.toml",
+        ", line 35: SyntaxError: '('", "[plugins] in numtok.toml",
     ),
     "a module that is nowhere": (
         "\nimport nowhere_to_be_found\n",

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.encoding.channel import inexact, normalized
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
-from numtok.encoding.schemes.base import SCHEMES, DecodedNumbers, Encoded, Scheme
+from numtok.encoding.schemes.base import SCHEMES, Channel, DecodedNumbers, Encoded, Scheme
 from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
     FittedTokenizer,
@@ -83,7 +83,7 @@ class EncodedTexts(NamedTuple):
     numbers: NDArray[np.float64]  # [numbers], raw
     number_start: NDArray[np.int32]  # [numbers], token index within the row
     number_length: NDArray[np.int32]  # [numbers]
-    channel: NDArray[np.float32] | None  # [numbers]
+    channel: Channel | None  # [numbers]
     outcomes: NDArray[np.uint8]  # [numbers]
     inexact: int  # numbers that :func:`inexact` counts
     marks: NDArray[np.int32]  # [n] token index within the row, -1 if none
@@ -119,7 +119,11 @@ class Codec:
     def ids(self) -> TokenIds:
         """Which ids are of what, as far as rows can be checked by it."""
         return TokenIds(
-            self.number_first, self.text_first, self.vocabulary_size, self.scheme.channel
+            self.number_first,
+            self.text_first,
+            self.vocabulary_size,
+            self.scheme.channel,
+            self.scheme.exact,
         )
 
     def find(self, texts: Texts) -> Spans:
@@ -210,7 +214,7 @@ class Codec:
         tokens: NDArray[np.uint32],
         number_start: NDArray[np.int32],
         number_length: NDArray[np.int32],
-        channel: NDArray[np.float32] | None = None,
+        channel: Channel | None = None,
         errors: str = "strict",
     ) -> str:
         """One row back to text, each number as its decoded literal (raw, not normalised).
@@ -239,7 +243,7 @@ class Codec:
         tokens: NDArray[np.uint32],
         number_start: NDArray[np.int32],
         number_length: NDArray[np.int32],
-        channel: NDArray[np.float32] | None = None,
+        channel: Channel | None = None,
     ) -> list[str]:
         """The numbers of a row as :meth:`decode` writes them, from its tokens [t], and [n] where
         they begin, how long they are and the channel."""
@@ -295,7 +299,7 @@ class Codec:
         self,
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
-        channel: NDArray[np.float32] | None = None,
+        channel: Channel | None = None,
     ) -> DecodedNumbers:
         """Numbers [n] from the scheme's local ids [tokens], the normalisation undone."""
         decoded = self.scheme.decode(tokens, lengths, channel)

@@ -18,12 +18,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
+from numtok.encoding.schemes.base import Channel
 from numtok.errors import DataError
 from numtok.records import CLUSTER, FLOOR, GROUP, NUMERAL, TokenIds, encoded_schema
 from numtok.store.columns import check_nulls, check_schema, damaged, opened
 
-#: Indices int64[k] of numbers of a split to float32[k], what is learnt for them; NaN for nothing.
-Values = Callable[[NDArray[np.int64]], NDArray[np.float32]]
+#: Indices int64[k] of numbers of a split to what is learnt for them, [k] of either float; NaN for
+#: nothing.
+Values = Callable[[NDArray[np.int64]], Channel]
 
 
 class Answer(NamedTuple):
@@ -46,7 +48,7 @@ class EncodedSplit:
     numbers: NDArray[np.float64]  # [m], raw
     number_start: NDArray[np.int32]  # [m], token index within the row
     number_length: NDArray[np.int32]  # [m]
-    channel: NDArray[np.float32] | None  # [m]
+    channel: Channel | None  # [m]
     targets: NDArray[np.int64]  # [targets], number index in the whole split, in order of rows
     target_row: NDArray[np.int64]  # [targets]
     target_name: "pa.Array[Any]"  # [targets] strings
@@ -220,7 +222,7 @@ _MAY_LACK = ("answer_start", "label", CLUSTER)  # in some rows
 @contextmanager
 def opened_shard(path: Path, ids: TokenIds) -> "Iterator[pq.ParquetFile]":
     """A shard with the columns of ``records.encoded_schema``; StoreError for what is none."""
-    wanted = encoded_schema(ids.size, ids.channel, ())
+    wanted = encoded_schema(ids.size, ids.channel, (), exact=ids.exact)
     with opened(path) as file:
         check_schema(path, file.schema_arrow, wanted, _kind_of_more)
         yield file

@@ -31,5 +31,7 @@ def digest_of(scheme: Scheme) -> str:
     literals += [*bit_patterns(rng, 500), *decimals(rng, 500, -10, 12)]
     tokens, lengths, _, channel = scheme.encode(Numerals.of_literals(literals))
     digest = hashlib.sha256(tokens.astype("<u4").tobytes() + lengths.astype("<i4").tobytes())
-    digest.update(b"" if channel is None else channel.astype("<f4").tobytes())
+    digest.update(
+        b"" if channel is None else channel.astype(channel.dtype.newbyteorder("<")).tobytes()
+    )
     return digest.hexdigest()[:16]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.encoding.codec import LARGEST, Codec
 from numtok.encoding.dataset import EncodedSplit, Values, bytes_of, opened_shard, read_group
+from numtok.encoding.schemes.base import Channel
 from numtok.encoding.texts import Spans, Texts, unescape
 from numtok.errors import StoreError, UsageError, unknown
 from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN, TokenIds
@@ -234,21 +235,25 @@ def _opened(artifact: Artifact, split: str) -> "Generator[tuple[Path, pq.Parquet
 def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
     """Each number as a value head learns it: the channel, or else normalised.
 
+    Where the channel holds the numbers of the text as they are, it is these, in float64.
     NaN where there is none: float32 cannot hold it, or the token says all of it, as xVal's
     ``+OVERFLOW``, whose channel is 1.
     """
     channel = samples.channel
-    wordy = np.isnan(codec.scheme.factors)  # the tokens of numbers beside which no value stands
+    factors = codec.scheme.factors
+    wordy = np.isnan(factors)  # the tokens of numbers beside which no value stands
+    as_they_are = codec.normalizer.normalizer.identity and bool((factors[~wordy] == 1).all())
 
     def normalised(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         with np.errstate(over="ignore"):
             values = codec.normalizer.forward(samples.numbers[numbers]).astype(np.float32)
         return np.where(np.isfinite(values), values, np.float32(np.nan))
 
-    def beside_token(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+    def beside_token(numbers: NDArray[np.int64]) -> Channel:
         assert channel is not None
         at = samples.first_token(numbers)
         tokens = samples.tokens[at].astype(np.int64) - codec.number_first
-        return np.where(wordy[tokens], np.float32(np.nan), channel[numbers])
+        values = samples.numbers if as_they_are else channel
+        return np.where(wordy[tokens], np.float32(np.nan), values[numbers])
 
     return normalised if channel is None else beside_token

@@ -191,7 +191,12 @@ class EncodeUnit:
     @cached_property
     def schema(self) -> "pa.Schema":
         """The columns of the shards: those of every encoding of this codec, and ``more``."""
-        return encoded_schema(self.codec.vocabulary_size, self.codec.scheme.channel, self.more)
+        return encoded_schema(
+            self.codec.vocabulary_size,
+            self.codec.scheme.channel,
+            self.more,
+            exact=self.codec.scheme.exact,
+        )
 
     @staticmethod
     def receipt_of(unit: Unit) -> str:

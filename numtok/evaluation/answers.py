@@ -20,6 +20,7 @@ from numtok.data.nupa.notation import DIGITS_OF_FLOAT32, in_notation
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar
+from numtok.encoding.schemes.base import Channel
 from numtok.encoding.splits import learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.batch_size import BatchSizer
@@ -157,7 +158,7 @@ class AnswerEvaluation:
         tokens: NDArray[np.uint32],
         starts: NDArray[np.int32],
         lengths: NDArray[np.int32],
-        channel: NDArray[np.float32] | None,
+        channel: Channel | None,
         true: Sequence[str],
     ) -> str:
         """Tokens as text. Numbers of schemes that write values are put into the notation of the
@@ -166,7 +167,8 @@ class AnswerEvaluation:
         literals = codec.literals(tokens, starts, lengths, channel)
         if not codec.keeps_literals:
             told = [*true, *[true[-1] if true else ""] * len(literals)]
-            digits = DIGITS_OF_FLOAT32 if codec.scheme.channel else 0
+            single = codec.scheme.channel and not codec.scheme.exact
+            digits = DIGITS_OF_FLOAT32 if single else 0
             literals = [
                 str(in_notation(truth, said, digits))
                 for truth, said in zip(told, literals, strict=False)

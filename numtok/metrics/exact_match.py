@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from numtok.declaration import setting
-from numtok.metrics._literals import numerals
+from numtok.errors import UsageError
+from numtok.metrics._literals import Exact, Numeral, numerals
 from numtok.metrics.base import Predictions, ShareMetric, Values
 
 
@@ -19,11 +20,16 @@ class ExactMatch(ShareMetric):
     digits
         Compare after both are rounded, half to even, to this many significant digits, as
         schemes that keep few digits do; 0 compares them as written.
+    places
+        Compare after both are rounded, half to even, to this many decimals: 0 to whole numbers,
+        which is how a head of values says 1302. Default: they are not.
 
     >>> literals = {"truth_literal": ["1.50", "12.34"], "prediction_literal": ["15e-1", "12.3"]}
     >>> answers = Predictions.of([1.5, 12.34], [1.5, 12.3], **literals)
     >>> ExactMatch().plain(answers), ExactMatch(digits=3).plain(answers)
     (0.5, 1.0)
+    >>> ExactMatch(places=0).plain(answers), ExactMatch(places=1).plain(answers)
+    (1.0, 1.0)
     """
 
     revision: ClassVar[int] = 1
@@ -31,10 +37,23 @@ class ExactMatch(ShareMetric):
     better: ClassVar[Literal["higher"]] = "higher"
     needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
     digits: int = setting(0, at_least=0)
+    places: int | None = setting(None, at_least=0, at_most=400, came_later=True)
+
+    def __post_init__(self) -> None:
+        if self.digits and self.places is not None:
+            raise UsageError(
+                f"exact-match: digits={self.digits},places={self.places} is not possible: numbers "
+                "are rounded in one way; leave one of them out"
+            )
 
     def values(self, answers: Predictions) -> Values:
         matches = (
-            prediction is not None and prediction.exact(self.digits) == truth.exact(self.digits)
+            prediction is not None and self._compared(prediction) == self._compared(truth)
             for truth, prediction in numerals(answers)
         )
         return np.fromiter(matches, np.bool_)
+
+    def _compared(self, number: Numeral) -> Exact:
+        if self.places is None:
+            return number.exact(self.digits)
+        return number.rounded(-self.places)

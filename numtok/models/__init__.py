@@ -4,7 +4,9 @@ distributions/  predictive distributions: what every head says about a number, i
                 numpy only
 embedders/      how a number goes in: tokens and their values to vectors
 heads/          how a number comes out: hidden states to numbers
+number_terms/   what an objective learns of the values of tokens
 objectives/     what a model learns from a row: what it sees, and what it must predict
+places/         where each token stands within its number
 trunks/         what lies between embeddings and heads
 attention.py    a transformer's body and its cache, of trunks and of heads that decode
 batches.py      rows to padded batches, in an order that is a pure function

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.dataset import EncodedSplit, Values
+from numtok.encoding.schemes.base import Channel
 from numtok.seeds import generator
 
 PAD = 0  # the id of records.SPECIALS[0]
@@ -30,7 +31,7 @@ class Batch:
     number_row: NDArray[np.int64]  # [M] row of the batch
     number_start: NDArray[np.int64]  # [M] token index in the row
     number_length: NDArray[np.int64]  # [M]
-    number_value: NDArray[np.float32]  # [M] as a number head learns it: normalised, NaN if none
+    number_value: Channel  # [M] as a number head learns it: normalised, NaN if none
     number_raw: NDArray[np.float64]  # [M] as in the text, for heads that learn that
     channel: bool  # whether that value is also what goes in, at the number's first token
     is_target: NDArray[np.bool_]  # [M]
@@ -40,10 +41,10 @@ class Batch:
         """bool[B, L]: not padding. An empty row keeps its first pad: attention needs something."""
         return np.arange(self.tokens.shape[1]) < np.maximum(self.lengths, 1)[:, None]
 
-    def values(self) -> NDArray[np.float32]:
-        """float32[B, L]: the channel at a number's first token, 1 everywhere else and where a
-        number has no value."""
-        values = np.ones(self.tokens.shape, np.float32)
+    def values(self) -> Channel:
+        """[B, L], of the type of ``number_value``: the channel at a number's first token, 1
+        everywhere else and where a number has no value."""
+        values = np.ones(self.tokens.shape, self.number_value.dtype)
         if self.channel:
             known = np.where(np.isnan(self.number_value), np.float32(1), self.number_value)
             values[self.number_row, self.number_start] = known
@@ -79,6 +80,19 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.signedinteger]) -> NDA
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+
+
+def flush_right(tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[n, T]: the first tokens of rows [n, L], as many as ``lengths`` [n] say, behind pads.
+
+    >>> flush_right(np.array([[7, 8, 9], [4, 5, 6]]), np.array([2, 1]))
+    array([[7, 8],
+           [0, 4]])
+    """
+    longest = int(lengths.max(initial=0))
+    at = np.arange(longest) - longest + lengths[:, None]
+    found = np.take_along_axis(tokens, np.maximum(at, 0), axis=1)
+    return np.where(at >= 0, found, PAD)
 
 
 class EpochSampler:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Paths
+from numtok.encoding.schemes.base import Channel
 from numtok.models.inputs import moved
 from numtok.models.model import Model
 from numtok.models.objectives.base import MASK
@@ -146,9 +147,9 @@ class Reader:
             total += np.where(token >= 0, on_host(log_p.gather(1, at)[:, 0]), 0.0)
         return total
 
-    def _values(self, state: Tensor) -> tuple[Tensor | None, NDArray[np.float32]]:
+    def _values(self, state: Tensor) -> tuple[Tensor | None, Channel]:
         """What the value head says, and what goes in beside each number's first token."""
-        ones = np.ones(len(state), np.float32)
+        ones: Channel = np.ones(len(state), np.float32)
         if self.model.value_head is None:
             return None, ones
         parameters = self.model.value_head(state.float())

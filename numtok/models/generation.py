@@ -15,9 +15,9 @@ from torch import Tensor
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Paths
-from numtok.models.batches import PAD, Batch
+from numtok.models.batches import PAD, Batch, flush_right
 from numtok.models.decoding import GrammarMasks
-from numtok.models.inputs import moved
+from numtok.models.inputs import moved, single
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK, shift_right
 from numtok.models.trunks.base import TrunkCache
@@ -31,12 +31,12 @@ class WrittenAnswers:
     tokens: NDArray[np.int64]  # [n, W], ids of the whole vocabulary, -1 behind an answer's end
     starts: NDArray[np.bool_]  # [n, W] the first token of a number
     ends: NDArray[np.bool_]  # [n, W] the last token of a number
-    values: NDArray[np.float32]  # [n, W] the channel beside a number's first token, else 1
+    values: NDArray[np.float64]  # [n, W] the channel beside a number's first token, else 1
     ended: NDArray[np.bool_]  # [n] the model said so; else it was stopped
 
     def answer(
         self, row: int
-    ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
         """The tokens of an answer, where its numbers begin, how many tokens each has, and the
         channel beside each."""
         tokens = self.tokens[row]
@@ -81,11 +81,12 @@ class Writer:
         state, cache = self._read(batch, memory)
         n, whole = len(batch.tokens), cache
         tokens = np.full((n, self.longest), -1)
-        begins, values = np.zeros(tokens.shape, np.bool_), np.ones(tokens.shape, np.float32)
+        begins, values = np.zeros(tokens.shape, np.bool_), np.ones(tokens.shape)
         ended = np.zeros(n, np.bool_)
         room = self.model.settings.context - batch.answer_start
         rows, going = np.arange(n), np.ones(n, np.bool_)  # those gone on with; not yet ended
         numbers = _AnswerNumbers(self.grammar, n)
+        before = flush_right(shift_right(batch)[0], batch.answer_start + 1)
         for place in range(self.longest):
             going &= place < room[rows]
             if not going.any():
@@ -94,7 +95,7 @@ class Writer:
                 still = np.flatnonzero(going)
                 at = moved(still, state.device)
                 cache, state = cache.take(at, cache.tokens), state[at]
-                rows, going = rows[still], going[still]
+                rows, going, before = rows[still], going[still], before[still]
                 numbers.keep(still)
             chosen = self._choose(state, numbers)
             is_number = (chosen >= self.codec.number_first) & (chosen < self.codec.text_first)
@@ -108,11 +109,12 @@ class Writer:
             if place + 1 < self.longest and going.any():
                 state = self.model.extend_written(
                     moved(chosen, state.device),
-                    moved(beside, state.device),
+                    moved(single(beside), state.device),
                     cache,
                     state,
-                    self.model.of_host(chosen[:, None]),
+                    self.model.of_host(chosen[:, None], beside[:, None], before),
                 )
+                before = np.concatenate([before, chosen[:, None]], axis=1)
         return WrittenAnswers(tokens, begins, self._ends(tokens, begins), values, ended), whole
 
     def _read(self, batch: Batch, memory: TrunkCache | None) -> tuple[Tensor, TrunkCache]:
@@ -126,17 +128,17 @@ class Writer:
         device = cache.length.device
         hidden = self.model.extend(
             moved(tokens, device),
-            moved(values[:, :longest], device),
+            moved(single(values[:, :longest]), device),
             cache,
             moved(length - 1, device)[:, None],
-            self.model.of_host(tokens),
+            self.model.of_host(tokens, values[:, :longest]),
         )
         cache.rewind(moved(length, device), longest)
         return hidden[:, 0], cache
 
-    def _values(self, state: Tensor, valued: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """float32[n]: what goes in beside the tokens chosen, 1 where they have no value."""
-        values = np.ones(len(valued), np.float32)
+    def _values(self, state: Tensor, valued: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """float64[n]: what goes in beside the tokens chosen, 1 where they have no value."""
+        values = np.ones(len(valued))
         if self.model.value_head is not None and valued.any():
             at = moved(np.flatnonzero(valued), state.device)
             parameters = self.model.value_head(state[at].float())

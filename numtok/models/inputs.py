@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from numtok.encoding.schemes.base import Channel
 from numtok.models.objectives.base import TrainingBatch
 
 
@@ -16,13 +17,20 @@ def moved(array: NDArray[Any], device: torch.device) -> Tensor:
     return torch.from_numpy(array).to(device)
 
 
+def single(values: Channel) -> NDArray[np.float32]:
+    """float32 of any shape, as values go in; infinite beyond what that holds."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32, copy=False)
+
+
 class ModelInputs(NamedTuple):
     """An :class:`TrainingBatch` as tensors; ``real`` is None where no token is padding.
 
     ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
     names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
     ``own``: flat indices into [B, L] of the places at which the objective has losses of its own;
-    None where it has none. ``of_host``: what the embedder is given besides (``Embedder.of_host``).
+    None where it has none. ``number_scale`` []: as ``TrainingBatch`` has it. ``of_host``: what the
+    embedder is given besides (``Embedder.of_host``), and the numbers of places.
     """
 
     tokens: Tensor
@@ -34,6 +42,7 @@ class ModelInputs(NamedTuple):
     number_where: Tensor
     number_targets: Tensor  # [N, W]
     own: Tensor | None = None
+    number_scale: Tensor | None = None
     of_host: tuple[Tensor, ...] = ()
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
@@ -48,6 +57,7 @@ class ModelInputs(NamedTuple):
         targets_NW: NDArray[Any],
         own: NDArray[np.int64] | None = None,
         of_host: tuple[NDArray[Any], ...] = (),
+        number_scale: NDArray[np.float32] | None = None,
     ) -> "ModelInputs":
         """Not yet on a device: on the CPU nothing is copied. With ``own`` (flat indices [P]) all
         states are asked for."""
@@ -57,7 +67,7 @@ class ModelInputs(NamedTuple):
         places = example.tokens.size if asked is None else asked.size
         arrays = (
             example.tokens,
-            example.values,
+            single(example.values),
             None if example.real.all() else example.real,
             asked,
             None if len(where) == places else where,
@@ -65,6 +75,7 @@ class ModelInputs(NamedTuple):
             number_where,
             targets_NW,
             own,
+            number_scale,
         )
         tensors = (None if one is None else torch.from_numpy(one) for one in arrays)
         return cls._make([*tensors, tuple(map(torch.from_numpy, of_host))])

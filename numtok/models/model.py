@@ -6,6 +6,7 @@ One that says labels has a class head in place of these heads.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -21,11 +22,14 @@ from numtok.encoding.normalizers.base import (
     Undone,
     stored_normalizer,
 )
+from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
-from numtok.models.inputs import ModelInputs, moved
+from numtok.models.inputs import ModelInputs, moved, single
+from numtok.models.number_terms.base import NumberTermModule
 from numtok.models.objectives.base import OBJECTIVES, FirstPass, TrainingBatch
+from numtok.models.places.base import PLACES, PlaceTable
 from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import TrunkCache, TrunkModule
 from numtok.models.vocabulary import Vocabulary
@@ -63,6 +67,9 @@ class Model(nn.Module):
         self.parts = self.objective.parts(width)  #: the objective's own
         for name, part in self.parts.items():
             self.add_module(name, part)
+        self.places: PlaceTable | None = None
+        if settings.places is not None:
+            self.places = PlaceTable(PLACES.from_settings(settings.places), vocabulary, width)
         self.trunk: TrunkModule = settings.of_trunk.build(self.objective.causal)
         if (vectors := self.trunk.token_vectors()) is not None:
             self._begin_with(vectors, vocabulary)
@@ -75,6 +82,9 @@ class Model(nn.Module):
             self.token_head = (
                 words if self.head is None else self.head.tokens(words, vocabulary, width)
             )
+        self.number_term: NumberTermModule | None = None
+        if (term := self.objective.number_term) is not None:
+            self.number_term = NumberTermModule(term, vocabulary)
         self.value_head: ValueReader | None = None
         if isinstance(self.head, ValueHead):
             self.value_head = self.head.build(width)
@@ -152,8 +162,20 @@ class Model(nn.Module):
         [B, Q, D] of the places asked for, where those are given. ``of_host``: what
         :meth:`of_host` says of the tokens; without it the device may be waited for.
         """
-        embedded_BLD = self.embedder(tokens_BL, values_BL, *of_host)
+        embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
         return cast(Tensor, self.trunk(embedded_BLD, real_BL, asked_BQ))
+
+    def _embedded(self, tokens_BL: Tensor, values_BL: Tensor, of_host: Sequence[Tensor]) -> Tensor:
+        """[B, L, D]: vectors of tokens, and of their places, whose numbers come last of what the
+        host says."""
+        if self.places is None:
+            return cast(Tensor, self.embedder(tokens_BL, values_BL, *of_host))
+        if not of_host:  # the device is asked for its tokens
+            numbers = self.places.numbers(tokens_BL.cpu().numpy())
+            of_host = (moved(numbers, tokens_BL.device),)
+        *of_embedder, numbers_BL = of_host
+        embedded_BLD = self.embedder(tokens_BL, values_BL, *of_embedder)
+        return cast(Tensor, embedded_BLD + self.places(numbers_BL))
 
     def states_of(self, given: ModelInputs) -> Tensor:
         """[B, Q, D] or [B, L, D] as :meth:`hidden`, of a batch."""
@@ -168,7 +190,8 @@ class Model(nn.Module):
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
         """[B, L, D] or [B, Q, D] as :meth:`hidden`: of rows that go on from those in the cache."""
-        return self.trunk.extend(self.embedder(tokens_BL, values_BL, *of_host), cache, asked_BQ)
+        embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
+        return self.trunk.extend(embedded_BLD, cache, asked_BQ)
 
     def extend_written(
         self,
@@ -180,7 +203,7 @@ class Model(nn.Module):
     ) -> Tensor:
         """[B, D]: the states behind tokens that the model itself has written, in the states
         ``said``. Where one of them tells ahead, what the objective has learnt stands for it."""
-        embedded_B1D = self.embedder(tokens_B[:, None], values_B[:, None], *of_host)
+        embedded_B1D = self._embedded(tokens_B[:, None], values_B[:, None], of_host)
         if self.ahead is not None and self.objective.stands_in:
             is_ahead_B11 = (tokens_B == self.ahead)[:, None, None]
             learnt_BD = self.objective.stand_in(self.parts, said_BD).to(embedded_B1D.dtype)
@@ -192,7 +215,7 @@ class Model(nn.Module):
 
         Only the hidden states that predict something go through the heads.
         """
-        embedded_BLD = self.embedder(given.tokens, given.values, *given.of_host)
+        embedded_BLD = self._embedded(given.tokens, given.values, given.of_host)
         hidden = self.trunk(embedded_BLD, given.real, given.asked)
         losses = self.losses_of(hidden, given)
         if given.own is None:
@@ -215,8 +238,14 @@ class Model(nn.Module):
     def _token_loss(self, hidden: Tensor, given: ModelInputs) -> Tensor:
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
         # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
-        logits = self._first_head(given.predicting(hidden)).float()
-        return _cross_entropy(logits, given.labels) if len(given.labels) else logits.sum()
+        logits: Tensor = self._first_head(given.predicting(hidden)).float()
+        if not len(given.labels):
+            return logits.sum()
+        loss = _cross_entropy(logits, given.labels)
+        if self.number_term is None or given.number_scale is None:
+            return loss
+        added: Tensor = self.number_term(logits, given.labels, given.number_scale)
+        return loss + added
 
     def losses_of(self, hidden: Tensor, given: ModelInputs) -> Losses:
         """As :meth:`losses`, of the states [B, Q, D] that :meth:`hidden` gave."""
@@ -240,17 +269,43 @@ class Model(nn.Module):
 
     def on_host(self, example: TrainingBatch) -> ModelInputs:
         """An example with its numbers as the value head learns them, not yet on a device."""
-        values, learnt = example.number_values, example.number_values[:, None]
+        values = example.number_values
+        learnt = single(values)[:, None]  # a device may have no float64
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.targets(self.head_values(values, example.number_raw))
-        of_host = self.embedding.of_host(self.embedder, example.tokens)
-        return ModelInputs.on_host(example, learnt, self.own_places(example), of_host)
+        of_host = self._of_host(example.tokens, example.values, None, example.moved_places)
+        scale = self.with_number_scale(example).number_scale
+        numbers = None if scale is None else np.array(scale, np.float32)
+        return ModelInputs.on_host(example, learnt, self.own_places(example), of_host, numbers)
 
-    def of_host(self, tokens: NDArray[np.int64]) -> tuple[Tensor, ...]:
-        """What the embedder is given besides tokens [B, L] and their values, on the model's
-        device."""
-        known = self.embedding.of_host(self.embedder, tokens)
+    def with_number_scale(self, example: TrainingBatch) -> TrainingBatch:
+        """An example that knows how many of its labels have a value, for its parts, where the
+        objective has a number loss."""
+        if self.number_term is None or example.number_scale is not None:
+            return example
+        return replace(example, number_scale=self.number_term.scale(example.labels))
+
+    def of_host(
+        self, tokens: NDArray[np.int64], values: Channel, before: NDArray[np.int64] | None = None
+    ) -> tuple[Tensor, ...]:
+        """What vectors are made of besides tokens and values, [B, L] each, on the model's device.
+
+        ``before``, [B, T]: the tokens that the rows begin with, behind pads where they are shorter,
+        for a model that looks at places."""
+        known = self._of_host(tokens, values, before)
         return tuple(moved(one, self._table.device) for one in known)
+
+    def _of_host(
+        self,
+        tokens: NDArray[np.int64],
+        values: Channel,
+        before: NDArray[np.int64] | None,
+        moved_places: float = 0.0,
+    ) -> tuple[NDArray[Any], ...]:
+        known = self.embedding.of_host(self.embedder, tokens, values)
+        if self.places is None:
+            return known
+        return *known, self.places.numbers(tokens, before, moved_places)
 
     def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
         """int64[P]: flat indices into [B, L] of the places of which the objective has losses of
@@ -260,9 +315,7 @@ class Model(nn.Module):
         behind = np.arange(example.tokens.shape[1]) >= example.own_from[:, None]
         return np.flatnonzero((example.tokens == self.ahead) & behind & example.real)
 
-    def head_values(
-        self, values: NDArray[np.float32], raw: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
+    def head_values(self, values: Channel, raw: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """float64[N]: numbers as the value head has them, from those of the encoding, and as they
         are in the text: a head that learns these is given all their digits.
 
@@ -283,10 +336,11 @@ class Model(nn.Module):
         assert self.value_head is not None
         return self.scaling.inverse(self.value_head.point(parameters_NP))
 
-    def channel(self, parameters_NP: Tensor) -> NDArray[np.float32]:
-        """[N], float32: the values that stand beside tokens; infinite beyond what that holds."""
-        with np.errstate(over="ignore"):
-            return self.value_point(parameters_NP).astype(np.float32)
+    def channel(self, parameters_NP: Tensor) -> Channel:
+        """[N]: the values that stand beside tokens; in float32, infinite beyond what that holds,
+        unless the head is exact."""
+        values = self.value_point(parameters_NP)
+        return values if isinstance(self.head, ValueHead) and self.head.exact else single(values)
 
     def parameter_counts(self) -> tuple[int, int]:
         """Parameters in all, and of these in the tables of tokens and positions."""

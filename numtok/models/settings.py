@@ -16,6 +16,7 @@ from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
 from numtok.models.objectives.base import OBJECTIVES, Objective
+from numtok.models.places.base import PLACES
 from numtok.models.presets import Preset
 from numtok.models.trunk_settings import stored_trunk
 from numtok.models.trunks.base import TokenTrunk
@@ -34,8 +35,9 @@ class ScalingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """Everything that a model is but its weights.
 
-    trunk, embedder, head, objective
-        Expanded settings (``registry.settings_of``); ``head`` is None where none says numbers.
+    trunk, embedder, head, objective, places
+        Expanded settings (``registry.settings_of``); ``head`` is None where none says numbers,
+        ``places`` where the place of a digit in its number is not told.
     scaling
         How a value head of the unit interval normalises what the encoding normalised already:
         expanded settings of a normaliser under ``normalizer``, and its ``constants``. None: not
@@ -53,6 +55,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
     objective: Settings
     scaling: ScalingSettings | None = None
     classes: tuple[str, ...] = ()
+    places: Settings | None = None
 
     @cached_property
     def of_trunk(self) -> TokenTrunk:
@@ -86,6 +89,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         objective: str,
         scaling: FittedNormalizer | Undone | None = None,
         classes: Sequence[str] = (),
+        places: str | None = None,
     ) -> "ModelSettings":
         """From a preset and specs; ``context`` is used where the preset names none.
 
@@ -105,6 +109,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
             settings_of(asked),
             _stored(scaling),
             tuple(classes),
+            None if places is None else settings_of(PLACES.build(places)),
         )
 
 

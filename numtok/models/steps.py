@@ -20,8 +20,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from numtok.models.batches import Batch, ranges
-from numtok.models.inputs import moved
+from numtok.encoding.schemes.base import Channel
+from numtok.models.batches import Batch, flush_right, ranges
+from numtok.models.inputs import moved, single
 from numtok.models.model import Model
 from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right
 from numtok.models.trunks.base import TrunkCache
@@ -51,7 +52,7 @@ class DecodingStates(ABC):
         """[n, D]: what predicts each number's first token. Begins anew, with all numbers."""
 
     @abstractmethod
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+    def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
         """The states that predict what follows, now that these tokens [n] stand there.
 
         ``values`` [n] go in beside the tokens; 1 where there is none.
@@ -93,7 +94,7 @@ class ParallelFill(DecodingStates):
         self._open, self._place = np.arange(len(self.lengths)), 0
         return self._read()
 
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+    def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
         self._place += 1
         return self._read()
 
@@ -125,7 +126,7 @@ class SequentialFill(DecodingStates):
             self._first = self._read()
         return self._first
 
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+    def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
         going = self._place < self.lengths[self._open]
         rows, columns = self._rows[self._open], self._starts[self._open] + self._place
         self._tokens[rows[going], columns[going]] = tokens[going]
@@ -178,6 +179,7 @@ class Prefill:
         self.cache: TrunkCache | None = None
         if room > 1:
             self.cache = model.trunk.cache(len(tokens), longest + room, cache)
+        self._tokens = tokens
         self.true = ParallelFill(_states(model, example, self.cache), lengths)
         if self.cache is not None:
             everything = torch.full((len(tokens),), longest, device=self.cache.length.device)
@@ -195,48 +197,59 @@ class Prefill:
             # Numbers share rows; else each can be written behind its own, over the true text.
             tokens = min(int(starts.max()) + 1 + self.room, base.tokens)
             base = base.take(moved(rows, base.length.device), tokens)
-        return Autoregressive(self.model, true, base, starts + 1)
+        before = flush_right(self._tokens[rows], starts + 1)
+        return Autoregressive(self.model, true, base, starts + 1, before)
 
 
 class Autoregressive(DecodingStates):
     """Numbers after the true text before them, each token after those chosen before it.
 
-    ``length`` int64[n]: how much of each row of the cache is the text before its number.
+    ``length`` int64[n]: how much of each row of the cache is the text before its number; ``before``
+    int64[n, T]: the tokens of that, pads first.
     """
 
     lengths = None
 
     def __init__(
-        self, model: Model, true: ParallelFill, base: TrunkCache, length: NDArray[np.int64]
+        self,
+        model: Model,
+        true: ParallelFill,
+        base: TrunkCache,
+        length: NDArray[np.int64],
+        before: NDArray[np.int64],
     ) -> None:
         self._model = model
         self._true = true
         self._base = self._cache = base
+        self._prompts = self._before = before
         self._length, self._longest = moved(length, base.length.device), int(length.max())
         self._said: Tensor | None = None  # the states in which the next tokens are chosen
 
     def first(self) -> Tensor:
         self._cache = self._base
         self._cache.rewind(self._length, self._longest)
+        self._before = self._prompts
         # Of the true tokens' states the first does not depend on them.
         self._said = self._true.first()
         return self._said
 
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+    def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
         assert self._said is not None
         device = self._cache.length.device
         self._said = self._model.extend_written(
             moved(tokens, device),
-            moved(values, device),
+            moved(single(values), device),
             self._cache,
             self._said,
-            self._model.of_host(tokens[:, None]),
+            self._model.of_host(tokens[:, None], values[:, None], self._before),
         )
+        self._before = np.concatenate([self._before, tokens[:, None]], axis=1)
         return self._said
 
     def keep(self, numbers: NDArray[np.int64]) -> None:
         cache, at = self._cache, moved(numbers, self._cache.length.device)
         self._cache = cache.take(at, cache.tokens)
+        self._before = self._before[numbers]
         if self._said is not None:
             self._said = self._said[at]
 
@@ -248,7 +261,7 @@ class Autoregressive(DecodingStates):
 
 def _seen(
     tokens: NDArray[np.int64],
-    values: NDArray[np.float32],
+    values: Channel,
     real: NDArray[np.bool_],
     where: NDArray[np.int64],
 ) -> TrainingBatch:

@@ -2,6 +2,7 @@
 
 column.py    a column of numbers: values, and literals as written
 decimals.py  literals to the nearest float64, and exact rounding to few digits
+fixed_point.py  so many digits before the point and behind it, exactly
 literals.py  one literal's value and digits, in plain Python
 policy.py    what is a number: the settings of the scanner
 scan.py      finds the numbers in a column of bytes

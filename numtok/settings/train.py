@@ -65,7 +65,8 @@ class Config:
     )
     embedder: str | None = _model(
         None,
-        "lookup, scaled, fourier, numgpt, dice, numvalue[:rnn|mlp]. Default: the scheme's.",
+        "lookup, scaled, fourier, fone, bits, numgpt, dice, numvalue[:rnn|mlp]. Default: the "
+        "scheme's.",
         metavar="SPEC",
         of="texts",
         registry="embedders",
@@ -73,11 +74,20 @@ class Config:
     )
     head: str | None = _model(
         None,
-        "token, scalar, numgpt, pointwise, riemann:256, mdn:5, decoder:ud ... Default: the "
-        "scheme's; tables: pointwise.",
+        "token, scalar, fone, bits, numgpt, pointwise, riemann:256, mdn:5, decoder:ud ... Default: "
+        "the scheme's; tables: pointwise.",
         metavar="SPEC",
         registry="heads",
         counts="experiment",
+    )
+    places: str | None = _model(
+        None,
+        "abacus, coupling: the place of each digit in its number is told. Default: it is not.",
+        metavar="SPEC",
+        of="texts",
+        registry="places",
+        counts="experiment",
+        came_later=True,
     )
     normalize: str | None = _model(
         None,

@@ -128,8 +128,8 @@ def _groups(predictions: ReportPredictions) -> list[str]:
 
 def _digits(scheme: str) -> int:
     """How many digits the numbers of a scheme are known to; 0: all that it writes."""
-    name = name_in(scheme)
-    return DIGITS_OF_FLOAT32 if name in SCHEMES.names() and SCHEMES[name].channel else 0
+    kind = SCHEMES[name_in(scheme)] if name_in(scheme) in SCHEMES.names() else None
+    return DIGITS_OF_FLOAT32 if kind is not None and kind.channel and not kind.exact else 0
 
 
 def _of_numbers(predictions: ReportPredictions, most: int = 0) -> Iterator[_Answer]:

@@ -1,6 +1,7 @@
 """Rows of a split as the batches that are learnt, looked at, and asked for their numbers."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,8 @@ class SplitExamples:
     def training_batch(self, step: int) -> TrainingBatch:
         """What is learnt in a step."""
         batch = self.batches.of(self._order.at(self._seed, step))
-        return self.objective.example(batch, generator(self._seed, "masks", step))
+        seen = self.objective.example(batch, generator(self._seed, "masks", step))
+        return replace(seen, moved_places=generator(self._seed, "places", step).random())
 
     def row_count(self, steps: int) -> int:
         """How many rows so many steps learn."""

@@ -52,6 +52,7 @@ def train_texts(
     config = plan.config
     train, validation = _splits(plan, spill, note)
     unseen = _unseen(plan, note)
+    _tell_unsayable(plan, train, note)
     settings = _settings(plan, train, validation)
     execution = plan.execution
     ranks = execution.ranks
@@ -127,6 +128,20 @@ def _unseen(plan: TextPlan, note: Callable[[str], None]) -> int:
         f"and --embedder {plan.config.embedder} sees no further"
     )
     return count
+
+
+def _tell_unsayable(plan: TextPlan, train: SplitExamples, note: Callable[[str], None]) -> None:
+    """Note how many numbers of the train split have more digits before the point than a head that
+    learns them as they are can say."""
+    head = None if plan.config.head is None else HEADS.build(plan.config.head)
+    if not isinstance(head, ValueHead) or not head.exact:
+        return
+    numbers = train.samples.numbers
+    if beyond := int((np.isfinite(numbers) & ~head.representable(numbers)).sum()):
+        note(
+            f"{beyond:,} of {len(numbers):,} numbers of split {TRAIN!r} are beyond what --head "
+            f"{spec_of(head)} says, and are learnt as the nearest that it does"
+        )
 
 
 def _context(plan: TextPlan, longest: int) -> int:

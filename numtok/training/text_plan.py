@@ -16,10 +16,11 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
+from numtok.models.places.base import PLACES
 from numtok.models.presets import preset, shortest
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
-from numtok.registry import settings_of, spec_of
+from numtok.registry import Registry, settings_of, spec_of
 from numtok.seeds import seed_of
 from numtok.settings.train import Config
 from numtok.store.artifact import Artifact
@@ -80,6 +81,7 @@ class TextPlan:
             embedder=spec_of(EMBEDDERS.build(config.embedder or usual["embedder"])),
             head=_head(config.head, usual["head"], codec, objective),
             objective=spec_of(objective),
+            places=_places(config.places, init),
             minutes=config.budget.get("minutes"),
             learning_rate=preset(size).learning_rate if rate is None else rate,
             weight_decay=WEIGHT_DECAY if decay is None else decay,
@@ -94,6 +96,7 @@ class TextPlan:
 
     def _check(self) -> None:
         config = self.config
+        self._check_exact()
         trunk = preset(self.preset).trunk
         for option, able in (("recompute", trunk.recomputes), ("compile", trunk.compiles)):
             if getattr(config, option) and not able:
@@ -117,6 +120,22 @@ class TextPlan:
         with torch.device("meta"):  # takes no memory
             Model(self.model_settings(1), Vocabulary.of(self.codec))
 
+    def _check_exact(self) -> None:
+        """Raise UsageError where a part is of all digits of a number and the data are scaled."""
+        normalizer = self.codec.normalizer.normalizer
+        if normalizer.identity:
+            return
+        for option, spec, registry in (
+            ("embedder", self.config.embedder, EMBEDDERS),
+            ("head", self.config.head, HEADS),
+        ):
+            if spec is not None and getattr(registry.build(spec), "exact", False):
+                raise UsageError(
+                    f"--{option} {spec} is of numbers as they are in the text, and those of "
+                    f"{self.encoded.ref} are normalised ({spec_of(normalizer)}); encode them with "
+                    f"`numtok encode --scheme {spec_of(self.codec.scheme)} --normalize none INPUT`"
+                )
+
     @property
     def preset(self) -> str:
         """The spec of the model's size."""
@@ -134,8 +153,14 @@ class TextPlan:
         """What the version depends on, beside the stage."""
         settings = of_version(self.config)
         settings["preset"] = preset(self.preset).settings()
-        for key, registry in (("embedder", EMBEDDERS), ("head", HEADS), ("objective", OBJECTIVES)):
-            if (spec := settings.pop(key)) is not None:
+        registries: dict[str, Registry[Any]] = {
+            "embedder": EMBEDDERS,
+            "head": HEADS,
+            "objective": OBJECTIVES,
+            "places": PLACES,
+        }
+        for key, registry in registries.items():
+            if (spec := settings.pop(key, None)) is not None:
                 settings[key] = settings_of(registry.build(spec))
         settings["budget"] = self.config.budget
         if self.curriculum is not None:
@@ -209,6 +234,7 @@ class TextPlan:
             objective=config.objective,
             scaling=scaling,
             classes=classes,
+            places=config.places,
         )
 
     def model(self, settings: ModelSettings) -> Model:
@@ -218,6 +244,13 @@ class TextPlan:
         if self.init is not None:
             begin_with(model, self.init)
         return model
+
+
+def _places(given: str | None, init: LoadedModel | None) -> str | None:
+    """As short as it can be said; that of the model begun with unless it is given."""
+    if given is None and init is not None and init.model.settings.places is not None:
+        return spec_of(PLACES.from_settings(init.model.settings.places))
+    return None if given is None else spec_of(PLACES.build(given))
 
 
 def _head(given: str | None, usual: str, codec: Codec, objective: Objective) -> str | None:

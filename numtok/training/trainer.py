@@ -204,6 +204,7 @@ class Trainer:
 
         For a GPU it is put into pinned memory, so that a step need not wait until it is copied.
         """
+        example = self.model.with_number_scale(example)
         every = self._counts(example)
         parts, flops, second = [], 0, 0
         for part, counts in self._parts(example):

@@ -10,6 +10,7 @@ from numtok.errors import DataError, UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
+from numtok.models.places.base import PLACES
 from numtok.models.presets import preset
 from numtok.records import ENCODED
 from numtok.registry import name_of, parse_spec, settings_of, spec_of
@@ -17,7 +18,8 @@ from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel
 
 _SHARED = ("scheme", "normalize", "text_tokenizer")  # of a configuration
-_BODY = ("embedder.", "trunk.")  # of the names of the weights that a model of labels begins with
+#: What the names of the weights begin with that a model of labels begins with.
+_BODY = ("embedder.", "places.", "trunk.")
 
 
 def usual_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
@@ -122,13 +124,21 @@ def _embedder(model: Model) -> str:
     return spec_of(EMBEDDERS.from_settings(model.settings.embedder))
 
 
+def _places(model: Model) -> str | None:
+    settings = model.settings.places
+    return None if settings is None else spec_of(PLACES.from_settings(settings))
+
+
 def _shape(weight: torch.nn.Parameter | None) -> tuple[int, ...] | None:
     return None if weight is None else tuple(weight.shape)
 
 
 def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
     """Of both what says how weights are used: name, here, there."""
-    used: list[tuple[str, object, object]] = [("embedder", _embedder(model), _embedder(init))]
+    used: list[tuple[str, object, object]] = [
+        ("embedder", _embedder(model), _embedder(init)),
+        ("places", _places(model), _places(init)),
+    ]
     if model.head is not None and init.head is not None:
         used.append(("head", spec_of(model.head), spec_of(init.head)))
     here, there = (one.settings.of_trunk.uses() for one in (model, init))

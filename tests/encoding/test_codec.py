@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 
 from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
-from numtok.encoding.schemes.base import SCHEMES, Failure, Outcome
+from numtok.encoding.schemes.base import SCHEMES, Channel, Failure, Outcome
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
 from numtok.encoding.texts import Spans, Texts, unescape
 from numtok.errors import DataError, StoreError, UsageError
@@ -65,7 +65,7 @@ def column(texts: list[str]) -> Texts:
 
 def encoded_row(
     encoded: EncodedTexts, row: int
-) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32] | None]:
+) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], Channel | None]:
     """What ``decode`` takes for one row."""
     first, last = encoded.number_rows[row : row + 2]
     return (

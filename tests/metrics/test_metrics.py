@@ -21,7 +21,7 @@ from numtok.errors import UsageError
 from numtok.metrics import kendall_tau
 from numtok.metrics._contract import made_up, made_up_for
 from numtok.metrics._literals import Numeral
-from numtok.metrics.base import METRICS, Predictions, figures, paired
+from numtok.metrics.base import METRICS, MeanMetric, Predictions, figures, paired
 from numtok.numerals.literals import plain_literal, round_literal
 from numtok.reports import Figure, Measures
 from tests.cases import each
@@ -469,6 +469,39 @@ def test_exact_match_to_few_digits_rounds_half_to_even(
     assert metric.plain(of_literals([truth], [prediction])) == match
 
 
+@each(
+    ("truth", "prediction", "places", "match"),
+    [
+        ("1302", "1301.98", 0, True),
+        ("1302", "1302.5", 0, True),  # a tie goes to the even one
+        ("1303", "1302.5", 0, False),
+        ("0.1435", "0.144", 3, True),
+        ("0.1445", "0.145", 3, False),
+        ("1.30e3", "1300.4", 0, True),
+        ("-0.4", "0.3", 0, True),
+        ("5", None, 0, False),
+    ],
+)
+def test_exact_match_to_so_many_decimals(
+    truth: str, prediction: str | None, places: int, match: bool
+) -> None:
+    metric = METRICS.build(f"exact-match,places={places}")
+    assert metric.plain(of_literals([truth], [prediction])) == match
+
+
+def test_log_smape_is_a_share_of_fifteen_digits_or_of_six() -> None:
+    truth = [1, 1, 1, -68.36, 3, 0, 5, 1e308]
+    found = [1.1, 2, 1.0000001, -68.3, -3, 0, 0, 1e308]
+    answers = Predictions.of(truth, found)
+    metric, single = (METRICS.build(f"log-smape{more}") for more in ("", ",digits=6"))
+    assert isinstance(metric, MeanMetric) and isinstance(single, MeanMetric)
+    expected = [0.0881, 0.0318, 0.4867, 0.2238, 0, 1, 0, 1]
+    assert metric.values(answers) == pytest.approx(expected, abs=5e-5)
+    assert single.values(answers)[:2] == pytest.approx([0.2204, 0.0795], abs=5e-5)
+    lost = answers._replace(valid=np.array([False] * 8))
+    assert metric.plain(lost) == 0
+
+
 ROUNDED = [
     ("1302", "1301.98", True),
     ("1302", "1301.4", False),
@@ -861,6 +894,7 @@ SPEC_ERRORS = [
     ("adjusted-r2,p=0", ("adjusted-r2: p=0", "1 or more")),
     ("relative-error-over,limit=-1", ("relative-error-over: limit=-1.0", "0 or more and finite")),
     ("relative-error-over,limit=nan", ("relative-error-over: limit=nan", "0 or more and finite")),
+    ("exact-match,digits=3,places=0", ("digits=3,places=0", "leave one")),
     ("exact-match,digits=-3", ("exact-match: digits=-3", "0 or more")),
     ("coverage,level=0.8", ("level=0.8", "0.5 and 0.9")),
     ("d-length,parts=maybe", ("parts='maybe'", "yes or no")),

@@ -133,7 +133,7 @@ def plain_values(one: Batch) -> list[list[float]]:
 
 def test_values_are_the_channel_where_a_number_begins_and_one_elsewhere() -> None:
     one = batch("xval", ["-2.5 of 8", "", "a 0 b"])
-    assert one.values().dtype == np.float32
+    assert one.values().dtype == np.float64  # the numbers of the text: they are not normalised
     assert one.values().tolist() == plain_values(one)
     assert one.values()[0].tolist() == [-2.5, 1, 1, 1, 1, 8]
     assert one.values()[2].tolist() == [1, 1, 0, 1, 1, 1]

@@ -14,12 +14,14 @@ from torch import Tensor
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Support
-from numtok.encoding.schemes.base import Failure, Next, Scheme
+from numtok.encoding.schemes.base import Channel, Failure, Next, Scheme
 from numtok.encoding.schemes.p1000 import P1000
 from numtok.models.batches import Batch
 from numtok.models.decoding import LONGEST, Draw, NumberReadings, Reader
+from numtok.models.inputs import single
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
+from numtok.models.places.base import PLACES
 from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
 from numtok.seeds import uniforms
 from tests import fakemodels
@@ -104,7 +106,7 @@ class Told(DecodingStates):
     def first(self) -> Tensor:
         return self.logits[:, 0]
 
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+    def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
         self.taken.append(tokens.tolist())
         self.values.append(values.tolist())
         return self.logits[self.open, min(len(self.taken), self.logits.shape[1] - 1)]
@@ -401,7 +403,7 @@ def plain_masked(of: Model, one: Codec, rows: Batch, fill: bool) -> list[list[in
     for number in np.flatnonzero(first_numbers(rows)).tolist():
         row, start = int(rows.number_row[number]), int(rows.number_start[number])
         tokens = rows.tokens[row, : rows.lengths[row]].copy()
-        values = rows.values()[row, : rows.lengths[row]].copy()
+        values = single(rows.values()[row, : rows.lengths[row]]).copy()
         length = int(rows.number_length[number])
         tokens[start : start + length], values[start : start + length] = MASK, 1
         read: list[int] = []
@@ -463,7 +465,7 @@ def test_chosen_numbers_are_hidden_from_each_other(way: str) -> None:
 def test_the_value_of_a_masked_number_is_that_of_the_head_at_its_first_token() -> None:
     of, rows = model("xval", "mlm"), batch("xval", ["a 1 b 2"])
     reading = reader(of, "xval").read(ParallelFill.masked(of, rows, np.array([False, True])))
-    tokens, values = rows.tokens.copy(), rows.values()
+    tokens, values = rows.tokens.copy(), single(rows.values())
     tokens[0, 6], values[0, 6] = MASK, 1
     assert of.value_head is not None
     with torch.no_grad():
@@ -481,7 +483,10 @@ def test_left_to_right_fills_values_in_beside_tokens() -> None:
     found = filled.next(np.array([number]), np.array([-7.5], np.float32))
     expected = batch("xval", ["a -7.5 b 2"])
     with torch.no_grad():
-        tokens, values = torch.from_numpy(expected.tokens), torch.from_numpy(expected.values())
+        tokens, values = (
+            torch.from_numpy(expected.tokens),
+            torch.from_numpy(single(expected.values())),
+        )
         torch.testing.assert_close(found, of.hidden(tokens, values, None)[:, 2])
 
 
@@ -514,7 +519,7 @@ class Recomputed(DecodingStates):
     def true(self) -> DecodingStates:
         raise NotImplementedError
 
-    def next(self, tokens: NDArray[np.int64], values: NDArray[np.float32]) -> Tensor:
+    def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
         for row, token, value in zip(self.rows, tokens.tolist(), values.tolist(), strict=True):
             row[0].append(token)
             row[1].append(value)
@@ -544,6 +549,15 @@ def test_a_cache_changes_nothing(scheme: str, constrained: bool, positions: str)
         assert_same(read.read(taken, keep_logits=True), with_logits)
         assert_same(read.read(taken), expected)
         assert len(np.unique(rows.number_start[chosen])) > 3  # rows of different lengths
+
+
+@pytest.mark.parametrize("places", PLACES.names())
+def test_a_cache_keeps_the_places_of_digits(places: str) -> None:
+    of, rows = model_for("autoregressive", "digits", places=places), batch("digits", TEXTS)
+    read = replace(reader(of, "digits", True), longest=20)
+    for chosen in (last_numbers(rows), numbers_of(rows)):
+        taken, plain = said(of, "digits", rows, chosen), Recomputed(of, rows, chosen)
+        assert_same(read.read(taken), read.read(plain))
 
 
 def test_a_cache_changes_nothing_where_values_go_in() -> None:

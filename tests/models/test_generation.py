@@ -68,7 +68,7 @@ class Slowly:
 
     def state(self) -> torch.Tensor:
         tokens, values = torch.tensor([self.tokens]), torch.tensor([self.values])
-        embedded = self.model.embedder(tokens, values)
+        embedded = self.model._embedded(tokens, values, ())
         for place, vector in self.projected.items():
             embedded[0, place] = vector
         return cast(torch.Tensor, self.model.trunk(embedded, None)[0, -1:])
@@ -215,7 +215,7 @@ def test_numbers_of_an_answer_are_told_apart() -> None:
     starts[0, [0, 3, 7]] = True
     told = writer(model("p1000", "ar"), "p1000")
     written = WrittenAnswers(
-        tokens, starts, told._ends(tokens, starts), starts * 1.0, np.array([True])
+        tokens, starts, told._ends(tokens, starts), starts.astype(np.float64), np.array([True])
     )
     own, begins, lengths, channel = written.answer(0)
     assert own.tolist() == tokens[0, :-1].tolist()

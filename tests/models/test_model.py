@@ -14,6 +14,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.inputs import single
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Losses, Model, _cross_entropy
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
@@ -82,7 +83,7 @@ def test_xval_multiplies_the_vector_of_a_number_by_its_value() -> None:
     """Section 2.1: h_emb = h_num x h_text."""
     of = model("xval", "mlm")
     one = batch("xval", ["a -60.2 b 0"])
-    seen = of.embedder(torch.from_numpy(one.tokens), torch.from_numpy(one.values()))[0]
+    seen = of.embedder(torch.from_numpy(one.tokens), torch.from_numpy(single(one.values())))[0]
     table = of.embedder.get_parameter("table.weight")
     number = table[codec("xval").number_first]
     torch.testing.assert_close(seen[2], torch.tensor(-60.2) * number)
@@ -106,7 +107,7 @@ def test_layer_norm_leaves_of_a_value_x_its_share_x_over_sqrt_1_plus_x_squared(
     norm = of.trunk.get_submodule("blocks.0.norm_attention")
     norm.register_forward_hook(lambda _module, _given, out: seen.append(out))
     one = batch("xval", [str(value)])
-    of.hidden(torch.from_numpy(one.tokens), torch.from_numpy(one.values()), None)
+    of.hidden(torch.from_numpy(one.tokens), torch.from_numpy(single(one.values())), None)
     share = seen[0][0, 0].detach() @ u / (u.norm() * math.sqrt(16))
     assert float(share) == pytest.approx(value / math.sqrt(1 + value**2), abs=1e-5)
 

@@ -147,7 +147,7 @@ def swept_row(
         numbers=numbers.astype(np.float64).ravel(),
         number_start=starts.astype(np.int32).ravel(),
         number_length=lengths.astype(np.int32).ravel(),
-        channel=None if channel is None else channel.astype(np.float32).ravel(),
+        channel=None if channel is None else channel.ravel(),
         targets=(np.arange(n)[:, None] * count + targets).ravel(),
         target_row=np.repeat(np.arange(n), len(targets)),
         target_name=samples.target_name.take(pa.array(which)),

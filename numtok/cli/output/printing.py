@@ -218,4 +218,6 @@ def _human(cell: object) -> str:
         return "-"
     if isinstance(cell, int) and not isinstance(cell, (bool, Size)):
         return f"{cell:,}"
-    return f"{cell:.6g}" if isinstance(cell, float) else one_line(str(cell))
+    if isinstance(cell, float):  # 1e-320 has no more digits than that
+        return min(f"{cell:.6g}", repr(cell), key=len)
+    return one_line(str(cell))

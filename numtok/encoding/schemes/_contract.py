@@ -114,7 +114,7 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
         ]
         expect(scheme, name, f"{what}: has a channel", encoded.channel is not None, scheme.channel)
         if encoded.channel is not None:
-            types.append(("channel", encoded.channel, np.float32))
+            types.append(("channel", encoded.channel, np.float64 if scheme.exact else np.float32))
         for field, column, dtype in types:
             size = int(encoded.lengths.sum()) if field == "tokens" else len(literals)
             expected = f"{np.dtype(dtype)}[{size}]"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from numtok.encoding.schemes._radix import compose
 from numtok.encoding.schemes._single import SingleTokenScheme
-from numtok.encoding.schemes.base import Bounds, Encoded, Failure, Outcome, outcomes_of
+from numtok.encoding.schemes.base import Bounds, Channel, Encoded, Failure, Outcome, outcomes_of
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.registry import Interval, name_of
@@ -110,7 +110,7 @@ class MantissaScheme(SingleTokenScheme):
         return np.array([0, 0, 0, nan, plus, minus, under, under, over, over])
 
     def read(
-        self, tokens: NDArray[np.int64], channel: NDArray[np.float32]
+        self, tokens: NDArray[np.int64], channel: Channel
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         ordinary, extra = tokens < len(self.exponents), tokens - self.paper_vocabulary_size
         values = np.where(extra >= 0, _VALUES[np.maximum(extra, 0)], np.nan)
@@ -131,7 +131,7 @@ class MantissaScheme(SingleTokenScheme):
         return Bounds(-edge, edge)  # which side, the channel says
 
 
-def _product(channel: NDArray[np.float32], power: NDArray[np.int64]) -> NDArray[np.float64]:
+def _product(channel: Channel, power: NDArray[np.int64]) -> NDArray[np.float64]:
     """float64[n]: channels times powers of ten, each channel by its shortest decimal.
 
     >>> _product(np.array([-1.23, 0.5], np.float32), np.array([2, 3])).tolist()

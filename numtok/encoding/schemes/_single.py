@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes.base import DecodedNumbers, Failure, Next, Scheme
+from numtok.encoding.schemes.base import Channel, DecodedNumbers, Failure, Next, Scheme
 from numtok.registry import name_of
 
 
@@ -21,7 +21,7 @@ class SingleTokenScheme(Scheme):
 
     @abstractmethod
     def read(
-        self, tokens: NDArray[np.int64], channel: NDArray[np.float32]
+        self, tokens: NDArray[np.int64], channel: Channel
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """The values of numbers by their tokens, each of the vocabulary, and their failures."""
 
@@ -29,7 +29,7 @@ class SingleTokenScheme(Scheme):
         self,
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
-        channel: NDArray[np.float32] | None = None,
+        channel: Channel | None = None,
     ) -> DecodedNumbers:
         if channel is None:
             raise ValueError(f"{name_of(self)}: decoding needs the value channel")

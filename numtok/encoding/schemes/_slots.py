@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from numtok.encoding.schemes.base import (
     Bounds,
+    Channel,
     DecodedNumbers,
     Encoded,
     Failure,
@@ -146,7 +147,7 @@ class SlotScheme(Scheme):
         self,
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
-        channel: NDArray[np.float32] | None = None,
+        channel: Channel | None = None,
     ) -> DecodedNumbers:
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)

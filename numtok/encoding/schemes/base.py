@@ -53,13 +53,17 @@ class Failure(IntEnum):
     OVERFLOW = 3
 
 
+#: float32[n], or float64[n] of a scheme that is exact.
+Channel = NDArray[np.float32] | NDArray[np.float64]
+
+
 class Encoded(NamedTuple):
     """``n`` numbers as a scheme writes them."""
 
     tokens: NDArray[np.uint32]  # [sum of lengths], local ids, number after number
     lengths: NDArray[np.int32]  # [n] tokens of each number
     outcomes: NDArray[np.uint8]  # [n] Outcome
-    channel: NDArray[np.float32] | None = None  # [n] the finite value beside the tokens, where used
+    channel: Channel | None = None  # [n] the finite value beside the tokens, where used
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +107,9 @@ class Scheme(ABC):
     ``head`` name the defaults that training resolves, ``golden`` is a table of (literal, tokens,
     decoded literal) that the contract suite checks and digests, ``digest`` the digest of a fixed
     sample.
-    ``unit_interval`` says that only numbers of [0, 1] are written, on a grid: any other one
-    overflows, and errors are absolute. ``contiguous`` says that the numbers that begin with the
+    ``channel`` says that a value stands beside the tokens, ``exact`` that it is float64, not
+    float32. ``unit_interval`` says that only numbers of [0, 1] are written, on a grid: any other
+    one overflows, and errors are absolute. ``contiguous`` says that the numbers that begin with the
     same tokens are an interval, which :meth:`interval` gives for a prefix; behind the first token
     ids rise or fall with the values. ``same_tokens_as`` names a scheme with the same output, from
     which this one differs only in what training does unless asked otherwise. ``max_digits`` says to
@@ -117,6 +122,7 @@ class Scheme(ABC):
     head: ClassVar[str] = "token"
     normalizer: ClassVar[str] = "none"
     channel: ClassVar[bool] = False
+    exact: ClassVar[bool] = False
     unit_interval: ClassVar[bool] = False
     contiguous: ClassVar[bool] = False
     same_tokens_as: ClassVar[str] = ""
@@ -206,7 +212,7 @@ class Scheme(ABC):
         self,
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
-        channel: NDArray[np.float32] | None = None,
+        channel: Channel | None = None,
     ) -> DecodedNumbers:
         """Read numbers back; any tokens at all give a value or a named failure, never an error.
 
@@ -215,7 +221,7 @@ class Scheme(ABC):
         lengths
             int32[n], the tokens of each number.
         channel
-            float32[n], the value beside each number, of a scheme with a channel.
+            float32[n] or float64[n], the value beside each number, of a scheme with a channel.
         """
 
     @abstractmethod

@@ -1,28 +1,17 @@
 """digits: a number character by character, exactly as written. ``-60.2`` -> ``- 6 0 . 2``."""
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from numtok.declaration import setting
-from numtok.encoding.schemes._literals import CHARACTERS, LiteralScheme, Spelt, spell, with_extras
-from numtok.encoding.schemes._marked import parts_of
-from numtok.encoding.schemes.base import Encoded
-from numtok.numerals.column import Numerals
+from numtok.encoding.schemes._digits import DigitTokens
 
 _LONGEST = 3  # of a chunk
 _MOST = 1000  # zeros that are put before a number, at most
-_POINT, _COMMA = CHARACTERS.index("."), CHARACTERS.index(",")
-_UNGROUPED = re.compile(r"([+\-\u2212]?)([0-9]+)(?![0-9,])")
 
 
 @dataclass(frozen=True)
-class DigitsScheme(LiteralScheme):
+class DigitsScheme(DigitTokens):
     """One token a character of the literal, with any number of digits: nothing is lost.
 
     Lengths vary, so the number of masks of a masked number tells how long it is; the xVal paper
@@ -55,92 +44,3 @@ class DigitsScheme(LiteralScheme):
     chunk: int = setting(1, at_least=1, at_most=_LONGEST)
     reverse: bool = False
     pad: int = setting(0, at_least=0, at_most=_MOST)
-
-    @property
-    def pieces(self) -> tuple[str, ...]:
-        longer = range(2, self.chunk + 1)
-        return (*CHARACTERS, *(f"{n:0{size}}" for size in longer for n in range(10**size)))
-
-    def encode(self, numerals: Numerals) -> Encoded:
-        spelt = spell(numerals)
-        if self.pad:
-            spelt = self._filled_up(spelt)
-        characters, lengths, outcomes = spelt
-        tokens = characters.astype(np.uint32)
-        if self.chunk > 1 or self.reverse:
-            run = _runs(spelt)
-            begins = _chunks(characters, run, self.chunk)
-            before = np.concatenate([[0], np.cumsum(begins)])
-            lengths = np.diff(before[np.concatenate([[0], np.cumsum(lengths)])]).astype(np.int32)
-            tokens = self._tokens(characters, begins)
-            if self.reverse:
-                tokens = _reversed(tokens, run[begins])
-        return with_extras(tokens, lengths, outcomes, self.paper_vocabulary_size)
-
-    def literal(self, pieces: Sequence[str]) -> str:
-        if self.reverse:
-            runs = ([*run] for _, run in groupby(pieces, key=_is_digits))
-            pieces = [p for run in runs for p in (run[::-1] if _is_digits(run[0]) else run)]
-        literal = "".join(pieces)
-        found = _UNGROUPED.match(literal)
-        if self.pad and found and len(found[2]) == self.pad:
-            literal = found[1] + (found[2].lstrip("0") or "0") + literal[found.end() :]
-        return literal
-
-    def _tokens(
-        self, characters: NDArray[np.uint8], begins: NDArray[np.bool_]
-    ) -> NDArray[np.uint32]:
-        """The token of each chunk."""
-        first = np.flatnonzero(begins)
-        if not len(first):
-            return np.empty(0, np.uint32)
-        sizes = np.diff(np.append(first, len(characters)))
-        left = np.repeat(first + sizes, sizes) - 1 - np.arange(len(characters))
-        values = np.add.reduceat(characters * 10**left, first)
-        # By size, the ids before those of chunks: single characters come first.
-        before = np.array([0, 0, len(CHARACTERS), len(CHARACTERS) + 100])
-        return (before[sizes] + values).astype(np.uint32)
-
-    def _filled_up(self, spelt: Spelt) -> Spelt:
-        """With zeros before the first digit of a number."""
-        parts = parts_of(spelt)
-        commas = np.concatenate([[0], np.cumsum(spelt.characters == _COMMA)])
-        first = np.append(True, parts.number[1:] != parts.number[:-1])[: len(parts.number)]
-        grouped = commas[parts.end] > commas[parts.digit]
-        chosen = np.flatnonzero(first & (parts.digits > 0) & ~grouped)
-        zeros = np.maximum(self.pad - parts.digits[chosen], 0)
-        characters = np.insert(spelt.characters, np.repeat(parts.digit[chosen], zeros), 0)
-        lengths = spelt.lengths.copy()
-        lengths[parts.number[chosen]] += zeros.astype(np.int32)
-        return spelt._replace(characters=characters, lengths=lengths)
-
-
-def _runs(spelt: Spelt) -> NDArray[np.int64]:
-    """int64[characters]: which run each is of; what is no digit is a run by itself."""
-    is_digit = spelt.characters < 10
-    owner = np.repeat(np.arange(len(spelt.lengths)), spelt.lengths)
-    begins = np.ones(len(is_digit), np.bool_)
-    begins[1:] = ~is_digit[1:] | ~is_digit[:-1] | (owner[1:] != owner[:-1])
-    return np.cumsum(begins) - 1
-
-
-def _chunks(characters: NDArray[np.uint8], run: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
-    """bool[characters]: where chunks begin."""
-    starts = np.flatnonzero(np.diff(run, prepend=-1))
-    ends = np.append(starts[1:], len(run))
-    behind_point = (starts > 0) & (characters[starts - 1] == _POINT)
-    at = np.arange(len(run))
-    place = np.where(behind_point[run], at - starts[run], at - ends[run])
-    begins: NDArray[np.bool_] = (place % size == 0) | (at == starts[run])
-    return begins
-
-
-def _reversed(tokens: NDArray[np.uint32], run: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """The tokens of each run in the other order; ``run`` rises."""
-    _, starts, counts = np.unique(run, return_index=True, return_counts=True)
-    last = np.repeat(2 * starts + counts - 1, counts)
-    return tokens[last - np.arange(len(tokens))]
-
-
-def _is_digits(piece: str) -> bool:
-    return piece[0] in CHARACTERS[:10]

@@ -21,6 +21,7 @@ from numtok.contracts import (
 )
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS, Embedder
+from numtok.models.inputs import single
 from numtok.models.made_up import made_up, vocabularies
 from numtok.models.vocabulary import Vocabulary
 
@@ -56,7 +57,7 @@ def _built(embedder: Embedder, seed: int) -> Iterator[_Built]:
         if (made := _build(embedder, vocabulary, seed)) is None:
             continue
         some, batch = True, made_up(scheme)
-        values = torch.from_numpy(batch.values())
+        values = torch.from_numpy(single(batch.values()))
         yield _Built(scheme, vocabulary, *made, torch.from_numpy(batch.tokens), values)
     if not some:
         fail(embedder, "build", "got a refusal of the tokens of every scheme, expected a module")

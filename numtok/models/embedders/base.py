@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from numtok.encoding.schemes.base import Channel
 from numtok.models.heads.base import linear_flops
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import MemberCall, a, describe
@@ -27,6 +28,9 @@ class Embedder(ABC):
     source: ClassVar[str]
     #: The magnitude of a vector says something, so it must not be all that layer norm sees.
     needs_added_positions: ClassVar[bool] = False
+    #: Whether it sees all digits of a number, as it is in the text: it goes with data of which the
+    #: value beside a token is just that, not normalised.
+    exact: ClassVar[bool] = False
     #: The objective with which it goes, where it goes with few that write.
     objective: ClassVar[str] = "ar"
 
@@ -48,10 +52,13 @@ class Embedder(ABC):
         written yet; None where there is none."""
         return None
 
-    def of_host(self, module: nn.Module, tokens: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-        """What its module is given behind tokens [B, L] and values, as tensors: what depends on the
-        tokens and is a matter of shapes, for which a device would have to be waited for. Given the
-        two alone the module comes to the same. Nothing unless it says otherwise."""
+    def of_host(
+        self, module: nn.Module, tokens: NDArray[np.int64], values: Channel
+    ) -> tuple[NDArray[Any], ...]:
+        """What its module is given behind tokens and values, [B, L] each, as tensors: what is a
+        matter of shapes, for which a device would have to be waited for, and what is made of all
+        digits of a value, which is float32 on a device (``exact``). Given the two alone the module
+        comes to the same, but for these digits. Nothing unless it says otherwise."""
         return ()
 
     def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
@@ -85,6 +92,7 @@ EMBEDDERS: Registry[Embedder] = Registry(
     "embedder",
     {
         "sees_all": a(bool),
+        "exact": a(bool),
         "build": _built,
         "tells_ahead": a(int, type(None)),
         "of_host": a(tuple),

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.declaration import setting
+from numtok.encoding.schemes.base import Channel
 from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS, PREFIX
 from numtok.errors import UsageError
 from numtok.models.embedders._decimal_parts import DecimalDigits, DecimalParts
@@ -62,7 +63,9 @@ class NumValueEmbedder(Embedder):
     def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
         return cast(_Prefixed, module).flops(tokens)
 
-    def of_host(self, module: nn.Module, tokens: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+    def of_host(
+        self, module: nn.Module, tokens: NDArray[np.int64], values: Channel
+    ) -> tuple[NDArray[Any], ...]:
         return cast(_Prefixed, module).of_host(tokens)
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:

@@ -72,6 +72,9 @@ class ValueHead(Head):
         to them: one that says their digits, say. Its points and parameters are in raw units, then,
         it is not ``scaled``, and its ``normalizer`` is ``none``. It does not go with a scheme that
         divides a number between token and channel, where a head is asked for a part alone.
+    exact
+        Whether what it says has all digits of float64, also where it stands beside a token: it is
+        ``raw``, and goes with data that are not normalised.
     calibrated
         Whether its distribution needs something that is measured after training.
     per_token
@@ -85,6 +88,7 @@ class ValueHead(Head):
     """
 
     raw: ClassVar[bool] = False
+    exact: ClassVar[bool] = False
     by_density: ClassVar[bool] = True
     of_tables: ClassVar[bool] = True
 
@@ -252,6 +256,7 @@ _HEAD: dict[str, Check] = {
     "bounded": a(bool),
     "scaled": a(bool),
     "raw": a(bool),
+    "exact": a(bool),
     "calibrated": a(bool),
     "per_token": a(bool),
     "targets": _targets,

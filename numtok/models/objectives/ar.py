@@ -7,8 +7,9 @@ import numpy as np
 
 from numtok.declaration import setting
 from numtok.models.batches import Batch
+from numtok.models.number_terms.base import NumberTerm
 from numtok.models.objectives._leftward import LOSSES, leftward
-from numtok.models.objectives.base import Objective, TrainingBatch
+from numtok.models.objectives.base import Objective, TrainingBatch, built_term
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,9 @@ class Ar(Objective):
         ``all``: every token is learnt. ``answer``: those from ``answer_start`` on, of a row without
         one none.
 
+    number_loss
+        A number loss that is learnt, too, such as ``was:0.3``. Default: none.
+
     At inference the token head decides what comes next, and where that is a number with a value
     channel, the number head fills the value in (xVal, Section 2.2).
     """
@@ -28,6 +32,15 @@ class Ar(Objective):
     causal: ClassVar[bool] = True
     positional: ClassVar[str] = "loss"
     loss: str = setting("all", choices=LOSSES)
+
+    number_loss: str | None = setting(None, came_later=True)
+
+    def __post_init__(self) -> None:
+        built_term(self.number_loss)  # refuses what is none
+
+    @property
+    def number_term(self) -> NumberTerm | None:
+        return built_term(self.number_loss)
 
     def requires(self) -> str | None:
         return "answer_start" if self.loss == "answer" else None

@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from numtok.encoding.schemes.base import Channel
 from numtok.models.batches import Batch
+from numtok.models.number_terms.base import NUMBER_TERMS, NumberTerm
 from numtok.plugins import MemberCall, a, describe
 from numtok.registry import Registry
 
@@ -72,16 +74,20 @@ class TrainingBatch:
     """What a model is given and what it must predict, for ``B`` rows of ``L`` tokens."""
 
     tokens: NDArray[np.int64]  # [B, L]
-    values: NDArray[np.float32]  # [B, L], 1 where there is no visible number
+    values: Channel  # [B, L], 1 where there is no visible number
     real: NDArray[np.bool_]  # [B, L], not padding
     where: NDArray[np.int64]  # [K] flat indices into [B, L] at which a token is predicted, rising
     labels: NDArray[np.int64]  # [K] those tokens, or the classes of rows
     number_where: NDArray[np.int64]  # [N] of these, those at which a value is learnt
-    number_values: NDArray[np.float32]  # [N] those numbers, normalised
+    number_values: Channel  # [N] those numbers, normalised
     #: [B] from which place on tokens that tell ahead are the objective's places; None: nowhere.
     own_from: NDArray[np.int64] | None = None
     #: [N] the numbers of ``number_values`` as they are in the text, where a head may learn these.
     number_raw: NDArray[np.float64] | None = None
+    #: By which share of their offsets places are moved (``DigitPlaces.offsets``), in [0, 1).
+    moved_places: float = 0.0
+    #: As ``NumberTermModule.scale`` of all labels that are learnt at once; None: of these.
+    number_scale: float | None = None
 
     @cached_property
     def asked(self) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
@@ -139,6 +145,8 @@ class TrainingBatch:
             number_values=self.number_values[numbers],
             number_raw=None if self.number_raw is None else self.number_raw[numbers],
             own_from=None if self.own_from is None else self.own_from[rows],
+            moved_places=self.moved_places,
+            number_scale=self.number_scale,
         )
 
     def _within(
@@ -169,6 +177,11 @@ class Objective(ABC):
     def requires(self) -> str | None:
         """The column without which nothing can be learnt: "targets", "answer_start", "label" or
         None."""
+
+    @property
+    def number_term(self) -> NumberTerm | None:
+        """What is learnt of the values of tokens, beside their cross-entropy or in place of it."""
+        return None
 
     # --- losses of its own, beside those of tokens and values
 
@@ -283,15 +296,17 @@ def _stand_in(asked: MemberCall, answer: Any) -> Any:
 
 
 #: What weights of a model begin with that are no objective's.
-_TAKEN = ("embedder", "trunk", "token_head", "class_head", "value_head")
+_TAKEN = (
+    "embedder", "places", "trunk", "token_head", "class_head", "value_head", "number_term",
+)  # fmt: skip
 _EXAMPLE = {
     "tokens": "ndarray int64[B, L]",
-    "values": "ndarray float32[B, L]",
+    "values": "ndarray float32|float64[B, L]",
     "real": "ndarray bool[B, L]",
     "where": "ndarray int64[K]",
     "labels": "ndarray int64[K]",
     "number_where": "ndarray int64[N]",
-    "number_values": "ndarray float32[N]",
+    "number_values": "ndarray float32|float64[N]",
     "number_raw": "ndarray float64[N]",
     "own_from": "ndarray int64[B]",
 }
@@ -310,10 +325,16 @@ OBJECTIVES: Registry[Objective] = Registry(
         "stand_in": _stand_in,
         "flops": a(int),
         "rates": a(dict),
+        "number_term": a(NumberTerm, type(None)),
         "requires": _required,
         "example": _example,
     },
 )
+
+
+def built_term(spec: str | None) -> NumberTerm | None:
+    """The number loss of a spec, such as ``was:0.3``; UsageError for one that there is not."""
+    return None if spec is None else NUMBER_TERMS.build(spec)
 
 
 def masked_batch(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
@@ -365,7 +386,7 @@ def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
     else:
         length = max(1, batch.tokens.shape[1])
         tokens = np.full((len(batch.tokens), length), END)
-        values = np.ones(tokens.shape, np.float32)
+        values = np.ones(tokens.shape, batch.number_value.dtype)
         tokens[:, : batch.tokens.shape[1]] = batch.tokens
         values[:, : batch.tokens.shape[1]] = batch.values()
         tokens[batch.lengths == 0, 0] = END
@@ -382,9 +403,9 @@ def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
     )
 
 
-def shift_right(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def shift_right(batch: Batch) -> tuple[NDArray[np.int64], Channel]:
     """Tokens and values [B, L + 1] as an autoregressive model sees them: ``[END]`` and the row."""
     rows = len(batch.tokens)
     tokens = np.concatenate([np.full((rows, 1), END), batch.tokens], axis=1)
-    values = np.concatenate([np.ones((rows, 1), np.float32), batch.values()], axis=1)
-    return tokens, values
+    values = batch.values()
+    return tokens, np.concatenate([np.ones((rows, 1), values.dtype), values], axis=1)

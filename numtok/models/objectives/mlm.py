@@ -7,7 +7,8 @@ import numpy as np
 
 from numtok.declaration import setting
 from numtok.models.batches import Batch
-from numtok.models.objectives.base import Objective, TrainingBatch, masked_batch
+from numtok.models.number_terms.base import NumberTerm
+from numtok.models.objectives.base import Objective, TrainingBatch, built_term, masked_batch
 
 _WHAT = ("numbers", "tokens", "targets")
 
@@ -25,6 +26,9 @@ class Mlm(Objective):
     rate
         0.3 as in the paper's public code; without a meaning for ``targets``.
 
+    number_loss
+        A number loss that is learnt, too, such as ``was:0.3``. Default: none.
+
     With ``mlm:targets``, ``(2 * 3) = 6`` is seen as ``(2 * 3) = [MASK]``.
     """
 
@@ -34,6 +38,15 @@ class Mlm(Objective):
     positional: ClassVar[str] = "mask"
     mask: str = setting("numbers", choices=_WHAT)
     rate: float = setting(0.3, above=0, at_most=1)
+
+    number_loss: str | None = setting(None, came_later=True)
+
+    def __post_init__(self) -> None:
+        built_term(self.number_loss)  # refuses what is none
+
+    @property
+    def number_term(self) -> NumberTerm | None:
+        return built_term(self.number_loss)
 
     def requires(self) -> str | None:
         return "targets" if self.mask == "targets" else None

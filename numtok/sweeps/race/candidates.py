@@ -2,7 +2,8 @@
 
 Everything comes from the registries, plugins too: schemes (of tables heads), each as it is used
 unless asked otherwise, and for those whose numbers are values the other heads, and the other
-normalisation where slots need it.
+normalisation where slots need it. What is of all digits of a number goes with data as they are, so
+it takes part as it is used usually, alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from numtok.analysis.profiling.warnings import CHANNEL_SHARE, counted, part, per
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.errors import UsageError
+from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.registry import name_in, spec_of
@@ -46,11 +48,17 @@ class Entrant(msgspec.Struct, frozen=True):
     head: str | None = None
     normalize: str | None = None
     objective: str | None = None
+    embedder: str | None = None
 
     @property
     def label(self) -> str:
         """``xval, normalize=signed-log, head=mdn:5``, as comparisons call it."""
-        others = {"normalize": self.normalize, "head": self.head, "objective": self.objective}
+        others = {
+            "normalize": self.normalize,
+            "head": self.head,
+            "objective": self.objective,
+            "embedder": self.embedder,
+        }
         return ", ".join(
             [self.scheme, *(f"{name}={value}" for name, value in others.items() if value)]
         )
@@ -126,7 +134,9 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
     kept.sort(key=lambda spec: spec != profile.recommended)
     schemes = {spec: scheme_of(spec) for spec in kept}
     usual = [_usual(spec, scheme) for spec, scheme in schemes.items()]
-    values = [spec for spec, one in schemes.items() if one.channel and not one.splits]
+    values = [
+        spec for spec, one in schemes.items() if one.channel and not one.splits and not one.exact
+    ]
     tails = [_FOR_TAILS] if _has_tails(profile) else []
     others = [
         Entrant(spec, head, normalize)
@@ -143,17 +153,25 @@ def _usual(spec: str, scheme: Scheme) -> Entrant:
     how long the answer is, which nobody knows of a number that is not there. A scheme may have an
     objective of its own for that, of its name."""
     if scheme.tokens_per_number is not None:
-        return Entrant(spec)
+        narrow = EMBEDDERS.checked_at(scheme.embedder)  # one for models of any width
+        return Entrant(spec, embedder=None if narrow == scheme.embedder else narrow)
     own = name_in(spec)
     return Entrant(spec, objective=own if own in OBJECTIVES else _LEFTWARD)
 
 
 def _other_heads(usual: str) -> Iterator[str]:
     for name in HEADS:
-        spec = f"{name}:{_SIZES[name]}" if name in _SIZES else HEADS.checked_at(name)
-        head = HEADS.build(spec)
-        if isinstance(head, ValueHead) and head.of_tables and name != name_in(usual):
+        head = HEADS.build(_spec(name))
+        other = isinstance(head, ValueHead) and head.of_tables and not head.exact
+        if other and name != name_in(usual):
             yield spec_of(head)
+
+
+def _spec(name: str) -> str:
+    """Of a head, with the settings that it cannot be without."""
+    if name in _SIZES:
+        return f"{name}:{_SIZES[name]}"
+    return HEADS.checked_at(name) if HEADS.required(name) else name
 
 
 def _has_tails(profile: Profile) -> bool:
@@ -198,7 +216,7 @@ def _heads() -> Iterator[str]:
         if getattr(HEADS[name], "positional", None) == _CODEC:
             yield from (f"{name}:{one}" for one in SCHEMES if not SCHEMES.required(one))
         else:
-            yield f"{name}:{_SIZES[name]}" if name in _SIZES else HEADS.checked_at(name)
+            yield _spec(name)
 
 
 def table_entries(slot: Slot, verdicts: Sequence[Verdict]) -> list[Entrant]:

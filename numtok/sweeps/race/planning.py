@@ -237,7 +237,11 @@ class _Planning:
 
     def _options(self, entry: Entrant) -> dict[str, str]:
         """Those of ``numtok train`` that set a candidate apart."""
-        found = {"head": entry.head, "objective": entry.objective}
+        found = {
+            "head": entry.head,
+            "objective": entry.objective,
+            "embedder": entry.embedder,
+        }
         if self.there.of_table:
             found = {"head": entry.scheme, "normalize": entry.normalize}
         return {name: value for name, value in found.items() if value is not None}

@@ -46,6 +46,9 @@ def read(spec: str, tokens: str) -> tuple[str, str]:
         ("digits,pad=6", "1,234", "1 , 2 3 4"),
         ("digits,pad=3", ".5", ". 5"),
         ("digits:3,reverse=yes,pad=6", "1234", "234 001"),
+        ("triads", "1234567.8901", "1 234 567 . 890 1"),
+        ("triads:left", "1234567.8901", "123 456 7 . 890 1"),
+        ("triads:left", "1e-1234", "1 e - 123 4"),
     ],
 )
 def test_digits_are_cut_turned_and_filled_up(spec: str, literal: str, tokens: str) -> None:

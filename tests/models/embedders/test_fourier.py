@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.inputs import single
 from numtok.models.model import Model
 from numtok.models.objectives.base import MASK, OBJECTIVES
 from numtok.models.vocabulary import Vocabulary
@@ -191,7 +192,7 @@ def test_a_wider_range_is_resolved_where_asked_for() -> None:
 
 def states(of: Model, texts: list[str]) -> Tensor:
     one = batch("xval", texts)
-    tokens, values = torch.from_numpy(one.tokens), torch.from_numpy(one.values())
+    tokens, values = torch.from_numpy(one.tokens), torch.from_numpy(single(one.values()))
     return of.hidden(tokens, values, None).detach()
 
 
@@ -200,7 +201,7 @@ def test_only_numbers_have_values_beside_them() -> None:
     of = model("xval", "mlm", embedder="fourier")
     one = batch("xval", ["a -60.2 1e400 1"])
     number = codec("xval").number_first
-    inside = of.embedder(torch.from_numpy(one.tokens), torch.from_numpy(one.values()))[0]
+    inside = of.embedder(torch.from_numpy(one.tokens), torch.from_numpy(single(one.values())))[0]
     table = of.embedder.get_parameter("table.weight")
     alike = (inside == table[torch.from_numpy(one.tokens[0])]).all(dim=1).tolist()
     assert one.tokens[0].tolist()[2::2] == [number, codec("xval").number_first + 6, number]

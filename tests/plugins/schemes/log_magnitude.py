@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from numtok.encoding.schemes.base import (
     Bounds,
+    Channel,
     DecodedNumbers,
     Encoded,
     Failure,
@@ -82,7 +83,7 @@ class LogMagnitude(Scheme):
         self,
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
-        channel: NDArray[np.float32] | None = None,
+        channel: Channel | None = None,
     ) -> DecodedNumbers:
         assert channel is not None
         values = np.full(len(lengths), np.nan)

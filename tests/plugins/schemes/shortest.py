@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from numtok.encoding.schemes.base import (
     Bounds,
+    Channel,
     DecodedNumbers,
     Encoded,
     Failure,
@@ -92,7 +93,7 @@ class Shortest(Scheme):
         self,
         tokens: NDArray[np.uint32],
         lengths: NDArray[np.int32],
-        channel: NDArray[np.float32] | None = None,
+        channel: Channel | None = None,
     ) -> DecodedNumbers:
         values = np.full(len(lengths), np.nan)
         failures = np.zeros(len(lengths), np.uint8)

@@ -82,6 +82,17 @@ def test_candidates_are_schemes_as_usual_then_other_heads_of_values(
     assert len({one.label for one in entries}) == len(entries)
 
 
+def test_what_is_of_all_digits_races_as_it_is_used_alone(plain: profile.Profile) -> None:
+    """Its parts refuse data that are scaled, and its embedder may need a wide model."""
+    entries = text_entries(plain, judged(plain, ()))
+    exact = [one for one in entries if SCHEMES[one.scheme.partition(",")[0]].exact]
+    assert sorted(exact, key=lambda one: one.scheme) == [
+        Entrant("bits", embedder="bits:linear"),
+        Entrant("fone"),
+    ]
+    assert not {"fone", "bits"} & {one.head for one in entries}
+
+
 def test_numbers_of_several_lengths_are_read_from_left_to_right(plain: profile.Profile) -> None:
     found = {one.scheme: one for one in text_entries(plain, judged(plain, ()))}
     assert found["digits"].objective == "ar" and found["p10"].objective is None

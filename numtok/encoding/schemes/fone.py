@@ -1,0 +1,62 @@
+"""fone: one token ``[NUM]`` for every number, to so many digits before the point and behind it."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.declaration import setting
+from numtok.encoding.schemes._valued import ValuedScheme
+from numtok.encoding.schemes.base import Bounds
+from numtok.numerals.fixed_point import MOST_DIGITS, check_digits, units_of
+
+
+@dataclass(frozen=True)
+class FoneScheme(ValuedScheme):
+    """FoNE (Zhou et al. 2025): the number itself goes in and comes out digit by digit, with a sign
+    of its own, by the embedder and the head ``fone``.
+
+    The channel is float64, so up to 15 digits are kept as they are written, trailing zeros aside.
+
+    whole
+        Digits before the point; a number with more overflows.
+    decimals
+        Digits behind it; what is finer is rounded, and below one unit of the last it underflows.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "FoNE (arXiv 2502.09741), Section 3"
+    embedder: ClassVar[str] = "fone"
+    head: ClassVar[str] = "fone"
+    exact: ClassVar[bool] = True
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("17.5", "[NUM]", "17.5"),
+        ("-60.20", "[NUM]", "-60.2"),
+        ("9999999999.99999", "[NUM]", "9999999999.99999"),
+        ("3.1415926", "[NUM]", "3.14159"),
+        ("1e10", "+OVERFLOW", "overflow"),
+        ("-1e-6", "-UNDERFLOW", "underflow"),
+    )
+    digest: ClassVar[str] = "254942aeab8f70d5"
+    whole: int = setting(10, "Digits before the point.", at_least=1, at_most=MOST_DIGITS)
+    decimals: int = setting(5, "Digits behind the point.", at_least=0, at_most=MOST_DIGITS)
+
+    def __post_init__(self) -> None:
+        check_digits("fone", self.whole, self.decimals)
+
+    @property
+    def bounds(self) -> Bounds:
+        nines = 10 ** (self.whole + self.decimals) - 1
+        return Bounds(float(f"1e{-self.decimals}"), float(f"{nines}e{-self.decimals}"))
+
+    @property
+    def relative_error(self) -> float:
+        return 1 / 3  # of one and a half units of the last place; of any 15 digits it is 0
+
+    def held(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        inside = np.abs(values) < 10.0**self.whole
+        units = units_of(np.where(inside, values, 0.0), self.decimals)
+        units[np.abs(values) < self.bounds.low] = 0
+        rounded = np.copysign(units / 10.0**self.decimals, values)
+        return np.where(inside, rounded, values)

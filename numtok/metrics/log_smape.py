@@ -1,0 +1,39 @@
+"""log-smape: how many digits of a prediction are right, as a share of those that a float has."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.declaration import setting
+from numtok.metrics.base import MeanMetric, Predictions, Values
+
+_LEAST = 1e-100
+
+
+@dataclass(frozen=True)
+class LogSmape(MeanMetric):
+    """The mean of -log10(|prediction - truth| / (|prediction| + |truth|)) / digits, at most 1:
+    about the share of leading digits that are right. A prediction of the other sign has 0, and so
+    has one of 0 where the truth is not, and one that is not valid; two zeros have 1.
+
+    digits
+        That make all of a number: 15 of float64, 6 of float32.
+
+    >>> answers = Predictions.of([1, 1, -68.36, 1, 0, 5], [1.1, 1.0000001, -68.3, -1, 0, 0])
+    >>> LogSmape().values(answers).round(4).tolist()
+    [0.0881, 0.4867, 0.2238, 0.0, 1.0, 0.0]
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "BitTokens (arXiv 2510.06824), Section 4"
+    better: ClassVar[Literal["higher"]] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    undefined: ClassVar[str] = "nothing is counted"
+    digits: int = setting(15, at_least=1, at_most=17)
+
+    def values(self, answers: Predictions) -> Values:
+        truth, prediction = answers.truth / 2, answers.prediction / 2  # so that sums are finite
+        error = np.abs(prediction - truth) / (np.abs(prediction) + np.abs(truth) + _LEAST)
+        right = -np.log10(error + _LEAST) / self.digits
+        return np.where(answers.valid, np.clip(right, 0.0, 1.0) + 0.0, 0.0)

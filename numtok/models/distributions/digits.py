@@ -1,0 +1,203 @@
+"""Numbers said digit by digit, each digit and the sign on its own, as FoNE's head says them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.arrays import Bools
+from numtok.models.distributions.predictive import Floats, Predictive, checked
+from numtok.models.distributions.prefix_tree import PrefixTree, Symbols
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentDigits(Predictive):
+    """``n`` numbers of K decimal digits, ``decimals`` of them behind the point, and a sign.
+
+    Within half a unit of the last place around a number the density is uniform: what is written
+    with so many digits was rounded to them. Zero has no sign. Everything is exact, by sums over the
+    tree of prefixes (``prefix_tree``).
+
+    >>> sure = np.log(np.eye(10)[[[1, 7, 5]]] + 1e-300)
+    >>> one = IndependentDigits(sure, 1, np.log([[1.0, 1e-300]]))
+    >>> one.mode().tolist(), one.mean().tolist(), one.cdf(np.array([17.5])).tolist()
+    ([17.5], [17.5], [0.5])
+    """
+
+    log_digits: Floats  # [n, K, 10], the highest place first; each [10] sums to 1
+    decimals: int
+    log_signs: Floats  # [n, 2], of positive and negative; each row sums to 1
+
+    # --- what all questions share ----------------------------------------------------------------
+
+    @cached_property
+    def _tree(self) -> PrefixTree:
+        return PrefixTree(self.log_digits)
+
+    @property
+    def _places(self) -> int:
+        places: int = self.log_digits.shape[1]
+        return places
+
+    @property
+    def _unit(self) -> float:
+        """Of the last place."""
+        return float(f"1e{-self.decimals}")
+
+    @property
+    def _most(self) -> float:
+        """The first number that has more places."""
+        return 10.0 ** (self._places - self.decimals)
+
+    @cached_property
+    def _zero(self) -> Symbols:
+        return np.zeros(self.log_digits.shape[:2], np.int64)
+
+    def _sides(self, negative: Bools) -> tuple[Floats, Floats]:
+        """float64[n] each: the probability of the sign of some values, and of the other."""
+        signs = np.exp(self.log_signs)
+        rows, own = np.arange(len(signs)), negative.astype(np.int64)
+        return signs[rows, own], signs[rows, 1 - own]
+
+    @cached_property
+    def _centre(self) -> tuple[Floats, Floats]:
+        """float64[n] each: the probability of zero, and of anything else."""
+        return self._tree.mass(self._zero), self._tree.behind(self._zero)
+
+    def _cells(self, sizes: Floats) -> tuple[Symbols, Floats]:
+        """[n, K] digits of the cell of sizes [n], half a unit of the last place around each number,
+        and how far into it; beyond all it is the end of the last one."""
+        at = np.minimum(sizes, self._most) * 10.0**self.decimals + 0.5
+        cell = np.minimum(np.floor(at), 10.0**self._places - 1)
+        return digits_of(cell.astype(np.int64), self._places), np.clip(at - cell, 0.0, 1.0)
+
+    # --- probabilities ---------------------------------------------------------------------------
+
+    def log_density(self, values: Floats) -> Floats:
+        sizes = np.abs(np.nan_to_num(values))
+        digits, _ = self._cells(sizes)
+        inside = np.isfinite(values) & (sizes < (10.0**self._places - 0.5) * self._unit)
+        rows = np.arange(len(values))
+        signed = digits.any(axis=1) * self.log_signs[rows, (values < 0).astype(np.int64)]
+        found = self._tree.log_mass(digits) + signed - np.log(self._unit)
+        return np.where(inside, found, -np.inf)
+
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        half = self._unit / 2
+        lowest, highest = np.nan_to_num(low), np.nan_to_num(high)
+        middle = [np.clip(end, -half, half) for end in (lowest, highest)]
+        with np.errstate(divide="ignore"):
+            logs = [np.log((middle[1] - middle[0]) / self._unit) + self._tree.log_mass(self._zero)]
+            for sign, (first, last) in enumerate(((lowest, highest), (-highest, -lowest))):
+                ends = self._cells(np.maximum(first, half)), self._cells(np.maximum(last, half))
+                span = self._tree.log_span(*ends[0], *ends[1])
+                logs.append(np.where(last > half, span, -np.inf) + self.log_signs[:, sign])
+            found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+
+    def cdf(self, values: Floats) -> Floats:
+        known, half = np.nan_to_num(values), self._unit / 2
+        digits, into = self._cells(np.abs(known))
+        further = self._tree.behind(digits) + self._tree.mass(digits) * (1 - into)
+        own, _ = self._sides(known < 0)
+        outer = np.where(known < 0, own * further, 1 - own * further)
+        zero, others = self._centre
+        inner = np.exp(self.log_signs[:, 1]) * others + zero * (
+            np.clip(known, -half, half) / self._unit + 0.5
+        )
+        found = np.where(np.abs(known) < half, inner, outer)
+        return np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
+
+    def quantiles(self, levels: Sequence[float]) -> Floats:
+        return np.column_stack([self._quantile(level) for level in checked(levels).tolist()])
+
+    def _quantile(self, level: float) -> Floats:
+        zero, others = self._centre
+        positive, negative = np.exp(self.log_signs).T
+        below, above = negative * others, positive * others
+        left, right = level < below, 1 - level < above
+        sign = np.where(left, negative, positive)
+        tail = np.where(left, level, 1 - level)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            outside = np.where(left | right, 1 - tail / sign, 1.0)
+            centre = np.where(zero > 0, (level - below) / zero, 0.5)
+        digits, into = self._tree.reached(np.clip(outside, np.finfo(np.float64).tiny, 1.0))
+        size = (numbers_of(digits) + (into - 0.5)) * self._unit
+        size = np.maximum(size, self._unit / 2)
+        inner = (np.clip(centre, 0.0, 1.0) - 0.5) * self._unit
+        return np.where(left, -size, np.where(right, size, inner))
+
+    def sample(self, count: int, rng: np.random.Generator) -> Floats:
+        n = len(self.log_digits)
+        digits = self._tree.drawn(rng.random((n, self._places, count)))
+        negative = rng.random((n, count)) < np.exp(self.log_signs[:, 1:])
+        whole = np.where(negative, -1.0, 1.0) * numbers_of(digits)
+        return (whole + rng.random((n, count)) - 0.5) * self._unit
+
+    # --- point estimates and scores --------------------------------------------------------------
+
+    def mean(self) -> Floats:
+        positive, negative = np.exp(self.log_signs).T
+        mean: Floats = (positive - negative) * self._tree.mean() * self._most
+        return mean
+
+    def mode(self) -> Floats:
+        """The most probable digit of each place; see the base."""
+        size = numbers_of(self.log_digits.argmax(axis=2)) / 10.0**self.decimals
+        negative = self.log_signs[:, 1] > self.log_signs[:, 0]
+        return np.where(negative & (size > 0), -size, size)
+
+    def crps(self, values: Floats) -> Floats:
+        """See the base. The squares of the distribution function are summed over the tree."""
+        known = np.where(np.isfinite(values), values, 0.0)
+        own, other = self._sides(known < 0)
+        scale = 10.0**self._places
+        sizes = np.minimum(np.abs(known), self._most) / self._unit
+        zero, others = self._centre
+        edge = self._tree.areas(self._zero, np.ones(len(values)))
+        # From the cell of the value outwards, and from that of zero to it.
+        here = self._tree.areas(*self._cells(np.abs(known)))
+        outwards = own**2 * here.right_squared * scale
+        width = np.clip(sizes - 0.5, 0.0, scale - 1)
+        between = (
+            other**2 * width
+            + 2 * other * own * (here.left - edge.left) * scale
+            + own**2 * (here.left_squared - edge.left_squared) * scale
+        )
+        opposite = other**2 * edge.right_squared * scale
+        beyond = np.maximum(np.abs(known) - self._most + self._unit / 2, 0.0)
+        below, upto = other * others, other * others + zero
+        outside = opposite + _squared(below, upto, 1.0) + between + outwards
+        # A value in the cell of zero divides that.
+        into = np.minimum(sizes, 0.5) + 0.5
+        reached = below + zero * into
+        left = opposite + _squared(below, reached, into)
+        right = own**2 * edge.right_squared * scale + _squared(1 - reached, 1 - upto, 1 - into)
+        found = np.where(sizes < 0.5, left + right, outside) * self._unit + beyond
+        return np.where(np.isfinite(values), found, np.abs(values))
+
+
+def _squared(first: Floats, last: Floats, width: Floats | float) -> Floats:
+    """float64[n]: the integral of the square of a straight line over a width."""
+    squared: Floats = width * (first**2 + first * last + last**2) / 3
+    return squared
+
+
+def digits_of(numbers: NDArray[np.int64], places: int) -> Symbols:
+    """int64[n, places]: the decimal digits of whole numbers int64[n], the highest place first.
+
+    >>> digits_of(np.array([175, 8]), 4).tolist()
+    [[0, 1, 7, 5], [0, 0, 0, 8]]
+    """
+    powers = 10 ** np.arange(places - 1, -1, -1)
+    return numbers[:, None] // powers % 10
+
+
+def numbers_of(digits: Symbols) -> Floats:
+    """float64[n, ...]: the whole numbers of decimal digits int64[n, places, ...]; the inverse of
+    :func:`digits_of`, exact up to 15 places."""
+    powers = 10 ** np.arange(digits.shape[1] - 1, -1, -1)
+    numbers: Floats = np.einsum("nk...,k->n...", digits, powers).astype(np.float64)
+    return numbers

@@ -1,0 +1,80 @@
+"""bits: the bits of the number, as coordinates."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.declaration import setting
+from numtok.errors import UsageError
+from numtok.models.distributions.bits import bits_of
+from numtok.models.embedders._exact import ExactEmbedder, ExactModule
+from numtok.models.embedders.base import INIT
+from numtok.models.vocabulary import Vocabulary
+
+_BITS = 64
+_COMBINE = ("pad", "sum", "linear")
+
+
+@dataclass(frozen=True)
+class BitsEmbedder(ExactEmbedder):
+    """BitTokens (Kreitner et al. 2025, Section 3): sign, exponent and significand of the float64,
+    the highest bit first, each 1 or -1; those of 1 / x behind them.
+
+    combine
+        ``pad``, as in the paper's published runs: the bits times sqrt(width / bits) stand in the
+        first coordinates, in place of the vector of ``[NUM]``, and zeros in all others. ``sum``: as
+        its project page has it, that is added to the vector. ``linear``, not of the paper: a learnt
+        map of the bits is added, which fits models that are narrower than the bits are many.
+    reciprocal
+        Whether there are the bits of 1 / x, which is infinite for 0.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "BitTokens (arXiv 2510.06824), Section 3"
+    positional: ClassVar[str] = "combine"
+    checked_at: ClassVar[str] = "bits:linear"  # which narrow models can be
+    combine: str = setting("pad", choices=_COMBINE)
+    reciprocal: bool = True
+
+    @property
+    def count(self) -> int:
+        """How many bits a number has here."""
+        return _BITS * (1 + self.reciprocal)
+
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
+        if self.combine != "linear" and width < self.count:
+            raise UsageError(
+                f"--embedder bits has {self.count} coordinates, and this model {width}; give "
+                "bits,reciprocal=no, which has 64, bits:linear, which needs none, or a wider "
+                "--preset"
+            )
+        return _Bits(vocabulary, width, self)
+
+
+class _Bits(ExactModule):
+    def __init__(self, vocabulary: Vocabulary, width: int, settings: BitsEmbedder) -> None:
+        super().__init__("bits", vocabulary, width)
+        self.combine, self.reciprocal = settings.combine, settings.reciprocal
+        self.padding, self.scale = width - settings.count, math.sqrt(width / settings.count)
+        if self.combine == "linear":
+            self.linear = nn.Linear(settings.count, width, bias=False)
+            nn.init.normal_(self.linear.weight, std=INIT / math.sqrt(settings.count))
+
+    def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        bits = bits_of(values)
+        if self.reciprocal:
+            with np.errstate(divide="ignore", over="ignore"):
+                bits = np.concatenate([bits, bits_of(1 / values)], axis=1)
+        return (2 * bits - 1).astype(np.float32)
+
+    def embedded(self, tokens_PD: Tensor, features_PF: Tensor) -> Tensor:
+        if self.combine == "linear":
+            added_PD: Tensor = self.linear(features_PF)
+            return tokens_PD + added_PD
+        padded_PD = F.pad(features_PF * self.scale, (0, self.padding))
+        return tokens_PD + padded_PD if self.combine == "sum" else padded_PD

@@ -1,0 +1,73 @@
+"""fone: beside the vector of ``[NUM]``, an angle for each decimal place of the number."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from numtok.declaration import setting
+from numtok.models.embedders._exact import ExactEmbedder, ExactModule
+from numtok.models.vocabulary import Vocabulary
+from numtok.numerals.fixed_point import MOST_DIGITS, check_digits, units_of
+
+
+@dataclass(frozen=True)
+class FoneEmbedder(ExactEmbedder):
+    """Fourier Number Embedding (Zhou et al. 2025, Section 3):
+
+        h_text + W (sign, cos 2 pi x / T, sin 2 pi x / T for T = 10^(1 - decimals) ... 10^whole)
+
+    with a learnt W. The angle of T = 10^(k+1) is 0.d_k d_(k-1)... of a turn, in the digits of |x|,
+    by which it is worked out: x / T in float64 has lost the last of them. So 17.5 and 7.5 have the
+    same angle at T = 10. The paper's numbers have no sign; here -17.5 differs from 17.5 in the
+    first feature, 1 or -1, alone. Zero is a number like others.
+
+    whole, decimals
+        Digits before and behind the point. What is finer is rounded away, and of a larger number
+        the highest digits are not seen: encode with the scheme ``fone``, which tells both.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "FoNE (arXiv 2502.09741), Section 3"
+    whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
+    decimals: int = setting(5, "Digits behind the point.", at_least=0, at_most=MOST_DIGITS)
+
+    def __post_init__(self) -> None:
+        check_digits("fone", self.whole, self.decimals)
+
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
+        return _Fone(vocabulary, width, self.whole, self.decimals)
+
+
+class _Fone(ExactModule):
+    def __init__(self, vocabulary: Vocabulary, width: int, whole: int, decimals: int) -> None:
+        super().__init__("fone", vocabulary, width)
+        self.whole, self.decimals = whole, decimals
+        features = 1 + 2 * (whole + decimals)
+        self.linear = nn.Linear(features, width, bias=False)
+        # As the paper's square map of features that are filled up with zeros.
+        nn.init.uniform_(self.linear.weight, -(width**-0.5), width**-0.5)
+
+    def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        turns = turns_of(values, self.whole, self.decimals) * (2 * np.pi)
+        sign = np.where(np.signbit(values), -1.0, 1.0)[:, None]
+        pairs = np.stack([np.cos(turns), np.sin(turns)], axis=2)
+        flat = pairs.reshape(len(turns), 2 * turns.shape[1])
+        return np.concatenate([sign, flat], axis=1).astype(np.float32)
+
+    def embedded(self, tokens_PD: Tensor, features_PF: Tensor) -> Tensor:
+        added_PD: Tensor = self.linear(features_PF)
+        return tokens_PD + added_PD
+
+
+def turns_of(values: NDArray[np.float64], whole: int, decimals: int) -> NDArray[np.float64]:
+    """float64[n, K], of a turn: the angle of |x| at each period, the shortest first, by its digits.
+
+    >>> turns_of(np.array([17.5]), 2, 1).tolist()  # T = 1, 10, 100
+    [[0.5, 0.75, 0.175]]
+    """
+    powers = 10 ** np.arange(1, 1 + whole + decimals)
+    known = np.nan_to_num(values)  # a model may say beside a number what is none
+    return units_of(known, decimals)[:, None] % powers / powers

@@ -1,0 +1,88 @@
+"""bits: each of the 64 bits of a number, by a linear map."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.declaration import setting
+from numtok.encoding.normalizers.base import Scaling
+from numtok.models.distributions.bits import IndependentBits, bits_of
+from numtok.models.distributions.predictive import Predictive
+from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
+from numtok.models.precision import in_float64, on_host
+
+_BITS = 64
+
+
+@dataclass(frozen=True)
+class BitsHead(ValueHead):
+    """BitTokens' head (Kreitner et al. 2025, Section 3): a logit for each bit of the float64, sign,
+    exponent, significand. The loss is the mean of their cross-entropies, all alike, times
+    ``weight``.
+
+    What is said can be infinite or no number, by an exponent of ones: it is then not valid.
+
+    weight
+        Of the loss beside that of the tokens.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "BitTokens (arXiv 2510.06824), Section 3"
+    normalizer: ClassVar[str] = "none"
+    bounded: ClassVar[bool] = False
+    scaled: ClassVar[bool] = False
+    raw: ClassVar[bool] = True
+    exact: ClassVar[bool] = True
+    by_density: ClassVar[bool] = False
+    weight: float = setting(10.0, above=0, below=float("inf"))
+
+    def describe(self) -> str:
+        return "independent bits of a float64"
+
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        """float32[N, 64]: the bits, of what is not finite those of 0."""
+        return bits_of(np.where(np.isfinite(values), values, 0.0)).astype(np.float32)
+
+    def build(self, width: int) -> ValueReader:
+        return _BitsReader(width, self.weight)
+
+
+class _BitsReader(ValueReader):
+    """Parameters are the logits of ones, the highest bit first."""
+
+    def __init__(self, width: int, weight: float) -> None:
+        super().__init__()
+        self.weight = weight
+        self.linear = nn.Linear(width, _BITS)
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        logits: Tensor = self.linear(hidden_ND)
+        return logits.float()
+
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        each_NP = F.binary_cross_entropy_with_logits(parameters_NP, targets_NW, reduction="none")
+        return self.weight * each_NP.mean(dim=1)
+
+    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
+        return None
+
+    def flops(self, numbers: int) -> int:
+        return linear_flops(self, numbers)
+
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        """float64[N]: of the most probable bits; infinite or NaN where they are so."""
+        return self._bits(parameters_NP).mode()
+
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Predictive:
+        return self._bits(parameters_NP)
+
+    def _bits(self, parameters_NP: Tensor) -> IndependentBits:
+        logits_NP = in_float64(parameters_NP)
+        return IndependentBits(on_host(F.logsigmoid(torch.stack([-logits_NP, logits_NP], dim=2))))

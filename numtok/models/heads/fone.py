@@ -1,0 +1,126 @@
+"""fone: the digits of a number, each from two coordinates of the state, and its sign."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.declaration import setting
+from numtok.encoding.normalizers.base import Scaling
+from numtok.errors import UsageError
+from numtok.models.distributions.digits import IndependentDigits, digits_of
+from numtok.models.distributions.predictive import Predictive
+from numtok.models.heads.base import Calibration, ValueHead, ValueReader
+from numtok.models.precision import in_float64, on_host
+from numtok.numerals.fixed_point import MOST_DIGITS, check_digits, units_of
+
+
+@dataclass(frozen=True)
+class FoneHead(ValueHead):
+    """FoNE's head (Zhou et al. 2025, Section 3): of the layer-normalised state the first two
+    coordinates are those of the last decimal, the next two of the place before it, and so on. A
+    digit j of a place has the logit (cos 2 pi j / 10, sin 2 pi j / 10) times that pair. The
+    coordinate behind them is the logit of a minus, of which the paper's numbers have none.
+
+    The loss is the mean of the cross-entropies of all places and the sign. It has a floor: a pair
+    is at most sqrt(width / places) long, and its logits are that far apart (in the paper's own runs
+    0.6 nats a digit), until the layer norm learns to stretch it.
+
+    whole, decimals
+        Digits before and behind the point; a number with more of them is learnt as the nearest.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "FoNE (arXiv 2502.09741), Section 3"
+    normalizer: ClassVar[str] = "none"
+    bounded: ClassVar[bool] = False
+    scaled: ClassVar[bool] = False
+    raw: ClassVar[bool] = True
+    exact: ClassVar[bool] = True
+    by_density: ClassVar[bool] = False
+    checked_at: ClassVar[str] = "fone,whole=3,decimals=2"  # which narrow models can say
+    whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
+    decimals: int = setting(5, "Digits behind the point.", at_least=0, at_most=MOST_DIGITS)
+
+    def __post_init__(self) -> None:
+        check_digits("fone", self.whole, self.decimals)
+
+    def describe(self) -> str:
+        return f"independent digits, {self.whole} before the point and {self.decimals} behind it"
+
+    def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.abs(values) < 10.0**self.whole - 0.5 * 10.0**-self.decimals
+
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """int64[N, 1 + K]: whether there is a minus, and the digits, the highest place first."""
+        places = self.whole + self.decimals
+        units = units_of(np.nan_to_num(values), self.decimals)
+        digits = digits_of(np.minimum(units, 10**places - 1), places)
+        return np.concatenate([np.signbit(values)[:, None], digits], axis=1).astype(np.int64)
+
+    def build(self, width: int) -> ValueReader:
+        places = self.whole + self.decimals
+        if width <= 2 * places:
+            raise UsageError(
+                f"--head fone reads {places} digits and a sign from {2 * places + 1} coordinates, "
+                f"and this model has {width}; give fewer, such as fone,whole=3,decimals=0, or a "
+                "wider --preset"
+            )
+        return _FoneReader(width, places, self.decimals)
+
+
+class _FoneReader(ValueReader):
+    """Parameters are the logits of the digits, the highest place first, and that of a minus."""
+
+    def __init__(self, width: int, places: int, decimals: int) -> None:
+        super().__init__()
+        self.places, self.decimals = places, decimals
+        self.norm = nn.LayerNorm(width)
+        turns = 2 * math.pi * torch.arange(10) / 10
+        self.register_buffer("prototypes", torch.stack([turns.cos(), turns.sin()]), False)
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        read_ND: Tensor = self.norm(hidden_ND.float())
+        pairs_NK2 = read_ND[:, : 2 * self.places].reshape(-1, self.places, 2).flip(1)
+        logits_NKJ = pairs_NK2 @ cast(Tensor, self.prototypes)
+        minus_N1 = read_ND[:, 2 * self.places, None]
+        return torch.cat([logits_NKJ.flatten(1), minus_N1], dim=1)
+
+    def _parts(self, parameters_NP: Tensor) -> tuple[Tensor, Tensor]:
+        """[N, K, 10] logits of digits and [N] of a minus."""
+        return parameters_NP[:, :-1].reshape(-1, self.places, 10), parameters_NP[:, -1]
+
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        logits_NKJ, minus_N = self._parts(parameters_NP)
+        digits_NK = F.cross_entropy(logits_NKJ.mT, targets_NW[:, 1:], reduction="none")
+        signs_N = F.binary_cross_entropy_with_logits(
+            minus_N, targets_NW[:, 0].to(minus_N.dtype), reduction="none"
+        )
+        return (digits_NK.sum(dim=1) + signs_N) / (self.places + 1)
+
+    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
+        return None
+
+    def flops(self, numbers: int) -> int:
+        return 2 * numbers * self.places * 2 * 10
+
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        """float64[N]: the most probable digits and sign."""
+        return self._digits(parameters_NP).mode()
+
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Predictive:
+        return self._digits(parameters_NP)
+
+    def _digits(self, parameters_NP: Tensor) -> IndependentDigits:
+        logits_NKJ, minus_N = self._parts(in_float64(parameters_NP))
+        signs_N2 = F.logsigmoid(torch.stack([-minus_N, minus_N], dim=1))
+        return IndependentDigits(
+            on_host(logits_NKJ.log_softmax(dim=2)), self.decimals, on_host(signs_N2)
+        )

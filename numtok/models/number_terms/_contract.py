@@ -1,0 +1,79 @@
+"""What every number loss must do, as checks that run anywhere: ``numtok check number-term NAME``.
+
+Logits are drawn, for the tokens of each scheme that has some of digits.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from numtok.contracts import check_declared, check_settings, checks_of, expect, require
+from numtok.errors import UsageError
+from numtok.models.made_up import made_up, vocabularies
+from numtok.models.number_terms.base import NUMBER_TERMS, NumberTerm, NumberTermModule
+from numtok.models.vocabulary import Vocabulary
+
+
+def _modules(term: NumberTerm) -> Iterator[tuple[str, NumberTermModule, Vocabulary]]:
+    """For one scheme of each set of values that tokens have."""
+    known: set[bytes] = set()
+    for scheme, vocabulary in vocabularies().items():
+        try:
+            module = NumberTermModule(NUMBER_TERMS.held(term), vocabulary)
+        except UsageError as error:
+            if type(error) is not UsageError:  # a plugin's fault
+                raise
+            continue
+        values = module.get_buffer("values").numpy().tobytes()
+        if values not in known:
+            known.add(values)
+            yield scheme, module, vocabulary
+    require(term, "losses", known, "got a refusal of the tokens of every scheme, expected losses")
+
+
+def _drawn(scheme: str, vocabulary: Vocabulary, seed: int) -> tuple[Tensor, Tensor]:
+    labels = torch.from_numpy(made_up(scheme).tokens[0])
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(len(labels), vocabulary.size, generator=generator)
+    return logits.requires_grad_(), labels
+
+
+def check_declarations(term: NumberTerm, seed: int) -> None:
+    """What is declared is there, and its weight is above 0."""
+    check_declared(term, "declarations", revision=int, source=str)
+    weight = NUMBER_TERMS.held(term).weight
+    require(term, "declarations", weight > 0, f"weight: got {weight}, expected it above 0")
+    check_settings(NUMBER_TERMS, term, "declarations")
+
+
+def check_losses(term: NumberTerm, seed: int) -> None:
+    """Finite, with a finite gradient, and 0 where no label has a value."""
+    for scheme, module, vocabulary in _modules(term):
+        logits, labels = _drawn(scheme, vocabulary, seed)
+        loss = module(logits, labels, module.scale(labels.numpy()))
+        loss.backward()
+        finite = bool(loss.isfinite()) and logits.grad is not None and logits.grad.isfinite().all()
+        require(term, "losses", finite, f"{scheme}: got {loss.item()}, or no finite gradient")
+        text = torch.full_like(labels, vocabulary.first_of_text)
+        none = module(logits, text, module.scale(text.numpy())).item()
+        expect(term, "losses", f"{scheme}: of text alone", none, 0.0)
+
+
+def check_parts(term: NumberTerm, seed: int) -> None:
+    """Of a batch in parts it comes to the same as of all of it."""
+    for scheme, module, vocabulary in _modules(term):
+        logits, labels = _drawn(scheme, vocabulary, seed)
+        scale = module.scale(labels.numpy())
+        whole = module(logits, labels, scale).item()
+        parts = [
+            module(logits[part], labels[part], scale).item() * len(labels[part]) / len(labels)
+            for part in (slice(0, 2), slice(2, None))
+        ]
+        near = bool(np.isclose(sum(parts), whole, rtol=1e-4, atol=1e-6))
+        told = f"{scheme}: got {sum(parts)} of two parts, expected {whole} as of both"
+        require(term, "parts", near, told)
+
+
+CHECKS = checks_of(__name__)

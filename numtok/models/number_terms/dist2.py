@@ -1,0 +1,33 @@
+"""dist2: beside the label, a target that falls with the distance from it."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from numtok.declaration import setting
+from numtok.models.number_terms.base import NumberTerm
+
+
+@dataclass(frozen=True)
+class Dist2(NumberTerm):
+    """DIST2Loss (2025): KL(q, p) of the target q = softmax(-d^2 / tau) over the tokens of digits, d
+    the distance of their values from the right one; p of the softmax over all tokens.
+
+    weight
+        With which it is added.
+    tau
+        2 is the target of ``smooth:1``.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "DIST2Loss (arXiv 2503.02379)"
+    positional: ClassVar[str] = "weight"
+    weight: float = setting(0.1, above=0, below=math.inf)
+    tau: float = setting(1.0, above=0, below=math.inf)
+
+    def losses(self, log_p_NT: Tensor, values_T: Tensor, truth_N: Tensor) -> Tensor:
+        apart_NT = values_T - truth_N[:, None]
+        log_q_NT = (-apart_NT.square() / self.tau).log_softmax(dim=1)
+        return (log_q_NT.exp() * (log_q_NT - log_p_NT)).sum(dim=1)

@@ -1,0 +1,34 @@
+"""mse: the squared error of the expected digit."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from numtok.declaration import setting
+from numtok.models.number_terms.base import NumberTerm, among_themselves, reweighed
+
+
+@dataclass(frozen=True)
+class SquaredTerm(NumberTerm):
+    """Number token loss, squared form (Zausinger et al. 2025): (sum of p v - y)^2, p as of ``was``.
+
+    It is blind where wrong digits lie around the right one: half 0 and half 6 are as good as 3.
+
+    weight
+        With which it is added.
+    reweigh
+        As of ``was``.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Number Token Loss (arXiv 2411.02083), Equation 2"
+    positional: ClassVar[str] = "weight"
+    weight: float = setting(0.3, above=0, below=math.inf)
+    reweigh: bool = False
+
+    def losses(self, log_p_NT: Tensor, values_T: Tensor, truth_N: Tensor) -> Tensor:
+        expected_N = (among_themselves(log_p_NT) * values_T).sum(dim=1)
+        losses_N = (expected_N - truth_N).square()
+        return reweighed(losses_N, log_p_NT, values_T, 2) if self.reweigh else losses_N

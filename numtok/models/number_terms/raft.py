@@ -1,0 +1,30 @@
+"""raft: the squared error of the expected value, what is no digit counted as 0."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from numtok.declaration import setting
+from numtok.models.number_terms.base import NumberTerm
+
+
+@dataclass(frozen=True)
+class Raft(NumberTerm):
+    """Regression-aware fine-tuning (Lukasik et al. 2025), as TRACT has it beside cross-entropy:
+    (sum of p v - y)^2, p the softmax over the whole vocabulary.
+
+    It is meant for answers of one token; the prediction is then the mean (``eval --point mean``).
+
+    weight
+        With which it is added.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "RAFT (ICLR 2025); TRACT's public code"
+    positional: ClassVar[str] = "weight"
+    weight: float = setting(1.0, above=0, below=math.inf)
+
+    def losses(self, log_p_NT: Tensor, values_T: Tensor, truth_N: Tensor) -> Tensor:
+        return ((log_p_NT.exp() * values_T).sum(dim=1) - truth_N).square()

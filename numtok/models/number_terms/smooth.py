@@ -1,0 +1,32 @@
+"""smooth: the labels of digits are spread over their neighbours."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from numtok.declaration import setting
+from numtok.models.number_terms.base import NumberTerm
+
+
+@dataclass(frozen=True)
+class Smooth(NumberTerm):
+    """Gaussian label smoothing, in place of the cross-entropy of digits: that of the target
+    q ~ exp(-(v - y)^2 / 2 sigma^2) over the tokens of digits.
+
+    sigma
+        In units of the values of tokens.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Number Token Loss (arXiv 2411.02083), baseline"
+    replaces: ClassVar[bool] = True
+    weight: ClassVar[float] = 1.0
+    positional: ClassVar[str] = "sigma"
+    sigma: float = setting(1.0, above=0, below=math.inf)
+
+    def losses(self, log_p_NT: Tensor, values_T: Tensor, truth_N: Tensor) -> Tensor:
+        apart_NT = values_T - truth_N[:, None]
+        target_NT = (-apart_NT.square() / (2 * self.sigma**2)).softmax(dim=1)
+        return -(target_NT * log_p_NT).sum(dim=1)

@@ -1,0 +1,45 @@
+"""was: how far the probable digits are from the right one."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from numtok.declaration import setting
+from numtok.models.number_terms.base import NumberTerm, among_themselves, reweighed
+
+
+@dataclass(frozen=True)
+class Was(NumberTerm):
+    """Number token loss, Wasserstein form (Zausinger et al. 2025): sum of p |v - y| over the tokens
+    of digits, v their values and y the right one, p the softmax over them alone.
+
+    weight
+        With which it is added.
+    squash
+        Distances go from 1, of the nearest two values, to this, of the furthest two, as the package
+        ntloss has it. Default: they are not squashed.
+    reweigh
+        Whether what is no digit counts as worse than any digit, as ntloss does by default and the
+        paper does not.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Number Token Loss (arXiv 2411.02083), Equation 3"
+    positional: ClassVar[str] = "weight"
+    weight: float = setting(0.3, above=0, below=math.inf)
+    squash: float | None = setting(None, above=1, below=math.inf)
+    reweigh: bool = False
+
+    def losses(self, log_p_NT: Tensor, values_T: Tensor, truth_N: Tensor) -> Tensor:
+        apart_NT = (values_T - truth_N[:, None]).abs()
+        if self.squash is not None:
+            gaps = values_T.diff()
+            least = torch.where(gaps > 0, gaps, torch.inf).amin()
+            span = (values_T[-1] - values_T[0] - least).clamp(min=least / 2)  # of two values none
+            squashed_NT = 1 + (apart_NT - least) * (self.squash - 1) / span
+            apart_NT = torch.where(apart_NT > 0, squashed_NT, 0.0)
+        losses_N = (among_themselves(log_p_NT) * apart_NT).sum(dim=1)
+        return reweighed(losses_N, log_p_NT, values_T, 1) if self.reweigh else losses_N

@@ -1,0 +1,69 @@
+"""What every place part must do, as checks that run anywhere: ``numtok check place NAME``.
+
+It numbers the made-up rows of every scheme that has tokens of digits.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from numtok.arrays import Ints
+from numtok.contracts import check_declared, check_settings, checks_of, expect, fail, require
+from numtok.errors import UsageError
+from numtok.models.made_up import made_up, vocabularies
+from numtok.models.objectives.base import shift_right
+from numtok.models.places.base import PLACES, DigitPlaces, PlaceTable
+
+_WIDTH = 8
+
+
+def _tables(places: DigitPlaces) -> Iterator[tuple[str, PlaceTable, Ints]]:
+    """For each scheme that is not refused its table, and rows as they are and moved by one."""
+    some = False
+    for scheme, vocabulary in vocabularies().items():
+        try:
+            table = PlaceTable(PLACES.held(places), vocabulary, _WIDTH)
+        except UsageError as error:
+            if type(error) is not UsageError:  # a plugin's fault
+                raise
+            continue
+        some = True
+        batch = made_up(scheme)
+        yield scheme, table, batch.tokens
+        yield scheme, table, shift_right(batch)[0]
+    if not some:
+        fail(places, "numbers", "got a refusal of the tokens of every scheme, expected a table")
+
+
+def check_declarations(places: DigitPlaces, seed: int) -> None:
+    """What is declared is there."""
+    check_declared(places, "declarations", revision=int, source=str)
+    for name in ("offsets", "most"):
+        got = getattr(PLACES.held(places), name)
+        require(places, "declarations", got >= 1, f"{name}: got {got}, expected at least 1")
+    check_settings(PLACES, places, "declarations")
+
+
+def check_numbers(places: DigitPlaces, seed: int) -> None:
+    """Each has a vector, or is 0, also where training moves them; what is 0 stays so."""
+    for scheme, table, tokens in _tables(places):
+        plain, moved = table.numbers(tokens), table.numbers(tokens, share=0.999)
+        for numbers in (plain, moved):
+            inside = bool(((numbers >= 0) & (numbers <= places.most)).all())
+            told = f"{scheme}: got {numbers.tolist()}, expected 0 to {places.most}"
+            require(places, "numbers", inside, told)
+        same = np.array_equal(plain == 0, moved == 0)
+        expect(places, "numbers", f"{scheme}: what is 0 is so where others are moved", same, True)
+
+
+def check_cache(places: DigitPlaces, seed: int) -> None:
+    """A token has the same number read at once, behind those before it, and whatever follows."""
+    for scheme, table, tokens in _tables(places):
+        whole = table.numbers(tokens)
+        for length in range(1, tokens.shape[1]):
+            last = table.numbers(tokens[:, length : length + 1], tokens[:, :length])
+            told = f"{scheme}: token {length} behind {length} others"
+            expect(places, "cache", told, last[:, 0].tolist(), whole[:, length].tolist())
+
+
+CHECKS = checks_of(__name__)

@@ -1,0 +1,109 @@
+"""The contract of a place part: where a token stands within its number, beside its position.
+
+A place part is a frozen dataclass of settings. It numbers the tokens of a row as the model sees
+them, and a learnt vector for each number is added to what the embedder gives: 0 adds nothing. The
+number of a token depends on it and on those before it alone, so it is the same whether a row is
+read at once or token by token behind a cache.
+
+Shapes: B rows, L tokens, D width.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from numtok.errors import UsageError
+from numtok.models.embedders.base import token_table
+from numtok.models.vocabulary import Vocabulary
+from numtok.plugins import MemberCall, a
+from numtok.registry import Registry, name_of
+
+
+class DigitPlaces(ABC):
+    """How tokens are numbered. Subclasses are final frozen dataclasses; their fields are settings.
+
+    offsets
+        How many numbers beyond those of :meth:`numbered` training meets: to those that are not 0
+        it adds one number of 0 to ``offsets - 1``, another in each batch.
+    """
+
+    revision: ClassVar[int]
+    source: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def offsets(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def most(self) -> int:
+        """The largest number that has a vector; beyond it that is the one."""
+
+    @abstractmethod
+    def numbered(self, tokens: NDArray[np.int64], digits: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """int64[B, L]: the number of each of some tokens [B, L], 0 for none; ``digits``, bool[B,
+        L]: which of them are digits of a number."""
+
+
+class PlaceTable(nn.Module):
+    """A vector for each number of a :class:`DigitPlaces`, and the tokens that are digits.
+
+    Raises UsageError for a vocabulary without any.
+    """
+
+    def __init__(self, places: DigitPlaces, vocabulary: Vocabulary, width: int) -> None:
+        super().__init__()
+        named = [name.isascii() and name.isdigit() for name in vocabulary.names]
+        if not any(named):
+            raise UsageError(
+                f"--places {name_of(places)} is of digits, and the tokens of these data are none; "
+                "encode with --scheme digits,reverse=yes, or leave --places out"
+            )
+        self.places = places
+        self._are_digits = np.zeros(vocabulary.size, np.bool_)
+        self._are_digits[vocabulary.first : vocabulary.first_of_text] = named
+        self.table = token_table(places.most, width)
+
+    def numbers(
+        self, tokens: NDArray[np.int64], before: NDArray[np.int64] | None = None, share: float = 0.0
+    ) -> NDArray[np.int64]:
+        """int64[B, L]: of tokens [B, L] behind those ``before`` [B, T]. ``share``, in [0, 1), is
+        that of ``offsets`` which is added."""
+        length = tokens.shape[1]
+        if before is not None:
+            tokens = np.concatenate([before, tokens], axis=1)
+        numbered = self.places.numbered(tokens, self._are_digits[tokens])
+        offset = int(share * self.places.offsets)
+        moved = np.where(numbered > 0, np.minimum(numbered + offset, self.places.most), 0)
+        return moved[:, tokens.shape[1] - length :]
+
+    def forward(self, numbers_BL: Tensor) -> Tensor:
+        """[B, L, D]: the vector of each number; zeros for 0."""
+        vectors_BLD = self.table((numbers_BL - 1).clamp(min=0))
+        return cast(Tensor, vectors_BLD * (numbers_BL > 0)[:, :, None])
+
+
+def runs(digits: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """int64[B, L]: how many digits have come one after the other, up to and with each.
+
+    >>> runs(np.array([[True, True, False, True]])).tolist()
+    [[1, 2, 0, 1]]
+    """
+    place = np.arange(1, digits.shape[1] + 1)
+    last_other = np.maximum.accumulate(np.where(digits, 0, place), axis=1)
+    return np.where(digits, place - last_other, 0)
+
+
+def _numbered(asked: MemberCall, answer: Any) -> Any:
+    rows, length = asked.given[0].shape
+    return asked.array(answer, "ndarray int64[B, L]", B=rows, L=length)
+
+
+PLACES: Registry[DigitPlaces] = Registry(
+    "numtok.models.places",
+    "places",
+    {"offsets": a(int), "most": a(int), "numbered": _numbered},
+)

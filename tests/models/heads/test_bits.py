@@ -1,0 +1,59 @@
+"""The head bits: every float64, and what is none."""
+
+import numpy as np
+import pytest
+import torch
+
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.schemes.base import SCHEMES, Failure
+from numtok.models.heads.base import HEADS, ValueHead, ValueReader
+
+PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
+
+
+def head() -> ValueHead:
+    made = HEADS.build("bits")
+    assert isinstance(made, ValueHead)
+    return made
+
+
+def test_what_is_learnt_is_what_is_said() -> None:
+    patterns = np.random.default_rng(0).integers(0, 2**64, 10_000, np.uint64, endpoint=False)
+    values = patterns.view(np.float64)
+    values = values[np.isfinite(values)]
+    logits = torch.from_numpy(head().targets(values) * 60 - 30)
+    said = head().build(8).point(logits)
+    assert np.array_equal(said.view(np.int64), values.view(np.int64))
+
+
+def test_losses_are_ten_times_the_mean_over_all_bits() -> None:
+    reader: ValueReader = head().build(8)
+    targets = torch.from_numpy(head().targets(np.array([-60.2, 0.0])))
+    assert reader.losses(torch.zeros(2, 64), targets).tolist() == pytest.approx(
+        [10 * np.log(2)] * 2
+    )
+
+
+def test_what_is_said_and_is_no_number_is_a_named_failure() -> None:
+    """An exponent of ones: infinite, of either sign, or no number."""
+    logits = torch.full((4, 64), -30.0)
+    logits[:3, 1:12] = 30.0
+    logits[1, 0] = logits[2, 63] = 30.0
+    said = head().build(8).point(logits)
+    assert said[:2].tolist() == [np.inf, -np.inf] and np.isnan(said[2]) and said[3] == 0
+    four = np.ones(4, np.int32)
+    for scheme in ("bits", "fone", "xval"):
+        read = SCHEMES.build(scheme).decode(np.zeros(4, np.uint32), four, said)
+        told = [Failure.OVERFLOW, Failure.OVERFLOW, Failure.MALFORMED, Failure.NONE]
+        assert read.failures.tolist() == told, scheme
+        assert np.isnan(read.values).tolist() == [True, True, True, False]
+
+
+def test_a_distribution_of_sure_bits_is_that_number() -> None:
+    values = np.array([-60.2, 17.5, 1e-300, -0.0])
+    logits = torch.from_numpy(head().targets(values) * 4000 - 2000)
+    sure = head().build(8).predictive(logits, {}, PLAIN)
+    for told in (sure.mode(), sure.median(), sure.mean()):
+        assert told.tolist() == values.tolist()
+    assert sure.crps(values) == pytest.approx([0, 0, 0, 0], abs=1e-13)
+    assert sure.cdf(values).tolist() == [1, 1, 1, 1]

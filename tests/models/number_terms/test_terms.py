@@ -1,0 +1,123 @@
+"""Number losses: the figures worked out by hand, and their place in an objective."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from numtok.errors import UsageError
+from numtok.models.distributions.intervals import Intervals
+from numtok.models.model import Model
+from numtok.models.number_terms.base import NUMBER_TERMS
+from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.registry import settings_of, spec_of
+from numtok.seeds import generator
+from tests.cases import case, each
+from tests.fakemodels import batch, codec, model
+
+P = torch.tensor([[0.02, 0.03, 0.10, 0.50, 0.15, 0.05, 0.05, 0.05, 0.03, 0.02]]).double()
+DIGITS = torch.arange(10).double()
+
+
+def loss(spec: str, p: Tensor = P, truth: float = 3.0) -> float:
+    return NUMBER_TERMS.build(spec).losses(p.log(), DIGITS, torch.tensor([truth]).double()).item()
+
+
+@each(
+    ("spec", "share", "expected"),
+    [
+        ("was", 1.0, 1.09),
+        ("was", 0.9, 1.09),  # what is no digit has no part in it
+        ("mse", 1.0, 0.4225),
+        ("was,reweigh=yes", 0.9, 1.89),
+        ("mse,reweigh=yes", 0.9, 8.56125),
+        ("was,squash=2", 1.0, 0.57375),
+        ("smooth", 1.0, 1.675043),
+        ("dist2", 1.0, 0.258819),
+        ("dist2,tau=2", 1.0, 0.257262),
+        ("raft", 0.9, 0.081225),
+    ],
+)
+def test_losses_are_those_worked_out_by_hand(spec: str, share: float, expected: float) -> None:
+    assert loss(spec, P * share) == pytest.approx(expected, abs=2e-6)
+
+
+def test_the_squared_form_does_not_see_what_lies_around_the_truth() -> None:
+    half = torch.full((1, 10), 1e-12).double()
+    half[0, [0, 6]] = 0.5
+    assert loss("mse", half) == pytest.approx(0, abs=1e-9)
+    assert loss("was", half) == pytest.approx(3)
+
+
+def test_mean_and_median_are_regression_aware_predictions() -> None:
+    """Of the same digits: 3.65 and 3, each of which is a number of its own cell."""
+    edges = np.linspace(-0.5, 9.5, 11)
+    one = Intervals(edges[:-1], edges[1:], np.arange(10.0), P.log().numpy())
+    assert one.mean() == pytest.approx([3.65])
+    assert np.rint(one.median()).tolist() == [3]
+
+
+# --- in an objective ---------------------------------------------------------------------------
+
+
+def learnt(of: Model, objective: str, texts: list[str]) -> TrainingBatch:
+    answers = [text.index("=") + 1 for text in texts]
+    rows = batch("digits", texts, answers=answers)
+    return OBJECTIVES.build(objective).example(rows, generator(0))
+
+
+def test_a_term_is_the_mean_over_digits_beside_the_cross_entropy() -> None:
+    texts = ["1+2=3", "12+3=15", "a=b"]
+    plain, both = (model("digits", f"ar:answer{more}") for more in ("", ",number-loss=was:0.3"))
+    seen = learnt(plain, "ar:answer", texts)
+    with torch.no_grad():
+        token = plain.losses(plain.given(seen)).token
+        logits = plain.token_head(plain.given(seen).predicting(plain.states_of(plain.given(seen))))
+        term = both.number_term
+        assert term is not None
+        digits = np.flatnonzero(term.scale(seen.labels) and term._is_valued[seen.labels])
+        assert len(digits) == 3
+        first = codec("digits").number_first
+        log_p = logits[digits].log_softmax(dim=1)[:, first : first + 10]
+        truth = torch.from_numpy(seen.labels[digits] - first).float()
+        expected = token + 0.3 * term.term.losses(log_p, DIGITS.float(), truth).mean()
+        torch.testing.assert_close(both.losses(both.given(seen)).token, expected)
+
+
+def test_smoothed_labels_stand_in_place_of_the_cross_entropy_of_digits() -> None:
+    """A target that is all but one digit is the label itself."""
+    texts = ["1+2=3", "a=b"]
+    plain, smooth = (model("digits", f"ar{more}") for more in ("", ",number-loss=smooth:0.01"))
+    seen = learnt(plain, "ar", texts)
+    with torch.no_grad():
+        one, other = (of.losses(of.given(seen)).token for of in (plain, smooth))
+    torch.testing.assert_close(one, other)
+
+
+def test_a_batch_in_parts_has_the_same_loss() -> None:
+    texts = ["1+2=3", "12+3=15", "a=b", "7=777"]
+    of = model("digits", "ar:answer,number-loss=was:0.3")
+    seen = of.with_number_scale(learnt(of, "ar:answer", texts))
+    with torch.no_grad():
+        whole = of.losses(of.given(seen)).token
+        parts = [
+            of.losses(of.given(part)).token * len(part.labels) / len(seen.labels)
+            for part in seen.parts(3)
+        ]
+    torch.testing.assert_close(sum(parts), whole)
+
+
+def test_an_objective_without_one_is_what_it_was() -> None:
+    for name in ("ar", "mlm"):
+        with case(name):
+            assert "number_loss" not in settings_of(OBJECTIVES.build(name))
+            made = OBJECTIVES.build(f"{name},number-loss=mse:0.8")
+            assert settings_of(made)["number_loss"] == "mse:0.8"
+            assert spec_of(made) == f"{name},number_loss=mse:0.8"
+
+
+def test_what_has_no_digits_and_what_is_no_loss_are_refused() -> None:
+    with pytest.raises(UsageError, match="--scheme digits"):
+        model("xval", "ar,number-loss=was")
+    with pytest.raises(UsageError, match="unknown number loss 'wass'; did you mean 'was'"):
+        OBJECTIVES.build("ar,number-loss=wass")
