@@ -376,7 +376,6 @@ def test_a_run_from_other_weights_continues_as_well(
     assert check_goes_on(undisturbed, root) == 4
 
 
-@pytest.mark.slow
 def test_losses_that_are_means_of_several_steps_survive_as_well(
     data: Path, forks: Forks, tmp_path: Path
 ) -> None:
