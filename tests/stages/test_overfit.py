@@ -57,10 +57,10 @@ def steps_of(spec: str) -> dict[str, int]:
     return steps
 
 
-#: DICE tells numbers apart that are as large as its range.
-DICE = "dice,range=0..100"
+#: DICE tells numbers apart that are as large as its range; bits as they are need a wider model.
+DICE, BITS = "dice,range=0..100", "bits:linear"
 _BY_DEFAULT = [
-    (scheme, objective, steps, DICE if scheme == "dice" else None, None)
+    (scheme, objective, steps, {"dice": DICE, "bits": BITS}.get(scheme), None)
     for scheme in SPECS
     for objective, steps in steps_of(scheme).items()
 ]
@@ -118,6 +118,8 @@ def test_a_hundred_samples_are_learnt_by_heart(
         errors = np.abs(predicted - truth) / 10 ** np.floor(np.log10(np.abs(truth)))
         assert np.quantile(errors, 0.9) <= OF_MANTISSAS
         assert errors.max() <= (OF_MIXTURES if head == "mdn:5" else OF_MANTISSAS)
+    elif SCHEMES.build(scheme).exact:
+        assert predicted.tolist() == truth.tolist()
     elif SCHEMES.build(scheme).channel:
         factor = read_codec(encoded).normalizer.constants["factor"]
         assert np.abs(predicted - truth).max() * factor <= TOLERANCE
@@ -133,7 +135,7 @@ def test_a_hundred_samples_are_learnt_by_heart(
 @pytest.mark.parametrize(
     ("scheme", "embedder"),
     [
-        *((spec, "dice,range=0..1" if spec == "dice" else None) for spec in SPECS),
+        *((spec, {"dice": "dice,range=0..1", "bits": BITS}.get(spec)) for spec in SPECS),
         *(("xval", "fourier"), ("xval", "numgpt")),
     ],
 )
