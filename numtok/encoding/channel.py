@@ -1,6 +1,8 @@
-"""What a scheme is given of numbers, and how many of them its channel does not hold."""
+"""What a scheme is given of numbers, what a value head learns of them, and how many of them the
+channel does not hold."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.schemes.base import Encoded, Scheme
@@ -14,6 +16,23 @@ def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
     if by.normalizer.identity:
         return numerals
     return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
+
+
+def normalised_values(values: NDArray[np.float64], by: FittedNormalizer) -> NDArray[np.float32]:
+    """float32[n]: raw values float64[n] as a value head learns them where there is no channel; NaN
+    for what float32 cannot hold."""
+    with np.errstate(over="ignore"):
+        single = by.forward(values).astype(np.float32)
+    return np.where(np.isfinite(single), single, np.float32(np.nan))
+
+
+def beside_tokens(
+    tokens: NDArray[np.int64], channel: NDArray[np.float32], scheme: Scheme
+) -> NDArray[np.float32]:
+    """float32[n]: the channel [n] of numbers, by the local ids [n] of their first tokens; NaN where
+    the token says all of the number, and no value stands beside it."""
+    wordy = np.isnan(scheme.factors)
+    return np.where(wordy[tokens], np.float32(np.nan), channel)
 
 
 def inexact(

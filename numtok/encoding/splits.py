@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
+from numtok.encoding.channel import beside_tokens, normalised_values
 from numtok.encoding.codec import LARGEST, Codec
 from numtok.encoding.dataset import EncodedSplit, Values, bytes_of, opened_shard, read_group
 from numtok.encoding.texts import Spans, Texts, unescape
@@ -237,18 +238,11 @@ def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
     NaN where there is none: float32 cannot hold it, or the token says all of it, as xVal's
     ``+OVERFLOW``, whose channel is 1.
     """
-    channel = samples.channel
-    wordy = np.isnan(codec.scheme.factors)  # the tokens of numbers beside which no value stands
 
-    def normalised(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        with np.errstate(over="ignore"):
-            values = codec.normalizer.forward(samples.numbers[numbers]).astype(np.float32)
-        return np.where(np.isfinite(values), values, np.float32(np.nan))
+    def learnt(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        if samples.channel is None:
+            return normalised_values(samples.numbers[numbers], codec.normalizer)
+        first = samples.tokens[samples.first_token(numbers)].astype(np.int64) - codec.number_first
+        return beside_tokens(first, samples.channel[numbers], codec.scheme)
 
-    def beside_token(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        assert channel is not None
-        at = samples.first_token(numbers)
-        tokens = samples.tokens[at].astype(np.int64) - codec.number_first
-        return np.where(wordy[tokens], np.float32(np.nan), channel[numbers])
-
-    return normalised if channel is None else beside_token
+    return learnt

@@ -18,7 +18,7 @@ from torch import Tensor
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Paths
 from numtok.models.inputs import moved
-from numtok.models.model import Model
+from numtok.models.number_heads import NumberHeads
 from numtok.models.objectives.base import MASK
 from numtok.models.precision import on_host, widened
 from numtok.models.steps import DecodingStates
@@ -56,7 +56,7 @@ class Reader:
         number of masks says how many it has.
     """
 
-    model: Model
+    model: NumberHeads
     codec: Codec
     grammar: Grammar
     constrained: bool

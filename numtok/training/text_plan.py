@@ -13,8 +13,9 @@ from numtok.encoding.normalizers.base import FittedNormalizer, Undone
 from numtok.encoding.splits import has_targets
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.heads.base import HEADS
 from numtok.models.model import Model
+from numtok.models.number_heads import check_head
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.presets import preset, shortest
 from numtok.models.settings import ModelSettings
@@ -230,15 +231,5 @@ def _head(given: str | None, usual: str, codec: Codec, objective: Objective) -> 
             )
         return None
     head = HEADS.build(given or usual)
-    if codec.scheme.channel and not isinstance(head, ValueHead):
-        raise UsageError(
-            f"--head {spec_of(head)} cannot read {spec_of(codec.scheme)}, whose tokens alone do "
-            f"not say a number; give one that reads values, such as {codec.scheme.head}"
-        )
-    if isinstance(head, ValueHead) and head.raw and codec.scheme.splits:
-        raise UsageError(
-            f"--head {spec_of(head)} learns whole numbers as they are in the text, and in "
-            f"{spec_of(codec.scheme)} the token says a part of each; encode with xval or a scheme "
-            f"without a channel, or give --head {codec.scheme.head}"
-        )
+    check_head(head, codec.scheme)
     return spec_of(head)
