@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from numtok.arrays import Bools, Floats, Ints
 from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
@@ -61,6 +62,13 @@ class RawNumbers:
         own = self.heads.scaling
         return own if codec.scheme.splits else Chained(codec.normalizer, own)
 
+    def points(self, parameters_NP: Tensor) -> Floats:
+        """float64[n]: what a value head says by itself, from its parameters."""
+        if self.is_raw:
+            assert self.heads.value_head is not None
+            return self.heads.value_head.point(parameters_NP)
+        return self.codec.normalizer.inverse(self.heads.value_point(parameters_NP))
+
     def values(self, reading: NumberReadings) -> tuple[Floats, NDArray[np.object_], Bools]:
         """Values float64[n], literals [n] and validity bool[n] of what was read."""
         codec, heads = self.codec, self.heads
@@ -75,12 +83,11 @@ class RawNumbers:
         if reading.parameters is None:
             return values, np.array(list(map(decoded.literal, range(len(values)))), object), valid
         if self.is_raw:
-            assert heads.value_head is not None
-            values = np.where(valid, heads.value_head.point(reading.parameters), values)
+            values = np.where(valid, self.points(reading.parameters), values)
             valid &= np.isfinite(values)
         elif not codec.scheme.channel:
             # The tokens say that it is a number, the value head says which.
-            values = codec.normalizer.inverse(heads.value_point(reading.parameters))
+            values = self.points(reading.parameters)
             valid &= np.isfinite(values)
         return values, self.literals(values), valid
 
