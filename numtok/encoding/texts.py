@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,11 @@ class Texts(NamedTuple):
                 )
             characters, rows = characters[first:last], rows - first
         return cls(characters, rows.astype(np.int32, copy=False))
+
+    def strings(self) -> list[str]:
+        """The texts as they were."""
+        whole, bounds = self.data.tobytes(), self.rows.tolist()
+        return [whole[begin:end].decode() for begin, end in pairwise(bounds)]
 
 
 class Spans(NamedTuple):

@@ -124,7 +124,7 @@ def batch(
 
 def _with_holes(codec: Codec, data: Texts) -> tuple[Texts, Spans, Ints]:
     """The texts with numbers in their holes, all numbers, and which of them these are."""
-    pieces = [_text(data, row).split(HOLE) for row in range(len(data.rows) - 1)]
+    pieces = [text.split(HOLE) for text in data.strings()]
     whole = Texts.of(pa.array(map(filled, pieces), pa.string()))
     spans = codec.find(whole)
     names = [_name(data, row) for row in range(len(pieces))]
@@ -181,12 +181,8 @@ def _tensors(
     )
 
 
-def _text(data: Texts, row: int) -> str:
-    return data.data[data.rows[row] : data.rows[row + 1]].tobytes().decode()
-
-
 def _name(data: Texts, row: int) -> str:
     """A text as messages name it: by its place, and how it begins."""
-    text = _text(data, row)
+    text = data.data[data.rows[row] : data.rows[row + 1]].tobytes().decode()
     shown = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
     return f"text {row} ({shown!r})"
