@@ -1,5 +1,6 @@
 """``numtok.head``: hidden states to numbers in raw units, for a model of your own."""
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -161,8 +162,7 @@ class NumberHead(NumberHeads):
         """
         states = self._states(hidden)
         count, width, _ = states.shape
-        grammar = Grammar(self.codec.scheme)
-        raw = RawNumbers(self.codec, self, listed(self.codec, self, grammar))
+        raw = self._raw
         if not self._says_tokens:
             assert self.value_head is not None
             parameters = self.value_head(states[:, 0].float())
@@ -171,11 +171,20 @@ class NumberHead(NumberHeads):
             points = raw.points(parameters)
         else:
             steps = ParallelFill(states.flatten(0, 1), np.full(count, width))
-            reader = Reader(self, self.codec, grammar, constrained=True)
+            reader = Reader(self, self.codec, self._grammar, constrained=True)
             reading = reader.read(steps, keep_logits=True)
             values, _, valid = raw.values(reading)
             points = np.where(valid, values, np.nan)
         return PredictedNumbers(raw, reading, points, self.calibration, self._why_none(raw))
+
+    @cached_property
+    def _grammar(self) -> Grammar:
+        return Grammar(self.codec.scheme)
+
+    @cached_property
+    def _raw(self) -> RawNumbers:
+        """Made once: to list all numbers of a scheme takes its time."""
+        return RawNumbers(self.codec, self, listed(self.codec, self, self._grammar))
 
     def _why_none(self, raw: RawNumbers) -> str | None:
         """Why there is no distribution; None where there is one."""

@@ -93,6 +93,9 @@ class EncodedData(StoredArtifact):
 class TextModel(StoredArtifact):
     """A trained model; of texts it can be asked here, of tables by ``numtok.predict``."""
 
+    #: In memory, for the settings that it was asked with last.
+    _known: "tuple[Config, TextPredictor] | None" = None
+
     @cached_property
     def codec(self) -> TextCodec:
         """What it reads; UsageError for a model of tables."""
@@ -129,19 +132,18 @@ class TextModel(StoredArtifact):
         return predictor.say(rows, lambda note: None)
 
     def _predictor(self, config: "Config") -> "TextPredictor":
-        """The model in memory, which stays there for the settings that it was asked with last."""
+        """The model in memory."""
         from dataclasses import replace
 
         from numtok.evaluation.text_rows import TextPredictor
         from numtok.training.trainer import device_of
 
         asked = replace(config, text=("",))
-        known: tuple[Config, TextPredictor] | None = getattr(self, "_known", None)
-        if known is None or known[0] != asked:
+        if self._known is None or self._known[0] != asked:
             device = device_of(config.device)
-            known = asked, TextPredictor.of(config, self._artifact, self._file(), device)
-            self._known = known
-        return known[1]
+            made = TextPredictor.of(config, self._artifact, self._file(), device)
+            self._known = asked, made
+        return self._known[1]
 
     def _file(self) -> Any:
         from numtok.training.model_json import TextModelFile, read_model_file

@@ -65,6 +65,7 @@ def train_texts(
         plan.recipe,
         execution,
         progress,
+        config.log,
     )
     costs = training.profile(config.profile) if config.profile else ()
     trainer = training.learn(config.budget)

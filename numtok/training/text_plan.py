@@ -28,6 +28,7 @@ from numtok.training.curriculum import Curriculum
 from numtok.training.device import check_compiler
 from numtok.training.model_files import LoadedModel
 from numtok.training.ranks import ALONE, Ranks
+from numtok.training.tensorboard import check_tensorboard
 from numtok.training.trainer import Execution, Recipe, device_of
 from numtok.training.warm_start import (
     begin_with,
@@ -110,6 +111,8 @@ class TextPlan:
             )
         if config.compile:
             check_compiler()
+        if config.log is not None:
+            check_tensorboard()
         if config.shard and config.compile:
             raise UsageError("--shard and --compile do not go together yet; leave one of them out")
         self.recipe(config.steps or 1)
