@@ -15,6 +15,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
 
+from numtok.cli.output.pages.write import check_page, write_page
+from numtok.cli.output.printing import Format
+from numtok.errors import UsageError
 from numtok.library.opened import open_store
 from numtok.library.settings import described, settings_of
 from numtok.library.stored import StoredArtifact, stored
@@ -152,6 +155,11 @@ def eval(*arguments: Any, store: Where = None, quiet: bool = True, **settings: A
     from numtok.stages.eval import run
 
     config, opened = _begun(EvalConfig, arguments, settings, store, quiet)
+    if config.against is not None:
+        raise UsageError(
+            "against is what the command prints beside its report; leave it out, and give it to "
+            "numtok.compare(report, against=...)"
+        )
     with Count(quiet) as progress:
         return stored(run(config, opened, progress).artifact, opened.root)
 
@@ -206,16 +214,21 @@ def figure(*arguments: Any, store: Where = None, quiet: bool = True, **settings:
 @as_arguments()
 def profile(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Shown:
     """What the numbers of some data are like, and what each scheme costs and loses on them."""
-    from numtok.cli.output.printing import Format
+    from numtok.analysis.panels.slots import SlotPictures
+    from numtok.cli.output.pages.profile import profile_page
     from numtok.cli.output.profile import print_profile
     from numtok.cli.output.progress import Bar
     from numtok.declaration import command_line
     from numtok.stages.profile import run
 
     config, opened = _begun(ProfileConfig, arguments, settings, store, quiet)
+    check_page(config.html)
+    pictures = None if config.html is None else SlotPictures()
     with Bar(quiet) as progress:
-        found = run(config, opened, progress)
-    return Shown(found, partial(print_profile, found, command_line(config), Format.TABLE))
+        found = run(config, opened, progress, pictures)
+    if config.html is not None and pictures is not None:
+        write_page(config.html, profile_page(found, pictures.found), opened.note)
+    return Shown(found, partial(print_profile, found, command_line(config)))
 
 
 @described(ExplainConfig)
@@ -228,14 +241,13 @@ def explain(number: str | float, /, **settings: Any) -> Shown:
     ...
     """
     from numtok.cli.output.explain import print_explained
-    from numtok.cli.output.printing import Format
     from numtok.numerals.policy import NumeralPolicy
     from numtok.stages.explain import run
 
     config = settings_of(ExplainConfig, (str(number),), settings)
     policy = NumeralPolicy.parse(config.numerals or "default")
     found = run(config.number, config.schemes, policy)
-    return Shown(found, partial(print_explained, config.number, found, Format.TABLE))
+    return Shown(found, partial(print_explained, config.number, found))
 
 
 @described(CompareConfig)
@@ -246,12 +258,15 @@ def compare(*arguments: Any, store: Where = None, quiet: bool = True, **settings
     >>> numtok.compare(report, other, metrics=["r2"]).result.parts
     """
     from numtok.cli.output.comparison import print_comparison
-    from numtok.cli.output.printing import Format
+    from numtok.cli.output.pages.comparison import compare_page
     from numtok.stages.compare import run
 
     config, opened = _begun(CompareConfig, arguments, settings, store, quiet)
+    check_page(config.html)
     found = run(config, opened)
-    return Shown(found, partial(print_comparison, found, Format.TABLE))
+    if config.html is not None:
+        write_page(config.html, compare_page(found, opened.resolve), opened.note)
+    return Shown(found, partial(print_comparison, found))
 
 
 @described(ErrorsConfig)
@@ -261,12 +276,11 @@ def error_analysis(
 ) -> Shown:
     """Where predictions go wrong: in sign, mantissa or exponent (``numtok errors``)."""
     from numtok.cli.output.errors import print_errors
-    from numtok.cli.output.printing import Format
     from numtok.stages.errors import run
 
     config, opened = _begun(ErrorsConfig, arguments, settings, store, quiet)
     found = run(config, opened)
-    return Shown(found, partial(print_errors, found, Format.TABLE))
+    return Shown(found, partial(print_errors, found))
 
 
 @described(NupaConfig)
@@ -274,37 +288,42 @@ def error_analysis(
 def nupa(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Shown:
     """The tables of NUPA, from a report or from any model's answers."""
     from numtok.cli.output.nupa import print_tables
-    from numtok.cli.output.printing import Format
     from numtok.stages.nupa import run
 
     config, opened = _begun(NupaConfig, arguments, settings, store, quiet)
     found = run(config, opened)
-    return Shown(found, partial(print_tables, found, Format.TABLE))
+    return Shown(found, partial(print_tables, found))
 
 
 @described(SweepConfig)
 @as_arguments()
 def sweep(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Shown:
     """Train and evaluate every combination that a file names, and compare them."""
-    from numtok.cli.output.printing import Format
+    from numtok.cli.output.pages.sweep import sweep_page
     from numtok.cli.output.sweep import Runs, print_sweep
     from numtok.sweeps.sweep import run
 
     config, opened = _begun(SweepConfig, arguments, settings, store, quiet)
+    check_page(config.html)
     with Runs(quiet) as progress:
         found = run(config, opened, progress)
-    return Shown(found, partial(print_sweep, found, Format.TABLE))
+    if config.html is not None:
+        write_page(config.html, sweep_page(found, config.file, opened.resolve), opened.note)
+    return Shown(found, partial(print_sweep, found))
 
 
 @described(RaceConfig)
 @as_arguments()
 def race(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Shown:
     """Which encoding predicts the numbers of some data best, in the time there is."""
-    from numtok.cli.output.printing import Format
+    from numtok.cli.output.pages.race import race_page
     from numtok.cli.output.race import Watching, print_race
     from numtok.sweeps.race.race import run
 
     config, opened = _begun(RaceConfig, arguments, settings, store, quiet)
+    check_page(config.html)
     with Watching(quiet, config.seconds) as watching:
         found = run(config, opened, watching, watching.introduce)
-    return Shown(found, partial(print_race, found, Format.MD, quiet=True))
+    if config.html is not None:
+        write_page(config.html, race_page(found, opened.resolve), opened.note)
+    return Shown(found, partial(print_race, found, quiet=True), Format.MD)

@@ -37,14 +37,14 @@ from numtok.registry import settings_of, spec_of
 _LARGEST = 1 << 20  # bytes of what is kept beside the weights
 
 
-class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _HeadState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a head is beside its weights: kept with them by ``state_dict``."""
 
     scaling: ScalingSettings | None
     calibration: dict[str, float]
 
 
-class _Learnt(NamedTuple):
+class _TrueNumbers(NamedTuple):
     """True numbers as a head learns them."""
 
     tokens: Ints  # [N, W] local ids
@@ -235,12 +235,12 @@ class NumberHead(NumberHeads):
             return tokens, normalised_values(truths, self.codec.normalizer)
         return tokens, beside_tokens(tokens[:, 0], encoded.channel, self.codec.scheme)
 
-    def _learnt(self, truths: Floats) -> _Learnt:
+    def _learnt(self, truths: Floats) -> _TrueNumbers:
         tokens, values = self._encoded(truths)
         which = ~np.isnan(values)
         if isinstance(self.head, ValueHead) and self.head.raw:
-            return _Learnt(tokens, which, truths[which])
-        return _Learnt(tokens, which, self.scaling.forward(values[which].astype(np.float64)))
+            return _TrueNumbers(tokens, which, truths[which])
+        return _TrueNumbers(tokens, which, self.scaling.forward(values[which].astype(np.float64)))
 
     def get_extra_state(self) -> Tensor:
         """uint8[bytes]: scaling and calibration, which ``state_dict`` keeps with the weights."""
@@ -248,7 +248,7 @@ class NumberHead(NumberHeads):
         scaling = None
         if own is not None:
             scaling = ScalingSettings(settings_of(own.normalizer), own.constants)
-        content = msgspec.json.encode(_Kept(scaling, self.calibration))
+        content = msgspec.json.encode(_HeadState(scaling, self.calibration))
         return torch.frombuffer(bytearray(content), dtype=torch.uint8)
 
     def set_extra_state(self, state: Any) -> None:
@@ -257,7 +257,7 @@ class NumberHead(NumberHeads):
             content = state.cpu().numpy().tobytes()
             if len(content) > _LARGEST:
                 raise ValueError(f"{len(content):,} bytes are too many")
-            kept = msgspec.json.decode(content, type=_Kept)
+            kept = msgspec.json.decode(content, type=_HeadState)
             if kept.scaling is not None:
                 self._set_scaling(
                     stored_normalizer(kept.scaling.normalizer, kept.scaling.constants)

@@ -1,13 +1,14 @@
 """``numtok.load``: what is in a store, as an object of its kind."""
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from numtok.cli.output.printing import Format
 from numtok.encoding.splits import check_split, read_codec, splits
 from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
@@ -193,14 +194,16 @@ class StoredReport(StoredArtifact):
         return _frame(self.to_arrow())
 
     def __str__(self) -> str:
-        from numtok.cli.output.printing import Format
-        from numtok.cli.output.report import print_report
-
-        return printed(partial(print_report, self.evaluation, Format.TABLE))
+        return printed(self._show, Format.TABLE)
 
     def _repr_html_(self) -> str:
         """The tables that ``numtok report`` prints."""
-        return as_html(str(self))
+        return as_html(printed(self._show, Format.MD))
+
+    def _show(self, format: Format) -> None:
+        from numtok.cli.output.report import print_report
+
+        print_report(self.evaluation, format)
 
 
 KINDS: Mapping[str, type[StoredArtifact]] = {

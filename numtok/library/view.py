@@ -1,13 +1,19 @@
 """What a command prints of a result, as text and in a notebook."""
 
 import io
+import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 from typing import Any
 
-_STYLE = "line-height: 1.25; overflow-x: auto; white-space: pre"
+from numtok.cli.output.printing import Format
+
+#: Prints on standard output in a format.
+Show = Callable[[Format], None]
+_BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -18,32 +24,52 @@ class Shown:
         All of it, as an object.
     show
         Prints it as the command does.
+    text
+        In which format, as text.
     """
 
     result: Any
-    show: Callable[[], None]
+    show: Show
+    text: Format = Format.TABLE
 
     def __str__(self) -> str:
-        return printed(self.show)
+        return printed(self.show, self.text)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """What the command prints, escaped."""
-        return as_html(printed(self.show))
+        """The tables that the command prints."""
+        return as_html(printed(self.show, Format.MD))
 
 
-def printed(show: Callable[[], None]) -> str:
-    """What a function prints on standard output."""
+def printed(show: Show, format: Format) -> str:
+    """What is printed in a format."""
     with redirect_stdout(io.StringIO()) as out:
-        show()
+        show(format)
     return out.getvalue().rstrip("\n")
 
 
-def as_html(text: str) -> str:
-    """Text as it stands, tables in columns, for a notebook.
+def as_html(markdown: str) -> str:
+    r"""Tables of Markdown, and lines between them, as HTML; whatever they hold is escaped.
 
-    >>> as_html("a < b").endswith(">a &lt; b</pre>")
-    True
+    >>> as_html("a < b\n| x |\n| --- |\n| 1 \\| 2 |")
+    '<p>a &lt; b</p><table><tr><th>x</th></tr><tr><td>1 | 2</td></tr></table>'
     """
-    return f'<pre style="{_STYLE}">{escape(text)}</pre>'
+    parts = []
+    for is_table, group in groupby(markdown.splitlines(), lambda line: line.startswith("| ")):
+        lines = list(group)
+        if is_table:
+            head, _, *rows = map(_cells, lines)
+            parts.append(f"<table>{_row(head, 'th')}{''.join(_row(row, 'td') for row in rows)}")
+            parts.append("</table>")
+        elif told := [escape(line) for line in lines if line.strip()]:
+            parts.append(f"<p>{'<br>'.join(told)}</p>")
+    return "".join(parts)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().replace("\\|", "|") for cell in _BETWEEN_CELLS.split(line)[1:-1]]
+
+
+def _row(cells: list[str], tag: str) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"

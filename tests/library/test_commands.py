@@ -1,5 +1,6 @@
 """Commands as functions, and what they make as objects."""
 
+import doctest
 import inspect
 import pkgutil
 import subprocess
@@ -15,6 +16,7 @@ import numtok
 from numtok import settings
 from numtok.declaration import declarations, setting
 from numtok.errors import DataError, UsageError
+from numtok.library import view
 from numtok.library.settings import settings_of
 from numtok.settings.gen import Config as GenConfig
 from numtok.stages import encode as encode_stage
@@ -177,7 +179,7 @@ def test_a_report_is_figures_and_predictions(tmp_path: Path) -> None:
     report = numtok.load(first.ref, store=tmp_path)
     assert report.metrics["r2"].n == 40
     assert report.to_polars()["truth"].len() == 40
-    assert "r2" in str(report) and "<pre" in report._repr_html_()
+    assert "r2" in str(report) and "<table>" in report._repr_html_()
     compared = numtok.compare(report, second.ref, metrics=["mae"])
     assert "mae" in str(compared) and compared.result.parts
 
@@ -186,6 +188,10 @@ def test_what_a_notebook_shows_is_escaped(tmp_path: Path) -> None:
     report = make(Store(tmp_path), Fake(scheme="<script>alert(1)</script>"), name="odd")
     shown = numtok.load(report.ref, store=tmp_path)._repr_html_()
     assert "<script" not in shown and "&lt;script" in shown
+
+
+def test_tables_become_html() -> None:
+    assert doctest.testmod(view) == (0, 1)
 
 
 def test_a_number_is_explained() -> None:
