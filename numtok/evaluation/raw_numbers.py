@@ -101,7 +101,7 @@ class RawNumbers:
         self, reading: NumberReadings, calibrated: Iterable[tuple[Ints, Calibration]]
     ) -> Iterator[tuple[slice | Ints, Predictive]]:
         """The distributions of the numbers that were read, some at a time, with their places.
-        ``calibrated``: places of numbers that share a calibration.
+        ``calibrated``: the places int64[k] of numbers that share a calibration, and that.
 
         Of none where neither a value head nor the ``support`` says them.
         """

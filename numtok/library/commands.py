@@ -13,9 +13,8 @@ from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from numtok.cli.output.pages.write import check_page, write_page
 from numtok.cli.output.printing import Format
 from numtok.errors import UsageError
 from numtok.library.opened import open_store
@@ -42,6 +41,9 @@ from numtok.settings.train import Config as TrainConfig
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 
+if TYPE_CHECKING:
+    from numtok.cli.output.pages.page import Page
+
 Config = TypeVar("Config")
 Where = str | Path | None
 
@@ -66,6 +68,20 @@ def _begun(
 def _made(artifact: Artifact | None, estimate: Any, store: Store) -> Any:
     """What a command made, as an object of its kind; of a dry run what it expects."""
     return estimate if artifact is None else stored(artifact, store.root)
+
+
+def _check_page(path: Path | None) -> None:
+    """First of all, so that nothing is done in vain."""
+    if path is not None:
+        from numtok.cli.output.pages.write import check_page
+
+        check_page(path)
+
+
+def _write_page(path: Path, page: "Page", store: Store) -> None:
+    from numtok.cli.output.pages.write import write_page
+
+    write_page(path, page, store.note)
 
 
 @described(GenConfig)
@@ -222,12 +238,12 @@ def profile(*arguments: Any, store: Where = None, quiet: bool = True, **settings
     from numtok.stages.profile import run
 
     config, opened = _begun(ProfileConfig, arguments, settings, store, quiet)
-    check_page(config.html)
+    _check_page(config.html)
     pictures = None if config.html is None else SlotPictures()
     with Bar(quiet) as progress:
         found = run(config, opened, progress, pictures)
     if config.html is not None and pictures is not None:
-        write_page(config.html, profile_page(found, pictures.found), opened.note)
+        _write_page(config.html, profile_page(found, pictures.found), opened)
     return Shown(found, partial(print_profile, found, command_line(config)))
 
 
@@ -262,10 +278,10 @@ def compare(*arguments: Any, store: Where = None, quiet: bool = True, **settings
     from numtok.stages.compare import run
 
     config, opened = _begun(CompareConfig, arguments, settings, store, quiet)
-    check_page(config.html)
+    _check_page(config.html)
     found = run(config, opened)
     if config.html is not None:
-        write_page(config.html, compare_page(found, opened.resolve), opened.note)
+        _write_page(config.html, compare_page(found, opened.resolve), opened)
     return Shown(found, partial(print_comparison, found))
 
 
@@ -304,11 +320,11 @@ def sweep(*arguments: Any, store: Where = None, quiet: bool = True, **settings: 
     from numtok.sweeps.sweep import run
 
     config, opened = _begun(SweepConfig, arguments, settings, store, quiet)
-    check_page(config.html)
+    _check_page(config.html)
     with Runs(quiet) as progress:
         found = run(config, opened, progress)
     if config.html is not None:
-        write_page(config.html, sweep_page(found, config.file, opened.resolve), opened.note)
+        _write_page(config.html, sweep_page(found, config.file, opened.resolve), opened)
     return Shown(found, partial(print_sweep, found))
 
 
@@ -321,9 +337,9 @@ def race(*arguments: Any, store: Where = None, quiet: bool = True, **settings: A
     from numtok.sweeps.race.race import run
 
     config, opened = _begun(RaceConfig, arguments, settings, store, quiet)
-    check_page(config.html)
+    _check_page(config.html)
     with Watching(quiet, config.seconds) as watching:
         found = run(config, opened, watching, watching.introduce)
     if config.html is not None:
-        write_page(config.html, race_page(found, opened.resolve), opened.note)
+        _write_page(config.html, race_page(found, opened.resolve), opened)
     return Shown(found, partial(print_race, found, quiet=True), Format.MD)

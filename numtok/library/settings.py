@@ -98,9 +98,11 @@ def described(settings: type) -> Callable[[Function], Function]:
         helps = help_of(settings)
         parameters, lines = [], []
         for field, declaration in declarations(settings):
-            kind = inspect.Parameter.KEYWORD_ONLY
-            if declaration.argument:
-                kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            kind = (
+                inspect.Parameter.POSITIONAL_OR_KEYWORD
+                if declaration.argument
+                else inspect.Parameter.KEYWORD_ONLY
+            )
             needed = field.default is dataclasses.MISSING
             default = inspect.Parameter.empty if needed else field.default
             parameters.append(

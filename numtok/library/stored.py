@@ -12,7 +12,6 @@ from numtok.cli.output.printing import Format
 from numtok.encoding.splits import check_split, read_codec, splits
 from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
-from numtok.library.codec import TextCodec
 from numtok.library.opened import open_store, store_root
 from numtok.library.view import as_html, printed
 from numtok.library.wording import as_arguments
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from numtok.evaluation.report_files import Evaluation, ReportPredictions
     from numtok.evaluation.text_rows import RowPrediction, TextPredictor
+    from numtok.library.codec import TextCodec
     from numtok.settings.predict import Config
 
 
@@ -66,8 +66,10 @@ class EncodedData(StoredArtifact):
     """Encoded data: a codec, and rows of tokens in splits."""
 
     @cached_property
-    def codec(self) -> TextCodec:
+    def codec(self) -> "TextCodec":
         """What it was encoded with."""
+        from numtok.library.codec import TextCodec
+
         return TextCodec(read_codec(self._artifact))
 
     @property
@@ -98,8 +100,10 @@ class TextModel(StoredArtifact):
     _known: "tuple[Config, TextPredictor] | None" = None
 
     @cached_property
-    def codec(self) -> TextCodec:
+    def codec(self) -> "TextCodec":
         """What it reads; UsageError for a model of tables."""
+        from numtok.library.codec import TextCodec
+
         self._file()
         return TextCodec(read_codec(self._artifact))
 

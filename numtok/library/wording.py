@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from numtok.declaration import in_python
-from numtok.errors import DataError, PluginError, TrainingFailed, UsageError
+from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError
 
 
 @contextmanager
@@ -18,5 +18,7 @@ def as_arguments() -> Iterator[None]:
         raise UsageError(in_python(str(error))) from None
     except DataError as error:
         raise DataError(in_python(str(error))) from None
+    except StoreError as error:
+        raise StoreError(in_python(str(error))) from error
     except TrainingFailed as error:
         raise TrainingFailed(in_python(str(error))) from error

@@ -27,14 +27,14 @@ def test_the_guide_to_a_model_of_ones_own_runs(
     """In few steps: the loss falls, and numbers in the units of the text come out."""
     monkeypatch.chdir(tmp_path)
     before, _, after = GUIDE.partition(COMMANDS)
-    few = before.replace("STEPS = 1500", "STEPS = 30")
+    few = before.replace("STEPS = 1000", "STEPS = 60")
     assert few != before
     names: dict[str, Any] = {}
     run(few, names)
     run(after.partition("## Errors")[2], names)
-    losses, truths = names["losses"], names["truths"]
-    assert sum(losses[-5:]) < 0.7 * sum(losses[:5])
-    assert abs(names["predicted"].mean().mean() - truths.mean()) < 20 * truths.std()
+    losses = names["losses"]
+    assert sum(losses[-5:]) < 0.5 * sum(losses[:5])
+    assert names["r2"] > 0.3
     assert (names["low"] < names["high"]).all() and names["draws"].shape == (500, 100)
     assert names["answer"].shape == (1,)
     told = capsys.readouterr().out.splitlines()

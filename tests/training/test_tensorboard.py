@@ -40,8 +40,8 @@ def test_the_event_file_has_the_figures_of_the_log(tmp_path: Path) -> None:
     for line in lines:
         for name in set(line) - {"step", "tokens", "split"}:
             if line[name] is not None:
-                wanted = (line["step"], pytest.approx(line[name], rel=1e-6))
-                assert wanted in found[f"{line['split']}/{name}"]
+                values = dict(found[f"{line['split']}/{name}"])
+                assert values[line["step"]] == pytest.approx(line[name], rel=1e-6)
     plain = train.run(Config(encoded.ref, preset=TINY, steps=4), world.store, quiet)
     assert (plain.made, plain.artifact.ref) == (False, model.ref)
 
@@ -63,14 +63,14 @@ def test_a_run_that_goes_on_hides_what_it_learns_again(tmp_path: Path) -> None:
     }
 
 
-def test_what_cannot_be_logged_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_logged_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     draft: Any = Draft()
-    with pytest.raises(StoreError, match="file"):
-        with event_file(f"tensorboard:{tmp_path / 'file'}", draft, 0):
-            pass
+    with (
+        pytest.raises(StoreError, match="file"),
+        event_file(f"tensorboard:{tmp_path / 'file'}", draft, 0),
+    ):
+        pass
     for log in ("runs", "tensorboard:", "wandb:x"):
         with pytest.raises(UsageError, match="tensorboard:DIR"):
             Config("data", log=log)

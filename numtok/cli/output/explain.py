@@ -16,7 +16,7 @@ def print_explained(number: str, written: "Sequence[ExplainedNumber]", format: F
     from numtok.analysis.profiling.short_values import short_value
 
     table = format is Format.TABLE
-    columns = _COLUMNS
+    columns: tuple[str, ...] = _COLUMNS
     rows: list[tuple[object, ...]] = [
         (
             item.scheme,
