@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 import torch
 from torch import Tensor, nn
@@ -41,66 +38,6 @@ WIDTH = 16
 @cache
 def codec(scheme: str) -> TextCodec:
     return TextCodec.fit(TEXTS, scheme=scheme, text_tokenizer="bytes")
-
-
-# --- texts ------------------------------------------------------------------------------------
-
-
-def columns() -> dict[str, Any]:
-    texts = list(TEXTS)
-    return {
-        "tuple": TEXTS,
-        "iterator": iter(TEXTS),
-        "numpy": np.array(texts),
-        "numpy objects": np.array(texts, object),
-        "string": pa.array(texts),
-        "large_string": pa.array(texts, pa.large_string()),
-        "string_view": pa.array(texts, pa.string_view()),
-        "chunks": pa.chunked_array([texts[:1], texts[1:]]),
-        "polars": pl.Series(texts),
-        "categories": pl.Series(texts, dtype=pl.Categorical),
-        "pandas": pd.Series(texts, index=[7, 8, 9, 10]),
-        "pandas strings": pd.DataFrame({"note": texts}, dtype="string")["note"],
-    }
-
-
-def test_whatever_holds_strings_is_a_column_of_texts() -> None:
-    whole = codec("xval").encode(list(TEXTS))
-    for name, column in columns().items():
-        with case(name):
-            made = codec("xval").encode(column)
-            assert made.tokens.tolist() == whole.tokens.tolist()
-            assert made.numbers.tolist() == whole.numbers.tolist()
-
-
-@each(
-    ("texts", "words"),
-    [
-        (["1", None], ("text 1", "null")),
-        (pl.Series("note", ["1", None]), ("column 'note'", "text 1", "null")),
-        (pd.Series(["1", np.nan], name="note"), ("column 'note'", "text 1", "null")),
-        (["1", 5], ("text 1", "no string", "int")),
-        (pd.Series(["1", 5.5], name="note", dtype=object), ("column 'note'", "text 1", "float")),
-        (["1", "2", float("nan")], ("text 2", "float")),
-        ([1, 2], ("int64", "strings")),
-        (np.array([1.5]), ("double", "strings")),
-        (["1", b"2"], ("binary", "strings")),
-        (["1", "\ud800"], ("text 1", "UTF-8")),
-        (pl.DataFrame({"note": ["1"]}), ("data frame", "columns")),
-        (pd.DataFrame({"note": ["1"]}), ("data frame", "columns")),
-        ("1", ("one string", "[text]")),
-        (5, ("int", "list of str")),
-        (np.array([["1"]]), ("1-dimensional",)),
-    ],
-)
-def test_what_is_no_column_of_texts_is_refused_in_one_line(
-    texts: Any, words: Sequence[str]
-) -> None:
-    with pytest.raises(DataError) as raised:
-        codec("xval").encode(texts)
-    message = str(raised.value)
-    assert all(word in message for word in words), message
-    assert "\n" not in message
 
 
 # --- codec ------------------------------------------------------------------------------------
