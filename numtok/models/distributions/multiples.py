@@ -25,6 +25,7 @@ from numtok.models.distributions.predictive import (
     unscaled,
 )
 
+_LARGEST = float(np.finfo(np.float64).max)
 _NEGLIGIBLE = 1e-15  # of the probability of a row: an exponent whose corners are left out
 # Levels at which a mantissa is looked at where there is no closed form, finer in the tails.
 _TAIL = np.geomspace(1e-7, 0.005, 28, endpoint=False)
@@ -264,6 +265,7 @@ class Multiples(Predictive):
         return ((self.normalizer.inverse(x), f) for x, f in self._corners)
 
     @cached_property
+    @np.errstate(over="ignore")  # a mantissa that is said bit by bit may be anything
     def _corners(self) -> list[tuple[Floats, Floats]]:
         """Points of the encoding and the distribution function of finite numbers there, for each
         row: that of the mantissa made of straight lines, at every exponent that counts. Takes up to
@@ -277,7 +279,8 @@ class Multiples(Predictive):
             places = [place for place in self._regular if weights[place] > _NEGLIGIBLE]
             scales = self.factors[places]
             ends = [-self._smallest, 0.0, self._smallest] if self._under[row] else []
-            points = np.unique(np.concatenate([np.outer(scales, mantissas).ravel(), ends]))
+            products = np.clip(np.outer(scales, mantissas).ravel(), -_LARGEST, _LARGEST)
+            points = np.unique(np.concatenate([products, ends]))
             total = np.zeros(len(points))
             for scale, weight in zip(scales.tolist(), weights[places].tolist(), strict=True):
                 total += weight * np.interp(points / scale, mantissas, heights, 0.0, 1.0)
