@@ -230,8 +230,8 @@ class Mine(NumberTerm):
     source: ClassVar[str] = "here"
     weight: float = 1.0
 
-    def losses(self, log_p_NT, values_T, truth_N):
-        return (log_p_NT.exp() * (values_T - truth_N[:, None]).abs()).sum(dim=1)
+    def losses(self, said):
+        return (said.log_p_NT.exp() * said.apart_NT.abs()).sum(dim=1)
 """
 
 SOURCES = {

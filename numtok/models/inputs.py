@@ -29,8 +29,9 @@ class ModelInputs(NamedTuple):
     ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
     names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
     ``own``: flat indices into [B, L] of the places at which the objective has losses of its own;
-    None where it has none. ``number_scale`` []: as ``TrainingBatch`` has it. ``of_host``: what the
-    embedder is given besides (``Embedder.of_host``), and the numbers of places.
+    None where it has none. ``of_term``: what a number loss is given besides logits and labels, its
+    scale [] and the places of digits [K]. ``of_host``: what the embedder is given besides
+    (``Embedder.of_host``), and the numbers of places.
     """
 
     tokens: Tensor
@@ -42,7 +43,7 @@ class ModelInputs(NamedTuple):
     number_where: Tensor
     number_targets: Tensor  # [N, W]
     own: Tensor | None = None
-    number_scale: Tensor | None = None
+    of_term: tuple[Tensor, ...] = ()
     of_host: tuple[Tensor, ...] = ()
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
@@ -57,7 +58,7 @@ class ModelInputs(NamedTuple):
         targets_NW: NDArray[Any],
         own: NDArray[np.int64] | None = None,
         of_host: tuple[NDArray[Any], ...] = (),
-        number_scale: NDArray[np.float32] | None = None,
+        of_term: tuple[NDArray[Any], ...] = (),
     ) -> "ModelInputs":
         """Not yet on a device: on the CPU nothing is copied. With ``own`` (flat indices [P]) all
         states are asked for."""
@@ -75,10 +76,10 @@ class ModelInputs(NamedTuple):
             number_where,
             targets_NW,
             own,
-            number_scale,
         )
         tensors = (None if one is None else torch.from_numpy(one) for one in arrays)
-        return cls._make([*tensors, tuple(map(torch.from_numpy, of_host))])
+        several = (tuple(map(torch.from_numpy, some)) for some in (of_term, of_host))
+        return cls._make([*tensors, *several])
 
     def pinned(self) -> "ModelInputs":
         """In memory of the host that stays in place: a GPU copies from it when it comes to it,
@@ -90,6 +91,7 @@ class ModelInputs(NamedTuple):
         return self._each(lambda one: one.to(device, non_blocking=True))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "ModelInputs":
-        *tensors, of_host = self
+        *tensors, of_term, of_host = self
         changed = (None if one is None else change(one) for one in tensors)
-        return ModelInputs._make([*changed, tuple(map(change, of_host))])
+        several = (tuple(map(change, some)) for some in (of_term, of_host))
+        return ModelInputs._make([*changed, *several])

@@ -242,9 +242,9 @@ class Model(nn.Module):
         if not len(given.labels):
             return logits.sum()
         loss = _cross_entropy(logits, given.labels)
-        if self.number_term is None or given.number_scale is None:
+        if self.number_term is None:
             return loss
-        added: Tensor = self.number_term(logits, given.labels, given.number_scale)
+        added: Tensor = self.number_term(logits, given.labels, *given.of_term)
         return loss + added
 
     def losses_of(self, hidden: Tensor, given: ModelInputs) -> Losses:
@@ -274,9 +274,18 @@ class Model(nn.Module):
         if isinstance(self.head, ValueHead) and len(values):
             learnt = self.head.targets(self.head_values(values, example.number_raw))
         of_host = self._of_host(example.tokens, example.values, None, example.moved_places)
+        own = self.own_places(example)
+        return ModelInputs.on_host(example, learnt, own, of_host, self._of_term(example))
+
+    def _of_term(self, example: TrainingBatch) -> tuple[NDArray[Any], ...]:
+        """What the number loss is given of an example besides logits and labels."""
+        if self.number_term is None:
+            return ()
         scale = self.with_number_scale(example).number_scale
-        numbers = None if scale is None else np.array(scale, np.float32)
-        return ModelInputs.on_host(example, learnt, self.own_places(example), of_host, numbers)
+        # Labels that follow each other across two rows are of two runs.
+        apart = example.where + example.where // example.tokens.shape[1]
+        places = self.number_term.places(example.labels, apart)
+        return np.array(scale, np.float32), places
 
     def with_number_scale(self, example: TrainingBatch) -> TrainingBatch:
         """An example that knows how many of its labels have a value, for its parts, where the

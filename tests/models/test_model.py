@@ -257,7 +257,7 @@ def test_everything_that_a_model_is_given_goes_to_its_device() -> None:
     there = here.to(torch.device("meta"))
     assert np.shares_memory(here.tokens.numpy(), one.tokens)
     assert len(here.of_host) == 6  # where prefixes are, and the digits behind them
-    found, expected = ([*given[:-1], *given.of_host] for given in (there, here))
+    found, expected = ([*given[:-2], *given.of_term, *given.of_host] for given in (there, here))
     assert {each.device.type for each in found if each is not None} == {"meta"}
     assert [None if each is None else (each.shape, each.dtype) for each in found] == [
         None if each is None else (each.shape, each.dtype) for each in expected

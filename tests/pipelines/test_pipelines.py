@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from numtok.data.tasks.base import TASKS
+from numtok.encoding.schemes.base import SCHEMES
 from numtok.models.heads.base import HEADS
 from numtok.models.presets import trunk
 from numtok.numerals.policy import NumeralPolicy
@@ -206,6 +207,18 @@ def test_the_paper_of_numgpt_reads_commas_and_percent_and_writes_bpe() -> None:
         assert one.numerals is not None
         policy = NumeralPolicy.parse(one.numerals)
         assert policy.thousands and policy.percent
+
+
+def test_all_encodings_of_one_token_learn_every_task_of_bittokens() -> None:
+    """Three seeds each; the task whose answer is a letter in a file of its own."""
+    tasks: set[str] = set()
+    for name in ("table", "interval"):
+        sweep = read_sweep(ROOT / f"pipelines/bittokens-{name}.toml")
+        tasks |= {made.task for _, made in sweep.data if isinstance(made, gen.Config)}
+        schemes = {one.scheme for told, _ in sweep.ways for _, one in told if one is not None}
+        alone = {one for one in SCHEMES if SCHEMES.build(one).channel} - {"dice"}
+        assert schemes >= {*alone, "digits"} and sweep.size % 3 == 0
+    assert len(tasks) == 9
 
 
 @pytest.mark.parametrize("scale", ["smoke", "cpu", "gpu"])

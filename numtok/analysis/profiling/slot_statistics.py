@@ -31,8 +31,8 @@ _ROOM, _FULL = 2 * KEPT, KEPT + KEPT // 2  # of a table of distinct values
 # Fields of ``sums`` (int64) and of ``measures`` (float64).
 COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, COMMA, ROWS, BEFORE, LAST, USED = range(10)
 _SUMS = 10
-LOW, HIGH, LEAST, MOST, MEAN, SQUARES = range(6)
-_MEASURES = 6
+LOW, HIGH, LEAST, MOST, MEAN, SQUARES, MAGNITUDE = range(7)
+_MEASURES = 7
 _NEVER = np.iinfo(np.int64).max
 
 _ONE, _TEN = np.uint64(1), np.uint64(10)
@@ -147,6 +147,7 @@ def _tally(  # type: ignore[no-untyped-def]
                 part = 1.0 / inside
                 measures[at + MEAN] += value * part - part * measures[at + MEAN]  # no overflow
                 measures[at + SQUARES] += step * (value - measures[at + MEAN])
+                measures[at + MAGNITUDE] += abs(value) * part - part * measures[at + MAGNITUDE]
 
             key = hash_word(bits[n])
             if key <= limits[slot]:

@@ -23,13 +23,15 @@ _NEAR = 1e-8  # of a value: two that are nearer to each other have lost half the
 
 @dataclass(frozen=True)
 class Moments:
-    """What a fit may look at: of the finite values, their number, range, mean and spread."""
+    """What a fit may look at: of the finite values, their number, range, mean and spread, and the
+    mean of their magnitudes."""
 
     count: int = 0
     low: float = np.inf
     high: float = -np.inf
     mean: float = 0.0
     squares: float = 0.0  # sum of squared deviations from the mean
+    magnitude: float = 0.0
 
     @classmethod
     def of(cls, values: NDArray[np.float64]) -> "Moments":
@@ -40,7 +42,9 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore"):
             mean = float(finite.mean())
             squares = float(np.square(finite - mean).sum())
-        return cls(len(finite), float(finite.min()), float(finite.max()), mean, squares)
+            magnitude = float(np.abs(finite).mean())
+        ends = float(finite.min()), float(finite.max())
+        return cls(len(finite), *ends, mean, squares, magnitude)
 
     def merged(self, other: "Moments") -> "Moments":
         """The moments of both samples together (Chan et al. 1979)."""
@@ -55,6 +59,7 @@ class Moments:
             max(self.high, other.high),
             self.mean + shift * share,
             self.squares + other.squares + shift * shift * self.count * share,
+            self.magnitude + (other.magnitude - self.magnitude) * share,
         )
 
     @property

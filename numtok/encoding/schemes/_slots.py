@@ -269,9 +269,11 @@ def check_setting(name: str, key: str, value: int, allowed: Interval) -> None:
         )
 
 
-def check_shared_settings(name: str, base: int, point: str, repeat: int) -> None:
+def check_shared_settings(
+    name: str, base: int, point: str, repeat: int, most: int = len(DIGITS)
+) -> None:
     """Refuse a base, a point or a number of copies that is not possible."""
-    check_setting(name, "base", base, Interval(2, len(DIGITS)))
+    check_setting(name, "base", base, Interval(2, most))
     check_setting(name, "repeat", repeat, Interval(1, _MOST_COPIES))
     if point not in POINTS:
         raise unknown(f"point of {name!r}", point, POINTS)

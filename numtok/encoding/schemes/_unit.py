@@ -34,13 +34,21 @@ class UnitScheme(SlotScheme):
     normalizer: ClassVar[str] = "unit"
     unit_interval: ClassVar[bool] = True
     extras: ClassVar[tuple[str, ...]] = ("NAN", "+INF", "-INF", "+OVERFLOW", "-OVERFLOW")
-
-    length: int
-    point: str
+    most_digits: ClassVar[int] = len(DIGITS)
 
     def __post_init__(self) -> None:
-        check_shared_settings(name_of(self), self.digits, self.point, self.repeat)
+        check_shared_settings(name_of(self), self.digits, self.point, self.repeat, self.most_digits)
         check_digits(name_of(self), "length", self.length, self.digits)
+
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """How many digits a number has."""
+
+    @property
+    @abstractmethod
+    def point(self) -> str:
+        """Where in a cell what is read lies: edge, centre or nearest."""
 
     @property
     @abstractmethod
@@ -78,7 +86,9 @@ class UnitScheme(SlotScheme):
         return (range(self.digits),) * self.length
 
     def counted_vocabulary(self) -> tuple[str, ...]:
-        return tuple(DIGITS[: self.digits])
+        return tuple(
+            DIGITS[: self.digits] if self.digits <= len(DIGITS) else map(str, range(self.digits))
+        )
 
     def write_numbers(self, numerals: Numerals) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
         values = numerals.values

@@ -1,6 +1,7 @@
 """Schemes that write ``[NUM]`` for every number, the number itself in the channel beside it."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,3 +73,28 @@ class ValuedScheme(SingleTokenScheme):
             Bounds(high, np.inf),
             Bounds(-np.inf, -high),
         )[tokens[0]]
+
+
+class EveryFloat(ValuedScheme):
+    """The channel holds every float64, from 5e-324 to 1.8e308, and -0."""
+
+    exact: ClassVar[bool] = True
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("-60.20", "[NUM]", "-60.2"),
+        ("-0", "[NUM]", "-0.0"),
+        ("0.30000000000000004", "[NUM]", "0.30000000000000004"),
+        ("5e-324", "[NUM]", "5e-324"),
+        ("1e400", "+OVERFLOW", "overflow"),
+        ("nan", "NAN", "nan"),
+    )
+
+    @property
+    def bounds(self) -> Bounds:
+        return Bounds(float(np.nextafter(0.0, 1.0)), float(np.finfo(np.float64).max))
+
+    @property
+    def relative_error(self) -> float:
+        return 0.0
+
+    def held(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values.copy()

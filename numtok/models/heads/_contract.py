@@ -189,8 +189,9 @@ def check_cdf(head: ValueHead, seed: int) -> None:
     require(head, "cdf", ordered, f"got quantiles that fall: {quantiles[0].tolist()}")
     for level, column in zip(_LEVELS, quantiles.T, strict=True):
         finite = np.isfinite(column)
-        reach = 1e-6 * np.maximum(1, np.abs(column))
-        above, below = one.cdf(column + reach), one.cdf(column - reach)
+        known = np.where(finite, column, 0.0)
+        reach = 1e-6 * np.maximum(1, np.abs(known))
+        above, below = one.cdf(known + reach), one.cdf(known - reach)
         good = (above >= level - 1e-5) & (below <= level + 1e-5)
         what = f"quantile {level}: got {column.tolist()}, where the cdf is {above.tolist()}"
         require(head, "cdf", bool(good[finite].all()), what)

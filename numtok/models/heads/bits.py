@@ -10,17 +10,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.declaration import setting
-from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions.bits import IndependentBits, bits_of
-from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
+from numtok.models.heads._exact import ExactHead, ExactReader
+from numtok.models.heads.base import ValueReader, linear_flops
 from numtok.models.precision import in_float64, on_host
 
 _BITS = 64
 
 
 @dataclass(frozen=True)
-class BitsHead(ValueHead):
+class BitsHead(ExactHead):
     """BitTokens' head (Kreitner et al. 2025, Section 3): a logit for each bit of the float64, sign,
     exponent, significand. The loss is the mean of their cross-entropies, all alike, times
     ``weight``.
@@ -33,12 +32,6 @@ class BitsHead(ValueHead):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "BitTokens (arXiv 2510.06824), Section 3"
-    normalizer: ClassVar[str] = "none"
-    bounded: ClassVar[bool] = False
-    scaled: ClassVar[bool] = False
-    raw: ClassVar[bool] = True
-    exact: ClassVar[bool] = True
-    by_density: ClassVar[bool] = False
     weight: float = setting(10.0, above=0, below=float("inf"))
 
     def describe(self) -> str:
@@ -52,7 +45,7 @@ class BitsHead(ValueHead):
         return _BitsReader(width, self.weight)
 
 
-class _BitsReader(ValueReader):
+class _BitsReader(ExactReader):
     """Parameters are the logits of ones, the highest bit first."""
 
     def __init__(self, width: int, weight: float) -> None:
@@ -68,21 +61,9 @@ class _BitsReader(ValueReader):
         each_NP = F.binary_cross_entropy_with_logits(parameters_NP, targets_NW, reduction="none")
         return self.weight * each_NP.mean(dim=1)
 
-    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
-        return None
-
     def flops(self, numbers: int) -> int:
         return linear_flops(self, numbers)
 
-    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N]: of the most probable bits; infinite or NaN where they are so."""
-        return self._bits(parameters_NP).mode()
-
-    def predictive(
-        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
-    ) -> Predictive:
-        return self._bits(parameters_NP)
-
-    def _bits(self, parameters_NP: Tensor) -> IndependentBits:
+    def said(self, parameters_NP: Tensor) -> IndependentBits:
         logits_NP = in_float64(parameters_NP)
         return IndependentBits(on_host(F.logsigmoid(torch.stack([-logits_NP, logits_NP], dim=2))))

@@ -8,20 +8,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from numtok.declaration import setting
-from numtok.encoding.normalizers.base import Scaling
 from numtok.errors import UsageError
 from numtok.models.distributions.digits import IndependentDigits, digits_of
-from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueHead, ValueReader
+from numtok.models.heads._exact import ExactHead, ExactReader, log_signs, signed_losses
+from numtok.models.heads.base import ValueReader
 from numtok.models.precision import in_float64, on_host
 from numtok.numerals.fixed_point import MOST_DIGITS, check_digits, units_of
 
 
 @dataclass(frozen=True)
-class FoneHead(ValueHead):
+class FoneHead(ExactHead):
     """FoNE's head (Zhou et al. 2025, Section 3): of the layer-normalised state the first two
     coordinates are those of the last decimal, the next two of the place before it, and so on. A
     digit j of a place has the logit (cos 2 pi j / 10, sin 2 pi j / 10) times that pair. The
@@ -37,12 +35,6 @@ class FoneHead(ValueHead):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "FoNE (arXiv 2502.09741), Section 3"
-    normalizer: ClassVar[str] = "none"
-    bounded: ClassVar[bool] = False
-    scaled: ClassVar[bool] = False
-    raw: ClassVar[bool] = True
-    exact: ClassVar[bool] = True
-    by_density: ClassVar[bool] = False
     checked_at: ClassVar[str] = "fone,whole=3,decimals=2"  # which narrow models can say
     whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
     decimals: int = setting(5, "Digits behind the point.", at_least=0, at_most=MOST_DIGITS)
@@ -74,7 +66,7 @@ class FoneHead(ValueHead):
         return _FoneReader(width, places, self.decimals)
 
 
-class _FoneReader(ValueReader):
+class _FoneReader(ExactReader):
     """Parameters are the logits of the digits, the highest place first, and that of a minus."""
 
     def __init__(self, width: int, places: int, decimals: int) -> None:
@@ -96,31 +88,12 @@ class _FoneReader(ValueReader):
         return parameters_NP[:, :-1].reshape(-1, self.places, 10), parameters_NP[:, -1]
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        logits_NKJ, minus_N = self._parts(parameters_NP)
-        digits_NK = F.cross_entropy(logits_NKJ.mT, targets_NW[:, 1:], reduction="none")
-        signs_N = F.binary_cross_entropy_with_logits(
-            minus_N, targets_NW[:, 0].to(minus_N.dtype), reduction="none"
-        )
-        return (digits_NK.sum(dim=1) + signs_N) / (self.places + 1)
-
-    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
-        return None
+        return signed_losses(*self._parts(parameters_NP), targets_NW) / (self.places + 1)
 
     def flops(self, numbers: int) -> int:
         return 2 * numbers * self.places * 2 * 10
 
-    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N]: the most probable digits and sign."""
-        return self._digits(parameters_NP).mode()
-
-    def predictive(
-        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
-    ) -> Predictive:
-        return self._digits(parameters_NP)
-
-    def _digits(self, parameters_NP: Tensor) -> IndependentDigits:
+    def said(self, parameters_NP: Tensor) -> IndependentDigits:
         logits_NKJ, minus_N = self._parts(in_float64(parameters_NP))
-        signs_N2 = F.logsigmoid(torch.stack([-minus_N, minus_N], dim=1))
-        return IndependentDigits(
-            on_host(logits_NKJ.log_softmax(dim=2)), self.decimals, on_host(signs_N2)
-        )
+        log_digits = on_host(logits_NKJ.log_softmax(dim=2))
+        return IndependentDigits(log_digits, self.decimals, log_signs(minus_N))

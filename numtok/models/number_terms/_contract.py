@@ -4,6 +4,7 @@ Logits are drawn, for the tokens of each scheme that has some of digits.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,6 +41,15 @@ def _drawn(scheme: str, vocabulary: Vocabulary, seed: int) -> tuple[Tensor, Tens
     return logits.requires_grad_(), labels
 
 
+def _places(module: NumberTermModule, labels: Tensor) -> Tensor:
+    return torch.from_numpy(module.places(labels.numpy(), np.arange(len(labels))))
+
+
+def _loss(module: NumberTermModule, logits: Tensor, labels: Tensor) -> Any:
+    """[]: of labels that follow each other, all that are learnt at once."""
+    return module(logits, labels, module.scale(labels.numpy()), _places(module, labels))
+
+
 def check_declarations(term: NumberTerm, seed: int) -> None:
     """What is declared is there, and its weight is above 0."""
     check_declared(term, "declarations", revision=int, source=str)
@@ -52,12 +62,12 @@ def check_losses(term: NumberTerm, seed: int) -> None:
     """Finite, with a finite gradient, and 0 where no label has a value."""
     for scheme, module, vocabulary in _modules(term):
         logits, labels = _drawn(scheme, vocabulary, seed)
-        loss = module(logits, labels, module.scale(labels.numpy()))
+        loss = _loss(module, logits, labels)
         loss.backward()
         finite = bool(loss.isfinite()) and logits.grad is not None and logits.grad.isfinite().all()
         require(term, "losses", finite, f"{scheme}: got {loss.item()}, or no finite gradient")
         text = torch.full_like(labels, vocabulary.first_of_text)
-        none = module(logits, text, module.scale(text.numpy())).item()
+        none = _loss(module, logits, text).item()
         expect(term, "losses", f"{scheme}: of text alone", none, 0.0)
 
 
@@ -66,9 +76,12 @@ def check_parts(term: NumberTerm, seed: int) -> None:
     for scheme, module, vocabulary in _modules(term):
         logits, labels = _drawn(scheme, vocabulary, seed)
         scale = module.scale(labels.numpy())
-        whole = module(logits, labels, scale).item()
+        places = _places(module, labels)
+        whole = module(logits, labels, scale, places).item()
         parts = [
-            module(logits[part], labels[part], scale).item() * len(labels[part]) / len(labels)
+            module(logits[part], labels[part], scale, places[part]).item()
+            * len(labels[part])
+            / len(labels)
             for part in (slice(0, 2), slice(2, None))
         ]
         near = bool(np.isclose(sum(parts), whole, rtol=1e-4, atol=1e-6))

@@ -7,7 +7,7 @@ Shapes: N places, T tokens that have a value, V tokens.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -18,6 +18,38 @@ from numtok.errors import UsageError
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import MemberCall, a
 from numtok.registry import Registry, name_of
+
+
+class DigitLogits(NamedTuple):
+    """What is said of the tokens with a value, where the right one has one.
+
+    logits, log_p
+        [N, T]: of these tokens, and their logarithmic probabilities among all tokens.
+    values
+        [T]: theirs, which rise.
+    truth
+        [N]: the value of the right one.
+    places
+        [N]: where it stands in its run of digits: 1 is the last before the point, 2 the one before
+        it; behind a point 0 is the first, -1 the next one. Runs are taken as they are written, so
+        reversed digits have the places of others.
+    """
+
+    logits_NT: Tensor
+    log_p_NT: Tensor
+    values_T: Tensor
+    truth_N: Tensor
+    places_N: Tensor
+
+    @property
+    def p_NT(self) -> Tensor:
+        """Probabilities of tokens with a value, given that it is one of them."""
+        return self.log_p_NT.softmax(dim=1)
+
+    @property
+    def apart_NT(self) -> Tensor:
+        """How much larger each value is than the right one."""
+        return self.values_T - self.truth_N[:, None]
 
 
 class NumberTerm(ABC):
@@ -38,12 +70,8 @@ class NumberTerm(ABC):
     def weight(self) -> float: ...
 
     @abstractmethod
-    def losses(self, log_p_NT: Tensor, values_T: Tensor, truth_N: Tensor) -> Tensor:
-        """[N]: of each place.
-
-        ``log_p``: of the tokens with a value among all tokens; ``values``: theirs, which rise;
-        ``truth``: the value of the right one.
-        """
+    def losses(self, said: DigitLogits) -> Tensor:
+        """[N]: of each place."""
 
 
 class NumberTermModule(nn.Module):
@@ -67,6 +95,10 @@ class NumberTermModule(nn.Module):
         self.term = term
         values, ids = (np.array(column) for column in zip(*sorted(named), strict=True))
         self._is_valued = np.isin(np.arange(vocabulary.size), ids)
+        self._is_point = np.zeros(vocabulary.size, np.bool_)
+        self._is_point[vocabulary.first : vocabulary.first_of_text] = [
+            name == "." for name in vocabulary.names
+        ]
         of_id = np.zeros(vocabulary.size)
         of_id[ids] = values
         for name, array in (
@@ -82,13 +114,32 @@ class NumberTermModule(nn.Module):
         valued = int(self._is_valued[labels].sum())
         return len(labels) / valued if valued else 0.0
 
-    def forward(self, logits_NV: Tensor, labels_N: Tensor, scale: Tensor | float) -> Tensor:
-        """[]: what is added to the mean cross-entropy of some labels; ``scale`` as :meth:`scale`
-        has it, of these or of all that are learnt at once."""
+    def places(self, labels: NDArray[np.int64], where: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[K]: as :class:`DigitLogits` has them, of labels [K] at rising places [K]; 0 where
+        one has no value. Labels whose places do not come one after the other are of two runs."""
+        digit, index = self._is_valued[labels], np.arange(len(labels))
+        goes_on = np.append(False, np.diff(where) == 1)[: len(labels)]
+        starts = digit & ~(goes_on & np.append(False, digit[:-1])[: len(labels)])
+        behind_point = goes_on & np.append(False, self._is_point[labels[:-1]])[: len(labels)]
+        run = np.cumsum(starts) - 1
+        first = np.flatnonzero(starts)
+        if not len(first):
+            return np.zeros(len(labels), np.int64)
+        within = index - first[run]
+        lengths = np.bincount(run[digit], minlength=len(first))
+        found = np.where(behind_point[first][run], -within, lengths[run] - within)
+        return np.where(digit, found, 0)
+
+    def forward(
+        self, logits_NV: Tensor, labels_N: Tensor, scale: Tensor | float, places_N: Tensor
+    ) -> Tensor:
+        """[]: what is added to the mean cross-entropy of some labels; ``scale`` and ``places`` as
+        these have them, of all that are learnt at once the one, of these the other."""
         log_p_NV = logits_NV.log_softmax(dim=1)
-        log_p_NT = log_p_NV[:, cast(Tensor, self.ids)]
+        ids_T, values_T = cast(Tensor, self.ids), cast(Tensor, self.values)
         truth_N = cast(Tensor, self.of_id)[labels_N]
-        each_N = self.term.losses(log_p_NT, cast(Tensor, self.values), truth_N)
+        said = DigitLogits(logits_NV[:, ids_T], log_p_NV[:, ids_T], values_T, truth_N, places_N)
+        each_N = self.term.losses(said)
         if self.term.replaces:
             each_N, scale = each_N + log_p_NV.gather(1, labels_N[:, None])[:, 0], 1.0
         valued_N = cast(Tensor, self.is_valued)[labels_N]
@@ -96,22 +147,17 @@ class NumberTermModule(nn.Module):
         return total * self.term.weight * scale / max(1, len(labels_N))
 
 
-def among_themselves(log_p_NT: Tensor) -> Tensor:
-    """[N, T]: probabilities of tokens with a value, given that it is one of them."""
-    return log_p_NT.softmax(dim=1)
-
-
-def reweighed(losses_N: Tensor, log_p_NT: Tensor, values_T: Tensor, power: int) -> Tensor:
+def reweighed(losses_N: Tensor, said: DigitLogits, power: int) -> Tensor:
     """[N]: times the probability m of any token with a value, and 1.01 times the largest loss that
     there is (a distance to a power) times 1 - m: what is no number is worse than any."""
-    mass_N = log_p_NT.exp().sum(dim=1)
-    worst = (values_T[-1] - values_T[0]) ** power
+    mass_N = said.log_p_NT.exp().sum(dim=1)
+    worst = (said.values_T[-1] - said.values_T[0]) ** power
     return mass_N * losses_N + 1.01 * worst * (1 - mass_N)
 
 
 def _losses(asked: MemberCall, answer: Any) -> Any:
-    log_p_NT, _, _ = asked.given
-    return asked.array(answer, "Tensor float[N]", N=len(log_p_NT))
+    (said,) = asked.given
+    return asked.array(answer, "Tensor float[N]", N=len(said.log_p_NT))
 
 
 NUMBER_TERMS: Registry[NumberTerm] = Registry(

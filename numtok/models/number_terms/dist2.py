@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from numtok.declaration import setting
-from numtok.models.number_terms.base import NumberTerm
+from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,6 @@ class Dist2(NumberTerm):
     weight: float = setting(0.1, above=0, below=math.inf)
     tau: float = setting(1.0, above=0, below=math.inf)
 
-    def losses(self, log_p_NT: Tensor, values_T: Tensor, truth_N: Tensor) -> Tensor:
-        apart_NT = values_T - truth_N[:, None]
-        log_q_NT = (-apart_NT.square() / self.tau).log_softmax(dim=1)
-        return (log_q_NT.exp() * (log_q_NT - log_p_NT)).sum(dim=1)
+    def losses(self, said: DigitLogits) -> Tensor:
+        log_q_NT = (-said.apart_NT.square() / self.tau).log_softmax(dim=1)
+        return (log_q_NT.exp() * (log_q_NT - said.log_p_NT)).sum(dim=1)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from numtok.declaration import setting
-from numtok.models.number_terms.base import NumberTerm, among_themselves, reweighed
+from numtok.models.number_terms.base import DigitLogits, NumberTerm, reweighed
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class SquaredTerm(NumberTerm):
     weight: float = setting(0.3, above=0, below=math.inf)
     reweigh: bool = False
 
-    def losses(self, log_p_NT: Tensor, values_T: Tensor, truth_N: Tensor) -> Tensor:
-        expected_N = (among_themselves(log_p_NT) * values_T).sum(dim=1)
-        losses_N = (expected_N - truth_N).square()
-        return reweighed(losses_N, log_p_NT, values_T, 2) if self.reweigh else losses_N
+    def losses(self, said: DigitLogits) -> Tensor:
+        expected_N = (said.p_NT * said.values_T).sum(dim=1)
+        losses_N = (expected_N - said.truth_N).square()
+        return reweighed(losses_N, said, 2) if self.reweigh else losses_N

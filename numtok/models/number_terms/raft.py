@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from numtok.declaration import setting
-from numtok.models.number_terms.base import NumberTerm
+from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
 
 @dataclass(frozen=True)
@@ -26,5 +26,5 @@ class Raft(NumberTerm):
     positional: ClassVar[str] = "weight"
     weight: float = setting(1.0, above=0, below=math.inf)
 
-    def losses(self, log_p_NT: Tensor, values_T: Tensor, truth_N: Tensor) -> Tensor:
-        return ((log_p_NT.exp() * values_T).sum(dim=1) - truth_N).square()
+    def losses(self, said: DigitLogits) -> Tensor:
+        return ((said.log_p_NT.exp() * said.values_T).sum(dim=1) - said.truth_N).square()

@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from numtok.declaration import setting
-from numtok.models.number_terms.base import NumberTerm
+from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,6 @@ class Smooth(NumberTerm):
     positional: ClassVar[str] = "sigma"
     sigma: float = setting(1.0, above=0, below=math.inf)
 
-    def losses(self, log_p_NT: Tensor, values_T: Tensor, truth_N: Tensor) -> Tensor:
-        apart_NT = values_T - truth_N[:, None]
-        target_NT = (-apart_NT.square() / (2 * self.sigma**2)).softmax(dim=1)
-        return -(target_NT * log_p_NT).sum(dim=1)
+    def losses(self, said: DigitLogits) -> Tensor:
+        target_NT = (-said.apart_NT.square() / (2 * self.sigma**2)).softmax(dim=1)
+        return -(target_NT * said.log_p_NT).sum(dim=1)

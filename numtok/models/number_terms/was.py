@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from numtok.declaration import setting
-from numtok.models.number_terms.base import NumberTerm, among_themselves, reweighed
+from numtok.models.number_terms.base import DigitLogits, NumberTerm, reweighed
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,14 @@ class Was(NumberTerm):
     squash: float | None = setting(None, above=1, below=math.inf)
     reweigh: bool = False
 
-    def losses(self, log_p_NT: Tensor, values_T: Tensor, truth_N: Tensor) -> Tensor:
-        apart_NT = (values_T - truth_N[:, None]).abs()
+    def losses(self, said: DigitLogits) -> Tensor:
+        apart_NT = said.apart_NT.abs()
         if self.squash is not None:
+            values_T = said.values_T
             gaps = values_T.diff()
             least = torch.where(gaps > 0, gaps, torch.inf).amin()
             span = (values_T[-1] - values_T[0] - least).clamp(min=least / 2)  # of two values none
             squashed_NT = 1 + (apart_NT - least) * (self.squash - 1) / span
             apart_NT = torch.where(apart_NT > 0, squashed_NT, 0.0)
-        losses_N = (among_themselves(log_p_NT) * apart_NT).sum(dim=1)
-        return reweighed(losses_N, log_p_NT, values_T, 1) if self.reweigh else losses_N
+        losses_N = (said.p_NT * apart_NT).sum(dim=1)
+        return reweighed(losses_N, said, 1) if self.reweigh else losses_N

@@ -114,6 +114,7 @@ def close(one: Moments, other: Moments, size: float) -> None:
     assert (one.count, one.low, one.high) == (other.count, other.low, other.high)
     assert one.mean == pytest.approx(other.mean, rel=1e-12, abs=1e-13 * size)
     assert one.squares == pytest.approx(other.squares, rel=1e-9, abs=1e-12 * size * size)
+    assert one.magnitude == pytest.approx(other.magnitude, rel=1e-12)
 
 
 @given(st.lists(st.lists(ordinary, max_size=12), min_size=1, max_size=5))
@@ -133,7 +134,7 @@ def test_merging_goes_both_ways(one: list[float], other: list[float]) -> None:
 
 def test_moments_are_those_of_the_finite_values() -> None:
     moments = Moments.of(np.array([1.0, np.nan, 3.0, np.inf, -np.inf]))
-    assert moments == Moments(2, 1.0, 3.0, 2.0, 2.0)
+    assert moments == Moments(2, 1.0, 3.0, 2.0, 2.0, 2.0)
     assert (moments.largest, moments.deviation) == (3.0, 1.0)
     assert Moments.of(np.array([np.nan])) == Moments()
 

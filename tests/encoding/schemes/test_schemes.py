@@ -306,7 +306,7 @@ KNOWN = ", ".join(SCHEMES)
 SPEC_ERRORS = [
     ("p1001", ("'p1001'", "'p1000'", "known: every scheme")),
     ("P1000", ("'P1000'", "'p1000'")),
-    ("base", ("'base'", "'bpe'")),
+    ("base", ("'base'", "'base10'")),
     ("_decimal", ("'_decimal'", "known: every scheme")),
     ("../p10", ("'../p10'", "'p10'")),
     ("p10,digit=3", ("'digit'", "'digits'")),

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from numtok.models.distributions import piecewise
+from numtok.models.distributions import piecewise, scientific
 from numtok.models.distributions.bits import IndependentBits, bits_of, values_of
 from numtok.models.distributions.digits import IndependentDigits, digits_of, numbers_of
 from numtok.models.distributions.prefix_tree import PrefixTree
+from numtok.models.distributions.scientific import IndependentScientific
 
 Floats = NDArray[np.float64]
 N, PLACES, UNIT = 4, 3, 0.1
@@ -189,3 +190,59 @@ def test_a_point_divides_the_areas_of_a_tree() -> None:
             np.trapezoid(np.where(left, 0, (1 - g) ** 2), fine),
         ]  # fmt: skip
         assert np.ravel(areas) == pytest.approx(wanted, abs=1e-5)
+
+
+# --- scientific notation -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def notation() -> IndependentScientific:
+    """Numbers of exponents from 0 to 2, of both signs, and zero."""
+    logits = np.random.default_rng(0).normal(size=(3, 20, 10)) * 1.5
+    logits[:, :3] = -2000
+    logits[:, [0, 1], [5, 0]] = 0
+    logits[:, 2, :3] = 0
+    log_digits = logits - np.logaddexp.reduce(logits, axis=2, keepdims=True)
+    return IndependentScientific(np.log([[0.7, 0.3], [0.2, 0.8], [0.5, 0.5]]), log_digits)
+
+
+def test_scientific_notation_answers_as_what_is_drawn_of_it_does(
+    notation: IndependentScientific,
+) -> None:
+    drawn = notation.sample(6000, np.random.default_rng(2))
+    assert (drawn == 0).any() and (drawn < 0).any()
+    shuffled = np.random.default_rng(3).permuted(drawn, axis=1)
+    spread = np.abs(drawn - shuffled).mean(axis=1) / 2
+    scale = np.abs(drawn).mean()
+    assert notation.mean() == pytest.approx(drawn.mean(axis=1), abs=0.05 * scale)
+    for value in (0.0, -1.3, 2.7, 170.0, -43.0, 1e-3):
+        many = np.full(3, value)
+        assert notation.cdf(many) == pytest.approx((drawn <= value).mean(axis=1), abs=0.05)
+        own = np.abs(drawn - value).mean(axis=1)
+        assert notation.crps(many) == pytest.approx(own - spread, abs=0.05 * scale)
+        inside = ((drawn > value - 9) & (drawn <= value + 5)).mean(axis=1)
+        assert np.exp(notation.log_interval(many - 9, many + 5)) == pytest.approx(inside, abs=0.05)
+    for level in LEVELS:
+        quantile = notation.quantiles([level])[:, 0]
+        # Of what is read as one float several have seventeen digits.
+        above, below = (np.nextafter(quantile, end) for end in (np.inf, -np.inf))
+        assert (notation.cdf(above) >= level - 1e-12).all(), level
+        assert (notation.cdf(below) <= level + 1e-12).all(), level
+
+
+def test_seventeen_digits_give_every_float_back() -> None:
+    patterns = np.random.default_rng(0).integers(0, 2**64, 20_000, np.uint64, endpoint=False)
+    values = np.abs(patterns.view(np.float64))
+    values = np.append(values[values < 1e308], [0.0, 5e-324, 9.99e307, 0.1])
+    assert np.array_equal(scientific.sizes_of(scientific.digits_of(values)), values)
+
+
+def test_zero_and_infinity_in_scientific_notation(notation: IndependentScientific) -> None:
+    zeros = np.zeros(3)
+    at_zero = notation.log_density(zeros) + np.log(5e-324)
+    assert at_zero == pytest.approx(notation.log_digits[:, 3, 0])
+    logits = np.zeros((1, 20, 10))
+    flat = IndependentScientific(np.log([[0.5, 0.5]]), logits - np.log(10))
+    infinite = np.exp(flat.log_density(np.array([np.inf])))
+    assert infinite == pytest.approx([0.5 * 0.9 * (1 - 0.808)])
+    assert flat.cdf(np.array([np.inf])).tolist() == [1]

@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader
+from numtok.numerals.column import Numerals
 from tests.cases import each
 
 PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
@@ -41,6 +43,20 @@ def test_what_is_learnt_is_what_is_said() -> None:
     expected = [*NUMBERS, 17.5, 1, 3, 1000, *many]
     assert reader.point(parameters).tolist() == expected
     assert reader.predictive(parameters, {}, PLAIN).mode().tolist() == expected
+
+
+@each(("whole", "decimals"), [(15, 0), (10, 5), (5, 10), (0, 15), (1, 14)])
+def test_fifteen_digits_are_kept_wherever_the_point_is(whole: int, decimals: int) -> None:
+    """From the literal to the channel, to the digits, and back."""
+    spec = f"fone,whole={whole},decimals={decimals}"
+    units = np.random.default_rng(whole).integers(1, 10**15, 300)
+    literals = [f"{unit}e-{decimals}" for unit in [1, 10**15 - 1, *units.tolist()]]
+    channel = SCHEMES.build(spec).encode(Numerals.of_literals(literals)).channel if whole else None
+    values = np.array([float(one) for one in literals])
+    if channel is not None:
+        assert channel.tolist() == values.tolist()
+    reader, parameters = said(head(spec), values.tolist())
+    assert reader.point(parameters).tolist() == values.tolist()
 
 
 def test_a_distribution_of_sure_digits_is_that_number() -> None:

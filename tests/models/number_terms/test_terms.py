@@ -8,8 +8,9 @@ from torch import Tensor
 from numtok.errors import UsageError
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.model import Model
-from numtok.models.number_terms.base import NUMBER_TERMS
+from numtok.models.number_terms.base import NUMBER_TERMS, DigitLogits, NumberTermModule
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.models.vocabulary import Vocabulary
 from numtok.registry import settings_of, spec_of
 from numtok.seeds import generator
 from tests.cases import case, each
@@ -19,8 +20,11 @@ P = torch.tensor([[0.02, 0.03, 0.10, 0.50, 0.15, 0.05, 0.05, 0.05, 0.03, 0.02]])
 DIGITS = torch.arange(10).double()
 
 
-def loss(spec: str, p: Tensor = P, truth: float = 3.0) -> float:
-    return NUMBER_TERMS.build(spec).losses(p.log(), DIGITS, torch.tensor([truth]).double()).item()
+def loss(spec: str, p: Tensor = P, more: float = 0.0, place: int = 1) -> float:
+    """Where 3 is right, of logits that are larger by some."""
+    truth, places = torch.tensor([3.0]).double(), torch.tensor([place])
+    said = DigitLogits(p.log() + more, p.log(), DIGITS, truth, places)
+    return NUMBER_TERMS.build(spec).losses(said).item()
 
 
 @each(
@@ -40,6 +44,24 @@ def loss(spec: str, p: Tensor = P, truth: float = 3.0) -> float:
 )
 def test_losses_are_those_worked_out_by_hand(spec: str, share: float, expected: float) -> None:
     assert loss(spec, P * share) == pytest.approx(expected, abs=2e-6)
+
+
+def test_digit_entropy_is_of_logits_and_places() -> None:
+    assert loss("digit-entropy") / 2 == pytest.approx(0.058969, abs=1e-6)
+    assert loss("digit-entropy", more=5.0) / 2 == pytest.approx(0.123148, abs=1e-6)
+    weights = [
+        loss("digit-entropy", place=place) / loss("digit-entropy") * 2 for place in (3, 2, 1, 0, -1)
+    ]
+    assert weights == pytest.approx([6, 4, 2, 0.9612, 0.9423], abs=1e-4)
+
+
+def test_digits_have_the_places_of_their_runs() -> None:
+    """Of 12.34 and 5 before another row, and of one whose labels are of two places."""
+    module = NumberTermModule(NUMBER_TERMS.build("was"), Vocabulary.of(codec("digits")))
+    labels = batch("digits", ["12.34 123"]).tokens[0]
+    assert module.places(labels, np.arange(9)).tolist() == [2, 1, 0, 0, -1, 0, 3, 2, 1]
+    assert module.places(labels[:2], np.array([0, 2])).tolist() == [1, 1]
+    assert module.places(labels[:0], np.arange(0)).tolist() == []
 
 
 def test_the_squared_form_does_not_see_what_lies_around_the_truth() -> None:
@@ -80,7 +102,8 @@ def test_a_term_is_the_mean_over_digits_beside_the_cross_entropy() -> None:
         first = codec("digits").number_first
         log_p = logits[digits].log_softmax(dim=1)[:, first : first + 10]
         truth = torch.from_numpy(seen.labels[digits] - first).float()
-        expected = token + 0.3 * term.term.losses(log_p, DIGITS.float(), truth).mean()
+        said = DigitLogits(log_p, log_p, DIGITS.float(), truth, truth)
+        expected = token + 0.3 * term.term.losses(said).mean()
         torch.testing.assert_close(both.losses(both.given(seen)).token, expected)
 
 

@@ -1,0 +1,139 @@
+"""Decimal numbers drawn by their digits and decades: what the tasks of BitTokens' benchmark share.
+
+A number is ``mantissa * 10^place``, two columns of whole numbers. What is drawn is elementwise
+IEEE arithmetic of tables, so it is the same on every machine.
+"""
+
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.data.tasks.base import Floats
+
+Whole = NDArray[np.int64]
+
+LEAST, MOST = 1e-14, 1e15  # magnitudes of all numbers, the second excluded
+DECADES = range(-14, 15)
+MOST_DIGITS = 17
+_LONGEST = 18  # digits of a mantissa
+_FIRST_POWER = -64
+_POWERS = np.array([float(f"1e{k}") for k in range(_FIRST_POWER, 65)])
+_AT_ONCE = 9  # digits that one share in [0, 1) is good for
+ANSWER_DIGITS = 15
+_ANSWERS = Context(prec=ANSWER_DIGITS, rounding=ROUND_HALF_EVEN)
+EXACT = Context(prec=1000)
+
+
+class Decimals(NamedTuple):
+    """Numbers ``mantissa * 10^place``, columns of one shape."""
+
+    mantissas: Whole
+    places: Whole
+
+    @property
+    def values(self) -> Floats:
+        """float64[n], to rounding."""
+        return self.mantissas * power(self.places)
+
+    @property
+    def shortest(self) -> "Decimals":
+        """The same numbers without zeros at the end of their mantissas; 0 has the place 0.
+
+        >>> Decimals(np.array([1200, 0]), np.array([-1, 3])).shortest
+        Decimals(mantissas=array([12,  0]), places=array([1, 0]))
+        """
+        mantissas, places = self.mantissas, self.places
+        for _ in range(_LONGEST):
+            even = (mantissas % 10 == 0) & (mantissas != 0)
+            mantissas, places = np.where(even, mantissas // 10, mantissas), places + even
+        return Decimals(mantissas, np.where(mantissas == 0, 0, places))
+
+
+def power(exponents: Whole) -> Floats:
+    """float64 of any shape: ten to whole numbers from -64 to 64."""
+    return _POWERS[exponents - _FIRST_POWER]
+
+
+def whole(share: Floats, low: Whole | int, high: Whole | int) -> Whole:
+    """int64[n]: whole numbers from ``low`` to ``high``, all equally likely, by shares in [0, 1).
+
+    >>> whole(np.array([0.0, 0.5, 0.99]), 2, 5).tolist()
+    [2, 4, 5]
+    """
+    found: Whole = low + np.floor(share * (high - np.asarray(low) + 1)).astype(np.int64)
+    return found
+
+
+def mantissas(first: Floats, second: Floats, digits: Whole) -> Whole:
+    """int64[n]: whole numbers of just so many digits, 1 to 18, all equally likely, by two shares
+    each, in [0, 1).
+
+    >>> mantissas(np.array([0.0, 0.5]), np.array([0.5, 0.25]), np.array([1, 12])).tolist()
+    [1, 550000000250]
+    """
+    leading = np.minimum(digits, _AT_ONCE)
+    rest = 10 ** (digits - leading)
+    low = 10 ** (leading - 1)
+    return whole(first, low, 10 * low - 1) * rest + whole(second, 0, rest - 1)
+
+
+def rounded(values: Floats, digits: Whole) -> Decimals:
+    """Numbers of any shape other than 0, from 1e-40 to 1e40, to so many digits, 1 to 17.
+
+    >>> rounded(np.array([-12.345, 0.00067]), np.array([3, 1]))
+    Decimals(mantissas=array([-123,    7]), places=array([-1, -4]))
+    """
+    sizes = np.abs(values)
+    decades = np.searchsorted(_POWERS, sizes, "right") - 1 + _FIRST_POWER
+    places = decades - digits + 1
+    units = np.rint(sizes * power(-places)).astype(np.int64)
+    return Decimals(np.where(values < 0, -units, units), places)
+
+
+def is_inside(values: Floats) -> NDArray[np.bool_]:
+    """bool[n]: whether numbers are of a size that the benchmark has."""
+    return (np.abs(values) >= LEAST) & (np.abs(values) < MOST)
+
+
+def exact(mantissa: int, place: int) -> Decimal:
+    """``mantissa * 10^place``."""
+    return Decimal(mantissa).scaleb(place, EXACT)
+
+
+def plain(number: Decimal) -> str:
+    """A number without exponent, and without zeros at the end of its decimals.
+
+    >>> plain(Decimal("12.50")), plain(Decimal("1E+3")), plain(Decimal("-0.0"))
+    ('12.5', '1000', '0')
+    """
+    short = number.normalize(EXACT)
+    return f"{short:f}" if short else "0"
+
+
+def answered(number: Decimal) -> str:
+    """As :func:`plain`, to 15 digits, half to even.
+
+    >>> answered(Decimal("0.12345678901234565"))
+    '0.123456789012346'
+    """
+    return plain(_ANSWERS.plus(number))
+
+
+def quotient(numerator: Decimal, denominator: Decimal) -> str:
+    """As :func:`answered`, of a quotient that is rounded once.
+
+    >>> quotient(Decimal(2), Decimal(3))
+    '0.666666666666667'
+    """
+    return plain(_ANSWERS.divide(numerator, denominator))
+
+
+def nonzero_digits(number: Decimal) -> int:
+    """How many digits of a number are not 0.
+
+    >>> nonzero_digits(Decimal("-10.203"))
+    3
+    """
+    return sum(map(bool, number.as_tuple().digits))

@@ -1,0 +1,206 @@
+"""bittokens: arithmetic of 64-bit numbers, and lists of them. ``1.5 * -0.02 = -0.03``"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.data.tasks import _bittokens_lists as lists
+from numtok.data.tasks import _bittokens_pairs as pairs
+from numtok.data.tasks._decimal_draws import Whole, exact, plain
+from numtok.data.tasks._draws import uniforms_of_rows
+from numtok.data.tasks._unrepeated import DrawnRows, are_of, identities, without_repeats
+from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
+from numtok.errors import UsageError
+from numtok.records import Scalar
+
+_PAIRS = ("addition", "multiplication", "division", "exponentiation")
+_LISTS = ("mean", "std", "minmax", "sorting", "interval")
+_NAMES = {"mean": ("mean",), "std": ("std",), "minmax": ("min", "max"), "sorting": ("asc", "desc")}
+_ENGLISH = {
+    "mean": "mean",
+    "std": "standard deviation",
+    "min": "minimum",
+    "max": "maximum",
+    "asc": "ascending order",
+    "desc": "descending order",
+}
+_FORMS = ("symbols", "english")
+_TRIES = 3  # of a row, where a split has all places
+_AT_ONCE = 1 << 16  # draws
+
+
+class _Line(msgspec.Struct, omit_defaults=True):
+    """A row as ``records.Row`` has it."""
+
+    id: str
+    text: str
+    targets: dict[str, list[tuple[int, int]]] | None = None
+    answer_start: int | None = None
+    label: str | None = None
+    group: dict[str, Scalar] | None = None
+
+
+@dataclass(frozen=True)
+class BitTokensTask(TextTask):
+    """The number tasks of BitTokens' benchmark (Kreitner et al. 2025): magnitudes from 1e-14 to
+    1e15, up to 17 digits, written without exponents, answers to 15 digits.
+
+    - ``addition`` (differences, too), ``multiplication``, ``division``: pairs of decades in which
+      the result stays within these magnitudes, like ones preferred for sums; both operands have 2
+      to 33 digits together; of quotients the quotient is drawn first. 40% of the pairs have no
+      minus sign, and 20% each one at the first, the second or both.
+    - ``exponentiation``: a base to the power 2 to 5, or 1/2, 1/4 or 1/5.
+    - ``mean``, ``std`` (of a population), ``minmax``, ``sorting``, ``interval``: two to five
+      numbers around a centre. Of an interval the label is asked for, the letter of the gap in which
+      the first number lies: ``2: A 1 B 3 C`` has the label B.
+
+    The benchmark has 30 million rows of a task, 10,000 each of validation and test. Its own files
+    are on Hugging Face (``KreitnerL/BitTokens-dataset``); here the rules are followed as far as
+    they are known: its exponents of powers, its other English wordings and the numbers of uniform
+    bits of its curriculum are not.
+
+    No text comes twice in a split, and none in two splits. Rows have the target ``answer``
+    (of ``sorting`` several numbers) and the groups ``operation``, ``operator`` and ``difficulty``:
+    digits other than 0, of sums places with one such digit and three times those with two, of
+    comparisons the digits that two numbers begin with alike.
+
+    >>> made = BitTokensTask("multiplication").unit(0, TaskSplit("train", 1), 0)
+    >>> import json; row = json.loads(made.rows)
+    >>> row["text"], row["targets"]
+    ('-0.00000000985588671669084 * -406504478.956446 = 4.00646209442217', {'answer': [[49, 65]]})
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "BitTokens (arXiv 2510.06824), Appendix; public code"
+    unit_rows: ClassVar[int] = 1 << 15
+    digest: ClassVar[str] = "c148d6045faaae87"
+
+    operation: str = setting("addition", "What is asked.", choices=(*_PAIRS, *_LISTS))
+    form: str = setting("symbols", "1 + 2 = 3, or: What is 1 + 2? 3.", choices=_FORMS)
+
+    def __post_init__(self) -> None:
+        if self.operation == "interval" and self.form != _FORMS[0]:
+            raise UsageError(
+                f"bittokens: form={self.form} means nothing with operation=interval, whose rows "
+                "have no words; leave it out"
+            )
+
+    def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
+        first = index * self.unit_rows
+        columns = _drawn(self, seed, split)[:, first : first + self.rows_of(split, index)]
+        lines = self._pairs(columns) if self.operation in _PAIRS else self._lists(columns)
+        rows = []
+        for number, line in enumerate(lines, first):
+            line.id = f"{split.name}-{number}"
+            rows.append(line)
+        return Made(msgspec.json.Encoder().encode_lines(rows), {})
+
+    def _pairs(self, columns: Whole) -> Iterator[_Line]:
+        for kind, *numbers in columns.T.tolist():
+            first, second = exact(*numbers[:2]), exact(*numbers[2:])
+            operator = pairs.symbol(self.operation, kind)
+            prompt = f"{plain(first)} {operator} {plain(second)}"
+            hard = pairs.difficulty(operator, first, second)
+            answer = pairs.answer(operator, first, second)
+            yield self._line(prompt, [answer], operator, hard)
+
+    def _lists(self, columns: Whole) -> Iterator[_Line]:
+        for length, choice, *flat in columns.T.tolist():
+            looked_for, *numbers = (exact(*flat[k : k + 2]) for k in range(0, 2 + 2 * length, 2))
+            hard = lists.difficulty(self.operation, numbers)
+            yield self._list(looked_for, numbers, choice, hard)
+
+    def _list(self, looked_for: Decimal, numbers: list[Decimal], choice: int, hard: int) -> _Line:
+        written = [plain(number) for number in numbers]
+        if self.operation == "interval":
+            shown = [plain(number) for number in sorted(numbers)]
+            gaps = " ".join(f"{a} {b}" for a, b in zip(lists.LETTERS, [*shown, ""], strict=False))
+            group: dict[str, Scalar] = {"operation": self.operation, "difficulty": hard}
+            text = f"{plain(looked_for)}: {gaps.strip()}"
+            return _Line("", text, label=lists.LETTERS[choice], group=group)
+        names = _NAMES[self.operation]
+        name = names[choice % len(names)]
+        if self.operation == "mean":
+            answers = [lists.mean(numbers)]
+        elif self.operation == "std":
+            answers = [lists.deviation(numbers)]
+        else:
+            answers = [plain(one) for one in sorted(numbers, reverse=name in ("max", "desc"))]
+            answers = answers[:1] if self.operation == "minmax" else answers
+        prompt = f"{name}({', '.join(written)})"
+        if self.form == "english":
+            prompt = f"the {_ENGLISH[name]} of {', '.join(written)}"
+        return self._line(prompt, answers, name, hard)
+
+    def _line(self, prompt: str, answers: list[str], operator: str, hard: int) -> _Line:
+        text = f"{prompt} = " if self.form == "symbols" else f"What is {prompt}? "
+        start = len(text)
+        spans: list[tuple[int, int]] = []
+        for answer in answers:
+            text += ", " if spans else ""
+            spans.append((len(text), len(text) + len(answer)))
+            text += answer
+        group: dict[str, Scalar] = {
+            "operation": self.operation,
+            "operator": operator,
+            "difficulty": hard,
+        }
+        return _Line("", text, {"answer": spans}, start, group=group)
+
+
+@lru_cache(maxsize=2)
+def _drawn(task: BitTokensTask, seed: int, split: TaskSplit) -> Whole:
+    """The numbers of all rows of a split, [columns, rows]: of pairs which operator, and mantissa
+    and place of each; of lists the length, what is asked for, and mantissa and place of the number
+    that is looked for and of all others."""
+    of_pairs = task.operation in _PAIRS
+    columns = 5 if of_pairs else 4 + 2 * lists.LONGEST
+
+    def tried(rows: Whole, attempt: int) -> DrawnRows:
+        purpose = f"bittokens {task.operation} {split.name} {attempt} {seed}"
+        parts = []
+        for begin in range(0, len(rows), _AT_ONCE):
+            these = range(begin, min(begin + _AT_ONCE, len(rows)))
+            numbers, usable = (_of_pairs if of_pairs else _of_lists)(task, purpose, these)
+            hashes = _identities(task, seed, numbers)
+            parts.append(DrawnRows(numbers, hashes, usable & are_of(split, hashes)))
+        return DrawnRows(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
+
+    found = without_repeats(split.rows, columns, int(_TRIES / split.share) + 1, tried)
+    if found is None:
+        raise UsageError(
+            f"bittokens: {split.rows:,} different rows of {task.operation} for the split "
+            f"{split.name!r}, with {split.share:.3g} of all, are too many; give fewer --samples"
+        )
+    return found
+
+
+def _of_pairs(task: BitTokensTask, purpose: str, rows: range) -> tuple[Whole, NDArray[np.bool_]]:
+    """Columns as of :func:`_drawn`, and which rows are of the benchmark."""
+    found = pairs.drawn(task.operation, uniforms_of_rows(purpose, rows, pairs.CHANCES))
+    numbers = [*found.first.shortest, *found.second.shortest]
+    return np.array([found.operators, *numbers]), found.usable
+
+
+def _of_lists(task: BitTokensTask, purpose: str, rows: range) -> tuple[Whole, NDArray[np.bool_]]:
+    """The same of lists."""
+    found = lists.drawn(task.operation, uniforms_of_rows(purpose, rows, lists.CHANCES))
+    mantissas, places = found.numbers.shortest
+    numbers = [*found.references.shortest, *chain(*zip(mantissas, places, strict=True))]
+    return np.array([found.lengths, found.choices, *numbers]), found.usable
+
+
+def _identities(task: BitTokensTask, seed: int, numbers: Whole) -> NDArray[np.uint64]:
+    """A hash [n] of what two rows must not have in common."""
+    kinds = np.full(numbers.shape[1], (*_PAIRS, *_LISTS).index(task.operation))
+    found = identities(seed, kinds, numbers[0], kinds)
+    for first, second in pairwise(numbers[1:]):
+        found = identities(seed, found.view(np.int64), first, second)
+    return found

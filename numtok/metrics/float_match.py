@@ -1,0 +1,34 @@
+"""float-match: how many predictions are the truth to fifteen digits."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from numtok.metrics.base import Predictions, ShareMetric, Values
+
+_DIGITS = 14  # behind the first
+_LEAST = 1e-100
+
+
+@dataclass(frozen=True)
+class FloatMatch(ShareMetric):
+    """The share of predictions less than one unit of the fifteenth digit from the truth, as
+    BitTokens' benchmark counts exact ones: |prediction - truth| < 10^-d, d = 14 - ceil(log10
+    |truth|), but 0 to 14. So below 1 it is 1e-14 whatever the truth, and from 1e14 on it is 1. A
+    prediction that is not valid is no match.
+
+    >>> answers = Predictions.of([3, 3, 2e-15, 123], [3 + 1e-14, 3 + 1e-12, 9e-15, 123])
+    >>> FloatMatch().values(answers).tolist()
+    [True, False, True, True]
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "BitTokens (arXiv 2510.06824), public code"
+    better: ClassVar[Literal["higher"]] = "higher"
+
+    def values(self, answers: Predictions) -> Values:
+        decades = np.ceil(np.log10(np.abs(answers.truth) + _LEAST))
+        decimals = np.clip(_DIGITS - decades, 0, _DIGITS)
+        near: Values = np.abs(answers.prediction - answers.truth) < 10.0**-decimals
+        return np.where(answers.valid, near, False)

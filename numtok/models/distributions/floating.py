@@ -1,0 +1,288 @@
+"""Numbers of a sign, an exponent and a significand, whose places are said each on its own."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.models.distributions.predictive import Floats, Predictive, checked
+from numtok.models.distributions.prefix_tree import Areas, PrefixTree, Symbols, sums_before
+
+
+class FloatingPlaces(Predictive):
+    """``n`` numbers, each an atom of independent places. Leaves say of which, and how to read them.
+
+    Sizes ascend with their places, so that what lies below a number is a sum over the tree of its
+    prefixes (``prefix_tree``); the density is the mass of a number over its distance from the next.
+    Mean and CRPS are exact, and may be huge: any probability of a large exponent is multiplied by
+    its power.
+
+    exponents
+        How many places say the exponent; those of the significand come behind them.
+    skipped
+        The part of the significands, from 0 on, that no size has.
+    """
+
+    exponents: ClassVar[int]
+    skipped: ClassVar[float] = 0.0
+
+    @property
+    @abstractmethod
+    def log_signs(self) -> Floats:
+        """[n, 2], of positive and negative; each row sums to 1."""
+
+    @property
+    @abstractmethod
+    def log_sizes(self) -> Floats:
+        """[n, K, B], the highest place first, of numbers that are not zero apart."""
+
+    @property
+    def log_zero(self) -> Floats:
+        """[n]: of a zero that is said apart from all sizes; -inf where none is."""
+        return np.full(len(self.log_signs), -np.inf)
+
+    @property
+    def log_others(self) -> Floats:
+        """[n]: of anything but that zero."""
+        return np.zeros(len(self.log_signs))
+
+    @property
+    @abstractmethod
+    def starts(self) -> tuple[Floats, Floats]:
+        """[E] each: by exponent, of those whose numbers are finite, the first size and how far it
+        is to that of the next."""
+
+    @property
+    @abstractmethod
+    def last(self) -> Symbols:
+        """[K]: the largest size that is a number; behind it nothing is one."""
+
+    @abstractmethod
+    def symbols_of(self, sizes: Floats) -> Symbols:
+        """[n, K]: the places of sizes [n]; infinity has those of the first infinite one."""
+
+    @abstractmethod
+    def sizes_of(self, symbols: Symbols) -> Floats:
+        """[n, ...]: the sizes of places [n, K, ...]; infinite or NaN where they are so."""
+
+    @abstractmethod
+    def resolution(self, sizes: Floats) -> Floats:
+        """[n]: how far it is from finite sizes [n] to the next."""
+
+    # --- what all questions share ----------------------------------------------------------------
+
+    @cached_property
+    def _tree(self) -> PrefixTree:
+        return PrefixTree(self.log_sizes)
+
+    @cached_property
+    def _reversed(self) -> PrefixTree:
+        """The largest size first."""
+        return PrefixTree(self.log_sizes[:, :, ::-1])
+
+    @cached_property
+    def _significand(self) -> PrefixTree:
+        return PrefixTree(self.log_sizes[:, self.exponents :])
+
+    @cached_property
+    def _signs(self) -> tuple[Floats, Floats]:
+        """float64[n] each: of a positive number, and of a negative one."""
+        positive, negative = np.exp(self.log_signs + self.log_others[:, None]).T
+        return positive, negative
+
+    @cached_property
+    def _zero(self) -> Floats:
+        zero: Floats = np.exp(self.log_zero)
+        return zero
+
+    def _of_all(self, size: float) -> Symbols:
+        """[n, K]: the same size for each."""
+        return np.tile(self.symbols_of(np.array([size])), (len(self.log_signs), 1))
+
+    @cached_property
+    def _finite(self) -> Floats:
+        """float64[n]: the probability of a finite size."""
+        return self._tree.before(self._of_all(np.inf))
+
+    @cached_property
+    def _number(self) -> Floats:
+        """float64[n]: the probability of a size that is a number, infinite ones counted in."""
+        last = np.tile(self.last, (len(self.log_signs), 1))
+        return self._tree.before(last) + self._tree.mass(last)
+
+    @property
+    def _last(self) -> Symbols:
+        """[n, K]: the same for each."""
+        return np.tile(self.last, (len(self.log_signs), 1))
+
+    def _upto(self, sizes: Floats) -> Symbols:
+        """[n, K]: the last places of sizes [n]; infinity has many."""
+        return np.where(np.isinf(sizes)[:, None], self.last, self.symbols_of(sizes))
+
+    # --- probabilities ---------------------------------------------------------------------------
+
+    def log_density(self, values: Floats) -> Floats:
+        sizes = np.abs(np.nan_to_num(values, posinf=np.inf, neginf=-np.inf))
+        rows, ends = np.arange(len(values)), (np.zeros(len(values)), np.ones(len(values)))
+        at = self.symbols_of(sizes)
+        infinite = self._tree.log_span(self._of_all(np.inf), ends[0], self._last, ends[1])
+        found = np.where(np.isinf(sizes), infinite, self._tree.log_mass(at)) + self.log_others
+        signed = found + self.log_signs[rows, (values < 0).astype(np.int64)]
+        found = np.where(sizes == 0, np.logaddexp(self.log_zero, found), signed)
+        finite = np.isfinite(values)
+        found = np.where(finite, found - np.log(self.resolution(sizes)), found)
+        with np.errstate(divide="ignore"):
+            nothing = np.log(self._tree.behind(self._last)) + self.log_others
+        return np.where(np.isnan(values), nothing, found)
+
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        nowhere, ones = np.zeros(len(low)), np.ones(len(low))
+        least, most = (
+            np.nan_to_num(low, posinf=np.inf, neginf=-np.inf),
+            np.nan_to_num(high, posinf=np.inf, neginf=-np.inf),
+        )
+
+        def first(values: Floats) -> Symbols:
+            return self.symbols_of(np.maximum(values, 0.0))
+
+        # Above the one up to the other; all positive ones where the first is negative.
+        positive = first(least), np.where(least < 0, nowhere, ones), self._upto(np.maximum(most, 0))
+        spans = (
+            (*positive, ones, most >= 0),
+            (first(-most), nowhere, first(-least), nowhere, least < 0),
+        )
+        logs = [np.where((least < 0) & (most >= 0), self.log_zero, -np.inf)]
+        for sign, (begin, into_begin, end, into_end, there) in enumerate(spans):
+            span = self._tree.log_span(begin, into_begin, end, into_end)
+            signed = span + self.log_signs[:, sign] + self.log_others
+            logs.append(np.where(there & (low < high), signed, -np.inf))
+        found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+
+    def cdf(self, values: Floats) -> Floats:
+        sizes = np.abs(np.nan_to_num(values, posinf=np.inf, neginf=-np.inf))
+        positive, negative = self._signs
+        last = self._upto(sizes)
+        upto = self._tree.before(last) + self._tree.mass(last)
+        beyond = self._number - self._tree.before(self.symbols_of(sizes))
+        right = negative * self._number + self._zero + positive * upto
+        found = np.where(values < 0, negative * beyond, right) / self._all
+        return np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
+
+    @cached_property
+    def _all(self) -> Floats:
+        """float64[n]: the probability of a number."""
+        positive, negative = self._signs
+        return negative * self._number + self._zero + positive * self._number
+
+    def quantiles(self, levels: Sequence[float]) -> Floats:
+        return np.column_stack([self._quantile(level) for level in checked(levels).tolist()])
+
+    def _quantile(self, level: float) -> Floats:
+        positive, negative = self._signs
+        share = level * self._all
+        below = negative * self._number
+        left, right = share <= below, share > below + self._zero
+        least = np.finfo(np.float64).tiny
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Negative numbers begin with the largest, behind all that is none.
+            downwards = np.where(left, 1 - self._number + share / negative, 1.0)
+            upwards = np.where(right, (share - below - self._zero) / positive, 1.0)
+        large, _ = self._reversed.reached(np.clip(downwards, least, 1.0))
+        small, _ = self._tree.reached(np.clip(upwards, least, 1.0))
+        symbols = np.where(left[:, None], self.log_sizes.shape[2] - 1 - large, small)
+        sizes = self.sizes_of(symbols)
+        sizes = np.where(left | right, sizes, 0.0)
+        sizes = np.where(np.isnan(sizes), np.inf, sizes)  # by rounding
+        return np.where(left & (sizes > 0), -sizes, sizes)
+
+    def sample(self, count: int, rng: np.random.Generator) -> Floats:
+        n, places, _ = self.log_sizes.shape
+        sizes = self.sizes_of(self._tree.drawn(rng.random((n, places, count))))
+        chances = np.exp(np.column_stack([self.log_zero, self.log_signs[:, 1]]))
+        zero, negative = (rng.random((n, count)) < chance[:, None] for chance in chances.T)
+        return np.where(zero, 0.0, np.where(negative, -sizes, sizes))
+
+    # --- point estimates and scores --------------------------------------------------------------
+
+    @cached_property
+    def _exponents(self) -> Floats:
+        """float64[n, E]: of each exponent, given a finite number, zero not apart."""
+        masses = np.ones((len(self.log_signs), 1))
+        for place in range(self.exponents):
+            of_place = np.exp(self.log_sizes[:, None, place])
+            masses = (masses[:, :, None] * of_place).reshape(len(masses), -1)
+        return masses[:, : len(self.starts[0])] / self._finite[:, None]
+
+    @cached_property
+    def _finite_signs(self) -> tuple[Floats, Floats]:
+        """float64[n] each: as :attr:`_signs`, given a finite number."""
+        positive, negative = (sign * self._finite for sign in self._signs)
+        total = positive + negative + self._zero
+        return positive / total, negative / total
+
+    def mean(self) -> Floats:
+        positive, negative = self._finite_signs
+        starts, widths = self.starts
+        along = (self._significand.mean() - self.skipped) / (1 - self.skipped)
+        with np.errstate(over="ignore"):
+            sizes = starts + widths * along[:, None]
+            total: Floats = (self._exponents * sizes).sum(axis=1)
+        return (positive - negative) * total
+
+    def crps(self, values: Floats) -> Floats:
+        """See the base. The squares of the distribution function are summed over all exponents and
+        the tree of significands."""
+        masses, (_, widths) = self._exponents, self.starts
+        rows, base = np.arange(len(values)), self.log_sizes.shape[2]
+        places = self.symbols_of(np.abs(np.nan_to_num(values, posinf=np.inf, neginf=-np.inf)))
+        exponent = places[:, : self.exponents] @ base ** np.arange(self.exponents)[::-1]
+        finite = exponent < masses.shape[1]
+        exponent = np.where(finite, exponent, 0)
+        behind = places[:, self.exponents :]
+        at = (behind * float(base) ** -np.arange(1, behind.shape[1] + 1)).sum(axis=1)
+        here = self._stretched(self._significand.areas(behind, np.zeros(len(values))), at)
+        every = self._stretched(self._significand.whole(), np.zeros(len(values)))
+        at = np.maximum(at - self.skipped, 0.0) / (1 - self.skipped)
+        below, above = sums_before(masses), sums_before(masses[:, ::-1])[:, ::-1]
+        signs = np.stack(self._finite_signs)
+        negative = (values < 0).astype(np.int64)
+        own, other = signs[negative, rows][:, None], signs[1 - negative, rows][:, None]
+        wide = np.ones_like(own)
+        # Of a size: the squares of how probable a smaller one or one of the other sign is, and of
+        # how probable a larger one is.
+        left = _squares(
+            1 - own + own * below, own * masses, wide, *_columns(every.left, every.left_squared)
+        )
+        right = _squares(above, masses, wide, *_columns(every.right, every.right_squared))
+        found = np.where(exponent[:, None] > np.arange(masses.shape[1]), left, own**2 * right)
+        share = masses[rows, exponent]
+        one = own[:, 0]
+        smaller = 1 - one + one * below[rows, exponent]
+        found[rows, exponent] = _squares(
+            smaller, one * share, at, here.left, here.left_squared
+        ) + one**2 * _squares(above[rows, exponent], share, 1 - at, here.right, here.right_squared)
+        found += other**2 * right
+        with np.errstate(over="ignore"):
+            scores = (found * widths).sum(axis=1)
+        return np.where(finite, scores, np.abs(values))
+
+    def _stretched(self, areas: Areas, at: Floats) -> Areas:
+        """Areas on both sides of points [n] of the line, of that from ``skipped`` on, stretched to
+        length 1: before it nothing is, so G is 0."""
+        before = np.maximum(self.skipped - at, 0.0)
+        left, left_squared, right, right_squared = (area / (1 - self.skipped) for area in areas)
+        before /= 1 - self.skipped
+        return Areas(left, left_squared, right - before, right_squared - before)
+
+
+def _squares(offset: Floats, times: Floats, width: Floats, area: Floats, squared: Floats) -> Floats:
+    """The integral of the square of ``offset + times * G`` over a width, by those of G and G^2."""
+    return offset**2 * width + 2 * offset * times * area + times**2 * squared
+
+
+def _columns(*rows: Floats) -> tuple[Floats, ...]:
+    """float64[n, 1] of float64[n] each."""
+    return tuple(one[:, None] for one in rows)

@@ -1,0 +1,111 @@
+"""Numbers said in scientific notation, each digit on its own, as the base-10 head says them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.models.distributions.floating import FloatingPlaces
+from numtok.models.distributions.predictive import Floats
+from numtok.models.distributions.prefix_tree import Symbols
+
+EXPONENT, MANTISSA = 3, 17  # digits, behind the sign
+BIAS = 500  # what is added to exponents, so that they have no sign
+MOST = 308  # the first exponent of which numbers are infinite
+_EXPONENTS = range(-BIAS, MOST)
+_ZERO = "0" * (EXPONENT + MANTISSA)
+_POWERS = np.array([float(f"1e{exponent}") for exponent in (*_EXPONENTS, MOST)])
+
+
+def digits_of(sizes: Floats) -> Symbols:
+    """int64[n, 20]: the exponent plus 500, and seventeen digits of the mantissa, of sizes [n]; all
+    of 0 are 0, and infinity is 1e308.
+
+    >>> "".join(map(str, digits_of(np.array([60.2]))[0]))
+    '50160200000000000003'
+    """
+    known = np.where(np.isfinite(sizes), np.abs(sizes), _POWERS[-1])
+    written = [f"{size:.16e}" for size in known.tolist()]  # to the nearest
+    whole = "".join(
+        f"{int(text[19:]) + BIAS:03}{text[0]}{text[2:18]}" if text[0] != "0" else _ZERO
+        for text in written
+    )
+    flat = np.frombuffer(whole.encode(), np.uint8).astype(np.int64) - ord("0")
+    return flat.reshape(-1, EXPONENT + MANTISSA)
+
+
+def sizes_of(digits: Symbols) -> Floats:
+    """float64[n, ...]: the sizes of digits int64[n, 20, ...]; the inverse of :func:`digits_of`.
+    What begins with the digit 0 is 0, and from 1e308 on infinite."""
+    places = np.moveaxis(digits, 1, -1)
+    exponents = places[..., :EXPONENT] @ 10 ** np.arange(EXPONENT)[::-1] - BIAS
+    mantissas = places[..., EXPONENT:] @ 10 ** np.arange(MANTISSA)[::-1]
+    pairs = zip(mantissas.ravel().tolist(), exponents.ravel().tolist(), strict=True)
+    read = [float(f"{mantissa}e{exponent - MANTISSA + 1}") for mantissa, exponent in pairs]
+    sizes = np.where(exponents < MOST, np.array(read).reshape(exponents.shape), np.inf)
+    return np.where(places[..., EXPONENT] > 0, sizes, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentScientific(FloatingPlaces):
+    """``n`` numbers, each an atom of a sign, three digits of an exponent and seventeen of a
+    mantissa, all independent. What begins with the digit 0 is zero, whatever its other digits.
+
+    >>> digits = digits_of(np.array([17.5]))[:, :, None] == np.arange(10)
+    >>> sure = np.log(np.where(digits, 1.0, 1e-300))
+    >>> one = IndependentScientific(np.log([[1.0, 1e-300]]), sure)
+    >>> one.mode().tolist(), one.median().tolist()
+    ([17.5], [17.5])
+    """
+
+    log_sign: Floats  # [n, 2], of positive and negative; each row sums to 1
+    log_digits: Floats  # [n, 20, 10], the highest place first; each [10] sums to 1
+
+    exponents: ClassVar[int] = EXPONENT
+    skipped: ClassVar[float] = 0.1
+
+    @property
+    def log_signs(self) -> Floats:
+        return self.log_sign
+
+    @cached_property
+    def log_sizes(self) -> Floats:
+        found = self.log_digits.copy()
+        found[:, EXPONENT] -= self.log_others[:, None]
+        found[:, EXPONENT, 0] = -np.inf
+        return found
+
+    @property
+    def log_zero(self) -> Floats:
+        return self.log_digits[:, EXPONENT, 0]
+
+    @cached_property
+    def log_others(self) -> Floats:
+        total: Floats = np.logaddexp.reduce(self.log_digits[:, EXPONENT, 1:], axis=1)
+        return total
+
+    @property
+    def starts(self) -> tuple[Floats, Floats]:
+        return _POWERS[:-1], np.diff(_POWERS)
+
+    @property
+    def last(self) -> Symbols:
+        return np.full(EXPONENT + MANTISSA, 9)
+
+    def symbols_of(self, sizes: Floats) -> Symbols:
+        return digits_of(sizes)
+
+    def sizes_of(self, symbols: Symbols) -> Floats:
+        return sizes_of(symbols)
+
+    def resolution(self, sizes: Floats) -> Floats:
+        exponents = digits_of(sizes)[:, :EXPONENT] @ 10 ** np.arange(EXPONENT)[::-1] - BIAS
+        units = np.array([float(f"1e{one - MANTISSA + 1}") for one in exponents.tolist()])
+        resolution: Floats = np.maximum(units, np.nextafter(0.0, 1.0))
+        return resolution
+
+    def mode(self) -> Floats:
+        """The most probable digits; see the base. Infinite where they are so."""
+        sizes = sizes_of(self.log_digits.argmax(axis=2))
+        return np.where((self.log_signs[:, 1] > self.log_signs[:, 0]) & (sizes > 0), -sizes, sizes)

@@ -1,0 +1,39 @@
+"""digit-entropy: each digit as a question of yes or no, high places of a number counting more."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from numtok.declaration import setting
+from numtok.models.number_terms.base import DigitLogits, NumberTerm
+
+
+@dataclass(frozen=True)
+class DigitEntropy(NumberTerm):
+    """Digit entropy loss (2026): the mean over the digits j of p_j BCE(z_j, j = y) times the weight
+    of the place, z_j the logit of the digit and p the softmax over digits alone. Before the point
+    places weigh 2 times their number, counted from the point (``123``: 6, 4, 2), behind it 1.02^-2,
+    1.02^-3 and so on.
+
+    It depends on logits, not on probabilities alone: larger by 5, all of them, they have another
+    loss.
+
+    weight
+        With which it is added.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Digit entropy loss (arXiv 2605.20369); public code"
+    positional: ClassVar[str] = "weight"
+    weight: float = setting(0.1, above=0, below=math.inf)
+
+    def losses(self, said: DigitLogits) -> Tensor:
+        right_NT = (said.apart_NT == 0).to(said.logits_NT.dtype)
+        each_NT = F.binary_cross_entropy_with_logits(said.logits_NT, right_NT, reduction="none")
+        place_N = said.places_N.to(each_NT.dtype)
+        weight_N = torch.where(place_N > 0, 2 * place_N, 1.02 ** (place_N - 2))
+        return (said.p_NT * each_NT).mean(dim=1) * weight_N
