@@ -7,6 +7,7 @@ data/              data before it is encoded: rows of files, tables, and what ma
 encoding/          texts to tokens and values, and back: schemes, what lies around numbers,
                    shards. No torch
 evaluation/        what a model says of rows, beside what needs no model, as a report
+library/           numtok in a program of your own: the names below, each imported when used
 metrics/           metrics: pure functions of truth and prediction. One file each, no torch
 models/            models: a trunk, an embedder, heads, an objective; and numbers out of them
 numerals/          numbers in text: from bytes to spans, values and exactly rounded decimals
@@ -38,4 +39,43 @@ version.py         the version
 __main__.py        python -m numtok
 """
 
+import pkgutil
+from typing import Any
+
 from numtok.version import __version__ as __version__
+
+#: The public names, and where each is found when it is first used.
+_PUBLIC = {
+    "Codec": "codec:TextCodec",
+    "batch": "batch:batch",
+    "compare": "commands:compare",
+    "embedder": "embedder:embedder",
+    "encode": "commands:encode",
+    "error_analysis": "commands:error_analysis",
+    "eval": "commands:eval",
+    "explain": "commands:explain",
+    "fetch": "commands:fetch",
+    "figure": "commands:figure",
+    "gen": "commands:gen",
+    "head": "head:head",
+    "load": "stored:load",
+    "nupa": "commands:nupa",
+    "predict": "commands:predict",
+    "probe": "commands:probe",
+    "profile": "commands:profile",
+    "race": "commands:race",
+    "sweep": "commands:sweep",
+    "table": "commands:table",
+    "train": "commands:train",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'numtok' has no attribute {name!r}")
+    found = globals()[name] = pkgutil.resolve_name(f"numtok.library.{_PUBLIC[name]}")
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

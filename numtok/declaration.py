@@ -34,6 +34,7 @@ from typing import Any, Literal
 from numtok.errors import UsageError
 
 KEY = "setting"  # of a field's metadata
+_OPTION = re.compile(r"--([a-z][a-z-]*)")  # in a message
 #: In a docstring: the names of settings, and what is said of them below, indented.
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?:    .*\n?)+)", re.M)
 
@@ -198,6 +199,20 @@ def flag_of(field: dataclasses.Field[Any]) -> str:
 def flag_named(key: str) -> str:
     """The name of the option of a field that declares none: ``on_error -> on-error``."""
     return key.rstrip("_").replace("_", "-")
+
+
+def in_python(message: str) -> str:
+    """A message with the names of options as arguments of a function have them.
+
+    >>> in_python("--text-field 'a b' is not possible; leave --lr out")
+    "text_field 'a b' is not possible; leave learning_rate out"
+    """
+    return _OPTION.sub(lambda option: key_of(option[1]), message)
+
+
+def key_of(flag: str) -> str:
+    """The field of an option: the inverse of :func:`flag_of` where no class is known."""
+    return {"lr": "learning_rate"}.get(flag, flag.replace("-", "_"))
 
 
 def check(settings: Any) -> None:

@@ -5,7 +5,6 @@ learnt: with ``--seed`` as the ``random_state`` the weights are the same. scikit
 optional package.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +16,7 @@ import pyarrow as pa
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from numtok.declaration import in_python
 from numtok.errors import DataError, TrainingFailed, UsageError, unknown
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.presets import trunk
@@ -48,7 +48,6 @@ _NUMBERS = (
     pa.types.is_boolean,
     pa.types.is_null,
 )
-_OPTION = re.compile(r"--([a-z-]+)")
 _AT_ONCE = 1 << 13  # rows whose distributions are held at a time
 
 
@@ -314,11 +313,6 @@ def _named_as_here() -> Iterator[None]:
     try:
         yield
     except (UsageError, DataError) as error:
-        raise ValueError(_OPTION.sub(_parameter, str(error))) from None
+        raise ValueError(in_python(str(error))) from None
     except TrainingFailed as error:
-        raise TrainingFailed(_OPTION.sub(_parameter, str(error))) from error
-
-
-def _parameter(option: re.Match[str]) -> str:
-    name = option[1].replace("-", "_")
-    return {"lr": "learning_rate"}.get(name, name)
+        raise TrainingFailed(in_python(str(error))) from error

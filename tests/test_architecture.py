@@ -42,16 +42,17 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("sklearn",),
     ("sweeps",),
     ("cli",),
+    ("library",),
     ("__main__",),
     ("",),  # numtok/__init__.py, with the public names: nothing in numtok imports it
 )
 FLOOR = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
 STORE = "numtok.store.store"
-STORE_IN = ("cli", "stages", "store", "sweeps")
+STORE_IN = ("cli", "library", "stages", "store", "sweeps")
 TORCH = ("safetensors", "torch")
 TORCH_IN = (
     *("numtok.models", "numtok.training", "numtok.evaluation", "numtok.analysis.probing"),
-    *("numtok.stages", "numtok.sklearn"),
+    *("numtok.stages", "numtok.sklearn", "numtok.library"),
 )
 COMPUTED_IMPORTS_IN = "numtok.registry"
 ONE_A_STAGE = ("Config", "Result")
@@ -494,7 +495,8 @@ def test_the_store_is_not_imported_by_what_is_given_an_artifact() -> None:
     text = "def run():\n    from numtok.store.store import Store"
     told = broken_by(store, store__store="", models__model=text)
     assert told == (
-        "numtok.models.model:2 imports numtok.store.store; only cli, stages, store, sweeps do"
+        "numtok.models.model:2 imports numtok.store.store; "
+        "only cli, library, stages, store, sweeps do"
     )
     assert broken_by(store, store__store="", stages__eval=text, sweeps__runs=text) == ""
 

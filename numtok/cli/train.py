@@ -9,7 +9,6 @@ import typer
 from numtok.cli._options import check_applies
 from numtok.cli._shared import open_store
 from numtok.cli.output.printing import Format
-from numtok.errors import UsageError
 from numtok.settings.train import Config
 
 
@@ -35,16 +34,9 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
 def _table(context: typer.Context, path: str, target: str) -> str:
     """The REF of the table that a user's file is, which is made if it is not there."""
-    from numtok.data.tables.file import FORMATS
-    from numtok.settings.table import Config as TableConfig
-    from numtok.stages.table import run
+    from numtok.stages.table import table_of
 
-    if not path.endswith(FORMATS):
-        raise UsageError(
-            f"--target is for a table's file ({' or '.join(FORMATS)}), and {path} is none; leave "
-            "--target out"
-        )
-    result = run(TableConfig(path, target), open_store(context))
+    table = table_of(path, target, open_store(context))
     if not context.obj.quiet:
-        print(f"numtok: {path} is the table {result.artifact.ref}", file=sys.stderr)
-    return result.artifact.ref
+        print(f"numtok: {path} is the table {table.ref}", file=sys.stderr)
+    return table.ref

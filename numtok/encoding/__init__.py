@@ -8,11 +8,13 @@ slots/              where in the repeated structure of the rows a number stands
 text_tokenizers/    text between numbers: lossless tokenizers of bytes. One file a tokenizer, no
                     torch
 automaton.py        the same for very many at once: a table of states
-channel.py          what a scheme is given of numbers, and what its channel does not hold
+channel.py          what a scheme is given of numbers, what is learnt of them, what its channel
+                    does not hold
 codec.py            a column of texts to tokens and back, numbers and text together
 dataset.py          one split of encoded data, in memory or mapped from disk
 fit_codec.py        fits text tokenizer, normaliser and scheme on the train split
 grammar.py          which token sequences are numbers, and all of them with their values
+holes.py            numbers that nobody knows, written ``[?]``
 huggingface.py      Hugging Face's tokenizers: each distinct text once, panics as exceptions
 in_memory.py        texts as rows of encoded data, in memory
 number_sample.py    samples of numbers and rows, the same in any division

@@ -1,9 +1,11 @@
-"""What a scheme is given of numbers, and how many of them its channel does not hold."""
+"""What a scheme is given of numbers, what a value head learns of them, and how many of them the
+channel does not hold."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import FittedNormalizer
-from numtok.encoding.schemes.base import Encoded, Scheme
+from numtok.encoding.schemes.base import Channel, Encoded, Scheme
 from numtok.numerals.column import Numerals
 
 _HELD = 10**6  # digits, read as one number, that float32 holds whatever they are multiplied by
@@ -14,6 +16,31 @@ def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
     if by.normalizer.identity:
         return numerals
     return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
+
+
+def normalised_values(values: NDArray[np.float64], by: FittedNormalizer) -> NDArray[np.float32]:
+    """float32[n]: raw values float64[n] as a value head learns them where there is no channel; NaN
+    for what float32 cannot hold."""
+    with np.errstate(over="ignore"):
+        single = by.forward(values).astype(np.float32)
+    return np.where(np.isfinite(single), single, np.float32(np.nan))
+
+
+def beside_tokens(
+    tokens: NDArray[np.int64],
+    channel: Channel,
+    numbers: NDArray[np.float64],
+    scheme: Scheme,
+    normalizer: FittedNormalizer,
+) -> Channel:
+    """[n]: what a value head learns of numbers, by the local ids [n] of their first tokens, the
+    channel [n] beside these and the numbers float64[n] of the text: the channel, or these numbers
+    where it holds them as they are; NaN where the token says all of the number, and no value
+    stands beside it."""
+    factors = scheme.factors
+    wordy = np.isnan(factors)
+    as_they_are = normalizer.normalizer.identity and bool((factors[~wordy] == 1).all())
+    return np.where(wordy[tokens], np.float32(np.nan), numbers if as_they_are else channel)
 
 
 def inexact(

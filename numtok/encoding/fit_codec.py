@@ -4,21 +4,32 @@ scheme learns."""
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from numtok.data.reading.batches import RowBatch
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.units import Unit
+from numtok.encoding.channel import normalized
 from numtok.encoding.codec import Codec
-from numtok.encoding.normalizers.base import Moments, Normalizer, fit
+from numtok.encoding.normalizers.base import NORMALIZERS, Moments, Normalizer, fit
+from numtok.encoding.row_keys import keys_of
 from numtok.encoding.schemes.base import Scheme
-from numtok.encoding.text_tokenizers.base import NO_PIECES, FittedTokenizer, Pieces, TextTokenizer
+from numtok.encoding.text_tokenizers.base import (
+    NO_PIECES,
+    TEXT_TOKENIZERS,
+    FittedTokenizer,
+    Pieces,
+    TextTokenizer,
+)
 from numtok.encoding.texts import Spans, Texts, cut
 from numtok.encoding.train_numbers import MeasureUnit, NumberSample, SampleUnit, in_train
 from numtok.encoding.unit import Screening
 from numtok.errors import DataError
+from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import TRAIN
@@ -48,6 +59,29 @@ class Unfitted:
     normalizer: Normalizer
     text_tokenizer: TextTokenizer
     text: FittedTokenizer | None
+
+    @classmethod
+    def of(
+        cls,
+        scheme: Scheme,
+        *,
+        numerals: str | None = None,
+        normalize: str | None = None,
+        text_tokenizer: str | None = None,
+    ) -> "Unfitted":
+        """By specs, or the path of a ``tokenizer.json``; the defaults where they are None.
+
+        Raises UsageError for what does not exist, StoreError for a file that cannot be read.
+        """
+        normalizer = NORMALIZERS.build(normalize or scheme.normalizer)
+        policy = NumeralPolicy.parse(numerals or "default")
+        chosen = text_tokenizer or "words"
+        if "/" in chosen or chosen.endswith(".json"):
+            from numtok.encoding.text_tokenizers.file import File  # imports their library
+
+            file, text = File.read(Path(chosen))
+            return cls(scheme, policy, normalizer, file, text)
+        return cls(scheme, policy, normalizer, TEXT_TOKENIZERS.build(chosen), None)
 
     def settings(self) -> dict[str, Any]:
         """What versions are taken over."""
@@ -93,6 +127,32 @@ class Unfitted:
             learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
         codec = Codec(scheme, self.policy, normalizer, self.text_tokenizer, text)
         return FittedCodec(codec, more, learnt_from)
+
+    def fit_texts(self, texts: Texts) -> Codec:
+        """As :meth:`fit`, of texts in memory, each of the train split, whose ids are 1, 2, ...
+
+        Raises DataError where a normaliser or a scheme has no number to learn from.
+        """
+        spans = Spans(*scan(texts.data, texts.rows, self.policy))
+        text = self.text or self.text_tokenizer.fit(cut(*_beginning(texts, spans)))
+        numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
+        normalizer = fit(self.normalizer, Moments.of(numerals.values))
+        scheme = self.scheme
+        if scheme.needs_sample:
+            ids = Texts.of([str(row) for row in range(1, len(spans.counts) + 1)])
+            sample = NumberSample()
+            hashes = keys_of(ids, texts, spans, numerals)
+            sample.add(hashes, normalized(numerals, normalizer).literals)
+            scheme = scheme.fit(sample.literals())
+        return Codec(scheme, self.policy, normalizer, self.text_tokenizer, text)
+
+
+def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:
+    """The first texts, some 16 MiB, with their numbers."""
+    rows = 1 + int(np.searchsorted(texts.rows, int(texts.rows[0]) + SAMPLE))
+    numbers = int(spans.counts[: rows - 1].sum())
+    first = Spans(spans.starts[:numbers], spans.ends[:numbers], spans.counts[: rows - 1])
+    return texts._replace(rows=texts.rows[:rows]), first
 
 
 def _moments(

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
+from numtok.encoding.channel import beside_tokens, normalised_values
 from numtok.encoding.codec import LARGEST, Codec
 from numtok.encoding.dataset import EncodedSplit, Values, bytes_of, opened_shard, read_group
 from numtok.encoding.schemes.base import Channel
@@ -239,21 +240,13 @@ def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
     NaN where there is none: float32 cannot hold it, or the token says all of it, as xVal's
     ``+OVERFLOW``, whose channel is 1.
     """
-    channel = samples.channel
-    factors = codec.scheme.factors
-    wordy = np.isnan(factors)  # the tokens of numbers beside which no value stands
-    as_they_are = codec.normalizer.normalizer.identity and bool((factors[~wordy] == 1).all())
 
-    def normalised(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        with np.errstate(over="ignore"):
-            values = codec.normalizer.forward(samples.numbers[numbers]).astype(np.float32)
-        return np.where(np.isfinite(values), values, np.float32(np.nan))
+    def learnt(numbers: NDArray[np.int64]) -> Channel:
+        raw = samples.numbers[numbers]
+        if samples.channel is None:
+            return normalised_values(raw, codec.normalizer)
+        first = samples.tokens[samples.first_token(numbers)].astype(np.int64) - codec.number_first
+        beside = samples.channel[numbers]
+        return beside_tokens(first, beside, raw, codec.scheme, codec.normalizer)
 
-    def beside_token(numbers: NDArray[np.int64]) -> Channel:
-        assert channel is not None
-        at = samples.first_token(numbers)
-        tokens = samples.tokens[at].astype(np.int64) - codec.number_first
-        values = samples.numbers if as_they_are else channel
-        return np.where(wordy[tokens], np.float32(np.nan), values[numbers])
-
-    return normalised if channel is None else beside_token
+    return learnt

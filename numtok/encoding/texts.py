@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,11 @@ class Texts(NamedTuple):
                 )
             characters, rows = characters[first:last], rows - first
         return cls(characters, rows.astype(np.int32, copy=False))
+
+    def strings(self) -> list[str]:
+        """The texts as they were."""
+        whole, bounds = self.data.tobytes(), self.rows.tolist()
+        return [whole[begin:end].decode() for begin, end in pairwise(bounds)]
 
 
 class Spans(NamedTuple):
@@ -129,16 +135,10 @@ def cut(texts: Texts, spans: Spans) -> Pieces:
 def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> Any:
     """The texts as one Arrow array, string or large_string, without nulls."""
     column: Any = texts
+    name = getattr(texts, "name", None)  # of a data frame's column
+    of = f"column {name!r}: " if isinstance(name, str) and name else ""
     if not isinstance(column, pa.Array | pa.ChunkedArray):
-        if isinstance(texts, str | bytes):
-            raise DataError("texts are one string, a list or a column of strings is needed: [text]")
-        try:
-            column = pa.array(texts)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise DataError(
-                f"texts cannot be read as a column of strings ({error}); give a list of str, or an "
-                "Arrow column"
-            ) from None
+        column = _arrow_column(texts, of)
     if column.null_count == 0 and pa.types.is_string(column.type) and isinstance(column, pa.Array):
         return column
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -148,7 +148,7 @@ def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]"
     # Of an empty list, and of one of None alone, nobody knows the type.
     if not readable and not pa.types.is_null(kind):
         raise DataError(
-            f"texts are a column of {column.type}, one of strings is needed; cast it, or take "
+            f"{of}texts are a column of {column.type}, one of strings is needed; cast it, or take "
             "another column"
         )
     column = column.cast(pa.large_string())  # where chunks may be any size together
@@ -157,7 +157,40 @@ def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]"
     if column.null_count:  # asked here, since a dictionary may hold a null itself
         row = column.is_null().index(True).as_py()
         raise DataError(
-            f"text {row} is null, and {column.null_count} are in all; leave such rows out, "
+            f"{of}text {row} is null, and {column.null_count} are in all; leave such rows out, "
             'or fill them with ""'
         )
     return column
+
+
+def _arrow_column(texts: Any, of: str) -> Any:
+    """What is no Arrow column as one, of whatever type."""
+    if isinstance(texts, str | bytes):
+        raise DataError("texts are one string, a list or a column of strings is needed: [text]")
+    if hasattr(texts, "columns"):
+        raise DataError("texts are a data frame; take one of its columns, as in frame['text']")
+    if not hasattr(texts, "dtype") and isinstance(texts, Iterable):
+        texts = list(texts)  # which may come but once
+    try:
+        return pa.array(texts)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        if isinstance(texts, Iterable) and getattr(texts, "ndim", 1) == 1:
+            for place, one in enumerate(texts):
+                if one is not None and (wrong := _no_text(one)) is not None:
+                    raise DataError(f"{of}text {place} {wrong}") from None
+        why = " ".join(str(error).split())
+        raise DataError(
+            f"{of}texts cannot be read as a column of strings ({why}); give a list of str, or a "
+            "column"
+        ) from None
+
+
+def _no_text(one: object) -> str | None:
+    """Why something is no text, as a sentence goes on behind its name; None where it is one."""
+    if not isinstance(one, str):
+        return f"is no string, but of type {type(one).__name__}; make it one, or leave it out"
+    try:
+        one.encode()
+    except UnicodeEncodeError:
+        return f"is not UTF-8 ({one[:40]!r}); decode its bytes as what they are"
+    return None

@@ -17,6 +17,7 @@ number_parts.py     numbers in sign, mantissa and exponent: which are wrong, how
 predict.py          predictions and their distributions, batch by batch
 prediction_mode.py  how a model is asked: for numbers, labels or answers
 queries.py          which numbers a model is asked for, and which of them together
+raw_numbers.py      from what heads say of numbers to values and distributions in raw units
 report_files.py     report artifacts and their predictions, written and read
 rivals.py           what needs no model as predictions of numbers, to be paired with those of models
 scoring.py          from predictions to the figures of a report

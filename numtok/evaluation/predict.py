@@ -19,21 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.arrays import Bools, Floats, Ints
-from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
-from numtok.encoding.automaton import automaton
 from numtok.encoding.dataset import EncodedSplit
-from numtok.encoding.grammar import MOST_NUMBERS, Grammar, Support
-from numtok.encoding.normalizers.base import Chained, Scaling
-from numtok.encoding.schemes.base import Failure, Scheme
+from numtok.encoding.grammar import Grammar
 from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError
 from numtok.evaluation.batch_size import BatchSizer
 from numtok.evaluation.devices import ONE, Devices
 from numtok.evaluation.queries import number_names, queries_of, resolutions
+from numtok.evaluation.raw_numbers import RawNumbers, listed
 from numtok.evaluation.stated_tails import with_tails
 from numtok.models.batches import Batch, Batches, positions, ranges
 from numtok.models.decoding import LONGEST, NumberReadings, Reader
-from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.multiples import Multiples
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical as Drawn
@@ -46,8 +42,6 @@ from numtok.training.model_files import LoadedModel
 
 PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
 POINTS = ("mode", "median", "mean")
-_AT_ONCE = 16  # numbers whose distributions are held at a time: more leave a core's cache
-_OF_MANTISSAS = 128  # likewise, where they are mantissas times powers of ten
 
 Progress = Callable[[int, int], None]  # numbers done, of all
 Note = Callable[[str], None]  # what a waiting user should know
@@ -124,7 +118,10 @@ class Predictor:
         self._resolutions = resolutions(samples)
         self._cache: TrunkCache | None = None  # its memory serves all batches
         self.room = BatchSizer.of(loaded.model, options.batch)
-        self.support = self._support()
+        one_pass = options.fill == PARALLEL or codec.scheme.tokens_per_number == 1
+        #: All numbers of the scheme, where their probabilities come from one pass.
+        self.support = listed(codec, loaded.model, self.grammar) if one_pass else None
+        self._raw = RawNumbers(codec, loaded.model, self.support)
         if options.point != "mode" and not self.has_distribution:
             raise UsageError(
                 f"--point {options.point} needs a predictive distribution, which this model has "
@@ -141,21 +138,6 @@ class Predictor:
     def has_distribution(self) -> bool:
         """Whether there is more than a density: a mean, quantiles."""
         return not self._only_path or self.draws > 0
-
-    def _support(self) -> Support | None:
-        """All numbers of the scheme, where their probabilities come from one pass."""
-        codec = self.loaded.codec
-        if self.loaded.model.value_head is not None or codec.scheme.channel:
-            return None
-        one_pass = self.options.fill == PARALLEL or codec.scheme.tokens_per_number == 1
-        if codec.scheme.tokens_per_number is None or not one_pass:
-            return None
-        try:
-            if automaton(codec.scheme).count > MOST_NUMBERS:  # as p10 has with five digits
-                return None
-            return Support.of(self.grammar).raw(codec.normalizer)
-        except UsageError:  # several sequences that are one number, or hard to count
-            return None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For other processes, which are told what to read, not what was made for that."""
@@ -247,7 +229,7 @@ class Predictor:
         """Of numbers of the split, by their indices; ``tokens`` are the true ones."""
         splits = self.loaded.codec.scheme.splits
         reading = self.reader.read(steps, keep_logits=splits or self.support is not None)
-        values, literals, valid = self._read_off(reading)
+        values, literals, valid = self._raw.values(reading)
         truth = self.samples.numbers[numbers]
         log_density, crps, pit, log_tailed, log_interval, token_nll = np.full(
             (6, len(truth)), np.nan
@@ -273,7 +255,7 @@ class Predictor:
             if self.options.point != "mode":
                 values[part] = getattr(predictive, self.options.point)()
         if self.options.point != "mode":
-            valid, literals = np.isfinite(values), self._said(values)
+            valid, literals = np.isfinite(values), self._raw.literals(values)
         literals[~valid] = None
         values[~valid] = np.nan
         return Predicted(
@@ -291,43 +273,7 @@ class Predictor:
         if isinstance(exact, Multiples):  # it is the mantissa that the head holds in a range
             tailed = with_tails(exact.mantissa, model.scaling, self._learnt_from)
             return exact if tailed is exact.mantissa else replace(exact, mantissa=tailed)
-        scaling = Chained(self.loaded.codec.normalizer, model.scaling)
-        return with_tails(exact, scaling, self._learnt_from)
-
-    def _read_off(self, reading: NumberReadings) -> tuple[Floats, NDArray[np.object_], Bools]:
-        """Values, literals and validity of what was read."""
-        codec, model = self.loaded.codec, self.loaded.model
-        tokens = reading.tokens[reading.tokens >= 0].astype(np.uint32)
-        channel = None
-        if codec.scheme.channel:
-            assert reading.parameters is not None
-            channel = model.channel(reading.parameters)
-        decoded = codec.decode_numbers(tokens, reading.lengths, channel)
-        valid = (decoded.failures == Failure.NONE) & np.isfinite(decoded.values)
-        values = decoded.values
-        if reading.parameters is None:
-            return values, np.array(list(map(decoded.literal, range(len(values)))), object), valid
-        if self._raw:
-            assert model.value_head is not None
-            values = np.where(valid, model.value_head.point(reading.parameters), values)
-            valid &= np.isfinite(values)
-        elif not codec.scheme.channel:
-            # The tokens say that it is a number, the value head says which.
-            values = codec.normalizer.inverse(model.value_point(reading.parameters))
-            valid &= np.isfinite(values)
-        return values, self._said(values), valid
-
-    @property
-    def _raw(self) -> bool:
-        """Whether a head says whole numbers as they are in the text, with all their digits."""
-        head = self.loaded.model.head
-        return isinstance(head, ValueHead) and head.raw
-
-    def _said(self, values: Floats) -> NDArray[np.object_]:
-        """Literals of values. Those that come from float32, or from a mean of many numbers, have no
-        digits of their own: as many as float32 has."""
-        form = "{!r}" if self._raw else f"{{:.{DIGITS_OF_FLOAT32}g}}"
-        return np.array([form.format(value) for value in values.tolist()], object)
+        return with_tails(exact, self._raw.scaling, self._learnt_from)
 
     @property
     def _only_path(self) -> bool:
@@ -338,32 +284,8 @@ class Predictor:
         self, steps: DecodingStates, numbers: Ints, reading: NumberReadings
     ) -> Iterator[tuple[slice | Ints, Predictive]]:
         """The distributions of a part of the numbers at a time."""
-        model = self.loaded.model
-        if model.value_head is not None:
-            assert reading.parameters is not None
-            normalizer, scheme = self.loaded.codec.normalizer, self.loaded.codec.scheme
-            scaling = model.scaling if scheme.splits else Chained(normalizer, model.scaling)
-            for part, calibration in self._calibrated(numbers):
-                parameters = reading.parameters[part]
-                if not scheme.splits:
-                    yield part, model.value_head.predictive(parameters, calibration, scaling)
-                    continue
-                assert reading.logits is not None
-                for first in range(0, len(part), _OF_MANTISSAS):
-                    near = part[first : first + _OF_MANTISSAS]
-                    mantissa = model.value_head.predictive(
-                        reading.parameters[near], calibration, scaling
-                    )
-                    logits = reading.logits[near, 0]
-                    yield near, multiples(mantissa, scheme, logits, normalizer)
-        elif self.support is not None:
-            assert reading.logits is not None
-            low, high, values = self.support.low, self.support.high, self.support.values
-            for first in range(0, len(numbers), _AT_ONCE):
-                some = slice(first, first + _AT_ONCE)
-                mass = self.support.log_probabilities(reading.logits[some])
-                yield some, Intervals(low, high, values, mass)
-        elif self.draws:
+        yield from self._raw.distributions(reading, self._calibrated(numbers))
+        if self.draws:
             yield slice(None), self._drawn(steps, numbers)
 
     def _calibrated(self, numbers: Ints) -> Iterator[tuple[Ints, Calibration]]:
@@ -400,7 +322,7 @@ class Predictor:
         draws = []
         for draw in range(self.draws):
             reading = self.reader.read(steps, partial(uniforms, numbers, 0, "draws", draw))
-            values, _, valid = self._read_off(reading)
+            values, _, valid = self._raw.values(reading)
             draws.append(np.where(valid, values, np.nan))
         return Drawn(np.column_stack(draws))
 
@@ -413,19 +335,3 @@ class Predictor:
         places = positions(batch.number_row[chosen], batch.number_start[chosen], lengths)
         tokens[inside] = batch.tokens[places] - self.loaded.codec.number_first
         return tokens
-
-
-def multiples(
-    mantissa: Predictive, scheme: Scheme, logits: NDArray[np.float32], normalizer: Scaling
-) -> Multiples:
-    """The distribution of numbers of which a head says the mantissa.
-
-    logits
-        float[n, tokens of the scheme]: what the model says of the exponents.
-    """
-    every = np.arange(len(scheme.vocabulary()), dtype=np.uint32)
-    ones = np.ones(len(every))
-    atoms = scheme.decode(every, ones.astype(np.int32), ones.astype(np.float32)).values
-    scores = logits.astype(np.float64)
-    log_weights = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
-    return Multiples(mantissa, scheme.factors, atoms, log_weights, normalizer)

@@ -15,15 +15,17 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
+import torch
 
-from numtok.arrays import Floats, Ints
+from numtok.arrays import Floats
 from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
 from numtok.data.reading.json_lines import json_lines
 from numtok.data.tables.file import FORMATS
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.holes import HOLE, filled, hole_numbers
 from numtok.encoding.in_memory import rows_of
 from numtok.encoding.schemes.base import LOSSES
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.answers import AnswerReader
 from numtok.evaluation.devices import ONE, devices
@@ -38,8 +40,6 @@ from numtok.training.model_files import LoadedModel, check_reads, read_model
 from numtok.training.model_json import TextModelFile
 from numtok.training.trainer import device_of
 
-HOLE = "[?]"
-_PLACEHOLDER = "1"  # what stands there while it is not known; nothing looks at it
 _ROWS = 1024  # read at a time
 _SHOWN = 40  # characters of a text in a message, at most
 
@@ -98,13 +98,9 @@ def predict_texts(
     Raises UsageError for what the model cannot be asked, DataError for rows without a ``[?]``, or
     too long, TrainingFailed (no memory).
     """
-    measures, options = prediction_mode(config, model, file)
     device = device_of(config.device)
     with devices(config.devices, device) as these:
-        loaded = read_model(model, device, file)
-        if options is not None and not loaded.model.objective.causal:
-            _check_length_is_known(loaded)
-        asking = _Asking(loaded, options, config.decode == "constrained", config.batch, measures)
+        asking = TextPredictor.of(config, model, file, device)
         waiting: deque[list[Query]] = deque()
 
         def blocks() -> Iterator[_RowBlock]:
@@ -199,7 +195,7 @@ _NOTHING = {"literal": None, "value": None}
 
 
 @dataclass(frozen=True)
-class _Asking:
+class TextPredictor:
     """A model that is asked; ``options`` for numbers alone."""
 
     loaded: LoadedModel
@@ -208,7 +204,20 @@ class _Asking:
     batch: int
     measures: Measures
 
+    @classmethod
+    def of(
+        cls, config: Config, model: Artifact, file: TextModelFile, device: torch.device
+    ) -> "TextPredictor":
+        """The model, whose file was read, in memory; UsageError for what it cannot be asked."""
+        measures, options = prediction_mode(config, model, file)
+        loaded = read_model(model, device, file)
+        if options is not None and not loaded.model.objective.causal:
+            _check_length_is_known(loaded)
+        return cls(loaded, options, config.decode == "constrained", config.batch, measures)
+
     def say(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
+        """What the model says of each row. Raises DataError for rows without a ``[?]``, or too
+        long, TrainingFailed (no memory)."""
         if self.measures == "numbers":
             return self._numbers(rows, note)
         return (self._labels if self.measures == "labels" else self._answers)(rows, note)
@@ -277,7 +286,7 @@ class _Asking:
         self, rows: Sequence[Query], texts: Sequence[Sequence[str]], note: Note | None = None
     ) -> EncodedSplit:
         """``texts`` are the pieces around the holes of each row, which become targets."""
-        return self._samples(rows, [_PLACEHOLDER.join(one) for one in texts], texts, note=note)
+        return self._samples(rows, list(map(filled, texts)), texts, note=note)
 
     def _samples(
         self,
@@ -292,7 +301,8 @@ class _Asking:
         codec = self.loaded.codec
         data = Texts.of(pa.array(texts, pa.string()))
         spans = codec.find(data)
-        targets = _holes(rows, pieces, data, spans, percent=codec.policy.percent)
+        names = [row.where for row in rows]
+        targets = hole_numbers(names, pieces, data, spans, percent=codec.policy.percent)
         encoded = codec.encode(data, spans, data.rows[1:] if answers else None)
         lost = np.isin(encoded.outcomes, LOSSES)
         lost[targets] = False
@@ -312,40 +322,8 @@ class _RowBlock:
 
     rows: Sequence[Query]
 
-    def __call__(self, asking: _Asking, note: Note) -> list[RowPrediction]:
+    def __call__(self, asking: TextPredictor, note: Note) -> list[RowPrediction]:
         return asking.say(self.rows, note)
-
-
-def _holes(
-    rows: Sequence[Query],
-    texts: Sequence[Sequence[str]],
-    data: Texts,
-    spans: Spans,
-    *,
-    percent: bool,
-) -> Ints:
-    """Which numbers stand for holes; DataError where one would be no number by itself. ``percent``:
-    a number takes its sign along."""
-    ends = zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)
-    numbers = {span: number for number, span in enumerate(ends)}
-    found = []
-    for row, pieces, begin in zip(rows, texts, data.rows.tolist(), strict=False):
-        at = begin
-        for k, piece in enumerate(pieces[:-1]):
-            at += len(piece.encode())
-            end = at + len(_PLACEHOLDER)
-            if (at, end) not in numbers:
-                before, behind = HOLE.join(pieces[: k + 1])[-9:], HOLE.join(pieces[k + 1 :])[:9]
-                remedy = "put spaces around it"
-                if percent and behind.startswith("%"):
-                    remedy = f"a % is part of the number here, so write {HOLE} in place of both"
-                raise DataError(
-                    f"{row.where}: {before + HOLE + behind!r} has {HOLE} where no number can be "
-                    f"read by itself; {remedy}"
-                )
-            found.append(numbers[at, end])
-            at = end
-    return np.array(found, np.int64)
 
 
 def _number(literal: str | None, value: float, quantiles: Floats) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Paths
 from numtok.encoding.schemes.base import Channel
 from numtok.models.inputs import moved
-from numtok.models.model import Model
+from numtok.models.number_heads import NumberHeads
 from numtok.models.objectives.base import MASK
 from numtok.models.precision import on_host, widened
 from numtok.models.steps import DecodingStates
@@ -57,7 +57,7 @@ class Reader:
         number of masks says how many it has.
     """
 
-    model: Model
+    model: NumberHeads
     codec: Codec
     grammar: Grammar
     constrained: bool

@@ -18,15 +18,15 @@ from torch.nn import functional as F
 from numtok.encoding.normalizers.base import (
     NORMALIZERS,
     FittedNormalizer,
-    Scaling,
     Undone,
     stored_normalizer,
 )
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, ValueHead, ValueReader, linear_flops, projection
+from numtok.models.heads.base import HEADS, ValueHead, linear_flops, projection
 from numtok.models.inputs import ModelInputs, moved, single
+from numtok.models.number_heads import NumberHeads
 from numtok.models.number_terms.base import NumberTermModule
 from numtok.models.objectives.base import OBJECTIVES, FirstPass, TrainingBatch
 from numtok.models.places.base import PLACES, PlaceTable
@@ -49,7 +49,7 @@ class Losses(NamedTuple):
     own: tuple[Tensor, ...] = ()
 
 
-class Model(nn.Module):
+class Model(NumberHeads):
     """Tokens [B, L] and the values beside them [B, L] to hidden states, tokens and values."""
 
     def __init__(self, settings: ModelSettings, vocabulary: Vocabulary) -> None:
@@ -85,7 +85,7 @@ class Model(nn.Module):
         self.number_term: NumberTermModule | None = None
         if (term := self.objective.number_term) is not None:
             self.number_term = NumberTermModule(term, vocabulary)
-        self.value_head: ValueReader | None = None
+        self.value_head = None
         if isinstance(self.head, ValueHead):
             self.value_head = self.head.build(width)
         scaling = settings.scaling
@@ -94,8 +94,7 @@ class Model(nn.Module):
             if scaling is None
             else stored_normalizer(scaling.normalizer, scaling.constants)
         )
-        #: From the values of the encoding to those of the head.
-        self.scaling: Scaling = Undone(fitted) if scaling and scaling.undone else fitted
+        self.scaling = Undone(fitted) if scaling and scaling.undone else fitted
 
     @property
     def _table(self) -> nn.Parameter:
@@ -132,11 +131,6 @@ class Model(nn.Module):
                 f"own, the text of these data {len(of_text):,}; encode them with its tokenizer"
             )
         of_text.copy_(vectors_TD)
-
-    @property
-    def values_per_token(self) -> bool:
-        """Whether the loss of values is a mean over the tokens that are learnt, not the numbers."""
-        return isinstance(self.head, ValueHead) and self.head.per_token
 
     @property
     def _first_head(self) -> nn.Module:
@@ -253,14 +247,8 @@ class Model(nn.Module):
         token = self._token_loss(hidden, given)
         value = torch.zeros_like(token)
         if self.value_head is not None:
-            # Not in bfloat16, whose 8 bits are a grid that a value could not leave.
-            with torch.autocast(flat.device.type, enabled=False):
-                parameters = self.value_head(flat[given.number_where].float())
-            if len(given.number_targets):
-                each = self.value_head.losses(parameters, given.number_targets)
-                value = each.sum() / len(given.labels) if self.values_per_token else each.mean()
-            else:
-                value = sum((0 * p.sum() for p in self.value_head.parameters()), parameters.sum())
+            states = flat[given.number_where]
+            value = self.value_loss(states, given.number_targets, len(given.labels))
         return Losses(token, value)
 
     def given(self, example: TrainingBatch) -> ModelInputs:
@@ -339,17 +327,6 @@ class Model(nn.Module):
                 )
             return raw
         return self.scaling.forward(values.astype(np.float64))
-
-    def value_point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """[N] the values, normalised as the encoding does, that a value head predicts."""
-        assert self.value_head is not None
-        return self.scaling.inverse(self.value_head.point(parameters_NP))
-
-    def channel(self, parameters_NP: Tensor) -> Channel:
-        """[N]: the values that stand beside tokens; in float32, infinite beyond what that holds,
-        unless the head is exact."""
-        values = self.value_point(parameters_NP)
-        return values if isinstance(self.head, ValueHead) and self.head.exact else single(values)
 
     def parameter_counts(self) -> tuple[int, int]:
         """Parameters in all, and of these in the tables of tokens and positions."""

@@ -10,10 +10,17 @@ from numtok.errors import UsageError
 from numtok.settings import _fields
 
 BUDGETS = ("steps", "tokens", "minutes")  # of which one says how long
+TENSORBOARD = "tensorboard:"  # where event files of a run go to, behind it the folder
 _data, _model, _budget, _optimiser, _devices = (
     partial(setting, section=section)
     for section in ("Data", "Model", "Budget", "Optimiser", "Devices")
 )
+
+
+def _wrong_log(value: str) -> str | None:
+    if value.startswith(TENSORBOARD) and value != TENSORBOARD:
+        return None
+    return f"is not possible; it is {TENSORBOARD}DIR"
 
 
 @dataclass(frozen=True)
@@ -242,6 +249,15 @@ class Config:
         "Write a Chrome trace of 5 steps, print their costs.",
         metavar="FILE",
         of="texts",
+        swept=False,
+        repeat=False,
+    )
+    log: str | None = setting(
+        None,
+        "Also write what is logged as event files: tensorboard:DIR.",
+        metavar="tensorboard:DIR",
+        of="texts",
+        refuse=_wrong_log,
         swept=False,
         repeat=False,
     )

@@ -27,13 +27,10 @@ from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.declaration import command_line, of_version
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_rows
-from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import Scheme
-from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.errors import UsageError
-from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import is_plugin
 from numtok.records import ENCODED, MODEL, SCHEME_FILE, Natural
 from numtok.registry import name_of
@@ -296,15 +293,13 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
     assert config.scheme is not None
     scheme = scheme_of(config.scheme)
     _check_output(scheme)
-    normalizer = NORMALIZERS.build(config.normalize or scheme.normalizer)
-    policy = NumeralPolicy.parse(config.numerals or "default")
-    chosen = config.text_tokenizer or "words"
-    if "/" in chosen or chosen.endswith(".json"):
-        from numtok.encoding.text_tokenizers.file import File  # imports the library of tokenizers
-
-        file, text = File.read(Path(chosen))
-        return Unfitted(scheme, policy, normalizer, file, text), []
-    return Unfitted(scheme, policy, normalizer, TEXT_TOKENIZERS.build(chosen), None), []
+    unfitted = Unfitted.of(
+        scheme,
+        numerals=config.numerals,
+        normalize=config.normalize,
+        text_tokenizer=config.text_tokenizer,
+    )
+    return unfitted, []
 
 
 def _check_output(scheme: Scheme) -> None:

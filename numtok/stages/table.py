@@ -24,7 +24,7 @@ from numtok.data.tables.columns import (
     target_column,
     write_columns,
 )
-from numtok.data.tables.file import check_format, check_names, parsed, read_csv, read_file
+from numtok.data.tables.file import FORMATS, check_format, check_names, parsed, read_csv, read_file
 from numtok.declaration import command_line
 from numtok.errors import UsageError, unknown
 from numtok.records import TABLE
@@ -43,6 +43,19 @@ class Result(NamedTuple):
     ref: str
     artifact: Artifact
     made: bool
+
+
+def table_of(path: str, target: str, store: Store) -> Artifact:
+    """The table that a user's file is, which is made if it is not there.
+
+    Raises UsageError for a file of another format, and otherwise as :func:`run`.
+    """
+    if not path.endswith(FORMATS):
+        raise UsageError(
+            f"--target is for a table's file ({' or '.join(FORMATS)}), and {path} is none; leave "
+            "--target out"
+        )
+    return run(Config(path, target), store).artifact
 
 
 def run(config: Config, store: Store) -> Result:

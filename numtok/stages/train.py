@@ -137,6 +137,8 @@ def _make(
                     f"--profile: {draft.ref} is there already, so nothing is trained that could be "
                     "profiled; add --force"
                 )
+            if config.log:
+                store.note(f"{draft.ref} is there already, so nothing is logged; add --force")
             return Result(draft, made=False)
         costs: Sequence[Cost] = ()
         if finished is None:

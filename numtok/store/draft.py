@@ -60,6 +60,11 @@ class Draft:
         beforehand."""
         return self._blank.version
 
+    @property
+    def ref(self) -> str:
+        """``name@version``, as which it will be published."""
+        return f"{self._blank.name}@{self.version}"
+
     def receipt(self, unit: str, *, input: str, settings: str, facts: type[F]) -> Receipt[F] | None:
         """As ``receipts.read_receipt``: None unless the unit need not be done again."""
         return receipts.read_receipt(self.path, unit, input=input, settings=settings, facts=facts)

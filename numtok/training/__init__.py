@@ -23,6 +23,7 @@ signals.py             an interrupt waits for the end of a step
 table_folds.py         fitting a model to each fold of a table, in a draft
 table_learner.py       the epochs of fitting one, and their state
 table_plan.py          what a model of a table is made of, with all defaults in place
+tensorboard.py         what is logged as event files, to watch runs by
 text_learner.py        from encoded splits to the files of a model of texts, in a draft
 text_plan.py           what a model of texts is made of, with all defaults in place
 trained_table.py       a fitted model of a table with all that its predictions need

@@ -12,10 +12,12 @@ from numtok.models.model import Model
 from numtok.training.checkpoint import belonging, read_steps, write_steps
 from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.examples import SplitExamples
+from numtok.training.log import Line
 from numtok.training.prefetch import prefetched
 from numtok.training.profiler import Cost, traced
 from numtok.training.ranks import ALONE, Ranks
 from numtok.training.run import TrainingRun
+from numtok.training.tensorboard import Watch, event_file
 from numtok.training.trainer import (
     WHOLE_STEP,
     DeviceBatch,
@@ -58,7 +60,8 @@ Progress = Callable[[TrainingProgress], None]
 class Training:
     """Everything that one run on texts holds on to.
 
-    ``model(...)`` makes the model as it is before the first step, the same one at each call.
+    ``model(...)`` makes the model as it is before the first step, the same one at each call;
+    ``log`` is where event files go to.
     """
 
     run: TrainingRun[TrainerState]
@@ -68,6 +71,7 @@ class Training:
     recipe: Callable[[int], Recipe]
     execution: Execution
     progress: Progress
+    log: str | None = None
 
     @cached_property
     def numbers_a_token(self) -> float:
@@ -89,7 +93,9 @@ class Training:
             self.run.note(f"goes on at step {trainer.step:,} of {steps:,}")
         if self.execution.bfloat16 and self.execution.device.type == "cpu":
             self._check_precision()
-        self._loop(trainer)
+        mine = self.log if self.run.ranks.first else None
+        with event_file(mine, self.run.draft, trainer.step) as watch:
+            self._loop(trainer, watch)
         return trainer
 
     def _check_precision(self) -> None:
@@ -141,7 +147,7 @@ class Training:
         limit = min(5.0, 0.1 * budget)
         return seconds_per_step(self._trainer(1 << 30), self.train, limit, self.run.ranks)
 
-    def _loop(self, trainer: Trainer) -> None:
+    def _loop(self, trainer: Trainer, watch: Watch) -> None:
         steps = trainer.recipe.steps
         record_every, validate_every = max(1, steps // _RECORDS), steps
         if self.validation:
@@ -160,7 +166,7 @@ class Training:
                 done = trainer.step == steps
                 if trainer.step % record_every == 0 or done:
                     losses = trainer.means()
-                    self._record("train", trainer, losses)
+                    watch(self._record("train", trainer, losses))
                     self.progress(clock.update(losses["loss"]))
                     self.run.rate.look_again()
                 if self.validation and (trainer.step % validate_every == 0 or done):
@@ -168,17 +174,18 @@ class Training:
                     if answers is not None:
                         with trainer.looking() as lookers:
                             figures |= answers.shares(trainer.model, lookers)
-                    self._record("validation", trainer, figures)
+                    watch(self._record("validation", trainer, figures))
                 # What follows the last step can be cut short, too.
                 due = None if every is None else trainer.step % every == 0
                 after(trainer.step, done or due, f"step {trainer.step:,} of {steps:,}")
 
-    def _record(self, split: str, trainer: Trainer, figures: dict[str, float]) -> None:
+    def _record(self, split: str, trainer: Trainer, figures: dict[str, float]) -> Line:
+        """The line that is noted of some figures."""
         # JSON has no infinity. What is learnt is always finite; what is only looked at may not be.
         finite = {what: one if math.isfinite(one) else None for what, one in figures.items()}
-        self.run.records.append(
-            {"step": trainer.step, "tokens": trainer.tokens, "split": split, **finite}
-        )
+        line: Line = {"step": trainer.step, "tokens": trainer.tokens, "split": split, **finite}
+        self.run.records.append(line)
+        return line
 
 
 def seconds_per_step(

@@ -8,12 +8,13 @@ import numpy as np
 import torch
 
 from numtok.encoding.dataset import EncodedSplit
-from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Undone, fit
+from numtok.encoding.normalizers.base import FittedNormalizer, Undone
 from numtok.encoding.splits import learnt_values, read_split, splits
 from numtok.errors import DataError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, Calibration, ValueHead
 from numtok.models.model import Model
+from numtok.models.number_heads import calibration_of, own_scaling, raw_scaling
 from numtok.models.objectives.base import Objective
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
@@ -65,6 +66,7 @@ def train_texts(
         plan.recipe,
         execution,
         progress,
+        config.log,
     )
     costs = training.profile(config.profile) if config.profile else ()
     trainer = training.learn(config.budget)
@@ -198,15 +200,14 @@ def _scaling(plan: TextPlan, samples: EncodedSplit) -> FittedNormalizer | Undone
     codec, spec = plan.codec, plan.config.head
     head = None if spec is None else HEADS.build(spec)
     if isinstance(head, ValueHead) and head.raw:
-        return None if codec.normalizer.normalizer.identity else Undone(codec.normalizer)
+        return raw_scaling(codec.normalizer)
     if not isinstance(head, ValueHead) or not head.scaled:
         return None
     if plan.init is not None:
         there = plan.init.model.scaling
         assert isinstance(there, FittedNormalizer)  # its head is this one
         return there
-    values = learnt_values(samples, codec)(np.arange(len(samples.numbers)))
-    return fit(NORMALIZERS.build(head.normalizer), Moments.of(values.astype(np.float64)))
+    return own_scaling(head, learnt_values(samples, codec)(np.arange(len(samples.numbers))))
 
 
 def _check_learnable(objective: Objective, samples: EncodedSplit, encoded: Artifact) -> None:
@@ -245,10 +246,7 @@ def _calibration(model: Model, split: SplitExamples, accumulate: int, ranks: Ran
     batches = [batch for turn in turns for batch in turn if batch is not None]
     predicted = torch.cat([parameters for parameters, _ in batches])
     true = np.concatenate([values for _, values in batches])
-    valid = predicted.isfinite().all(dim=1)  # beside a 1e30 that is seen they are NaN
-    if not valid.any():
-        return {}
-    return model.value_head.calibrate(predicted[valid], true[valid.cpu().numpy()])
+    return calibration_of(model.value_head, predicted, true)
 
 
 def _mean(samples: EncodedSplit) -> float | None:

@@ -13,8 +13,9 @@ from numtok.encoding.normalizers.base import FittedNormalizer, Undone
 from numtok.encoding.splits import has_targets
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.heads.base import HEADS
 from numtok.models.model import Model
+from numtok.models.number_heads import check_head, lacks_digits
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
 from numtok.models.presets import preset, shortest
@@ -28,6 +29,7 @@ from numtok.training.curriculum import Curriculum
 from numtok.training.device import check_compiler
 from numtok.training.model_files import LoadedModel
 from numtok.training.ranks import ALONE, Ranks
+from numtok.training.tensorboard import check_tensorboard
 from numtok.training.trainer import Execution, Recipe, device_of
 from numtok.training.warm_start import (
     begin_with,
@@ -112,6 +114,8 @@ class TextPlan:
             )
         if config.compile:
             check_compiler()
+        if config.log is not None:
+            check_tensorboard()
         if config.shard and config.compile:
             raise UsageError("--shard and --compile do not go together yet; leave one of them out")
         self.recipe(config.steps or 1)
@@ -122,17 +126,16 @@ class TextPlan:
 
     def _check_exact(self) -> None:
         """Raise UsageError where a part is of all digits of a number and the data are scaled."""
-        normalizer = self.codec.normalizer.normalizer
-        if normalizer.identity:
-            return
+        encoding = self.codec.normalizer
         for option, spec, registry in (
             ("embedder", self.config.embedder, EMBEDDERS),
             ("head", self.config.head, HEADS),
         ):
-            if spec is not None and getattr(registry.build(spec), "exact", False):
+            if spec is not None and lacks_digits(registry.build(spec), encoding):
                 raise UsageError(
                     f"--{option} {spec} is of numbers as they are in the text, and those of "
-                    f"{self.encoded.ref} are normalised ({spec_of(normalizer)}); encode them with "
+                    f"{self.encoded.ref} are normalised ({spec_of(encoding.normalizer)}); encode "
+                    "them with "
                     f"`numtok encode --scheme {spec_of(self.codec.scheme)} --normalize none INPUT`"
                 )
 
@@ -263,15 +266,5 @@ def _head(given: str | None, usual: str, codec: Codec, objective: Objective) -> 
             )
         return None
     head = HEADS.build(given or usual)
-    if codec.scheme.channel and not isinstance(head, ValueHead):
-        raise UsageError(
-            f"--head {spec_of(head)} cannot read {spec_of(codec.scheme)}, whose tokens alone do "
-            f"not say a number; give one that reads values, such as {codec.scheme.head}"
-        )
-    if isinstance(head, ValueHead) and head.raw and codec.scheme.splits:
-        raise UsageError(
-            f"--head {spec_of(head)} learns whole numbers as they are in the text, and in "
-            f"{spec_of(codec.scheme)} the token says a part of each; encode with xval or a scheme "
-            f"without a channel, or give --head {codec.scheme.head}"
-        )
+    check_head(head, codec.scheme)
     return spec_of(head)

@@ -512,6 +512,8 @@ def containers(texts: list[str]) -> dict[str, Any]:
         "polars": polars.Series(texts, dtype=polars.String),
         "polars to Arrow": polars.Series(texts, dtype=polars.String).to_arrow(),
         "pandas": pandas.Series(texts, dtype="string[pyarrow]"),
+        "pandas with an index": pandas.Series(texts, range(7, 7 + len(texts)), dtype=object),
+        "numpy": np.array(texts, object),
         "large chunks": pa.chunked_array([plain[:half], plain[half:]]).cast(pa.large_string()),
     }
     for kind in (
@@ -563,10 +565,18 @@ def test_the_encoding_is_the_same_whatever_holds_the_texts() -> None:
         (pa.array([1, 2]), ["int64", "strings"]),
         (pa.array([b"a"]), ["binary", "strings"]),
         (pa.array([["a"]]), ["list<", "strings"]),
-        ([1, "a"], ["strings", "list of str"]),
-        (["\ud800"], ["strings", "surrogates"]),
+        ([1, "a"], ["text 0", "no string", "int"]),
+        (["a", None, float("nan")], ["text 2", "no string", "float"]),
+        (["a", "\ud800"], ["text 1", "UTF-8", "\\ud800"]),
         ("one text", ["one string", "[text]"]),
         (5, ["strings", "list of str"]),
+        (np.array([1.5]), ["double", "strings"]),
+        (np.array([["a"]]), ["strings", "1-dimensional"]),
+        (polars.Series("note", ["a", None]), ["column 'note'", "text 1 is null"]),
+        (pandas.Series(["a", np.nan], name="note"), ["column 'note'", "text 1 is null"]),
+        (pandas.Series(["a", 5], name="note"), ["column 'note'", "text 1", "int"]),
+        (polars.DataFrame({"note": ["a"]}), ["data frame", "columns"]),
+        (pandas.DataFrame({"note": ["a"]}), ["data frame", "columns"]),
     ],
 )
 def test_what_is_no_column_of_strings_is_refused(texts: Any, words: list[str]) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from numtok.encoding.holes import HOLE
 from numtok.errors import DataError
 from numtok.evaluation import text_rows
 from numtok.evaluation.text_rows import (
-    HOLE,
     Query,
     RowPrediction,
     outgoing,

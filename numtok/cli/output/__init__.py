@@ -4,6 +4,7 @@ checks.py      what check prints, and schemes --check
 comparison.py  how a comparison is printed
 encode.py      what encode prints
 errors.py      how errors of predictions are printed
+explain.py     what explain prints
 fetch.py       what fetch prints, of a field too
 figures.py     how figures are written, and tables of them that fit
 gen.py         what gen prints

@@ -18,7 +18,7 @@ from numtok.encoding.grammar import Grammar
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
-from numtok.evaluation.predict import multiples
+from numtok.evaluation.raw_numbers import multiples
 from numtok.models.decoding import Reader
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.heads.base import HEADS, ValueHead

@@ -1,0 +1,149 @@
+"""From what heads say of numbers to values and distributions, the normalisation undone."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.arrays import Bools, Floats, Ints
+from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
+from numtok.encoding.automaton import automaton
+from numtok.encoding.codec import Codec
+from numtok.encoding.grammar import MOST_NUMBERS, Grammar, Support
+from numtok.encoding.normalizers.base import Chained, Scaling
+from numtok.encoding.schemes.base import Failure, Scheme
+from numtok.errors import UsageError
+from numtok.models.decoding import NumberReadings
+from numtok.models.distributions.intervals import Intervals
+from numtok.models.distributions.multiples import Multiples
+from numtok.models.distributions.predictive import Predictive
+from numtok.models.heads.base import Calibration, ValueHead
+from numtok.models.number_heads import NumberHeads
+
+_AT_ONCE = 16  # numbers whose distributions are held at a time: more leave a core's cache
+_OF_MANTISSAS = 128  # likewise, where they are mantissas times powers of ten
+
+
+def listed(codec: Codec, heads: NumberHeads, grammar: Grammar) -> Support | None:
+    """All numbers of the scheme, where tokens say them and they can be listed; else None."""
+    if heads.value_head is not None or codec.scheme.channel:
+        return None
+    if codec.scheme.tokens_per_number is None:
+        return None
+    try:
+        if automaton(codec.scheme).count > MOST_NUMBERS:  # as p10 has with five digits
+            return None
+        return Support.of(grammar).raw(codec.normalizer)
+    except UsageError:  # several sequences that are one number, or hard to count
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class RawNumbers:
+    """Numbers of some heads, in raw units; ``support`` is what :func:`listed` gives, where the
+    probabilities of all tokens come from one pass."""
+
+    codec: Codec
+    heads: NumberHeads
+    support: Support | None
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether a head says whole numbers as they are in the text, with all their digits."""
+        return isinstance(self.heads.head, ValueHead) and self.heads.head.raw
+
+    @property
+    def scaling(self) -> Scaling:
+        """From raw values to those of the value head; where tokens say a part of each number, from
+        the values of the channel."""
+        codec = self.codec
+        own = self.heads.scaling
+        return own if codec.scheme.splits else Chained(codec.normalizer, own)
+
+    def points(self, parameters_NP: Tensor) -> Floats:
+        """float64[n]: what a value head says by itself, from its parameters."""
+        if self.is_raw:
+            assert self.heads.value_head is not None
+            return self.heads.value_head.point(parameters_NP)
+        return self.codec.normalizer.inverse(self.heads.value_point(parameters_NP))
+
+    def values(self, reading: NumberReadings) -> tuple[Floats, NDArray[np.object_], Bools]:
+        """Values float64[n], literals [n] and validity bool[n] of what was read."""
+        codec, heads = self.codec, self.heads
+        tokens = reading.tokens[reading.tokens >= 0].astype(np.uint32)
+        channel = None
+        if codec.scheme.channel:
+            assert reading.parameters is not None
+            channel = heads.channel(reading.parameters)
+        decoded = codec.decode_numbers(tokens, reading.lengths, channel)
+        valid = (decoded.failures == Failure.NONE) & np.isfinite(decoded.values)
+        values = decoded.values
+        if reading.parameters is None:
+            return values, np.array(list(map(decoded.literal, range(len(values)))), object), valid
+        if self.is_raw:
+            values = np.where(valid, self.points(reading.parameters), values)
+            valid &= np.isfinite(values)
+        elif not codec.scheme.channel:
+            # The tokens say that it is a number, the value head says which.
+            values = self.points(reading.parameters)
+            valid &= np.isfinite(values)
+        return values, self.literals(values), valid
+
+    def literals(self, values: Floats) -> NDArray[np.object_]:
+        """Literals of values [n]. Those that come from float32, or from a mean of many numbers,
+        have no digits of their own: as many as float32 has."""
+        form = "{!r}" if self.is_raw else f"{{:.{DIGITS_OF_FLOAT32}g}}"
+        return np.array([form.format(value) for value in values.tolist()], object)
+
+    def distributions(
+        self, reading: NumberReadings, calibrated: Iterable[tuple[Ints, Calibration]]
+    ) -> Iterator[tuple[slice | Ints, Predictive]]:
+        """The distributions of the numbers that were read, some at a time, with their places.
+        ``calibrated``: the places int64[k] of numbers that share a calibration, and that.
+
+        Of none where neither a value head nor the ``support`` says them.
+        """
+        scheme = self.codec.scheme
+        if self.heads.value_head is not None:
+            assert reading.parameters is not None
+            for part, calibration in calibrated:
+                parameters = reading.parameters[part]
+                if not scheme.splits:
+                    yield (
+                        part,
+                        self.heads.value_head.predictive(parameters, calibration, self.scaling),
+                    )
+                    continue
+                assert reading.logits is not None
+                for first in range(0, len(part), _OF_MANTISSAS):
+                    near = part[first : first + _OF_MANTISSAS]
+                    mantissa = self.heads.value_head.predictive(
+                        reading.parameters[near], calibration, self.scaling
+                    )
+                    logits = reading.logits[near, 0]
+                    yield near, multiples(mantissa, scheme, logits, self.codec.normalizer)
+        elif self.support is not None:
+            assert reading.logits is not None
+            low, high, values = self.support.low, self.support.high, self.support.values
+            for first in range(0, len(reading.logits), _AT_ONCE):
+                some = slice(first, first + _AT_ONCE)
+                mass = self.support.log_probabilities(reading.logits[some])
+                yield some, Intervals(low, high, values, mass)
+
+
+def multiples(
+    mantissa: Predictive, scheme: Scheme, logits: NDArray[np.float32], normalizer: Scaling
+) -> Multiples:
+    """The distribution of numbers of which a head says the mantissa.
+
+    logits
+        float[n, tokens of the scheme]: what the model says of the exponents.
+    """
+    every = np.arange(len(scheme.vocabulary()), dtype=np.uint32)
+    ones = np.ones(len(every))
+    atoms = scheme.decode(every, ones.astype(np.int32), ones.astype(np.float32)).values
+    scores = logits.astype(np.float64)
+    log_weights = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    return Multiples(mantissa, scheme.factors, atoms, log_weights, normalizer)

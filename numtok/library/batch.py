@@ -1,0 +1,194 @@
+"""``numtok.batch``: texts as tensors, with the places at which numbers are to be predicted."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.arrays import Bools, Ints
+from numtok.encoding.codec import Codec
+from numtok.encoding.holes import HOLE, filled, hole_numbers
+from numtok.encoding.in_memory import rows_of
+from numtok.encoding.splits import learnt_values
+from numtok.encoding.texts import Spans, Texts
+from numtok.errors import DataError, UsageError, unknown
+from numtok.library.codec import TextCodec
+from numtok.library.wording import as_arguments
+from numtok.models.batches import Batch, Batches
+from numtok.models.inputs import single
+from numtok.models.objectives.base import autoregressive_batch, masked_batch
+from numtok.seeds import generator
+
+MASKS = ("last", "random", "holes")
+_SHOWN = 40  # characters of a text in a message, at most
+
+
+@dataclass(frozen=True, eq=False)
+class NumberBatch:
+    """``B`` texts of ``L`` tokens at most, ``N`` numbers of which are to be predicted.
+
+    tokens
+        int64[B, L]: what goes in; ``[MASK]`` in place of the tokens of numbers to predict.
+    values
+        float32[B, L]: what stands beside each token: the number, scaled, where the scheme has a
+        channel and the number is seen, and 1 everywhere else.
+    exact
+        float64[B, L], on the CPU: the same with all digits that the channel holds, for embedders
+        that see them all.
+    attention_mask
+        bool[B, L]: True at tokens, False at padding.
+    positions
+        int64[B, L]: 0, 1, 2, ... in each row.
+    where
+        Rows and columns, int64[N] each, at which the numbers are predicted: ``hidden[batch.where]``
+        is [N, D]. Where the scheme writes W tokens for a number, [N, W] each, and [N, W, D].
+    truths
+        float64[N]: the numbers as they are in the text, on the CPU; NaN for a ``[?]``.
+    digest
+        Of the codec.
+    """
+
+    tokens: Tensor
+    values: Tensor
+    exact: Tensor
+    attention_mask: Tensor
+    positions: Tensor
+    where: tuple[Tensor, Tensor]
+    truths: Tensor
+    digest: str
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def to(self, device: str | torch.device) -> "NumberBatch":
+        """On a device, all but what is float64, which embedders and heads take from the CPU."""
+        rows, columns = (one.to(device, non_blocking=True) for one in self.where)
+        return replace(
+            self,
+            tokens=self.tokens.to(device, non_blocking=True),
+            values=self.values.to(device, non_blocking=True),
+            attention_mask=self.attention_mask.to(device, non_blocking=True),
+            positions=self.positions.to(device, non_blocking=True),
+            where=(rows, columns),
+        )
+
+
+@as_arguments()
+def batch(
+    codec: TextCodec,
+    texts: Any,
+    *,
+    mask: str = "last",
+    causal: bool = False,
+    rate: float = 0.3,
+    seed: int = 0,
+) -> NumberBatch:
+    """Texts as a padded batch for a model of your own.
+
+    mask
+        Which numbers are to be predicted: the ``last`` of each text; each with probability ``rate``
+        (``random``, another choice for another ``seed``); or ``holes``, those that nobody knows,
+        written ``[?]`` in the text.
+    causal
+        For models that look at earlier tokens alone: rows begin with ``[END]`` in place of masks,
+        and state j predicts token j. Of a number of several tokens the first place alone is in
+        ``where``.
+
+    >>> codec = numtok.Codec.fit(["2 * 3 = 6"], scheme="xval", text_tokenizer="bytes")
+    >>> made = numtok.batch(codec, ["2 * 3 = 6", "-7"])
+    >>> made.tokens.shape, made.where[1].tolist(), made.truths.tolist()
+    (torch.Size([2, 9]), [8, 0], [6.0, -7.0])
+
+    Raises DataError for what is no column of texts, for a text without a number to predict, and
+    where there is none in the whole batch; UsageError for another ``mask`` or ``rate``.
+    """
+    if mask not in MASKS:
+        raise unknown("mask", mask, MASKS)
+    if not 0 < rate <= 1:
+        raise UsageError(f"rate {rate} is not possible; it is above 0 and at most 1")
+    inner, data = codec.inner, Texts.of(texts)
+    if len(data.rows) == 1:
+        raise DataError("there are no texts to make a batch of; give one at least")
+    chosen_holes = None
+    if mask == "holes":
+        data, spans, chosen_holes = _with_holes(inner, data)
+    else:
+        spans = inner.find(data)
+    samples = rows_of(inner.encode(data, spans))
+    rows = Batches(samples, learnt_values(samples, inner), len(samples)).of(np.arange(len(samples)))
+    chosen = _chosen(rows, mask, rate, seed, data, chosen_holes)
+    truths = rows.number_raw[chosen]
+    if chosen_holes is not None:
+        truths = np.full(len(truths), np.nan)
+    return _tensors(inner, rows, chosen, truths, causal)
+
+
+def _with_holes(codec: Codec, data: Texts) -> tuple[Texts, Spans, Ints]:
+    """The texts with numbers in their holes, all numbers, and which of them these are."""
+    pieces = [text.split(HOLE) for text in data.strings()]
+    whole = Texts.of(pa.array(map(filled, pieces), pa.string()))
+    spans = codec.find(whole)
+    names = [_name(data, row) for row in range(len(pieces))]
+    return whole, spans, hole_numbers(names, pieces, whole, spans, percent=codec.policy.percent)
+
+
+def _chosen(
+    rows: Batch, mask: str, rate: float, seed: int, data: Texts, holes: Ints | None
+) -> Bools:
+    """bool[M]: which numbers are to be predicted."""
+    count, what = len(rows.number), "number to predict"
+    if holes is not None:
+        chosen, what = np.isin(np.arange(count), holes), f"{HOLE}, as mask='holes' needs"
+    elif mask == "random":
+        chosen = generator(seed, "masks", 0).random(count) < rate
+        if not chosen.any():
+            raise DataError(
+                f"none of the {count:,} numbers of the {len(rows.tokens):,} texts was drawn to be "
+                "predicted; give more texts, a higher rate, or another seed"
+            )
+        return chosen
+    else:
+        chosen = np.diff(rows.number_row, append=-1) != 0
+    lacking = np.setdiff1d(np.arange(len(rows.tokens)), rows.number_row[chosen])
+    if len(lacking):
+        raise DataError(
+            f"{_name(data, int(lacking[0]))} has no {what}, and {len(lacking):,} are so in all; "
+            "leave such texts out"
+        )
+    return chosen
+
+
+def _tensors(
+    codec: Codec, rows: Batch, chosen: Bools, truths: NDArray[np.float64], causal: bool
+) -> NumberBatch:
+    if causal:
+        example = autoregressive_batch(rows, chosen)
+    else:
+        example = masked_batch(rows, rows.number_tokens(chosen))
+    row, column = rows.number_row[chosen], rows.number_start[chosen]
+    width = codec.scheme.tokens_per_number or 1
+    if width > 1 and not causal:
+        column = column[:, None] + np.arange(width)
+        row = np.broadcast_to(row[:, None], column.shape).copy()
+    count, length = example.tokens.shape
+    return NumberBatch(
+        tokens=torch.from_numpy(example.tokens),
+        values=torch.from_numpy(single(example.values)),
+        exact=torch.from_numpy(example.values.astype(np.float64)),
+        attention_mask=torch.from_numpy(example.real),
+        positions=torch.arange(length).repeat(count, 1),
+        where=(torch.from_numpy(row), torch.from_numpy(column)),
+        truths=torch.from_numpy(truths),
+        digest=codec.digest,
+    )
+
+
+def _name(data: Texts, row: int) -> str:
+    """A text as messages name it: by its place, and how it begins."""
+    text = data.data[data.rows[row] : data.rows[row + 1]].tobytes().decode()
+    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+    return f"text {row} ({shown!r})"

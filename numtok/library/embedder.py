@@ -1,0 +1,78 @@
+"""``numtok.embedder``: tokens and values to vectors, for a model of your own."""
+
+from typing import cast
+
+from torch import Tensor, nn
+
+from numtok.errors import UsageError
+from numtok.library.batch import NumberBatch
+from numtok.library.codec import TextCodec
+from numtok.library.wording import as_arguments
+from numtok.models.embedders.base import EMBEDDERS, Embedder
+from numtok.models.heads.base import Head
+from numtok.models.inputs import moved
+from numtok.models.number_heads import lacks_digits
+from numtok.models.vocabulary import Vocabulary
+from numtok.registry import spec_of
+
+
+class NumberEmbedding(nn.Module):
+    """A module from a batch to vectors [B, L, D] that stand in place of a model's own.
+
+    ``module.table.weight`` has the vector of each token, [vocabulary, D].
+    """
+
+    def __init__(self, part: Embedder, codec: TextCodec, width: int) -> None:
+        super().__init__()
+        check_digits("embedder", part, codec)
+        self.module = part.build(Vocabulary.of(codec.inner), width)
+        self._part = part
+        self._digest = codec.digest
+
+    def forward(self, batch: NumberBatch) -> Tensor:
+        """[B, L, D]; UsageError for a batch of another codec."""
+        check_digest(batch, self._digest)
+        tokens = batch.tokens
+        known = self._part.of_host(self.module, tokens.cpu().numpy(), batch.exact.numpy())
+        of_host = (moved(one, tokens.device) for one in known)
+        return cast(Tensor, self.module(tokens, batch.values, *of_host))
+
+
+@as_arguments()
+def embedder(spec: str, codec: TextCodec, *, width: int) -> NumberEmbedding:
+    """An embedder of the registry, such as ``scaled``, ``fourier`` or ``numgpt,dimensions=32``.
+
+    ``scaled`` tells the size of a number by the length of its vector, which layer norm takes away
+    unless positions were added before: it goes with models that add vectors of positions, and not
+    with rotary ones.
+
+    >>> embed = numtok.embedder("scaled", codec, width=128)
+    >>> embed(numtok.batch(codec, ["2 * 3 = 6"])).shape
+    torch.Size([1, 9, 128])
+
+    Raises UsageError for a spec that does not exist, and for one that cannot embed the tokens of
+    the codec, or not in that width, or all of their digits where the codec scales numbers.
+    """
+    if width < 1:
+        raise UsageError(f"width {width} is not possible; it is 1 or more, that of the model")
+    return NumberEmbedding(EMBEDDERS.build(spec), codec, width)
+
+
+def check_digest(batch: NumberBatch, digest: str) -> None:
+    """Raise UsageError for a batch that another codec made than the one of that digest."""
+    if batch.digest != digest:
+        raise UsageError(
+            "the batch was made with another codec than the embedder; make both with one codec, "
+            "kept with codec.save(FOLDER) and read again with numtok.Codec.load(FOLDER)"
+        )
+
+
+def check_digits(option: str, part: Embedder | Head, codec: TextCodec) -> None:
+    """Raise UsageError for an embedder or a head that is of all digits of a number, where the codec
+    scales numbers."""
+    encoding = codec.inner.normalizer
+    if lacks_digits(part, encoding):
+        raise UsageError(
+            f"--{option} {spec_of(part)} is of numbers as they are in the text, and the codec "
+            f"normalises them ({spec_of(encoding.normalizer)}); fit it with normalize='none'"
+        )

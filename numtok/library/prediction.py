@@ -1,0 +1,122 @@
+"""What a head predicts: points at once, the whole distribution where it is asked for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from numtok.errors import UsageError
+from numtok.evaluation.raw_numbers import RawNumbers
+from numtok.models.decoding import NumberReadings
+from numtok.models.distributions.predictive import Predictive
+from numtok.models.heads.base import Calibration
+
+_SHOWN = 10  # numbers in a notebook
+_LEVELS = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedNumbers:
+    """Predictions of ``N`` numbers, in the units of the text.
+
+    :meth:`point` is there at once; what else is asked is worked out each time.
+    ``why_none`` says why there is no distribution, where there is none.
+    """
+
+    raw: RawNumbers
+    reading: NumberReadings
+    points: NDArray[np.float64]
+    calibration: Calibration
+    why_none: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def point(self) -> NDArray[np.float64]:
+        """float64[N]: what the model says when it is asked for one number; NaN for no number."""
+        return self.points
+
+    def mean(self) -> NDArray[np.float64]:
+        """float64[N]: the expected value."""
+        return self._asked(lambda one, part: one.mean())
+
+    def median(self) -> NDArray[np.float64]:
+        """float64[N]: the quantile of level 0.5."""
+        return self._asked(lambda one, part: one.median())
+
+    def mode(self) -> NDArray[np.float64]:
+        """float64[N]: the peak of the distribution as the model has it; NaN if that is no
+        number."""
+        return self._asked(lambda one, part: one.mode())
+
+    def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
+        """float64[N, levels]; ValueError unless levels lie between 0 and 1, both excluded."""
+        return self._asked(lambda one, part: one.quantiles(levels))
+
+    def cdf(self, values: Any) -> NDArray[np.float64]:
+        """float64[N]: P(X <= value), of values [N]."""
+        given = floats(values, "values", len(self))
+        return self._asked(lambda one, part: one.cdf(given[part]))
+
+    def log_density(self, values: Any) -> NDArray[np.float64]:
+        """float64[N], nats: of the density for each unit of the text, at values [N]; of a single
+        value with a probability of its own, such as zero, the logarithm of that."""
+        given = floats(values, "values", len(self))
+        return self._asked(lambda one, part: one.log_density(given[part]))
+
+    def crps(self, values: Any) -> NDArray[np.float64]:
+        """float64[N], units of the text: the continuous ranked probability score of true values
+        [N]; lower is better."""
+        given = floats(values, "values", len(self))
+        return self._asked(lambda one, part: one.crps(given[part]))
+
+    def sample(self, count: int = 1, *, seed: int = 0) -> NDArray[np.float64]:
+        """float64[N, count]: independent draws, the same for the same seed."""
+        random = np.random.default_rng(seed)
+        return self._asked(lambda one, part: one.sample(count, random))
+
+    def _asked(self, ask: Callable[[Predictive, Any], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """What the distributions answer, some at a time, in order."""
+        if self.why_none is not None:
+            raise UsageError(self.why_none)
+        every = np.arange(len(self))
+        answers: NDArray[np.float64] | None = None
+        for part, one in self.raw.distributions(self.reading, [(every, self.calibration)]):
+            some = ask(one, part)
+            if answers is None:
+                answers = np.empty((len(self), *some.shape[1:]))
+            answers[part] = some
+        return np.empty(0) if answers is None else answers
+
+    def _repr_html_(self) -> str:
+        """The first numbers with their 5%, 50% and 95% quantiles."""
+        head = ["point"]
+        columns = self.points[:_SHOWN, None]
+        if self.why_none is None and len(self):
+            head += [f"{level:.0%}" for level in _LEVELS]
+            columns = np.concatenate([columns, self.quantiles(_LEVELS)[:_SHOWN]], axis=1)
+        cells = "".join(f"<th>{escape(one)}</th>" for one in head)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{value:.6g}</td>" for value in row) + "</tr>"
+            for row in columns.tolist()
+        )
+        left = len(self) - len(columns)
+        more = f"<p>and {left:,} more</p>" if left else ""
+        return f"<table><tr>{cells}</tr>{rows}</table>{more}"
+
+
+def floats(values: Any, name: str, count: int) -> NDArray[np.float64]:
+    """Values as float64[count]; UsageError for what is no such column."""
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().numpy()
+    array = np.asarray(values, np.float64)
+    if array.shape != (count,):
+        raise UsageError(
+            f"{name} have the shape {list(array.shape)}, and there are {count:,} numbers; give one "
+            "for each"
+        )
+    return array

@@ -1,0 +1,200 @@
+"""Commands as functions, and what they make as objects."""
+
+import doctest
+import inspect
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import numtok
+from numtok import settings
+from numtok.declaration import declarations, setting
+from numtok.errors import DataError, UsageError
+from numtok.library import view
+from numtok.library.settings import settings_of
+from numtok.settings.gen import Config as GenConfig
+from numtok.stages import encode as encode_stage
+from numtok.stages import train as train_stage
+from numtok.store.store import Store
+from tests.cases import each
+from tests.fakereports import Fake, make
+from tests.stages.test_eval import World, quiet
+
+#: Commands whose functions have other names; ``report`` is ``load``.
+NAMES = {"errors": "error_analysis", "report": "load"}
+COMMANDS = sorted(
+    one.name for one in pkgutil.iter_modules(settings.__path__) if not one.name.startswith("_")
+)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMTOK_THREADS", "1")
+        yield World(tmp_path_factory.mktemp("library"))
+
+
+@each("command", COMMANDS)
+def test_every_command_is_a_function_of_its_settings(command: str) -> None:
+    function = getattr(numtok, NAMES.get(command, command))
+    if command == "report":
+        return
+    config = pkgutil.resolve_name(f"numtok.settings.{command}:Config")
+    names = [field.name for field, _ in declarations(config)]
+    assert set(names) <= set(inspect.signature(function).parameters)
+    assert all(f"\n{name}\n    " in (function.__doc__ or "") for name in names)
+
+
+@pytest.mark.integration
+def test_importing_numtok_loads_nothing_heavy() -> None:
+    program = """if True:
+        import sys
+        import numtok
+        heavy = {"msgspec", "numba", "numpy", "polars", "pyarrow", "rich", "scipy", "torch"}
+        print(sorted(heavy & set(sys.modules)))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+# --- settings ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cook:
+    """What a cook was asked for."""
+
+    dishes: tuple[str, ...] = setting(help="what to cook.", argument=True)
+    hours: int = setting(2, "How long.", at_least=1)
+    out: Path | None = setting(None, "Where to.")  # noqa: RUF009  # a field
+
+
+class Dish:
+    """Stands for a REF."""
+
+    ref = "soup@0123"
+
+
+@each(
+    ("arguments", "named", "made"),
+    [
+        (("a",), {}, Cook(("a",))),
+        (("a", Path("b"), Dish()), {"hours": 3}, Cook(("a", "b", "soup@0123"), 3)),
+        ((["a", Dish()],), {}, Cook(("a", "soup@0123"))),
+        ((), {"dishes": Dish(), "out": "x.png"}, Cook(("soup@0123",), out=Path("x.png"))),
+    ],
+)
+def test_settings_are_given_in_order_and_by_name(
+    arguments: tuple[Any, ...], named: dict[str, Any], made: Cook
+) -> None:
+    assert settings_of(Cook, arguments, named) == made
+
+
+def test_settings_of_a_kind_go_to_the_kind() -> None:
+    made = settings_of(GenConfig, ("arithmetic",), {"operands": 3, "seed": 1})
+    assert made == GenConfig("arithmetic", seed=1, options={"operands": "3"})
+
+
+@each(
+    ("arguments", "named", "words"),
+    [
+        (("a",), {"hour": 3}, ("'hour'", "hours")),
+        (("a",), {"dishes": "b"}, ("dishes", "twice")),
+        ((), {}, ("dishes", "missing", "what to cook")),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(
+    arguments: tuple[Any, ...], named: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        settings_of(Cook, arguments, named)
+    assert all(word in str(raised.value) for word in words), raised.value
+
+
+def test_one_argument_too_many_is_refused() -> None:
+    with pytest.raises(UsageError, match="too many"):
+        settings_of(GenConfig, ("arithmetic", 5), {})
+
+
+# --- artifacts --------------------------------------------------------------------------------
+
+
+@pytest.mark.integration
+def test_a_function_makes_the_artifact_of_its_command(world: World) -> None:
+    data, store = world.data(), world.store.root
+    made = numtok.encode(data.ref, scheme="xval", store=store)
+    same = encode_stage.run(encode_stage.Config((data.ref,), scheme="xval"), world.store, quiet)
+    assert (made.ref, same.made) == (same.ref, False)
+    assert made.splits == ["test", "train"] or set(made.splits) == {"test", "train"}
+    assert made.to_polars("test").height == made.counts["rows_test"]
+    assert made.codec.scheme == "xval"
+    with pytest.raises(UsageError, match="known: test, train"):
+        made.to_arrow("validation")
+
+
+@pytest.mark.integration
+def test_an_artifact_brings_its_store_along(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And errors name arguments, not options."""
+    asked: list[Any] = []
+
+    def run(config: Any, store: Store, *given: Any) -> Any:
+        asked.extend((config, store.root))
+        raise UsageError("--lr 0.7 is not possible")
+
+    monkeypatch.setattr(train_stage, "run", run)
+    encoded = numtok.load(world.encoded("xval").ref, store=world.store.root)
+    with pytest.raises(UsageError, match=r"^learning_rate 0.7 is"):
+        numtok.train(encoded, steps=3, learning_rate=0.7)
+    assert asked == [train_stage.Config(encoded.ref, steps=3, learning_rate=0.7), world.store.root]
+
+
+@pytest.mark.integration
+def test_a_loaded_model_answers_texts(world: World) -> None:
+    artifact = world.by_chance(world.encoded("p1000"), "mlm", text=-20.0)
+    model = numtok.load(artifact.ref, store=world.store.root)
+    texts = ["(1 + 2) = [?]", "([?] - 2) = [?]"]
+    one, two = model.predict(texts)
+    assert one.text.startswith("(1 + 2) = ") and len(two.numbers) == 2
+    by_command = numtok.predict(model, text=texts)
+    assert [row["predicted"]["text"] for row in by_command] == [one.text, two.text]
+    assert model.predict([]) == []
+    for wrong, words in [(["5", None], "text 1 is null"), (["[?]", "none"], r"text 1: .*\[\?\]")]:
+        with pytest.raises(DataError, match=words):
+            model.predict(wrong)
+    with pytest.raises(UsageError, match="unknown setting 'points'"):
+        model.predict(["[?]"], points="mean")
+
+
+def test_a_report_is_figures_and_predictions(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first, second = (make(store, Fake(scheme=scheme, count=40)) for scheme in ("p1000", "xval"))
+    report = numtok.load(first.ref, store=tmp_path)
+    assert report.metrics["r2"].n == 40
+    assert report.to_polars()["truth"].len() == 40
+    assert "r2" in str(report) and "<table>" in report._repr_html_()
+    compared = numtok.compare(report, second.ref, metrics=["mae"])
+    assert "mae" in str(compared) and compared.result.parts
+
+
+def test_what_a_notebook_shows_is_escaped(tmp_path: Path) -> None:
+    report = make(Store(tmp_path), Fake(scheme="<script>alert(1)</script>"), name="odd")
+    shown = numtok.load(report.ref, store=tmp_path)._repr_html_()
+    assert "<script" not in shown and "&lt;script" in shown
+
+
+def test_tables_become_html() -> None:
+    assert doctest.testmod(view) == (0, 1)
+
+
+def test_a_number_is_explained() -> None:
+    explained = numtok.explain(-60.2, schemes=["p1000"])
+    assert explained.result[0].tokens == ("-", "602", "E-1")
+    assert "602" in str(explained) and "602" in explained._repr_html_()
+    with pytest.raises(UsageError, match="p1000"):
+        numtok.explain("1", schemes="p100")

@@ -1,0 +1,52 @@
+"""docs/guide/library.md is run: its first part in few steps, all of it as it stands when slow."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import fakemodels
+
+one_thread = fakemodels.one_thread
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = (ROOT / "docs/guide/library.md").read_text("utf-8")
+COMMANDS = "## Commands as functions"
+
+
+def run(page: str, names: dict[str, Any]) -> None:
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S):
+        exec(compile(block, "library.md", "exec"), names)
+
+
+@pytest.mark.integration
+def test_the_guide_to_a_model_of_ones_own_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In few steps: the loss falls, and numbers in the units of the text come out."""
+    monkeypatch.chdir(tmp_path)
+    before, _, after = GUIDE.partition(COMMANDS)
+    few = before.replace("STEPS = 1000", "STEPS = 60")
+    assert few != before
+    names: dict[str, Any] = {}
+    run(few, names)
+    run(after.partition("## Errors")[2], names)
+    losses = names["losses"]
+    assert sum(losses[-5:]) < 0.5 * sum(losses[:5])
+    assert names["r2"] > 0.3
+    assert (names["low"] < names["high"]).all() and names["draws"].shape == (500, 100)
+    assert names["answer"].shape == (1,)
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 2 and "token" in told[0] and "text 1" in told[1]
+
+
+@pytest.mark.slow
+def test_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three layers of one's own learn to add, and commands make their artifacts."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    run(GUIDE, names)
+    assert names["r2"] >= 0.99
+    assert names["report"].ref.startswith("arithmetic-xval-nano-test@")
+    assert isinstance(names["row"].numbers[0]["value"], float)
