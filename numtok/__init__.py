@@ -26,6 +26,7 @@ declaration.py     a setting and all that is said of it, where it is a field
 documents.py       small files that a user names, TOML and JSON, within bounds
 errors.py          what a user can cause, one class a kind, each with its exit code
 files.py           every file operation, behind one object that tests can make fail
+hf.py              numbers in transformers.Trainer
 kernels.py         numba, set up once: where compiled kernels are kept
 names.py           what artifacts may be called
 plugins.py         folders of plugins, whose fault an error is, and their contracts

@@ -43,6 +43,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("sweeps",),
     ("cli",),
     ("library",),
+    ("hf",),
     ("__main__",),
     ("",),  # numtok/__init__.py, with the public names: nothing in numtok imports it
 )
@@ -52,7 +53,7 @@ STORE_IN = ("cli", "library", "stages", "store", "sweeps")
 TORCH = ("safetensors", "torch")
 TORCH_IN = (
     *("numtok.models", "numtok.training", "numtok.evaluation", "numtok.analysis.probing"),
-    *("numtok.stages", "numtok.sklearn", "numtok.library"),
+    *("numtok.stages", "numtok.sklearn", "numtok.library", "numtok.hf"),
 )
 COMPUTED_IMPORTS_IN = "numtok.registry"
 ONE_A_STAGE = ("Config", "Result")

@@ -29,11 +29,16 @@ class NumberEmbedding(nn.Module):
         self._part = part
         self._digest = codec.digest
 
+    @property
+    def table(self) -> Tensor:
+        """[vocabulary, D]: the vector of each token."""
+        return self.module.get_parameter("table.weight")
+
     def forward(self, batch: NumberBatch) -> Tensor:
         """[B, L, D]; UsageError for a batch of another codec."""
         check_digest(batch, self._digest)
         tokens = batch.tokens
-        known = self._part.of_host(self.module, tokens.cpu().numpy(), batch.exact.numpy())
+        known = self._part.of_host(self.module, tokens.cpu().numpy(), batch.exact.cpu().numpy())
         of_host = (moved(one, tokens.device) for one in known)
         return cast(Tensor, self.module(tokens, batch.values, *of_host))
 

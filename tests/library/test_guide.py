@@ -20,11 +20,16 @@ def run(page: str, names: dict[str, Any]) -> None:
         exec(compile(block, "library.md", "exec"), names)
 
 
+no_gpu = pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning")  # of a Trainer
+
+
+@no_gpu
 @pytest.mark.integration
 def test_the_guide_to_a_model_of_ones_own_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In few steps: the loss falls, and numbers in the units of the text come out."""
+    pytest.importorskip("transformers")
     monkeypatch.chdir(tmp_path)
     before, _, after = GUIDE.partition(COMMANDS)
     few = before.replace("STEPS = 1000", "STEPS = 60")
@@ -34,19 +39,21 @@ def test_the_guide_to_a_model_of_ones_own_runs(
     run(after.partition("## Errors")[2], names)
     losses = names["losses"]
     assert sum(losses[-5:]) < 0.5 * sum(losses[:5])
-    assert names["r2"] > 0.3
+    assert names["r2"] > 0.3 and names["measured"]["eval_r2"] > 0.3
     assert (names["low"] < names["high"]).all() and names["draws"].shape == (500, 100)
     assert names["answer"].shape == (1,)
-    told = capsys.readouterr().out.splitlines()
-    assert len(told) == 2 and "token" in told[0] and "text 1" in told[1]
+    *_, first, second = capsys.readouterr().out.splitlines()
+    assert "token" in first and "text 1" in second
 
 
+@no_gpu
 @pytest.mark.slow
 def test_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three layers of one's own learn to add, and commands make their artifacts."""
+    pytest.importorskip("transformers")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     run(GUIDE, names)
-    assert names["r2"] >= 0.99
+    assert names["r2"] >= 0.99 and names["measured"]["eval_r2"] >= 0.99
     assert names["report"].ref.startswith("arithmetic-xval-nano-test@")
     assert isinstance(names["row"].numbers[0]["value"], float)

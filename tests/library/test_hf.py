@@ -1,0 +1,144 @@
+"""numtok.hf: numbers in a model and a loop of transformers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import numtok
+from numtok.errors import DataError, UsageError
+from numtok.library.codec import TextCodec
+from tests import fakemodels
+from tests.cases import case
+
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.integration
+
+one_thread = fakemodels.one_thread
+
+TEXTS = ("2.5 + 13 = 15.5", "7 times -8 is -56", "0.125 of it and 0.375", "41.5 - 0.4 = 41.1")
+TRUTHS = [15.5, -56.0, 0.375, 41.1]
+WIDTH = 16
+
+
+def made(codec: TextCodec, model: Any, head: str = "mdn:3", embedder: str = "lookup") -> Any:
+    import numtok.hf
+
+    torch.manual_seed(0)
+    embed = numtok.embedder(embedder, codec, width=WIDTH)
+    return numtok.hf.NumberModel(model, embed, numtok.head(head, codec, width=WIDTH))
+
+
+def gpt2() -> Any:
+    shape = {"n_embd": WIDTH, "n_layer": 1, "n_head": 2, "n_positions": 64, "vocab_size": 1}
+    return transformers.GPT2Model(transformers.GPT2Config(**shape))
+
+
+def bert() -> Any:
+    shape = {"hidden_size": WIDTH, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.BertConfig(**shape, intermediate_size=WIDTH, vocab_size=1)
+    return transformers.BertModel(config, add_pooling_layer=False)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "model", "causal", "head"),
+    [("xval", gpt2, True, "mdn:3"), ("p1000", bert, False, "token"), ("bits", gpt2, True, "bits")],
+)
+def test_a_trainer_learns_and_is_told_numbers_in_raw_units(
+    scheme: str, model: Any, causal: bool, head: str, tmp_path: Any
+) -> None:
+    import numtok.hf
+
+    codec = TextCodec.fit(TEXTS, scheme=scheme, text_tokenizer="bytes")
+    told: list[Any] = []
+
+    def kept(one: Any) -> dict[str, float]:
+        told.append(one)
+        return {"mae": float(np.abs(one.predictions - one.label_ids).mean())}
+
+    trainer = transformers.Trainer(
+        made(codec, model(), head),
+        transformers.TrainingArguments(
+            str(tmp_path),
+            max_steps=60,
+            learning_rate=3e-2,
+            per_device_eval_batch_size=3,
+            remove_unused_columns=False,
+            dataloader_pin_memory=False,
+            disable_tqdm=True,
+            logging_strategy="no",
+            save_strategy="no",
+            report_to="none",
+            seed=1,
+        ),
+        train_dataset=[{"text": text, "id": "a"} for text in TEXTS],
+        eval_dataset=list(TEXTS),
+        data_collator=numtok.hf.NumberCollator(codec, causal=causal),
+        compute_metrics=kept,
+    )
+    before = trainer.evaluate()
+    trainer.train()
+    after = trainer.evaluate()
+    assert after["eval_loss"] < 0.5 * before["eval_loss"]
+    assert told[1].label_ids.tolist() == TRUTHS
+    assert told[1].predictions.shape == (4,) and told[1].predictions.dtype == np.float64
+
+
+def test_the_model_says_what_the_same_parts_say_in_a_loop() -> None:
+    import numtok.hf
+
+    codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
+    model = made(codec, gpt2()).eval()
+    rows = numtok.batch(codec, TEXTS, causal=True)
+    with torch.no_grad():
+        given = model(**numtok.hf.NumberCollator(codec, causal=True)(TEXTS))
+        mask = rows.attention_mask.long()
+        hidden = model.model(inputs_embeds=model.embed(rows), attention_mask=mask)
+        states = hidden.last_hidden_state[rows.where]
+        assert torch.equal(given["loss"], model.head.loss(states, rows.truths))
+        assert given["points"].tolist() == model.head.predict(states).point().tolist()
+    assert "points" not in model.train()(**numtok.hf.NumberCollator(codec, causal=True)(TEXTS))
+
+
+def test_a_head_of_one_number_is_calibrated() -> None:
+    codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
+    model = made(codec, gpt2(), "scalar")
+    rows = numtok.batch(codec, TEXTS, causal=True)
+    model.calibrate(rows)
+    with torch.no_grad():
+        assert np.isfinite(model.head.predict(model.states(rows)).crps(TRUTHS)).all()
+
+
+def test_other_numbers_are_drawn_each_time_and_the_same_by_the_same_seed() -> None:
+    import numtok.hf
+
+    codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
+    collator = numtok.hf.NumberCollator(codec, mask="random", rate=0.5)
+
+    def drawn(seed: int) -> list[Any]:
+        torch.manual_seed(seed)
+        labels: list[Any] = [collator(TEXTS)["labels"] for _ in range(8)]
+        return [one.tolist() for one in labels]
+
+    first = drawn(0)
+    assert first == drawn(0)
+    assert len({tuple(one) for one in first}) > 1
+
+
+def test_what_cannot_be_is_refused() -> None:
+    import numtok.hf
+
+    codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
+    collator = numtok.hf.NumberCollator(codec, causal=True)
+    with pytest.raises(DataError, match=r"'text'.*'answer'.*remove_unused_columns"):
+        collator([{"answer": "1"}])
+    shape = {"n_embd": WIDTH, "n_layer": 1, "n_head": 2, "vocab_size": 8}
+    speaks = transformers.GPT2LMHeadModel(transformers.GPT2Config(**shape))
+    other = TextCodec.fit(["1 a", "2 b"], scheme="p1000", text_tokenizer="bytes")
+    for model, rows, words in [
+        (made(codec, speaks), collator(TEXTS), "GPT2LMHeadModel.*AutoModel"),
+        (made(other, gpt2()), collator(TEXTS), "codec"),
+    ]:
+        with case(words), pytest.raises(UsageError, match=words):
+            model(**rows)
