@@ -55,6 +55,7 @@ _PUBLIC = {
     "error_analysis": "commands:error_analysis",
     "eval": "commands:eval",
     "explain": "commands:explain",
+    "export": "commands:export",
     "fetch": "commands:fetch",
     "figure": "commands:figure",
     "gen": "commands:gen",

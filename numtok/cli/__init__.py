@@ -8,6 +8,7 @@ encode.py     numtok encode
 errors.py     numtok errors
 eval.py       numtok eval
 explain.py    numtok explain
+export.py     numtok export
 fetch.py      numtok fetch
 figure.py     numtok figure
 gc.py         numtok gc

@@ -12,6 +12,7 @@ channel.py          what a scheme is given of numbers, what is learnt of them, w
                     does not hold
 codec.py            a column of texts to tokens and back, numbers and text together
 dataset.py          one split of encoded data, in memory or mapped from disk
+dataset_folder.py   encoded data as a folder that the library datasets opens
 fit_codec.py        fits text tokenizer, normaliser and scheme on the train split
 grammar.py          which token sequences are numbers, and all of them with their values
 holes.py            numbers that nobody knows, written ``[?]``

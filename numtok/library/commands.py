@@ -27,6 +27,7 @@ from numtok.settings.encode import Config as EncodeConfig
 from numtok.settings.errors import Config as ErrorsConfig
 from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.explain import Config as ExplainConfig
+from numtok.settings.export import Config as ExportConfig
 from numtok.settings.fetch import Config as FetchConfig
 from numtok.settings.figure import Config as FigureConfig
 from numtok.settings.gen import Config as GenConfig
@@ -213,6 +214,17 @@ def probe(*arguments: Any, store: Where = None, quiet: bool = True, **settings: 
     config, opened = _begun(ProbeConfig, arguments, settings, store, quiet)
     with Count(quiet) as progress:
         return stored(run(config, opened, progress).artifact, opened.root)
+
+
+@described(ExportConfig)
+@as_arguments()
+def export(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Path:
+    """Encoded data as a folder that the library datasets opens; its path."""
+    from numtok.stages.export import run
+
+    config, opened = _begun(ExportConfig, arguments, settings, store, quiet)
+    run(config, opened)
+    return config.to
 
 
 @described(FigureConfig)

@@ -8,6 +8,7 @@ encode.py   which texts are encoded, in which scheme, how they are split
 errors.py   whose errors are taken apart
 eval.py     which split a model predicts, and how numbers are read off
 explain.py  which number is written, in which schemes
+export.py   which artifact becomes a folder of another library
 fetch.py    which public data set is brought, from where
 figure.py   what is drawn of which artifacts
 gen.py      which task makes how many rows

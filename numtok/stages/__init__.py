@@ -5,6 +5,7 @@ encode.py   text to shards of tokens: the run as a whole
 errors.py   what is wrong in the parts of numbers, and combined too often
 eval.py     a model and a split to a report
 explain.py  how each scheme writes one number
+export.py   encoded data to a folder of another library
 fetch.py    public data sets to tables, to texts, or to a field
 figure.py   reports, probes or models to a picture
 gen.py      a task and a seed to texts or a table, every split

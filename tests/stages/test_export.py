@@ -1,0 +1,95 @@
+"""``numtok export``: folders that other libraries open."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import numtok
+from numtok.errors import DataError, StoreError, UsageError
+from numtok.stages import encode, export
+from numtok.store.store import Store
+from tests.cases import case
+
+SPLITS = ("train", "validation", "ood-a1")
+
+
+def rows(splits: tuple[str, ...] = SPLITS) -> str:
+    lines = [
+        {"text": f"{one} of {index}.5", "id": f"{split}-{one}", "split": split, "label": "a"}
+        for index, split in enumerate(splits)
+        for one in range(3)
+    ]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+@pytest.fixture
+def encoded(tmp_path: Path) -> Callable[..., tuple[str, Store]]:
+    def make(text: str = rows(), scheme: str = "xval") -> tuple[str, Store]:
+        (tmp_path / "a.jsonl").write_text(text)
+        store = Store(tmp_path / "artifacts")
+        config = encode.Config((str(tmp_path / "a.jsonl"),), scheme)
+        return encode.run(config, store, lambda *_: None).ref, store
+
+    return make
+
+
+@pytest.mark.integration
+@pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning")
+def test_datasets_opens_the_folder_with_its_splits(
+    encoded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    datasets = pytest.importorskip("datasets")
+    for scheme in ("xval", "p1000"):
+        with case(scheme):
+            ref, store = encoded(scheme=scheme)
+            folder = tmp_path / scheme
+            assert numtok.export(ref, to=folder, store=store.root) == folder
+            loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
+            assert {name: len(split) for name, split in loaded.items()} == {
+                "train": 3,
+                "validation": 3,
+                "ood_a1": 3,
+            }
+            assert loaded["ood_a1"][1]["numbers"] == [1.0, 2.5]
+            row = loaded["train"][2]
+            codec = numtok.Codec.load(folder)
+            assert codec.encode(["2 of 0.5"]).tokens.tolist() == row["tokens"]
+            card = (folder / "README.md").read_text()
+            assert scheme in card and "9 rows with 18 numbers" in card and "`ood-a1`" in card
+            assert (folder / "tokenizer.json").exists() == (scheme == "p1000")
+
+
+def test_a_folder_that_is_there_is_left_alone(encoded: Any, tmp_path: Path) -> None:
+    ref, store = encoded()
+    for name in ("full", "file"):
+        target = tmp_path / name
+        target.mkdir() if name == "full" else target.write_text("mine")
+        with case(name), pytest.raises(UsageError, match="is there already"):
+            export.run(export.Config(ref, target), store)
+    assert (tmp_path / "file").read_text() == "mine" and not list((tmp_path / "full").iterdir())
+
+
+def test_damage_and_what_cannot_be_leave_nothing(encoded: Any, tmp_path: Path) -> None:
+    ref, store = encoded()
+    shard = store.resolve(ref).path / "validation-00000.parquet"
+    before = set(tmp_path.iterdir())
+    shard.chmod(0o644)
+    shard.write_bytes(shard.read_bytes()[:-1] + b"?")
+    with pytest.raises(StoreError, match="validation-00000"):
+        export.run(export.Config(ref, tmp_path / "made"), store)
+    assert set(tmp_path.iterdir()) == before
+
+    clash, store = encoded(rows(("train", "ood-a", "ood_a")))
+    with pytest.raises(DataError, match="differ in - and _"):
+        export.run(export.Config(clash, tmp_path / "made"), store)
+    with pytest.raises(UsageError, match="datasets"):
+        export.Config(ref, tmp_path / "made", "csv")
+    with pytest.raises(StoreError, match="nowhere"):
+        export.run(export.Config(ref, tmp_path / "nowhere" / "made"), store)
+    assert set(tmp_path.iterdir()) == before
