@@ -57,7 +57,7 @@ def as_typer(
             parameters.append(one)
 
     def call(**values: Any) -> None:
-        if "format" in values and values.pop("json"):
+        if values.pop("json", False):
             values["format"] = Format.JSON
         if settings is not None:
             values["settings"] = _settings(settings, kind, values)

@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
-import numtok
+import numtok as library
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.stages import encode, export
 from numtok.store.store import Store
 from tests.cases import case
+from tests.cli import test_store_commands as test_cli_store
+from tests.cli.test_store_commands import Shell
+from tests.messages import Says
+
+numtok = test_cli_store.numtok
 
 SPLITS = ("train", "validation", "ood-a1")
 
@@ -49,7 +54,7 @@ def test_datasets_opens_the_folder_with_its_splits(
         with case(scheme):
             ref, store = encoded(scheme=scheme)
             folder = tmp_path / scheme
-            assert numtok.export(ref, to=folder, store=store.root) == folder
+            assert library.export(ref, to=folder, store=store.root) == folder
             loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
             assert {name: len(split) for name, split in loaded.items()} == {
                 "train": 3,
@@ -58,11 +63,24 @@ def test_datasets_opens_the_folder_with_its_splits(
             }
             assert loaded["ood_a1"][1]["numbers"] == [1.0, 2.5]
             row = loaded["train"][2]
-            codec = numtok.Codec.load(folder)
+            codec = library.Codec.load(folder)
             assert codec.encode(["2 of 0.5"]).tokens.tolist() == row["tokens"]
             card = (folder / "README.md").read_text()
             assert scheme in card and "9 rows with 18 numbers" in card and "`ood-a1`" in card
             assert (folder / "tokenizer.json").exists() == (scheme == "p1000")
+
+
+@pytest.mark.integration
+def test_the_command_prints_the_folder_and_refuses_it_the_second_time(
+    encoded: Any, tmp_path: Path, numtok: Shell, says: Says
+) -> None:
+    ref, store = encoded()
+    words = ("--store", str(store.root), "export", ref, "--to", f"{tmp_path}/made")
+    done = numtok(*words)
+    assert (done.code, done.out.split()) == (0, [f"{tmp_path}/made"])
+    again = numtok(*words)
+    assert again.code == 2
+    says(again.err, "is there already")
 
 
 def test_a_folder_that_is_there_is_left_alone(encoded: Any, tmp_path: Path) -> None:
