@@ -33,6 +33,8 @@ class DigitLogits(NamedTuple):
         [N]: where it stands in its run of digits: 1 is the last before the point, 2 the one before
         it; behind a point 0 is the first, -1 the next one. Runs are taken as they are written, so
         reversed digits have the places of others.
+    runs
+        [N]: which run it is of, from 0 on, rising; -1 where the right one has no value.
     """
 
     logits_NT: Tensor
@@ -40,6 +42,7 @@ class DigitLogits(NamedTuple):
     values_T: Tensor
     truth_N: Tensor
     places_N: Tensor
+    runs_N: Tensor
 
     @property
     def p_NT(self) -> Tensor:
@@ -115,8 +118,9 @@ class NumberTermModule(nn.Module):
         return len(labels) / valued if valued else 0.0
 
     def places(self, labels: NDArray[np.int64], where: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[K]: as :class:`DigitLogits` has them, of labels [K] at rising places [K]; 0 where
-        one has no value. Labels whose places do not come one after the other are of two runs."""
+        """int64[K, 2]: places and runs as :class:`DigitLogits` has them, of labels [K] at rising
+        places [K]; 0 and -1 where one has no value. Labels whose places do not come one after the
+        other are of two runs."""
         digit, index = self._is_valued[labels], np.arange(len(labels))
         goes_on = np.append(False, np.diff(where) == 1)[: len(labels)]
         starts = digit & ~(goes_on & np.append(False, digit[:-1])[: len(labels)])
@@ -124,21 +128,22 @@ class NumberTermModule(nn.Module):
         run = np.cumsum(starts) - 1
         first = np.flatnonzero(starts)
         if not len(first):
-            return np.zeros(len(labels), np.int64)
+            return np.tile(np.array([0, -1]), (len(labels), 1))
         within = index - first[run]
         lengths = np.bincount(run[digit], minlength=len(first))
         found = np.where(behind_point[first][run], -within, lengths[run] - within)
-        return np.where(digit, found, 0)
+        return np.stack([np.where(digit, found, 0), np.where(digit, run, -1)], axis=1)
 
     def forward(
-        self, logits_NV: Tensor, labels_N: Tensor, scale: Tensor | float, places_N: Tensor
+        self, logits_NV: Tensor, labels_N: Tensor, scale: Tensor | float, places_N2: Tensor
     ) -> Tensor:
         """[]: what is added to the mean cross-entropy of some labels; ``scale`` and ``places`` as
         these have them, of all that are learnt at once the one, of these the other."""
         log_p_NV = logits_NV.log_softmax(dim=1)
         ids_T, values_T = cast(Tensor, self.ids), cast(Tensor, self.values)
         truth_N = cast(Tensor, self.of_id)[labels_N]
-        said = DigitLogits(logits_NV[:, ids_T], log_p_NV[:, ids_T], values_T, truth_N, places_N)
+        of_digits = logits_NV[:, ids_T], log_p_NV[:, ids_T], values_T, truth_N
+        said = DigitLogits(*of_digits, *places_N2.unbind(dim=1))
         each_N = self.term.losses(said)
         if self.term.replaces:
             each_N, scale = each_N + log_p_NV.gather(1, labels_N[:, None])[:, 0], 1.0

@@ -23,7 +23,7 @@ DIGITS = torch.arange(10).double()
 def loss(spec: str, p: Tensor = P, more: float = 0.0, place: int = 1) -> float:
     """Where 3 is right, of logits that are larger by some."""
     truth, places = torch.tensor([3.0]).double(), torch.tensor([place])
-    said = DigitLogits(p.log() + more, p.log(), DIGITS, truth, places)
+    said = DigitLogits(p.log() + more, p.log(), DIGITS, truth, places, torch.tensor([0]))
     return NUMBER_TERMS.build(spec).losses(said).item()
 
 
@@ -59,9 +59,30 @@ def test_digits_have_the_places_of_their_runs() -> None:
     """Of 12.34 and 5 before another row, and of one whose labels are of two places."""
     module = NumberTermModule(NUMBER_TERMS.build("was"), Vocabulary.of(codec("digits")))
     labels = batch("digits", ["12.34 123"]).tokens[0]
-    assert module.places(labels, np.arange(9)).tolist() == [2, 1, 0, 0, -1, 0, 3, 2, 1]
-    assert module.places(labels[:2], np.array([0, 2])).tolist() == [1, 1]
+    places, runs = module.places(labels, np.arange(9)).T.tolist()
+    assert places == [2, 1, 0, 0, -1, 0, 3, 2, 1]
+    assert runs == [0, 0, -1, 1, 1, -1, 2, 2, 2]
+    assert module.places(labels[:2], np.array([0, 2])).tolist() == [[1, 0], [1, 1]]
+    assert module.places(labels[2:3], np.arange(1)).tolist() == [[0, -1]]
     assert module.places(labels[:0], np.arange(0)).tolist() == []
+
+
+def test_ntil_is_of_digits_and_of_whole_numbers() -> None:
+    """412 in place of 407, nearly surely, beside a 5 that is right."""
+    logits = torch.full((4, 10), -40.0).double()
+    logits[torch.arange(4), torch.tensor([4, 1, 2, 5])] = 0.0
+    truth = torch.tensor([4.0, 0, 7, 5]).double()
+    places, runs = torch.tensor([3, 2, 1, 0]), torch.tensor([0, 0, 0, 1])
+    said = DigitLogits(logits, logits.log_softmax(dim=1), DIGITS, truth, places, runs)
+
+    def of(spec: str) -> list[float]:
+        return [*NUMBER_TERMS.build(spec).losses(said).tolist()]
+
+    assert of("ntil,relative=0,magnitude=0") == pytest.approx([0, 1.2 * 1, 5, 0], abs=1e-6)
+    each = of("ntil,relative=1,magnitude=0")
+    assert [each[0], each[3]] == pytest.approx([0.012107, 0], abs=1e-6)
+    each = of("ntil,relative=0,magnitude=1")
+    assert [each[0], each[3]] == pytest.approx([0.012180, 0], abs=1e-6)
 
 
 def test_the_squared_form_does_not_see_what_lies_around_the_truth() -> None:
@@ -102,7 +123,7 @@ def test_a_term_is_the_mean_over_digits_beside_the_cross_entropy() -> None:
         first = codec("digits").number_first
         log_p = logits[digits].log_softmax(dim=1)[:, first : first + 10]
         truth = torch.from_numpy(seen.labels[digits] - first).float()
-        said = DigitLogits(log_p, log_p, DIGITS.float(), truth, truth)
+        said = DigitLogits(log_p, log_p, DIGITS.float(), truth, truth, truth)
         expected = token + 0.3 * term.term.losses(said).mean()
         torch.testing.assert_close(both.losses(both.given(seen)).token, expected)
 

@@ -1,0 +1,64 @@
+"""ntil: how far off each digit is, high ones counting more, and how far off the whole number."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from numtok.declaration import setting
+from numtok.models.number_terms.base import DigitLogits, NumberTerm
+
+_SHARPNESS = 10.0  # of the digits that gradients of whole numbers go through
+_LARGEST = math.log(1e30)  # of what a digit stands for, in float32
+
+
+@dataclass(frozen=True)
+class Ntil(NumberTerm):
+    """Numerical token integrity loss (Fei et al. 2025), of each digit: the Wasserstein distance of
+    its tokens, times 1.2 for each digit that stands behind it in its run; and of the number a that
+    the most probable digits of its run write, whose true one is b, 0.2 |a - b| / (max(a, b) + 1)
+    and 0.2 log((max(a, b) + 1) / (min(a, b) + 1)), whose gradients go through a softmax.
+
+    412 in place of 407 has 0.012107 and 0.012180 of the number. Every digit has those of its number
+    here; the paper has their mean over numbers, draws the digits with a little noise, and weighs
+    the sum anew in each step so that it is 0.3 of the cross-entropy, whatever it is: then the loss
+    of a batch in parts would be another one. Digits in front of a point and behind it are two
+    numbers, as there. Tokens of several digits are digits of a larger base.
+
+    weight
+        With which it is added.
+    base
+        What each digit counts more than the one behind it.
+    relative, magnitude
+        Of the two distances of numbers; 0 leaves one out.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "NTIL (arXiv 2505.13077); public code"
+    positional: ClassVar[str] = "weight"
+    weight: float = setting(0.3, above=0, below=math.inf)
+    base: float = setting(1.2, above=0, below=math.inf)
+    relative: float = setting(0.2, at_least=0, below=math.inf)
+    magnitude: float = setting(0.2, at_least=0, below=math.inf)
+
+    def losses(self, said: DigitLogits) -> Tensor:
+        runs_N = said.runs_N + 1  # those without a value are a run, of which nothing is asked
+        zeros_R = said.truth_N.new_zeros(len(runs_N) + 1)
+        places_N = said.places_N.to(zeros_R.dtype)
+        last_R = zeros_R.scatter_reduce(0, runs_N, places_N, "amin", include_self=False)
+        behind_N = places_N - last_R[runs_N]
+        digits_N = (said.p_NT * said.apart_NT.abs()).sum(dim=1) * self.base**behind_N
+
+        soft_NT = (said.logits_NT * _SHARPNESS).softmax(dim=1)
+        best_N1 = soft_NT.argmax(dim=1, keepdim=True)
+        hard_NT = torch.zeros_like(soft_NT).scatter(1, best_N1, 1.0)
+        best_N = ((hard_NT + soft_NT - soft_NT.detach()) * said.values_T).sum(dim=1)
+        unit_N = (behind_N * (said.values_T[-1] + 1).log()).clamp(max=_LARGEST).exp()
+        told_R = zeros_R.scatter_add(0, runs_N, best_N * unit_N)
+        true_R = zeros_R.scatter_add(0, runs_N, said.truth_N * unit_N)
+        more_R, less_R = torch.maximum(told_R, true_R) + 1, torch.minimum(told_R, true_R) + 1
+        numbers_R = self.relative * (told_R - true_R).abs() / more_R
+        numbers_R = numbers_R + self.magnitude * (more_R / less_R).log()
+        return digits_N + numbers_R[runs_N]
