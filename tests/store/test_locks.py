@@ -1,0 +1,48 @@
+"""Locks: one process holds one, also where another lets go in between."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from numtok import files
+from numtok.store.locks import release, take_lock
+
+
+def place(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+
+
+def test_a_lock_is_held_once_and_gone_when_it_is_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "place" / ".lock-1"
+    held = take_lock(path, place)
+    assert held is not None
+    assert take_lock(path, place) is None
+    release(path, held)
+    assert not path.exists()
+    again = take_lock(path, place)
+    assert again is not None
+    release(path, again)
+
+
+def test_the_lock_of_a_file_that_was_removed_meanwhile_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its holder removes it and lets go after it was opened: a third process may make a new one."""
+    path, opened = tmp_path / ".lock-1", files.system.open_lock
+    first = True
+
+    def open_lock(self: object, asked: Path) -> int:
+        nonlocal first
+        fd = opened(asked)
+        if first:
+            first = False
+            path.unlink()
+        return fd
+
+    monkeypatch.setattr(files.FileSystem, "open_lock", open_lock)
+    held = take_lock(path, place)
+    assert held is not None
+    assert os.fstat(held).st_ino == path.stat().st_ino
+    assert take_lock(path, place) is None
+    release(path, held)
