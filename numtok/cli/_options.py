@@ -57,7 +57,7 @@ def as_typer(
             parameters.append(one)
 
     def call(**values: Any) -> None:
-        if values.pop("json", False):
+        if isinstance(values.get("format"), Format) and values.pop("json"):
             values["format"] = Format.JSON
         if settings is not None:
             values["settings"] = _settings(settings, kind, values)
