@@ -149,6 +149,7 @@ def hold(one: Combination, kind: str) -> None:
     assert len(found.predicted) == len(expected.predicted)
 
 
+@pytest.mark.integration
 def test_a_sample_with_every_part_and_setting_stays_on_a_device_and_waits_for_nothing() -> None:
     """The devices in turn, and both for the first of each objective and way of saying numbers."""
     seen: set[tuple[str, bool]] = set()
