@@ -289,7 +289,11 @@ def _told(rule: str | None) -> list[str]:
     """A note of a split by time."""
     if rule is None or not rule.startswith("by="):
         return []
-    return [f"Rows are split by time (--split {rule}): what is tested comes after what is learnt."]
+    return [
+        f"Rows are split by time (--split {rule}): what is tested comes after what is learnt. "
+        "If that column is no time of the rows, --split validation=0.1,test=0.2 draws them by "
+        "chance."
+    ]
 
 
 def _dropped(dates: Sequence[str]) -> list[str]:
