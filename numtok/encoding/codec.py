@@ -415,6 +415,11 @@ class Codec:
             }
             for index, token in enumerate(own)
         ]
+        added += [
+            token | {"id": token["id"] + self.text_first}
+            for token in content["added_tokens"] or ()
+            if not token["special"]
+        ]
         model = content["model"] | {"vocab": vocabulary}
         return json.dumps(
             content | {"model": model, "added_tokens": added}, ensure_ascii=False
