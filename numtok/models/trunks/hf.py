@@ -46,8 +46,8 @@ class Hf(TokenTrunk):
 
     architecture
         The model's config, as canonical JSON.
-    digest
-        sha256 of the files of its weights; empty where they are drawn.
+    sha256
+        Of the files of its weights; empty where they are drawn.
     tune
         ``full``: all is trained. ``lora``: small matrices beside its maps to queries and values,
         whose products are added to them (Hu et al. 2022). ``heads``: nothing of it. In the last two
@@ -68,7 +68,7 @@ class Hf(TokenTrunk):
     extends: ClassVar[bool] = True
     recomputes: ClassVar[bool] = True
     architecture: str = field(default=_SMALL, metadata=LEARNT)
-    digest: str = field(default="", metadata=LEARNT)
+    sha256: str = field(default="", metadata=LEARNT)
     tune: str = setting("full", choices=("full", "lora", "heads"))
     rank: int = setting(8, at_least=1)
     rows: str = setting("drawn", choices=("drawn", "digits"))
@@ -76,10 +76,8 @@ class Hf(TokenTrunk):
 
     def of(self, source: str) -> "Hf":
         folder = PretrainedFolder.of(source)
-        architecture = folder.architecture()
-        return replace(
-            self, architecture=architecture, digest="" if self.random else folder.digest()
-        )
+        weights = "" if self.random else folder.digest()
+        return replace(self, architecture=folder.architecture(), sha256=weights)
 
     def weights(self, source: str) -> PretrainedWeights | None:
         return None if self.random else PretrainedFolder.of(source).read(self.architecture)
@@ -95,7 +93,7 @@ class Hf(TokenTrunk):
     @property
     def title(self) -> str:
         """``gpt2-1a2b3c4d``."""
-        return "-".join([self._facts.kind, self.digest[:8] or "random"])
+        return "-".join([self._facts.kind, self.sha256[:8] or "random"])
 
     @property
     def _facts(self) -> architectures.Facts:
