@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from numtok.errors import UsageError, needing
 
@@ -131,6 +131,32 @@ def blocks(model: nn.Module, layers: int) -> list[nn.Module]:
     return next(([*one] for one in lists if len(one) == layers), [])
 
 
+@torch.no_grad()
+def first_norm_of(model: nn.Module, x_BLD: Tensor) -> tuple[nn.LayerNorm | None, Tensor]:
+    """The layer norm that vectors meet first, and what it is given of these; None where they meet
+    none. No more of the model is run."""
+
+    class Met(Exception):
+        pass
+
+    def meet(norm: nn.Module, given: tuple[Any, ...]) -> None:
+        raise Met(norm, given[0])
+
+    norms = [one for one in model.modules() if isinstance(one, nn.LayerNorm)]
+    hooks = [one.register_forward_pre_hook(meet) for one in norms]
+    training = model.training
+    model.eval()
+    try:
+        model(inputs_embeds=x_BLD, use_cache=False)
+    except Met as met:
+        return met.args[0], met.args[1]
+    finally:
+        model.train(training)
+        for hook in hooks:
+            hook.remove()
+    return None, x_BLD
+
+
 def config_of(architecture: str) -> "PreTrainedConfig":
     """That of transformers, new each time; UsageError for one that it cannot be."""
     with quiet():
@@ -149,7 +175,9 @@ def config_of(architecture: str) -> "PreTrainedConfig":
             config: PreTrainedConfig = CONFIG_MAPPING[kind].from_dict(settings)
         except Exception as error:  # whatever its own checks raise
             why = " ".join(str(error).split())
-            raise UsageError(f"--preset hf: its config is of no {kind} that can be ({why})") from None
+            raise UsageError(
+                f"--preset hf: its config is of no {kind} that can be ({why})"
+            ) from None
     return config
 
 
@@ -205,7 +233,9 @@ def _is_causal(architecture: str) -> bool:
         MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     )
 
-    if config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not getattr(config, "is_decoder", False):
+    if config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not getattr(
+        config, "is_decoder", False
+    ):
         return False
     if config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise cannot(config.model_type, "is no causal or masked model of language")
@@ -233,7 +263,9 @@ def _model(architecture: str) -> "PreTrainedModel":
         except (ValueError, TypeError, RuntimeError, AssertionError, ZeroDivisionError) as error:
             why = " ".join(str(error).split())
             kind = config.model_type
-            raise UsageError(f"--preset hf: its config is of no {kind} that can be ({why})") from None
+            raise UsageError(
+                f"--preset hf: its config is of no {kind} that can be ({why})"
+            ) from None
     return model
 
 
@@ -247,9 +279,7 @@ def _position_tables(model: nn.Module) -> list[nn.Embedding]:
     ]
 
 
-def _context(
-    config: "PreTrainedConfig", positions: list[nn.Embedding], causal: bool
-) -> int | None:
+def _context(config: "PreTrainedConfig", positions: list[nn.Embedding], causal: bool) -> int | None:
     """The least of what limits a row. A window counts where a row is written token by token, since
     the cache has none."""
     limits = [getattr(config, "max_position_embeddings", None)]

@@ -14,6 +14,7 @@ from numtok.models.attention import Cache, Shape
 from numtok.models.pretrained import architecture as architectures
 from numtok.models.pretrained.folder import PretrainedFolder
 from numtok.models.trunks.base import (
+    FirstNorm,
     PretrainedWeights,
     Sight,
     TokenTrunk,
@@ -247,6 +248,18 @@ class _Pretrained(TrunkModule):
 
     def position_weights(self) -> int:
         return self._of.position_weights
+
+    def first_norm(self) -> FirstNorm | None:
+        """Seen by looking: what the first norm is given of vectors of zeros is what the model adds
+        to all; where it is given something else of others, it is no such norm."""
+        context = self._of.context if self._of.position_weights else 1
+        x_BLD = torch.randn(2, context or 1, self._of.width, generator=torch.Generator())
+        x_BLD[0] = 0
+        x_BLD = x_BLD.to(next(self.model.parameters()).device)
+        norm, found_BLD = architectures.first_norm_of(self.model, x_BLD)
+        if norm is None or not torch.allclose(found_BLD[1], x_BLD[1] + found_BLD[0], atol=1e-4):
+            return None
+        return FirstNorm(norm, found_BLD[0])
 
 
 def _at(states_BLD: Tensor, asked_BQ: Tensor | None) -> Tensor:
