@@ -36,7 +36,8 @@ def _from_hub(source: str, wanted: list[str]) -> Path:
     # Late: it takes a while, and most models are folders.
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-    from huggingface_hub.utils import get_session, validate_repo_id
+    from huggingface_hub.utils._http import get_session
+    from huggingface_hub.utils._validators import validate_repo_id
 
     try:
         validate_repo_id(source)

@@ -73,7 +73,7 @@ class Model(NumberHeads):
         self.trunk: TrunkModule = settings.of_trunk.build(self.objective.causal)
         #: The table of the vectors of tokens, by its name.
         self.vectors = self._name_of(self._table)
-        #: The table by which tokens are predicted, where that is one of their own or the embedder's.
+        #: The table by which tokens are predicted, be it their vectors; None where there is none.
         self.outputs: str | None = None
         if settings.classes:
             self.class_head = projection(width, len(settings.classes), 1, bias=True)
@@ -129,7 +129,7 @@ class Model(NumberHeads):
         """Whether something learnt stands where the model has written a token that tells ahead."""
         return self.ahead is not None and self.objective.stands_in
 
-    def _name_of(self, weight: nn.Parameter) -> str:
+    def _name_of(self, weight: Tensor) -> str:
         return next(name for name, one in self.named_parameters() if one is weight)
 
     @property

@@ -84,7 +84,7 @@ def _written(token: str, codec: Codec) -> list[int]:
     letters = [letter.encode() for letter in token]
     bounds = np.cumsum([0, *map(len, letters)]).astype(np.int32)
     ids = codec.text.encode(Pieces(np.frombuffer(b"".join(letters), np.uint8), bounds)).ids
-    return ids.astype(np.int64).tolist()
+    return [int(one) for one in ids]
 
 
 def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> None:
@@ -113,8 +113,9 @@ def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> N
     finally:
         module.train(training)
     if wrong:
+        kind = "causal" if causal else "masked"
         raise UsageError(
-            f"{shown}: its states see other tokens than those of a {'causal' if causal else 'masked'}"
-            " model, or keep no keys and values; give a model of another architecture, such as "
+            f"{shown}: its states see other tokens than those of a {kind} model, or it goes on "
+            "from what it has read in another way; give a model of another architecture, such as "
             "GPT-2, Llama, Qwen or RoBERTa"
         )

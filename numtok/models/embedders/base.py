@@ -48,7 +48,7 @@ class Embedder(ABC):
         (``Scheme.count_truncated``)."""
         return True
 
-    def rescale(self, module: nn.Module, times: float) -> None:
+    def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027
         """Begin with number parts that suit token vectors so many ``times`` as long as ``INIT``
         makes them: those of a pretrained trunk, whose text is then embedded as it was there.
 

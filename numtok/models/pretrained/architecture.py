@@ -175,9 +175,7 @@ def config_of(architecture: str) -> "PreTrainedConfig":
             config: PreTrainedConfig = CONFIG_MAPPING[kind].from_dict(settings)
         except Exception as error:  # whatever its own checks raise
             why = " ".join(str(error).split())
-            raise UsageError(
-                f"--preset hf: its config is of no {kind} that can be ({why})"
-            ) from None
+            raise UsageError(f"--preset hf: its config is of no possible {kind} ({why})") from None
     return config
 
 
@@ -195,15 +193,16 @@ def quiet() -> Iterator[None]:
     is missing."""
     with needing("--preset hf", "transformers and peft"):
         from transformers.utils import logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity(logging.CRITICAL)
-    logging.disable_progress_bar()
+    own: Any = logging  # what it holds is half typed
+    level, bars = own.get_verbosity(), own.is_progress_bar_enabled()
+    own.set_verbosity(own.CRITICAL)
+    own.disable_progress_bar()
     try:
         yield
     finally:
-        logging.set_verbosity(level)
+        own.set_verbosity(level)
         if bars:
-            logging.enable_progress_bar()
+            own.enable_progress_bar()
 
 
 def _config(architecture: str) -> "PreTrainedConfig":
@@ -216,11 +215,10 @@ def _config(architecture: str) -> "PreTrainedConfig":
         raise cannot(kind, "has quantised weights, and these cannot be trained further")
     if config.sub_configs:
         raise cannot(kind, "is made of several models, for pictures or sounds, say")
-    layers = getattr(config, "num_hidden_layers", None)
     for key in ("hidden_size", "num_attention_heads", "num_hidden_layers"):
         if not isinstance(getattr(config, key, None), int):
             raise cannot(kind, f"says no {key}")
-    if layers > _LAYERS:
+    if (layers := int(config.num_hidden_layers)) > _LAYERS:
         raise cannot(kind, f"says num_hidden_layers={layers:,}, and {_LAYERS:,} are allowed")
     return config
 
@@ -233,9 +231,8 @@ def _is_causal(architecture: str) -> bool:
         MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     )
 
-    if config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not getattr(
-        config, "is_decoder", False
-    ):
+    decoder = getattr(config, "is_decoder", False)
+    if config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not decoder:
         return False
     if config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise cannot(config.model_type, "is no causal or masked model of language")
@@ -247,8 +244,10 @@ def _model(architecture: str) -> "PreTrainedModel":
     with quiet():
         from transformers import AutoModel
 
+        kinds: Any = AutoModel
+
         def made(attention: str) -> Any:
-            return AutoModel.from_config(
+            return kinds.from_config(
                 config,
                 dtype=torch.float32,
                 attn_implementation=attention,
@@ -263,9 +262,7 @@ def _model(architecture: str) -> "PreTrainedModel":
         except (ValueError, TypeError, RuntimeError, AssertionError, ZeroDivisionError) as error:
             why = " ".join(str(error).split())
             kind = config.model_type
-            raise UsageError(
-                f"--preset hf: its config is of no {kind} that can be ({why})"
-            ) from None
+            raise UsageError(f"--preset hf: its config is of no possible {kind} ({why})") from None
     return model
 
 

@@ -134,8 +134,8 @@ class Hf(TokenTrunk):
             return None
         return (
             f"a {self._facts.kind}, which adds no positions: layer norm would take the value away, "
-            "since it is seen only beside one; give another --embedder, such as fourier, or a model "
-            "that adds them, such as GPT-2"
+            "since it is seen only beside one; give another --embedder, such as fourier, or a "
+            "model that adds them, such as GPT-2"
         )
 
     def uses(self) -> dict[str, object]:
@@ -243,7 +243,7 @@ class _Pretrained(TrunkModule):
             if one.dim() == 2
         )
         of = self._of
-        queries = cast(Any, self.model).config.num_attention_heads * of.head_width
+        queries = int(cast(Any, self.model).config.num_attention_heads) * of.head_width
         return rows * length * (2 * weights + 4 * of.layers * length * queries)
 
     def position_weights(self) -> int:

@@ -419,10 +419,8 @@ def test_a_tokenizer_as_those_of_qwen_serves(tmp_path: Path) -> None:
     ids = text.encode(pieces(["e\u0301 <extra> x"])).ids
     assert 300 in ids.tolist()
     assert text.decode(ids) == "e\u0301 <extra> x".encode()
-    codec = Codec(
-        SCHEMES.build("p1000"), NumeralPolicy.parse("default"), fit(NORMALIZERS.build("none"), Moments()),
-        settings, text,
-    )  # fmt: skip
+    none, policy = fit(NORMALIZERS.build("none"), Moments()), NumeralPolicy.parse("default")
+    codec = Codec(SCHEMES.build("p1000"), policy, none, settings, text)
     written = Tokenizer.from_str((codec.tokenizer_json() or b"").decode())
     assert written.encode("a<extra>").ids[-1] == codec.text_first + 300
 
@@ -440,7 +438,7 @@ def test_a_model_without_a_tokenizer_is_refused(
     source: str, parts: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("huggingface_hub.utils.get_session", _no_network)
+    monkeypatch.setattr("huggingface_hub.utils._http.get_session", _no_network)
     (tmp_path / "file").touch()
     with pytest.raises(UsageError) as found:
         text_tokenizer_of("hf:" + source.format(tmp_path))

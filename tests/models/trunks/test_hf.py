@@ -119,7 +119,7 @@ def test_what_is_known_before_weights_are_read(here: Path) -> None:
             "all",
             True,
             True,
-        ),  # its pad is of id 0 here, and 1 + 0 places mean nothing
+        ),  # the place of its pad, 0 here, means nothing
         "distilbert": (512, "all", True, True),
     }
     assert all((trunk(f"hf:{kind}").length_is_lost is None) is known[kind][2] for kind in KINDS)
@@ -132,7 +132,7 @@ def test_settings_hold_the_content_and_no_path(here: Path) -> None:
     one, two, other = (preset(f"hf:{name}").settings() for name in ("one", "two", "other"))
     assert one == two != other
     assert str(here) not in json.dumps(one) and "transformers_version" not in json.dumps(one)
-    assert shortest("hf:one,tune=lora") == f"hf:gpt2-{one['sha256'][:8]},tune=lora"
+    assert shortest("hf:one,tune=lora") == f"hf:gpt2-{str(one['sha256'])[:8]},tune=lora"
     assert shortest("hf:one,random=yes,tied=no") == "hf:gpt2-random,random=yes,tied=no"
 
 
@@ -153,9 +153,7 @@ def test_matrices_of_lora_are_a_small_share(here: Path) -> None:
     learnt = sum(one.numel() for one in of.parameters() if one.requires_grad)
     assert 0 < learnt < 0.02 * sum(one.numel() for one in of.parameters())
     x = vectors(2, 7, 256)
-    assert torch.equal(
-        states(of, x), states(built("hf:model"), x)
-    )  # they begin with a product of 0
+    assert torch.equal(states(of, x), states(built("hf:model"), x))
     assert not any(one.requires_grad for one in built("hf:model,tune=heads").parameters())
 
 
