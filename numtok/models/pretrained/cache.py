@@ -26,4 +26,5 @@ class FilledCache(TransformersCache):
         return self._store.put(layer_idx, key_states, value_states)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
+        """The most tokens of a row that were read."""
         return self._store.longest
