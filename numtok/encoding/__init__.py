@@ -30,4 +30,5 @@ texts.py            columns of texts as bytes, the numbers found in them, and th
                     between
 train_numbers.py    what of its numbers that needs: moments, a sample as written
 unit.py             one unit of encode: rows in, shards and a receipt out
+whole_text.py       texts cut into tokens with their numbers in them, and where these are
 """

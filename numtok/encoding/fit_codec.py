@@ -29,12 +29,12 @@ from numtok.encoding.text_tokenizers.base import (
 from numtok.encoding.texts import Spans, Texts, cut
 from numtok.encoding.train_numbers import MeasureUnit, NumberSample, SampleUnit, in_train
 from numtok.encoding.unit import Screening
-from numtok.errors import DataError
+from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import TRAIN
-from numtok.registry import settings_of
+from numtok.registry import settings_of, spec_of
 from numtok.store.engines.engine import Engine
 
 Advance = Callable[[int, int], None]  # told the bytes and the rows of each unit done
@@ -87,6 +87,11 @@ class Unfitted:
         """
         normalizer = NORMALIZERS.build(normalize or scheme.normalizer)
         policy = NumeralPolicy.parse(numerals or "default")
+        if scheme.shares_text and not normalizer.identity:
+            raise UsageError(
+                f"--normalize {spec_of(normalizer)} does not go with --scheme {spec_of(scheme)}, "
+                "which leaves numbers as they are written; leave --normalize out"
+            )
         return cls(scheme, policy, normalizer, *text_tokenizer_of(text_tokenizer or "words"))
 
     def settings(self) -> dict[str, Any]:
@@ -131,7 +136,7 @@ class Unfitted:
                 done(units[unit].size, rows)
             scheme = scheme.fit(sample.literals())
             learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
-        codec = Codec(scheme, self.policy, normalizer, self.text_tokenizer, text)
+        codec = Codec(scheme.of_text(text), self.policy, normalizer, self.text_tokenizer, text)
         return FittedCodec(codec, more, learnt_from)
 
     def fit_texts(self, texts: Texts) -> Codec:
@@ -150,7 +155,7 @@ class Unfitted:
             hashes = keys_of(ids, texts, spans, numerals)
             sample.add(hashes, normalized(numerals, normalizer).literals)
             scheme = scheme.fit(sample.literals())
-        return Codec(scheme, self.policy, normalizer, self.text_tokenizer, text)
+        return Codec(scheme.of_text(text), self.policy, normalizer, self.text_tokenizer, text)
 
 
 def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:

@@ -75,7 +75,7 @@ def _fill(model: Model, name: str | None, own_TD: Tensor, codec: Codec) -> None:
     drawn_ND = torch.randn(text, own_TD.shape[1])
     table[:text] = own_TD.mean(dim=0) + own_TD.std(dim=0) * drawn_ND
     if model.settings.of_trunk.by_digits:
-        for row, token in enumerate(codec.scheme.vocabulary(), codec.number_first):
+        for row, token in enumerate(codec.vocabulary()["number"], codec.number_first):
             table[row] = own_TD[_written(token, codec)].mean(dim=0)
 
 

@@ -6,6 +6,7 @@ settings (``words:8192``); :meth:`TextTokenizer.fit` turns it into a
 """
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -89,6 +90,12 @@ class FittedTokenizer(ABC):
     @abstractmethod
     def vocabulary(self) -> list[str]:
         """The tokens by id, as a person reads them; bytes that are no text are ``<0xFF>``."""
+
+    @cached_property
+    def token_bytes(self) -> list[bytes]:
+        """What each token stands for."""
+        known = range(len(self.vocabulary()))
+        return [self.decode(np.array([token], np.uint32)) for token in known]
 
     @abstractmethod
     def encode(self, pieces: Pieces) -> TokenRuns:
