@@ -122,7 +122,9 @@ class Native(LiteralScheme):
             before, literal, after = self.parted(tokens[end - length : end].tolist())
             if literal is not None:
                 values[index], failures[index] = value_of(literal), Failure.NONE
-            written.append((before + after).decode(errors="replace") if literal is None else literal)
+            written.append(
+                (before + after).decode(errors="replace") if literal is None else literal
+            )
         return DecodedNumbers(values, failures, tuple(written))
 
     def parted(self, tokens: Sequence[int]) -> Parted:
