@@ -6,7 +6,14 @@ What a tokenizer makes of a whole text is known by its bytes: every token gives 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.text_tokenizers.base import FittedTokenizer, Pieces, Segments, Woven, cut
+from numtok.encoding.text_tokenizers.base import (
+    FittedTokenizer,
+    Pieces,
+    Segments,
+    Woven,
+    cut,
+    marked,
+)
 from numtok.errors import DataError
 
 
@@ -21,12 +28,7 @@ def cut_whole(
 
     Raises DataError where two numbers have no token of their own each.
     """
-    from numtok.encoding.text_tokenizers import _interleave as interleave
-
     pieces, count = cut(segments), len(segments.counts)
-    escaped = np.empty(len(pieces.data) + 5 * len(segments.starts), np.uint8)
-    text_bounds = np.empty(count + 1, np.int32)
-    interleave.fill(*pieces, segments.counts, escaped, text_bounds)
     whole, starts, ends = _filled(segments, pieces)
     ids, bounds = text.encode(whole)
     sizes = np.array([len(token) for token in text.token_bytes], np.int64)
@@ -46,7 +48,7 @@ def cut_whole(
     segment = np.repeat(np.arange(count), segments.counts)
     places = (begin - bounds[segment]).astype(np.int32)
     tokens = (ids + np.uint32(first)).astype(dtype)
-    return Woven(escaped, text_bounds, tokens, bounds, places), lengths
+    return Woven(*marked(pieces, segments.counts), tokens, bounds, places), lengths
 
 
 def _filled(

@@ -1,4 +1,4 @@
-"""native: numbers left to the tokenizer of the text. ``is 12.5 kg`` -> `` is``, `` 12 . 5``, `` kg``."""
+"""native: numbers left to the tokenizer of the text. `` is 12.5 kg`` -> `` is``, `` 12 . 5`` ..."""
 
 import copy
 from collections.abc import Sequence
@@ -120,11 +120,11 @@ class Native(LiteralScheme):
         written = []
         for index, (end, length) in enumerate(zip(ends, lengths.tolist(), strict=True)):
             before, literal, after = self.parted(tokens[end - length : end].tolist())
-            if literal is not None:
+            if literal is None:
+                literal = (before + after).decode(errors="replace")
+            else:
                 values[index], failures[index] = value_of(literal), Failure.NONE
-            written.append(
-                (before + after).decode(errors="replace") if literal is None else literal
-            )
+            written.append(literal)
         return DecodedNumbers(values, failures, tuple(written))
 
     def parted(self, tokens: Sequence[int]) -> Parted:
@@ -145,7 +145,8 @@ class Native(LiteralScheme):
     def own_tokens(self) -> NDArray[np.bool_]:
         if self.text is None:
             return super().own_tokens
-        return np.logical_or.reduce([*self._by_state.values()])
+        allowed: NDArray[np.bool_] = np.array([*self._by_state.values()]).any(axis=0)
+        return allowed
 
     def next(self, prefix: tuple[int, ...]) -> Next:
         if self.text is None:

@@ -66,6 +66,17 @@ def cut(segments: Segments) -> Pieces:
     return Pieces(pieces[:used], bounds)
 
 
+def marked(pieces: Pieces, counts: NDArray[np.int32]) -> Pieces:
+    """The pieces of segments, of so many numbers (int32[m]), with ``[NUM]`` in place of these: a
+    text each."""
+    from numtok.encoding.text_tokenizers import _interleave as interleave
+
+    size = len(pieces.data) + len(interleave.NUMBER_BYTES) * int(counts.sum())
+    made = Pieces(np.empty(size, np.uint8), np.empty(len(counts) + 1, np.int32))
+    interleave.fill(*pieces, counts, *made)
+    return made
+
+
 class NumberTokens(NamedTuple):
     """The tokens of ``k`` numbers, ids of the whole vocabulary when ``first`` is added."""
 
@@ -112,14 +123,10 @@ class FittedTokenizer(ABC):
         own = self.encode(pieces)
         count = len(segments.counts)
         tokens = np.empty(len(own.ids) + len(numbers.ids), dtype)
-        text = np.empty(
-            len(pieces.data) + len(interleave.NUMBER_BYTES) * len(numbers.lengths), np.uint8
-        )
-        text_bounds, token_bounds = np.empty((2, count + 1), np.int32)
+        token_bounds = np.empty(count + 1, np.int32)
         places = np.empty(len(numbers.lengths), np.int32)
         interleave.interleave(segments.counts, *own, *numbers, first, tokens, token_bounds, places)
-        interleave.fill(*pieces, segments.counts, text, text_bounds)
-        return Woven(text, text_bounds, tokens, token_bounds, places)
+        return Woven(*marked(pieces, segments.counts), tokens, token_bounds, places)
 
     @abstractmethod
     def decode(self, ids: NDArray[np.uint32]) -> bytes:

@@ -133,8 +133,8 @@ def blocks(model: nn.Module, layers: int) -> list[nn.Module]:
 
 @torch.no_grad()
 def first_norm_of(model: nn.Module, x_BLD: Tensor) -> tuple[nn.LayerNorm | None, Tensor]:
-    """The layer norm that vectors meet first, and what it is given of these; None where they meet
-    none. No more of the model is run."""
+    """The layer norm that vectors [B, L, D] meet first, and what it is given of these; None where
+    they meet none. No more of the model is run."""
 
     class Met(Exception):
         pass
