@@ -85,7 +85,7 @@ def facts(architecture: str) -> Facts:
     """Raises UsageError for what can be no trunk."""
     config, causal = _config(architecture), _is_causal(architecture)
     with torch.device("meta"):  # takes no memory
-        model = _model(architecture)
+        model = _model(config)
         words = model.get_input_embeddings()
     kind = config.model_type
     if not isinstance(words, nn.Embedding):
@@ -111,8 +111,10 @@ def facts(architecture: str) -> Facts:
 
 def build(architecture: str) -> "PreTrainedModel":
     """The module, of drawn weights in float32, without its table of token vectors: it is given
-    vectors."""
-    model = _model(architecture)
+    vectors. So that table is as short as can be from the start, whatever the config says."""
+    config = _config(architecture)
+    config.vocab_size = 1 + (getattr(config, "pad_token_id", None) or 0)
+    model = _model(config)
     model.set_input_embeddings(nn.Identity())
     for name in _BESIDE:
         if isinstance(getattr(model, name, None), nn.Module):
@@ -239,8 +241,7 @@ def _is_causal(architecture: str) -> bool:
     return True
 
 
-def _model(architecture: str) -> "PreTrainedModel":
-    config = _config(architecture)
+def _model(config: "PreTrainedConfig") -> "PreTrainedModel":
     with quiet():
         from transformers import AutoModel
 
