@@ -1,8 +1,7 @@
 """native: numbers left to the tokenizer of the text. `` is 12.5 kg`` -> `` is``, `` 12 . 5`` ..."""
 
-import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -69,7 +68,7 @@ class Native(LiteralScheme):
     text: FittedTokenizer | None = field(default=None, init=False, repr=False)
 
     def of_text(self, text: FittedTokenizer) -> Scheme:
-        made = copy.copy(self)
+        made = replace(self)
         object.__setattr__(made, "text", text)
         return made
 

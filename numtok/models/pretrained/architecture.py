@@ -113,7 +113,7 @@ def build(architecture: str) -> "PreTrainedModel":
     """The module, of drawn weights in float32, without its table of token vectors: it is given
     vectors. So that table is as short as can be from the start, whatever the config says."""
     config = _config(architecture)
-    config.vocab_size = 1 + (getattr(config, "pad_token_id", None) or 0)
+    config.vocab_size = 1 + max(0, getattr(config, "pad_token_id", None) or 0)
     model = _model(config)
     model.set_input_embeddings(nn.Identity())
     for name in _BESIDE:
