@@ -144,8 +144,10 @@ class Native(LiteralScheme):
     def own_tokens(self) -> NDArray[np.bool_]:
         if self.text is None:
             return super().own_tokens
-        allowed: NDArray[np.bool_] = np.array([*self._by_state.values()]).any(axis=0)
-        return allowed
+        own = np.zeros(len(self._words), np.bool_)
+        for allowed in self._by_state.values():
+            own |= allowed
+        return own
 
     def next(self, prefix: tuple[int, ...]) -> Next:
         if self.text is None:
