@@ -16,9 +16,9 @@ PREFIX = "hf:"
 _PATIENCE = 5.0  # seconds for the hub to answer at all
 
 
-def model_folder(source: str, wanted: Sequence[str]) -> Path:
-    """The folder of a model, with the files whose names match ``wanted`` (patterns) where it is
-    fetched.
+def model_folder(source: str, wanted: Sequence[str], needed: Sequence[str]) -> Path:
+    """The folder of a model. Of one of the hub files are fetched whose names match ``wanted``
+    (patterns), unless some for each of ``needed`` are in the cache.
 
     Raises UsageError for one that is neither here nor to be had.
     """
@@ -29,10 +29,10 @@ def model_folder(source: str, wanted: Sequence[str]) -> Path:
         raise UsageError(
             f"{PREFIX}{source} is a file; give the folder of a model, with its config.json in it"
         )
-    return _from_hub(source, [*wanted])
+    return _from_hub(source, [*wanted], needed)
 
 
-def _from_hub(source: str, wanted: list[str]) -> Path:
+def _from_hub(source: str, wanted: list[str], needed: Sequence[str]) -> Path:
     # Late: it takes a while, and most models are folders.
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -47,8 +47,11 @@ def _from_hub(source: str, wanted: list[str]) -> Path:
             "check the path"
         ) from None
     with _silent("huggingface_hub"):
+        kept: Path | None = None
         try:
-            return Path(snapshot_download(source, allow_patterns=wanted, local_files_only=True))
+            kept = Path(snapshot_download(source, allow_patterns=wanted, local_files_only=True))
+            if all(any(kept.glob(pattern)) for pattern in needed):
+                return kept
         except LocalEntryNotFoundError:
             pass
         try:
@@ -59,6 +62,8 @@ def _from_hub(source: str, wanted: list[str]) -> Path:
             why = str(error).strip().partition("\n")[0]
         except Exception as error:  # whatever a network raises that is not there
             why = f"no network: {error}"
+    if kept is not None:  # what it lacks is said by who needs it
+        return kept
     raise UsageError(
         f"{PREFIX}{source}: there is no such folder, and the hub's model of that id is neither in "
         f"the cache nor to be had ({why}); where there is a network, `hf download {source}` "

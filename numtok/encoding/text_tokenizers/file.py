@@ -40,7 +40,7 @@ class File(TextTokenizer):
     @classmethod
     def of_model(cls, source: str) -> tuple["File", HuggingFace]:
         """Those of a pretrained model, a folder or a hub id; UsageError where it has none."""
-        folder = model_folder(source, [NAME])
+        folder = model_folder(source, [NAME], [NAME])
         if not (folder / NAME).is_file():
             raise UsageError(
                 f"text tokenizer {PREFIX}{source}: the folder has no {NAME}; where the model has a "

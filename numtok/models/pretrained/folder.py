@@ -25,6 +25,7 @@ _WHOLE, _INDEX, _ADAPTER = (
     "adapter_config.json",
 )
 _WANTED = (CONFIG, TOKENIZER, "*.safetensors", _INDEX)
+_NEEDED = (CONFIG, "*.safetensors")
 _LARGEST_INDEX = 64 << 20  # bytes
 
 
@@ -38,7 +39,7 @@ class PretrainedFolder:
     @classmethod
     def of(cls, source: str) -> "PretrainedFolder":
         """Of a path or a hub id; UsageError where there is no model."""
-        path, shown = model_folder(source, _WANTED), f"--preset {PREFIX}{source}"
+        path, shown = model_folder(source, _WANTED, _NEEDED), f"--preset {PREFIX}{source}"
         if not (path / CONFIG).is_file():
             adapter = "; it holds an adapter: merge that into its model, and save the whole"
             raise UsageError(

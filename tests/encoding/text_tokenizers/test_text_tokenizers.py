@@ -445,6 +445,23 @@ def test_a_model_without_a_tokenizer_is_refused(
     assert all(part in str(found.value) for part in parts) and "\n" not in str(found.value)
 
 
+def test_a_model_of_the_hub_is_read_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.utils._http.get_session", _no_network)
+    model, commit = tmp_path / "models--some--model", "0" * 40
+    (model / "snapshots" / commit).mkdir(parents=True)
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text(commit)
+    (model / "snapshots" / commit / "README.md").touch()
+    with pytest.raises(UsageError, match=r"the folder has no tokenizer\.json"):
+        text_tokenizer_of("hf:some/model")
+    path = model / "snapshots" / commit / "tokenizer.json"
+    path.write_text(json.dumps(_usable()), "utf-8")
+    assert text_tokenizer_of("hf:some/model")[0] == File.read(path)[0]
+
+
 def _no_network() -> NoReturn:
     raise OSError("Name or service not known")
 
