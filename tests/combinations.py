@@ -127,8 +127,13 @@ def variants(registry: Registry[Any]) -> list[str]:
 
 
 def trunks() -> list[str]:
-    """Those of tokens."""
-    return [small(name) for name in TRUNKS if issubclass(TRUNKS[name], TokenTrunk)]
+    """Those of tokens, but for such as name a model that lies somewhere."""
+    kinds = {name: TRUNKS[name] for name in TRUNKS}
+    return [
+        small(name)
+        for name, kind in kinds.items()
+        if issubclass(kind, TokenTrunk) and not kind.named
+    ]
 
 
 def first_possible(*of: Any) -> Combination | None:

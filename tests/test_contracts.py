@@ -28,6 +28,7 @@ LONG = [
     *(("embedder", name) for name in EMBEDDERS),
     ("metric", "rounded-match"),
     ("trunk", "transformer"),
+    ("trunk", "hf"),
 ]
 
 
@@ -41,6 +42,8 @@ def test_everything_keeps_its_contract(kind: str) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize(("kind", "name"), LONG)
 def test_what_takes_longer_keeps_its_contract(kind: str, name: str) -> None:
+    if name == "hf":
+        pytest.importorskip("transformers")
     check(kind, name)
 
 

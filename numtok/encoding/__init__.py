@@ -18,6 +18,7 @@ grammar.py          which token sequences are numbers, and all of them with thei
 holes.py            numbers that nobody knows, written ``[?]``
 huggingface.py      Hugging Face's tokenizers: each distinct text once, panics as exceptions
 in_memory.py        texts as rows of encoded data, in memory
+model_folder.py     where a pretrained model lies: a folder, or a hub id
 number_sample.py    samples of numbers and rows, the same in any division
 row_keys.py         keys of numbers, by which samples are the same in any division
 sample_literals.py  literals that schemes are tried out on
@@ -30,4 +31,5 @@ texts.py            columns of texts as bytes, the numbers found in them, and th
                     between
 train_numbers.py    what of its numbers that needs: moments, a sample as written
 unit.py             one unit of encode: rows in, shards and a receipt out
+whole_text.py       texts cut into tokens with their numbers in them, and where these are
 """

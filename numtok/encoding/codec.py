@@ -29,7 +29,14 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.encoding.channel import inexact, normalized
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
-from numtok.encoding.schemes.base import SCHEMES, Channel, DecodedNumbers, Encoded, Scheme
+from numtok.encoding.schemes.base import (
+    SCHEMES,
+    Channel,
+    DecodedNumbers,
+    Encoded,
+    Scheme,
+    outcomes_of,
+)
 from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
     FittedTokenizer,
@@ -38,6 +45,7 @@ from numtok.encoding.text_tokenizers.base import (
     TextTokenizer,
 )
 from numtok.encoding.texts import Spans, Texts, chunks_of, offsets, segments_of, unescape
+from numtok.encoding.whole_text import cut_whole
 from numtok.errors import UsageError, naming
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
@@ -49,7 +57,8 @@ from numtok.stored_json import StoredJson, Value, check_depth, convert, reading
 FORMAT = 1  # of scheme.json
 LARGEST = 512 << 20  # bytes of scheme.json
 
-_NO_NUMBERS = np.empty(0, np.uint32), np.empty(0, np.int32), np.empty(0, np.float32)
+_NO_TOKENS = np.empty(0, np.uint32)
+_NO_NUMBERS = _NO_TOKENS, np.empty(0, np.int32), np.empty(0, np.float32)
 
 
 class _Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,8 +116,9 @@ class Codec:
 
     @cached_property
     def text_first(self) -> int:
-        """The first id of a text token."""
-        return self.number_first + len(self.scheme.vocabulary())
+        """The first id of a text token; of a number's, too, where it is written in these."""
+        own = 0 if self.scheme.in_text else len(self.scheme.vocabulary())
+        return self.number_first + own
 
     @cached_property
     def vocabulary_size(self) -> int:
@@ -190,10 +200,14 @@ class Codec:
         """The columns of some segments; places count from each segment's first token."""
         numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
         raw = numerals.values
-        encoded = self.encode_numbers(numerals, in_answer)
-        numbers = NumberTokens(encoded.tokens, encoded.lengths, self.number_first)
         dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
-        woven = self.text.weave(segments, numbers, self.text_first, dtype)
+        if self.scheme.in_text:
+            woven, lengths = cut_whole(segments, self.text, self.text_first, dtype)
+            encoded = Encoded(_NO_TOKENS, lengths, outcomes_of(numerals))
+        else:
+            encoded = self.encode_numbers(numerals, in_answer)
+            numbers = NumberTokens(encoded.tokens, encoded.lengths, self.number_first)
+            woven = self.text.weave(segments, numbers, self.text_first, dtype)
         columns = {
             "text": woven.text,
             "text_sizes": np.diff(woven.text_bounds),
@@ -276,11 +290,18 @@ class Codec:
         text = tokens - np.uint32(self.text_first)  # only where it is no number
         begins = [0, *(number_start + number_length).tolist()]
         ends = [*number_start.tolist(), len(tokens)]
-        pieces = [
-            self.text.decode(text[begin:end]).decode(errors=errors)
-            for begin, end in zip(begins, ends, strict=True)
+        parts = [
+            part
+            for begin, end, literal in zip(begins, ends, [*literals, ""], strict=True)
+            for part in (self.text.decode(text[begin:end]), literal.encode())
         ]
-        return unescape("".join(map("".join, zip(pieces, [*literals, ""], strict=True))))
+        if self.scheme.in_text:  # a number's tokens have text in them, beside its literal
+            spans = zip(number_start.tolist(), number_length.tolist(), strict=True)
+            for place, (start, length) in enumerate(spans):
+                before, literal, after = self.scheme.parted(text[start : start + length].tolist())
+                if literal is not None:
+                    parts[2 * place + 1] = before + parts[2 * place + 1] + after
+        return unescape(b"".join(parts).decode(errors=errors))
 
     def encode_numbers(self, numerals: Numerals, in_answer: NDArray[np.bool_]) -> Encoded:
         """Numbers to the scheme's local ids, normalised first; ``in_answer``, bool[numbers]: which
@@ -315,14 +336,14 @@ class Codec:
     @cached_property
     def _names(self) -> list[str]:
         """Every token by id, numbers as ``tokenizer.json`` has them."""
-        named = (f"[NUM:{token}]" for token in self.scheme.vocabulary())
+        named = (f"[NUM:{token}]" for token in self.vocabulary()["number"])
         return [*SPECIALS, *named, *self.text.vocabulary()]
 
     def vocabulary(self) -> dict[str, list[str]]:
         """All tokens in the order of their ids: special, number, text."""
         return {
             "special": list(SPECIALS),
-            "number": list(self.scheme.vocabulary()),
+            "number": [] if self.scheme.in_text else list(self.scheme.vocabulary()),
             "text": self.text.vocabulary(),
         }
 
@@ -369,12 +390,13 @@ class Codec:
         state = convert(text.pop("state", None), dict[str, Value])
         with naming(path):
             tokenizer = TEXT_TOKENIZERS.from_settings(convert(text, Settings))
+            fitted = tokenizer.load(state)
             codec = cls(
-                SCHEMES.from_settings(stored.scheme),
+                SCHEMES.from_settings(stored.scheme).of_text(fitted),
                 NumeralPolicy.from_settings(stored.numerals),
                 stored_normalizer(convert(normalize, Settings), constants),
                 tokenizer,
-                tokenizer.load(state),
+                fitted,
             )
         if _Vocabulary(**codec.vocabulary()) != stored.vocabulary:
             raise UsageError(
@@ -414,6 +436,11 @@ class Codec:
                 "special": index < len(SPECIALS),
             }
             for index, token in enumerate(own)
+        ]
+        added += [
+            token | {"id": token["id"] + self.text_first}
+            for token in content["added_tokens"] or ()
+            if not token["special"]
         ]
         model = content["model"] | {"vocab": vocabulary}
         return json.dumps(

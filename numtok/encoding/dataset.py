@@ -350,7 +350,10 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
     if len(tokens) and not (
         tokens.min() >= ids.number_first
         and tokens.max() < ids.size
-        and np.array_equal(is_text, tokens >= ids.text_first)
+        and (
+            ids.number_first == ids.text_first  # numbers are in the tokens of text
+            or np.array_equal(is_text, tokens >= ids.text_first)
+        )
     ):
         raise damaged(path, "a token is none of the vocabulary, or not where its like can be")
     if "channel" in columns and not np.isfinite(flat("channel")).all():

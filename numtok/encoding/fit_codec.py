@@ -15,6 +15,7 @@ from numtok.data.reading.rows import Categories
 from numtok.data.reading.units import Unit
 from numtok.encoding.channel import normalized
 from numtok.encoding.codec import Codec
+from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, Normalizer, fit
 from numtok.encoding.row_keys import keys_of
 from numtok.encoding.schemes.base import Scheme
@@ -28,17 +29,28 @@ from numtok.encoding.text_tokenizers.base import (
 from numtok.encoding.texts import Spans, Texts, cut
 from numtok.encoding.train_numbers import MeasureUnit, NumberSample, SampleUnit, in_train
 from numtok.encoding.unit import Screening
-from numtok.errors import DataError
+from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.records import TRAIN
-from numtok.registry import settings_of
+from numtok.registry import settings_of, spec_of
 from numtok.store.engines.engine import Engine
 
 Advance = Callable[[int, int], None]  # told the bytes and the rows of each unit done
 
 SAMPLE = 16 << 20  # bytes of train text that a text tokenizer is fitted on
+
+
+def text_tokenizer_of(chosen: str) -> tuple[TextTokenizer, FittedTokenizer | None]:
+    """That of a spec; or of the path of a ``tokenizer.json``, or ``hf:`` and a pretrained model,
+    with its vocabulary. Raises as :meth:`Unfitted.of`."""
+    is_model = chosen.startswith(PREFIX)
+    if not is_model and "/" not in chosen and not chosen.endswith(".json"):
+        return TEXT_TOKENIZERS.build(chosen), None
+    from numtok.encoding.text_tokenizers.file import File  # imports their library
+
+    return File.of_model(chosen.removeprefix(PREFIX)) if is_model else File.read(Path(chosen))
 
 
 class FittedCodec(NamedTuple):
@@ -69,19 +81,18 @@ class Unfitted:
         normalize: str | None = None,
         text_tokenizer: str | None = None,
     ) -> "Unfitted":
-        """By specs, or the path of a ``tokenizer.json``; the defaults where they are None.
+        """By specs, or as :func:`text_tokenizer_of`; the defaults where they are None.
 
         Raises UsageError for what does not exist, StoreError for a file that cannot be read.
         """
         normalizer = NORMALIZERS.build(normalize or scheme.normalizer)
         policy = NumeralPolicy.parse(numerals or "default")
-        chosen = text_tokenizer or "words"
-        if "/" in chosen or chosen.endswith(".json"):
-            from numtok.encoding.text_tokenizers.file import File  # imports their library
-
-            file, text = File.read(Path(chosen))
-            return cls(scheme, policy, normalizer, file, text)
-        return cls(scheme, policy, normalizer, TEXT_TOKENIZERS.build(chosen), None)
+        if scheme.shares_text and not normalizer.identity:
+            raise UsageError(
+                f"--normalize {spec_of(normalizer)} does not go with --scheme {spec_of(scheme)}, "
+                "which leaves numbers as they are written; leave --normalize out"
+            )
+        return cls(scheme, policy, normalizer, *text_tokenizer_of(text_tokenizer or "words"))
 
     def settings(self) -> dict[str, Any]:
         """What versions are taken over."""
@@ -125,7 +136,7 @@ class Unfitted:
                 done(units[unit].size, rows)
             scheme = scheme.fit(sample.literals())
             learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
-        codec = Codec(scheme, self.policy, normalizer, self.text_tokenizer, text)
+        codec = Codec(scheme.of_text(text), self.policy, normalizer, self.text_tokenizer, text)
         return FittedCodec(codec, more, learnt_from)
 
     def fit_texts(self, texts: Texts) -> Codec:
@@ -144,7 +155,7 @@ class Unfitted:
             hashes = keys_of(ids, texts, spans, numerals)
             sample.add(hashes, normalized(numerals, normalizer).literals)
             scheme = scheme.fit(sample.literals())
-        return Codec(scheme, self.policy, normalizer, self.text_tokenizer, text)
+        return Codec(scheme.of_text(text), self.policy, normalizer, self.text_tokenizer, text)
 
 
 def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:

@@ -7,6 +7,7 @@ heads/          how a number comes out: hidden states to numbers
 number_terms/   what an objective learns of the values of tokens
 objectives/     what a model learns from a row: what it sees, and what it must predict
 places/         where each token stands within its number
+pretrained/     models of transformers: their architecture, their cache, their folders
 trunks/         what lies between embeddings and heads
 attention.py    a transformer's body and its cache, of trunks and of heads that decode
 batches.py      rows to padded batches, in an order that is a pure function

@@ -63,9 +63,11 @@ class Reader:
     constrained: bool
     longest: int = LONGEST
     _rules: "GrammarMasks" = field(init=False)
+    _own: NDArray[np.bool_] = field(init=False)  # which of the scheme's tokens numbers have
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_rules", GrammarMasks(self.grammar))
+        object.__setattr__(self, "_own", self.codec.scheme.own_tokens)
 
     @torch.no_grad()
     def read(
@@ -161,9 +163,10 @@ class Reader:
         """Logits of n next tokens: [n, number tokens], and [n, vocabulary], -inf for the tokens of
         numbers."""
         scores = self.model.token_head(state).float()
-        first, end = self.codec.number_first, self.codec.text_first
-        numbers = scores[:, first:end].clone()  # not a view that would keep all others
-        scores[:, first:end] = -torch.inf
+        first, own = self.codec.number_first, moved(self._own, scores.device)
+        some = slice(first, first + len(own))
+        numbers = scores[:, some].masked_fill(~own, -torch.inf)  # no view that would keep others
+        scores[:, some] = scores[:, some].masked_fill(own, -torch.inf)
         return numbers, scores
 
     def _choose(

@@ -150,7 +150,7 @@ class Writer:
         scores = self.model.token_head(state).float()
         for never in (PAD, MASK):  # a list would be copied to the device each time
             scores[:, never] = -torch.inf
-        if self.constrained:
+        if self.constrained and not self.codec.scheme.in_text:
             first, end = self.codec.number_first, self.codec.text_first
             allowed, may_end = self._rules.of(numbers.paths, scores.device)
             beginning = self._rules.at_first(scores.device)

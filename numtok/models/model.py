@@ -71,8 +71,10 @@ class Model(NumberHeads):
         if settings.places is not None:
             self.places = PlaceTable(PLACES.from_settings(settings.places), vocabulary, width)
         self.trunk: TrunkModule = settings.of_trunk.build(self.objective.causal)
-        if (vectors := self.trunk.token_vectors()) is not None:
-            self._begin_with(vectors, vocabulary)
+        #: The table of the vectors of tokens, by its name.
+        self.vectors = self._name_of(self._table)
+        #: The table by which tokens are predicted, be it their vectors; None where there is none.
+        self.outputs: str | None = None
         if settings.classes:
             self.class_head = projection(width, len(settings.classes), 1, bias=True)
         else:
@@ -82,6 +84,13 @@ class Model(NumberHeads):
             self.token_head = (
                 words if self.head is None else self.head.tokens(words, vocabulary, width)
             )
+            if isinstance(words, nn.Linear):
+                self.outputs = self._name_of(words.weight)
+        #: The tables whose rows from ``first_kept`` on, those of text, are not trained.
+        self.kept: set[str] = set()
+        self.first_kept = vocabulary.first_of_text
+        if settings.of_trunk.keeps_vectors:
+            self.kept = {self.vectors} | ({self.outputs} if self.outputs else set())
         self.number_term: NumberTermModule | None = None
         if (term := self.objective.number_term) is not None:
             self.number_term = NumberTermModule(term, vocabulary)
@@ -120,17 +129,8 @@ class Model(NumberHeads):
         """Whether something learnt stands where the model has written a token that tells ahead."""
         return self.ahead is not None and self.objective.stands_in
 
-    @torch.no_grad()
-    def _begin_with(self, vectors_TD: Tensor, vocabulary: Vocabulary) -> None:
-        """Have the vectors of the ids of text begin with a trunk's own; UsageError for another
-        tokenizer's."""
-        of_text = self._table[vocabulary.first_of_text :]
-        if len(of_text) != len(vectors_TD):
-            raise UsageError(
-                f"--preset {self.settings.trunk['name']} has {len(vectors_TD):,} tokens of its "
-                f"own, the text of these data {len(of_text):,}; encode them with its tokenizer"
-            )
-        of_text.copy_(vectors_TD)
+    def _name_of(self, weight: Tensor) -> str:
+        return next(name for name, one in self.named_parameters() if one is weight)
 
     @property
     def _first_head(self) -> nn.Module:
@@ -332,6 +332,19 @@ class Model(NumberHeads):
         """Parameters in all, and of these in the tables of tokens and positions."""
         total = sum(parameter.numel() for parameter in self.parameters())
         return total, self._table.numel() + self.trunk.position_weights()
+
+    def rescale(self, times: float) -> None:
+        """Begin with number parts that suit vectors so many times as long as drawn ones."""
+        self.embedding.rescale(self.embedder, times)
+        if self.places is not None:
+            self.places.table.weight.mul_(times)
+
+    def trained_count(self) -> int:
+        """Parameters that training changes: not those of a trunk that is kept as it is, nor the
+        vectors of text that go with it."""
+        trained = {name: one for name, one in self.named_parameters() if one.requires_grad}
+        kept = sum(trained[name][self.first_kept :].numel() for name in self.kept)
+        return sum(one.numel() for one in trained.values()) - kept
 
     def flops(self, example: TrainingBatch) -> int:
         """Of a forward pass, and of those that the objective has besides: multiplications and

@@ -1,6 +1,7 @@
 """Sizes of models by name, and what each is trained with unless asked otherwise.
 
 A preset is a name for some settings of a trunk; each trunk is one at its defaults, by its own name.
+One that is a pretrained model names that behind a colon: ``hf:FOLDER,tune=lora``.
 """
 
 from dataclasses import dataclass, fields
@@ -64,10 +65,17 @@ def preset(spec: str) -> Preset:
     """
     kind, own, beside = _parsed(spec)
     _check_takes(kind, spec, "tokens")
-    made = cast(TokenTrunk, TRUNKS.build(own))
+    made = cast(TokenTrunk, _built(kind, own))
     known = {field.name: field for field in fields(Preset)}
     read = {key: read_setting(Preset, known, key, text) for key, text in beside.items()}
-    return Preset(made, **({"learning_rate": made.learning_rate} | read))
+    usual = {"learning_rate": made.learning_rate} | _usual_beside(made)
+    return Preset(made, **(usual | read))
+
+
+def named_source(spec: str) -> str | None:
+    """Where the pretrained model lies that a preset names; None for other presets."""
+    name, source, _ = parse_spec(spec, "preset")
+    return source if name in TRUNKS and _is_named(TRUNKS[name]) else None
 
 
 def trunk(spec: str) -> ColumnTrunk:
@@ -83,15 +91,16 @@ def shortest(spec: str) -> str:
     >>> shortest("nano,width=64,layers=4"), shortest("mlp,layers=3,width=256")
     ('nano,width=64', 'mlp')
     """
-    name = name_in(spec)
+    name, kind = name_in(spec), _parsed(spec)[0]
+    usual, first = {key: field.default for key, field in spec_fields(kind).items()}, name
     if name in PRESETS:
         usual = _values(name)
-    else:
-        kind: Any = TRUNKS[name]
-        usual = {key: field.default for key, field in spec_fields(kind).items()}
-        usual |= {key: getattr(kind, key, _DEFAULTS[key]) for key in _beside(kind)}
+    elif _beside(kind):
+        trunk_of_it = preset(spec).trunk
+        usual |= _usual_beside(trunk_of_it)
+        first = f"{name}:{trunk_of_it.title}" if trunk_of_it.named else name
     changed = {key: value for key, value in _values(spec).items() if value != usual[key]}
-    return ",".join([name, *(f"{key}={as_spec(value)}" for key, value in changed.items())])
+    return ",".join([first, *(f"{key}={as_spec(value)}" for key, value in changed.items())])
 
 
 #: The settings of a preset that are none of its trunk.
@@ -105,10 +114,33 @@ def _beside(kind: type[Trunk]) -> tuple[str, ...]:
     return tuple(key for key in _DEFAULTS if key not in spec_fields(kind))
 
 
+def _usual_beside(made: TokenTrunk) -> dict[str, Any]:
+    """What they are for a trunk where nothing is said."""
+    return {key: getattr(made, key, _DEFAULTS[key]) for key in _beside(type(made))}
+
+
+def _is_named(kind: type[Trunk]) -> bool:
+    return issubclass(kind, TokenTrunk) and kind.named
+
+
+def _built(kind: type[Trunk], own: str) -> Trunk:
+    """The trunk of its own spec; UsageError for one that has to name a model and does not."""
+    if not _is_named(kind):
+        return TRUNKS.build(own)
+    name, source, options = parse_spec(own, "preset")
+    if source is None:
+        raise UsageError(
+            f"--preset {name} names a model: {name}:FOLDER, in the layout of transformers, or "
+            f"{name}:OWNER/NAME of the hub"
+        )
+    made = TRUNKS.build(",".join([name, *(f"{key}={text}" for key, text in options.items())]))
+    return cast(TokenTrunk, made).of(source)
+
+
 def _values(spec: str) -> dict[str, Any]:
     """All settings, those of the trunk first."""
     kind, own, _ = _parsed(spec)
-    made = TRUNKS.build(own)
+    made = _built(kind, own)
     values = {key: getattr(made, key) for key in spec_fields(kind)}
     if keys := _beside(kind):
         chosen = preset(spec)

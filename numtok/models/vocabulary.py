@@ -36,8 +36,10 @@ class Vocabulary:
         >>> len(vocabulary.numbers), vocabulary.splits
         (23, True)
         """
-        scheme = codec.scheme
-        return cls(codec.vocabulary_size, codec.number_first, scheme.factors, scheme.vocabulary())
+        scheme, size = codec.scheme, codec.vocabulary_size
+        if scheme.in_text:
+            return cls(size, codec.number_first)
+        return cls(size, codec.number_first, scheme.factors, scheme.vocabulary())
 
     @property
     def numbers(self) -> NDArray[np.int64]:

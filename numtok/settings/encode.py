@@ -41,7 +41,7 @@ class Config:
     )
     text_tokenizer: str | None = setting(
         None,
-        "words[:N], structure[:N], bpe:N, bytes, or a tokenizer.json.",
+        "words[:N], structure[:N], bpe:N, bytes, a tokenizer.json, or hf:FOLDER_OR_ID of a model.",
         metavar="SPEC",
         registry="text_tokenizers",
     )

@@ -42,7 +42,8 @@ class Config:
     )
     preset: str | None = _model(
         None,
-        "nano, micro, small, xval, gpt2; nano,layers=2 ... Labels: bigru, too. Tables: "
+        "nano, micro, small, xval, gpt2; nano,layers=2 ... A pretrained model: "
+        "hf:FOLDER_OR_ID,tune=full|lora|heads. Labels: bigru, too. Tables: "
         "mlp,layers=3,width=256. Default: nano or mlp.",
         metavar="SPEC",
         counts="experiment",

@@ -16,7 +16,6 @@ import torch
 from numtok.declaration import CheckApplies, command_line, no_options
 from numtok.encoding.splits import read_codec, splits
 from numtok.errors import DataError, UsageError
-from numtok.models.presets import preset
 from numtok.records import ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TABLE, TRAIN
 from numtok.registry import name_in
 from numtok.settings.train import Config as Config
@@ -266,6 +265,6 @@ def _less_memory(plan: TextPlan) -> str:
         had += f" --accumulate {parts}"
     if parts < config.batch:
         less.append(f"--accumulate {min(2 * parts, config.batch)}, the same steps in smaller parts")
-    if not config.recompute and preset(plan.preset).trunk.recomputes:
+    if not config.recompute and plan.chosen.trunk.recomputes:
         less.append("--recompute, the same steps in more time")
     return f"{had}; give " + ", or ".join([*less, "a smaller --preset"])

@@ -63,6 +63,7 @@ from numtok.data.sources.base import SOURCES, TableSource, TextSource
 from numtok.data.tables.file import FORMATS
 from numtok.data.tasks.base import TASKS, TableTask
 from numtok.declaration import SettingError, declaration_of, declarations, flag_of
+from numtok.encoding.fit_codec import text_tokenizer_of
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.errors import UsageError, unknown
 from numtok.evaluation.comparison.tokens_to_target import Level
@@ -106,6 +107,7 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     "against": published,
     "until": Level.parse,
     "scheme": scheme_of,
+    "text-tokenizer": text_tokenizer_of,
 }
 
 

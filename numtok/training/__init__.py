@@ -15,6 +15,7 @@ model_files.py         models of texts, written and read
 model_json.py          what a model file says, of texts or of tables
 placement.py           how a model lies on the ranks: copies, or parts
 prefetch.py            prepares batches ahead, in threads
+pretrained.py          a model whose trunk begins with the weights of a pretrained one
 profiler.py            where the time of training goes
 ranks.py               processes that train one model together
 regressor_files.py     models of tables, written and read

@@ -88,7 +88,7 @@ def load_learner(
     """The inverse, after so many steps."""
     for name, parameter in model.named_parameters():
         parameter.copy_(part_like(tensors[f"weight.{name}"], parameter))
-        if step:
+        if step and parameter.requires_grad:
             moments = {key: part_like(tensors[f"{key}.{name}"], parameter) for key in _MOMENTS}
             done = torch.tensor(float(step), device=parameter.device)
             optimizer.state[parameter] = {"step": done, **moments}

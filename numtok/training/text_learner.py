@@ -16,7 +16,6 @@ from numtok.models.heads.base import HEADS, Calibration, ValueHead
 from numtok.models.model import Model
 from numtok.models.number_heads import calibration_of, own_scaling, raw_scaling
 from numtok.models.objectives.base import Objective
-from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.records import TRAIN, TRUNCATED
 from numtok.registry import spec_of
@@ -90,6 +89,7 @@ def train_texts(
         write_model(draft.path, settings, weights, plan.codec, trained)
         write_log(draft, run.records)
     parameters, _ = trainer.model.parameter_counts()
+    learnt = trainer.model.trained_count()
     counts = {
         "rows": len(train.samples),
         "steps": trainer.step,
@@ -97,6 +97,7 @@ def train_texts(
         "tokens": trainer.tokens,
         "parameters": parameters,
     } | ({"classes": len(train.classes)} if train.classes else {})
+    counts |= {"trained": learnt} if learnt < parameters else {}
     counts |= {TRUNCATED: unseen} if unseen else {}
     return Finished(counts, training.timing(trainer)), costs
 
@@ -148,7 +149,7 @@ def _tell_unsayable(plan: TextPlan, train: SplitExamples, note: Callable[[str], 
 
 def _context(plan: TextPlan, longest: int) -> int:
     """The most tokens that the model reads; DataError where the longest row has more."""
-    chosen = preset(plan.preset).trunk.context
+    chosen = plan.chosen.trunk.context
     if chosen is None:
         return longest  # or more
     context = chosen or -(-longest // _CONTEXT) * _CONTEXT

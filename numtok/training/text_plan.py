@@ -18,7 +18,7 @@ from numtok.models.model import Model
 from numtok.models.number_heads import check_head, lacks_digits
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
-from numtok.models.presets import preset, shortest
+from numtok.models.presets import Preset, named_source
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Registry, settings_of, spec_of
@@ -28,12 +28,13 @@ from numtok.store.artifact import Artifact
 from numtok.training.curriculum import Curriculum
 from numtok.training.device import check_compiler
 from numtok.training.model_files import LoadedModel
+from numtok.training.pretrained import begin_pretrained, check_tokenizer
 from numtok.training.ranks import ALONE, Ranks
 from numtok.training.tensorboard import check_tensorboard
 from numtok.training.trainer import Execution, Recipe, device_of
 from numtok.training.warm_start import (
     begin_with,
-    check_trunk,
+    chosen_preset,
     objective_of,
     usual_parts,
     warm_start_settings,
@@ -44,9 +45,15 @@ WEIGHT_DECAY = 0.01
 
 @dataclass(frozen=True)
 class TextPlan:
-    """What is trained on what; ``config`` has no default left that depends on something else."""
+    """What is trained on what; ``config`` has no default left that depends on something else.
+
+    chosen, title
+        The preset, and what people know it by.
+    """
 
     config: Config
+    chosen: Preset
+    title: str
     encoded: Artifact
     codec: Codec
     init: LoadedModel | None
@@ -71,8 +78,8 @@ class TextPlan:
         objective = OBJECTIVES.build(spec)
         usual = usual_parts(codec, init)
         size = config.preset or usual["preset"]
+        chosen, title = chosen_preset(size, init)
         if init is not None:
-            check_trunk(size, init)
             objective = objective_of(spec, objective, init)
         rate, decay = config.learning_rate, config.weight_decay
         made = replace(
@@ -85,21 +92,21 @@ class TextPlan:
             objective=spec_of(objective),
             places=_places(config.places, init),
             minutes=config.budget.get("minutes"),
-            learning_rate=preset(size).learning_rate if rate is None else rate,
+            learning_rate=chosen.learning_rate if rate is None else rate,
             weight_decay=WEIGHT_DECAY if decay is None else decay,
             device=device.type,
             precision=auto if config.precision == "auto" else config.precision,
             init=None if init is None else init.artifact.ref,
         )
         phases = None if config.curriculum is None else Curriculum.read(Path(config.curriculum))
-        plan = cls(made, encoded, codec, init, device, phases, ranks)
+        plan = cls(made, chosen, title, encoded, codec, init, device, phases, ranks)
         plan._check()
         return plan
 
     def _check(self) -> None:
         config = self.config
         self._check_exact()
-        trunk = preset(self.preset).trunk
+        trunk = self.chosen.trunk
         for option, able in (("recompute", trunk.recomputes), ("compile", trunk.compiles)):
             if getattr(config, option) and not able:
                 raise UsageError(
@@ -121,6 +128,8 @@ class TextPlan:
         self.recipe(config.steps or 1)
         if self.curriculum is not None and config.steps is not None:
             self.curriculum.starts(config.steps)
+        if (source := self._begins_with) is not None:
+            check_tokenizer(source, trunk, self.codec, self.encoded)
         with torch.device("meta"):  # takes no memory
             Model(self.model_settings(1), Vocabulary.of(self.codec))
 
@@ -146,6 +155,12 @@ class TextPlan:
         return self.config.preset
 
     @property
+    def _begins_with(self) -> str | None:
+        """The pretrained model whose weights training begins with."""
+        trunk = self.chosen.trunk
+        return named_source(self.preset) if trunk.named and self.init is None else None
+
+    @property
     def objective(self) -> Objective:
         """As the options say, or by the default that the plan put in place."""
         assert self.config.objective is not None
@@ -155,7 +170,7 @@ class TextPlan:
     def settings(self) -> dict[str, Any]:
         """What the version depends on, beside the stage."""
         settings = of_version(self.config)
-        settings["preset"] = preset(self.preset).settings()
+        settings["preset"] = self.chosen.settings()
         registries: dict[str, Registry[Any]] = {
             "embedder": EMBEDDERS,
             "head": HEADS,
@@ -175,7 +190,7 @@ class TextPlan:
     @property
     def configuration(self) -> dict[str, Any]:
         """The same for people, by which seeds of one experiment are found."""
-        codec, own = self.codec, of_experiment(self.config) | {"preset": shortest(self.preset)}
+        codec, own = self.codec, of_experiment(self.config) | {"preset": self.title}
         parts = {
             "scheme": codec.scheme.title,
             "normalize": spec_of(codec.normalizer.normalizer),
@@ -229,7 +244,7 @@ class TextPlan:
         config = self.config
         assert config.embedder is not None and config.objective is not None
         return ModelSettings.of(
-            preset(self.preset),
+            self.chosen,
             vocabulary=self.codec.vocabulary_size,
             context=context,
             embedder=config.embedder,
@@ -246,6 +261,8 @@ class TextPlan:
         model = Model(settings, Vocabulary.of(self.codec))
         if self.init is not None:
             begin_with(model, self.init)
+        elif (source := self._begins_with) is not None:
+            begin_pretrained(model, source, self.codec)
         return model
 
 

@@ -32,7 +32,7 @@ from numtok.seeds import seed_of
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 from numtok.training.device import seed_generator
 from numtok.training.placement import place
-from numtok.training.ranks import ALONE, Ranks, launched, whole
+from numtok.training.ranks import ALONE, Ranks, launched, part_like, whole
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
@@ -179,6 +179,7 @@ class Trainer:
         if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
             losses = torch.compile(model.losses, dynamic=True)
         self._placement = place(model, losses, self.ranks, self.device, execution.shard)
+        self._kept = [*self._kept_rows()]
         self._optimizer = torch.optim.AdamW(
             [*self._groups()], lr=recipe.learning_rate, betas=(0.9, 0.95), fused=True
         )
@@ -188,16 +189,25 @@ class Trainer:
 
     def _groups(self) -> Iterator[dict[str, Any]]:
         """What the optimizer is given: matrices decay, and what the objective names has a rate of
-        its own, ``times`` that of everything else."""
-        usual = self.recipe.learning_rate
-        left, own = dict(self.model.named_parameters()), dict[float, list[nn.Parameter]]()
+        its own, ``times`` that of everything else. What is kept as it is does neither."""
+        usual, own = self.recipe.learning_rate, dict[float, list[nn.Parameter]]()
+        left = {name: one for name, one in self.model.named_parameters() if one.requires_grad}
+        kept = {id(one) for one, _ in self._kept}
         for first, rate in self.model.objective.rates().items():
             names = [name for name in left if name.startswith(first)]
             own.setdefault(rate / usual, []).extend(left.pop(name) for name in names)
         for times, some in ((1.0, [*left.values()]), *own.items()):
             for decay, matrices in ((self.recipe.weight_decay, True), (0.0, False)):
-                params = [p for p in some if (p.dim() >= 2) is matrices]
+                params = [p for p in some if (p.dim() >= 2 and id(p) not in kept) is matrices]
                 yield {"params": params, "weight_decay": decay, "times": times}
+
+    def _kept_rows(self) -> Iterator[tuple[nn.Parameter, Tensor]]:
+        """The tables of which some rows stay as they are, and 0 for these rows, 1 for others."""
+        for name in sorted(self.model.kept):
+            table = self.model.get_parameter(name)
+            learnt_V1 = torch.ones(len(table), 1)
+            learnt_V1[self.model.first_kept :] = 0
+            yield table, part_like(learnt_V1, table)
 
     def prepare(self, example: TrainingBatch) -> DeviceBatch:
         """What :meth:`learn` takes; may be called by other threads ahead of time.
@@ -261,6 +271,9 @@ class Trainer:
             self._sums[:3] += torch.stack([total, losses.token, losses.value]).detach()
             if losses.own:
                 self._sums[len(_SUMS) :] += torch.stack(losses.own).detach()
+        for table, learnt_V1 in self._kept:
+            if table.grad is not None:
+                table.grad.mul_(learnt_V1)
         norm = whole(clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf))
         self._optimizer.step()
         self._sums[3] += norm

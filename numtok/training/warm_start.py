@@ -11,7 +11,7 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
-from numtok.models.presets import preset
+from numtok.models.presets import Preset, preset, shortest
 from numtok.records import ENCODED
 from numtok.registry import name_of, parse_spec, settings_of, spec_of
 from numtok.store.artifact import Artifact
@@ -29,14 +29,26 @@ def usual_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
     return {part: str(there.get(part, usual)) for part, usual in own.items()}
 
 
-def check_trunk(spec: str, init: LoadedModel) -> None:
-    """Raise UsageError where the preset ``spec`` is of another kind of trunk."""
-    here, there = (name_of(one) for one in (preset(spec).trunk, init.model.settings.of_trunk))
-    if here != there:
+def chosen_preset(spec: str, init: LoadedModel | None) -> tuple[Preset, str]:
+    """The preset ``spec``, and what people know it by. Where that is what the model begun with is
+    known by, its own: the folder of a pretrained trunk need not be there any more.
+
+    Raises UsageError where the preset is of another kind of trunk than that of the model.
+    """
+    if init is None:
+        return preset(spec), shortest(spec)
+    settings = init.model.settings
+    there = settings.of_trunk
+    if there.named and spec == init.trained.configuration.get("preset"):
+        rate = parse_spec(spec, "preset")[2].get("learning_rate", there.learning_rate)
+        return Preset(there, settings.head_layers, settings.tied, float(rate)), spec
+    chosen = preset(spec)
+    if name_of(chosen.trunk) != name_of(there):
         raise UsageError(
-            f"--init {init.artifact.ref} has the trunk {there}, --preset {spec} {here}; leave "
-            "--preset out: it is that model's"
+            f"--init {init.artifact.ref} has the trunk {name_of(there)}, --preset {spec} "
+            f"{name_of(chosen.trunk)}; leave --preset out: it is that model's"
         )
+    return chosen, shortest(spec)
 
 
 def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:

@@ -330,7 +330,8 @@ def test_every_scheme_is_tried_and_plugins_too(tmp_path: Path, plugins: Path) ->
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *(f"[{k}.5]" for k in range(1, 99))))
     others = [name for name in SCHEMES if not SCHEMES[name].same_tokens_as]
     assert [scheme.scheme for scheme in found.schemes] == others
-    assert set(SCHEMES) - set(others) == {"base10", "dice"}  # the tokens of bits, of numgpt
+    # The tokens of bits, of numgpt, and, without a text, of digits.
+    assert set(SCHEMES) - set(others) == {"base10", "dice", "native"}
     (error,) = (loss.error_of_spread for loss in schemes(found)["decade"].slots)
     assert error is not None and 0 < error < 1e-6
     assert keeps(SCHEMES.build("decade")) == "keeps 7 digits"  # 2^-24 is 6e-8

@@ -28,6 +28,7 @@ class _TrainCounts(msgspec.Struct):
     steps: Natural
     samples: Natural
     tokens: Natural
+    trained: Natural | None = None
     unseen: Natural = msgspec.field(name=TRUNCATED, default=0)
 
 
@@ -115,6 +116,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     counts, timing = artifact.counts(_TrainCounts), artifact.timing(_TrainTiming)
     rows: list[tuple[str, object]] = [
         ("parameters", counts.parameters),
+        *([("  trained", counts.trained)] if counts.trained is not None else []),
         ("steps", counts.steps),
         ("samples", counts.samples),
         ("tokens", counts.tokens),

@@ -8,16 +8,19 @@ shifts them into the vocabulary of a whole text. The contract suite in
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.numerals.column import Numerals
 from numtok.registry import Registry, spec_of
+
+if TYPE_CHECKING:
+    from numtok.encoding.text_tokenizers.base import FittedTokenizer
 
 
 class Outcome(IntEnum):
@@ -99,6 +102,15 @@ class Next(NamedTuple):
     state: Hashable = None
 
 
+class Parted(NamedTuple):
+    """What the tokens of a number write where they are those of text: a numeral, None where there
+    is none, and the bytes of text that share a token with it."""
+
+    before: bytes
+    literal: str | None
+    after: bytes
+
+
 class Scheme(ABC):
     """Numbers as tokens. Subclasses are final frozen dataclasses; their fields are settings.
 
@@ -107,6 +119,7 @@ class Scheme(ABC):
     ``head`` name the defaults that training resolves, ``golden`` is a table of (literal, tokens,
     decoded literal) that the contract suite checks and digests, ``digest`` the digest of a fixed
     sample.
+    ``shares_text`` says that, among text, numbers are written in its tokens (:meth:`of_text`).
     ``channel`` says that a value stands beside the tokens, ``exact`` that it is float64, not
     float32. ``unit_interval`` says that only numbers of [0, 1] are written, on a grid: any other
     one overflows, and errors are absolute. ``contiguous`` says that the numbers that begin with the
@@ -121,6 +134,7 @@ class Scheme(ABC):
     embedder: ClassVar[str] = "lookup"
     head: ClassVar[str] = "token"
     normalizer: ClassVar[str] = "none"
+    shares_text: ClassVar[bool] = False
     channel: ClassVar[bool] = False
     exact: ClassVar[bool] = False
     unit_interval: ClassVar[bool] = False
@@ -158,6 +172,28 @@ class Scheme(ABC):
         whatever their order. A scheme that has not learnt yet keeps the contract all the same.
         """
         return self
+
+    def of_text(self, text: "FittedTokenizer") -> "Scheme":
+        """The scheme as it writes numbers among text in these tokens: the same, unless it has none
+        of its own (:attr:`in_text`)."""
+        return self
+
+    @property
+    def in_text(self) -> bool:
+        """Whether numbers are written in the tokens of text: its vocabulary is then theirs, which
+        of them are a number only their place in a row says, and a token may reach over the border
+        of one (:meth:`parted`)."""
+        return False
+
+    @property
+    def own_tokens(self) -> NDArray[np.bool_]:
+        """bool[vocabulary]: which tokens are in any number that may be said; all, unless it is
+        written in those of text."""
+        return np.ones(len(self.vocabulary()), np.bool_)
+
+    def parted(self, tokens: Sequence[int]) -> Parted:
+        """What a number's tokens write where they are those of text."""
+        raise NotImplementedError
 
     @property
     @abstractmethod

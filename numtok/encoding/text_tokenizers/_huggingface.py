@@ -32,19 +32,29 @@ def _mentions(part: Any, kind: str) -> bool:
     return isinstance(part, list) and any(_mentions(value, kind) for value in part)
 
 
+def _keeps_spaces(added: Any) -> bool:
+    """Whether an added token is never met in a text, or gives back all that it is met in."""
+    if not isinstance(added, dict):
+        return False
+    return bool(added.get("special")) or not (added.get("lstrip") or added.get("rstrip"))
+
+
 class HuggingFace(FittedTokenizer):
     """A ``tokenizer.json`` that gives every byte back.
 
     Raises UsageError, naming ``source``, for one that does not: no byte-level alphabet, a
-    normalizer, a prefix space, a random choice, or added tokens that a plain text could be
-    taken for. What the settings do not tell, a text of odd characters shows.
+    normalizer, a prefix space, a random choice, or added tokens that take spaces with them. What
+    the settings do not tell, a text of odd characters shows.
+
+    A text that spells a special token is text; one that spells another added token is that token,
+    as for the model. NFC (Qwen's) is left out: text in another form stays as it is.
     """
 
     def __init__(self, settings: Any, source: str) -> None:
         refuse = self._objection(settings)
         if not refuse:
             # The post-processor only adds special tokens around a whole text.
-            unused = {"post_processor": None, "truncation": None, "padding": None}
+            unused = dict.fromkeys(("normalizer", "post_processor", "truncation", "padding"))
             self._settings: dict[str, Any] = settings | unused
             try:
                 with panics():
@@ -96,10 +106,10 @@ class HuggingFace(FittedTokenizer):
             return "it is no tokenizer.json (no model in it)"
         if model.get("type") != "BPE" or not _mentions(settings.get("decoder"), "ByteLevel"):
             return f"it is not a byte-level BPE (model {model.get('type')!r})"
-        if settings.get("normalizer") is not None:
+        if settings.get("normalizer") not in (None, {"type": "NFC"}):
             return "it changes the text first (a normalizer is set)"
-        if any(not isinstance(token, dict) or not token.get("special") for token in added):
-            return "it has added tokens that are not special"
+        if not all(map(_keeps_spaces, added)):
+            return "it has added tokens, not special ones, that take the spaces beside them away"
         if '"add_prefix_space": true' in json.dumps(settings.get("pre_tokenizer")):
             return "it puts a space in front of each piece"
         if model.get("dropout"):

@@ -6,6 +6,7 @@ settings (``words:8192``); :meth:`TextTokenizer.fit` turns it into a
 """
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -65,6 +66,17 @@ def cut(segments: Segments) -> Pieces:
     return Pieces(pieces[:used], bounds)
 
 
+def marked(pieces: Pieces, counts: NDArray[np.int32]) -> Pieces:
+    """The pieces of segments, of so many numbers (int32[m]), with ``[NUM]`` in place of these: a
+    text each."""
+    from numtok.encoding.text_tokenizers import _interleave as interleave
+
+    size = len(pieces.data) + len(interleave.NUMBER_BYTES) * int(counts.sum())
+    made = Pieces(np.empty(size, np.uint8), np.empty(len(counts) + 1, np.int32))
+    interleave.fill(*pieces, counts, *made)
+    return made
+
+
 class NumberTokens(NamedTuple):
     """The tokens of ``k`` numbers, ids of the whole vocabulary when ``first`` is added."""
 
@@ -90,6 +102,12 @@ class FittedTokenizer(ABC):
     def vocabulary(self) -> list[str]:
         """The tokens by id, as a person reads them; bytes that are no text are ``<0xFF>``."""
 
+    @cached_property
+    def token_bytes(self) -> list[bytes]:
+        """What each token stands for."""
+        known = range(len(self.vocabulary()))
+        return [self.decode(np.array([token], np.uint32)) for token in known]
+
     @abstractmethod
     def encode(self, pieces: Pieces) -> TokenRuns:
         """Tokenise every piece by itself, so that no token crosses a number."""
@@ -105,14 +123,10 @@ class FittedTokenizer(ABC):
         own = self.encode(pieces)
         count = len(segments.counts)
         tokens = np.empty(len(own.ids) + len(numbers.ids), dtype)
-        text = np.empty(
-            len(pieces.data) + len(interleave.NUMBER_BYTES) * len(numbers.lengths), np.uint8
-        )
-        text_bounds, token_bounds = np.empty((2, count + 1), np.int32)
+        token_bounds = np.empty(count + 1, np.int32)
         places = np.empty(len(numbers.lengths), np.int32)
         interleave.interleave(segments.counts, *own, *numbers, first, tokens, token_bounds, places)
-        interleave.fill(*pieces, segments.counts, text, text_bounds)
-        return Woven(text, text_bounds, tokens, token_bounds, places)
+        return Woven(*marked(pieces, segments.counts), tokens, token_bounds, places)
 
     @abstractmethod
     def decode(self, ids: NDArray[np.uint32]) -> bytes:

@@ -1,4 +1,5 @@
-"""A given ``tokenizer.json``: ``--text-tokenizer path/to/tokenizer.json``."""
+"""A given ``tokenizer.json``: ``--text-tokenizer path/to/tokenizer.json``, or ``hf:FOLDER`` for
+that of a pretrained model."""
 
 import hashlib
 from dataclasses import dataclass
@@ -6,10 +7,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from numtok import documents
+from numtok.encoding.model_folder import PREFIX, model_folder
 from numtok.encoding.text_tokenizers._huggingface import HuggingFace
 from numtok.encoding.text_tokenizers.base import Pieces, TextTokenizer
 from numtok.errors import UsageError
 
+NAME = "tokenizer.json"
 _LARGEST = 256 << 20  # bytes
 
 
@@ -33,6 +36,18 @@ class File(TextTokenizer):
         content = documents.read(path, shown, _LARGEST)
         settings = documents.json(content, shown)
         return cls(hashlib.sha256(content).hexdigest()), HuggingFace(settings, str(path))
+
+    @classmethod
+    def of_model(cls, source: str) -> tuple["File", HuggingFace]:
+        """Those of a pretrained model, a folder or a hub id; UsageError where it has none."""
+        folder = model_folder(source, [NAME], [NAME])
+        if not (folder / NAME).is_file():
+            raise UsageError(
+                f"text tokenizer {PREFIX}{source}: the folder has no {NAME}; where the model has a "
+                "tokenizer of another form, AutoTokenizer.from_pretrained(FOLDER)"
+                ".save_pretrained(FOLDER) writes one"
+            )
+        return cls.read(folder / NAME)
 
     def fit(self, sample: Pieces) -> HuggingFace:
         raise UsageError(

@@ -44,6 +44,14 @@ class Fused(nn.Module):
         are_numerals = np.isin(np.arange(vocabulary.size), vocabulary.numbers)
         self.register_buffer("are_numerals", torch.from_numpy(are_numerals), persistent=False)
 
+    @torch.no_grad()
+    def rescale(self, times: float) -> None:
+        """As ``Embedder.rescale``: W_b passes the vectors of tokens on as they are."""
+        nn.init.eye_(self.from_token.weight)
+        self.numeral.mul_(times)
+        self.from_numeral.weight.mul_(times)
+        self.text.zero_()
+
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
         """[B, L, D], of tokens and the values beside them; NE is not rounded to bfloat16."""
         is_numeral_BL1 = cast(Tensor, self.are_numerals)[tokens_BL][:, :, None]

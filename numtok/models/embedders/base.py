@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -46,6 +47,13 @@ class Embedder(ABC):
         """Whether numbers are seen as a whole that are beyond the scheme's sight
         (``Scheme.count_truncated``)."""
         return True
+
+    def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027
+        """Begin with number parts that suit token vectors so many ``times`` as long as ``INIT``
+        makes them: those of a pretrained trunk, whose text is then embedded as it was there.
+
+        Nothing unless it says otherwise: what is as long whatever ``INIT`` is stays so.
+        """
 
     def tells_ahead(self, vocabulary: Vocabulary) -> int | None:
         """The token whose vector is made of tokens behind it, which a model that writes it has not
@@ -106,3 +114,10 @@ def token_table(vocabulary: int, width: int) -> nn.Embedding:
     table = nn.Embedding(vocabulary, width)
     nn.init.normal_(table.weight, std=INIT)
     return table
+
+
+@torch.no_grad()
+def rescale_linear(module: nn.Module, times: float) -> None:
+    """``Embedder.rescale`` of a module whose ``linear``, where it has one, gives what is added."""
+    if isinstance(linear := getattr(module, "linear", None), nn.Linear):
+        linear.weight.mul_(times)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from numtok.models.distributions.scientific import EXPONENT, MANTISSA, digits_of
 from numtok.models.embedders._exact import ExactEmbedder, ExactModule
-from numtok.models.embedders.base import INIT
+from numtok.models.embedders.base import INIT, rescale_linear
 from numtok.models.vocabulary import Vocabulary
 
 _FEATURES = 2 + 10 * (EXPONENT + MANTISSA)
@@ -25,6 +25,9 @@ class Base10Embedder(ExactEmbedder):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "BitTokens (arXiv 2510.06824), base-10 encoding; public code"
+
+    def rescale(self, module: nn.Module, times: float) -> None:
+        rescale_linear(module, times)
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         return _Base10(vocabulary, width)

@@ -13,7 +13,7 @@ from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.distributions.bits import bits_of
 from numtok.models.embedders._exact import ExactEmbedder, ExactModule
-from numtok.models.embedders.base import INIT
+from numtok.models.embedders.base import INIT, rescale_linear
 from numtok.models.vocabulary import Vocabulary
 
 _BITS = 64
@@ -45,6 +45,9 @@ class BitsEmbedder(ExactEmbedder):
     def count(self) -> int:
         """How many bits a number has here."""
         return _BITS * (1 + self.reciprocal)
+
+    def rescale(self, module: nn.Module, times: float) -> None:
+        rescale_linear(module, times)
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         if self.combine != "linear" and width < self.count:

@@ -57,6 +57,9 @@ class DiceEmbedder(Embedder):
                 "such as 0..10000"
             )
 
+    def rescale(self, module: nn.Module, times: float) -> None:
+        cast(Fused, module).rescale(times)
+
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         return Fused("dice", vocabulary, width, _Angles(vocabulary, self), self.dimensions)
 

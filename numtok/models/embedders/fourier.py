@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.embedders._whole import Whole
-from numtok.models.embedders.base import INIT, Embedder, token_table
+from numtok.models.embedders.base import INIT, Embedder, rescale_linear, token_table
 from numtok.models.vocabulary import Vocabulary
 
 _MOST = 20  # frequencies; the phase of a higher one is lost in the rounding of float32
@@ -60,6 +60,9 @@ class Fourier(Embedder):
                 "possible; allowed are 1e-37 to 1e38, the smallest first, at most a factor of 1e38 "
                 "apart"
             )
+
+    def rescale(self, module: nn.Module, times: float) -> None:
+        rescale_linear(module, times)
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         return _Fourier(vocabulary, width, self)

@@ -54,6 +54,9 @@ class NumGPTEmbedder(Embedder):
                 f"{_LEAST_POWER + 1}..{_LAST_POWER - 1}"
             )
 
+    def rescale(self, module: nn.Module, times: float) -> None:
+        cast(Fused, module).rescale(times)
+
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         return Fused("numgpt", vocabulary, width, _Numerals(vocabulary, self), self.dimensions)
 

@@ -157,7 +157,7 @@ def check_asked(trunk: TokenTrunk, seed: int) -> None:
 @torch.no_grad()
 def check_cache(trunk: TokenTrunk, seed: int) -> None:
     """Where it goes on from a cache, states are those of the whole row, also of rows taken."""
-    if not trunk.extends:
+    if not trunk.extends or trunk.sight == "all":
         return
     module, (x_BLD, _) = _module(trunk, True, seed), _rows(trunk, seed)
     prompt, length_B = 3, torch.tensor([3, 2, 1])
@@ -234,7 +234,6 @@ def check_facts(trunk: TokenTrunk, seed: int) -> None:
         if (first := module.first_norm()) is not None:
             call = member_call(module, "first_norm", D=trunk.width)
             call.array(first.positions, "Tensor float[P, D]", finite=True)
-        module.token_vectors()
 
 
 CHECKS = checks_of(__name__)

@@ -11,14 +11,16 @@ The contract was held against what a pretrained transformer of a library needs:
 - *Causal or not*: what it can be is ``sight``, and ``build`` is told which of them to be.
 - *Positions of its own*: it adds them itself, by the places in ``x`` and, behind a cache, by the
   cache's ``length``; ``context`` is how many it has, ``learns_positions`` whether they are weights.
-- *A tied output table*: the token head is the embedder's table where a preset says ``tied=yes``.
+- *A tied output table*: the token head is the embedder's table where a preset says ``tied=yes``,
+  or the trunk does.
 - *The ids of its own tokenizer*: these are the ids of text of the encoding, with its tokenizer as
-  text tokenizer, behind special tokens and the scheme's. What vectors they have in it is
-  ``token_vectors``; the embedder's table begins with them, and with drawn ones for the others.
+  text tokenizer, behind special tokens and the scheme's. The module has no vectors of tokens: the
+  embedder's table begins with them (``training.pretrained``), and ``keeps_vectors`` says whether
+  they are trained.
 - *A cache*: ``cache`` makes one of any kind that is a :class:`TrunkCache`, and ``extend`` fills it.
 
-``build`` makes the same module whenever a model is read, and its weights then come from the model's
-artifact; what it reads of a pretrained one is for training that begins.
+``build`` makes the same module whenever a model is read, of drawn weights: those that count come
+from the model's artifact or, where training begins, from the folder that a preset names.
 """
 
 from abc import ABC, abstractmethod
@@ -32,6 +34,22 @@ from numtok.plugins import Check, MemberCall, a, describe
 from numtok.registry import Registry
 
 Sight = Literal["either", "earlier", "all"]
+
+
+class PretrainedWeights(NamedTuple):
+    """What a pretrained model brings, float32 on the host.
+
+    trunk
+        The tensors of its trunk by the names that they have there.
+    vectors
+        [T, D]: of the ids of its tokenizer, and of ids behind those that mean nothing.
+    outputs
+        [T, D]: by which the ids are predicted; None where ``vectors`` do, or nothing does.
+    """
+
+    trunk: Mapping[str, Tensor]
+    vectors: Tensor
+    outputs: Tensor | None
 
 
 class Trunk(ABC):
@@ -51,8 +69,8 @@ class TokenTrunk(Trunk):
     """A trunk of texts: vectors [B, L, D] to hidden states [B, L, D]."""
 
     takes: ClassVar[Literal["tokens", "columns"]] = "tokens"
-    #: The learning rate that suits it, where neither a preset nor ``--lr`` says one.
-    learning_rate: ClassVar[float] = 1e-3
+    #: Whether a preset names, behind ``:``, the pretrained model that it is.
+    named: ClassVar[bool] = False
     #: Whether its states say what a row is, and no token of it.
     labels_only: ClassVar[bool] = False
     #: Whether its module has a ``cache`` and ``extend``, by which models write token by token.
@@ -61,6 +79,45 @@ class TokenTrunk(Trunk):
     recomputes: ClassVar[bool] = False
     #: Whether PyTorch compiles its module, for any number of rows and tokens.
     compiles: ClassVar[bool] = False
+
+    @property
+    def learning_rate(self) -> float:
+        """That suits it, where neither a preset nor ``--lr`` says one."""
+        return 1e-3
+
+    def of(self, source: str) -> "TokenTrunk":
+        """The same of the pretrained model that lies at ``source``, of one that is ``named``."""
+        raise NotImplementedError
+
+    def weights(self, source: str) -> PretrainedWeights | None:
+        """Those of the model there, with which training begins; None where they are drawn."""
+        return None
+
+    @property
+    def words(self) -> int:
+        """Of how many ids it begins with that model's vectors."""
+        return 0
+
+    @property
+    def by_digits(self) -> bool:
+        """Whether, beside those, the vector of a number's token begins as the mean of those of the
+        characters that write it; else new vectors are drawn, distributed as the model's own."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What people know that model by, wherever it lies."""
+        return ""
+
+    @property
+    def tied(self) -> bool:
+        """Whether tokens are predicted by the table of their vectors, unless a preset says."""
+        return False
+
+    @property
+    def keeps_vectors(self) -> bool:
+        """Whether the vectors of the ids of text stay as they began, in both tables."""
+        return False
 
     @property
     def sight(self) -> Sight:
@@ -173,6 +230,13 @@ class TrunkModule(nn.Module, ABC):
         hold where all of it is too much; none where it is one."""
         return []
 
+    def begin_with(self, tensors: Mapping[str, Tensor]) -> None:
+        """Copy the weights of a pretrained model (:class:`PretrainedWeights`).
+
+        ValueError where they are not those of the module.
+        """
+        raise NotImplementedError
+
     def cache(self, rows: int, tokens: int, spent: TrunkCache | None = None) -> TrunkCache:
         """An empty one for rows of up to ``tokens``, or of the context where that is less.
 
@@ -196,11 +260,6 @@ class TrunkModule(nn.Module, ABC):
 
     def first_norm(self) -> FirstNorm | None:
         """The norm that embeddings meet first; None where they meet none."""
-        return None
-
-    def token_vectors(self) -> Tensor | None:
-        """[T, D]: of the ids of its own tokenizer, with which the embedder's table begins; None
-        where it has none."""
         return None
 
 
@@ -260,10 +319,6 @@ def _first_norm(asked: MemberCall, answer: Any) -> Any:
     return answer
 
 
-def _token_vectors(asked: MemberCall, answer: Any) -> Any:
-    return None if answer is None else asked.array(answer, "Tensor float32[T, D]")
-
-
 _TOKENS: dict[str, Check] = {
     "forward": _states,
     "flops": a(int),
@@ -272,11 +327,18 @@ _TOKENS: dict[str, Check] = {
     "position_weights": a(int),
     "in_turn": a(list),
     "first_norm": _first_norm,
-    "token_vectors": _token_vectors,
 }
 _COLUMNS: dict[str, Check] = {"forward": _state, "flops": a(int)}
 _TRUNK: dict[str, Check] = {
     "width": a(int),
+    "learning_rate": a(float),
+    "of": _reading,
+    "weights": a(PretrainedWeights, type(None)),
+    "words": a(int),
+    "by_digits": a(bool),
+    "title": a(str),
+    "tied": a(bool),
+    "keeps_vectors": a(bool),
     "sight": _sight,
     "context": a(int, type(None)),
     "reading": _reading,

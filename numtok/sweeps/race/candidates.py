@@ -123,6 +123,9 @@ def _unseen(name: str, looked_at: Mapping[str, Verdict]) -> Verdict:
     """Of a scheme that a profile leaves out."""
     if needs := SCHEMES.required(name):
         return Verdict(name, False, f"needs a value for {needs[0]!r}; name it with --schemes")
+    if SCHEMES[name].shares_text:
+        why = "is how pretrained models read numbers, and none takes part; name it with --schemes"
+        return Verdict(name, False, why)
     twin = looked_at[SCHEMES[name].same_tokens_as]
     return Verdict(name, twin.takes_part, twin.reason)
 

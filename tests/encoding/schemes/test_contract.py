@@ -82,7 +82,7 @@ def test_the_sample_depends_on_nothing_but_the_scheme_and_the_seed() -> None:
 
 def test_a_digest_tells_schemes_apart_and_settings() -> None:
     specs = [*SCHEMES, *OTHER_SETTINGS]
-    alike = {"dice": "numgpt", "digits:3": "triads", "base10": "bits"}
+    alike = {"dice": "numgpt", "digits:3": "triads", "base10": "bits", "native": "digits"}
     alike["numerologic:answer"] = "numerologic"  # of answers, the latter
     for spec, other in alike.items():
         specs.remove(spec)

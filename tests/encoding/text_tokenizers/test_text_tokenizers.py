@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from numtok.encoding.codec import Codec
+from numtok.encoding.fit_codec import text_tokenizer_of
+from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, from_alphabet, to_alphabet
 from numtok.encoding.text_tokenizers._words import WORD_PATTERN, WordTable
 from numtok.encoding.text_tokenizers.base import (
@@ -375,8 +379,8 @@ REFUSED: list[tuple[Change, str]] = [
         "it changes the text first (a normalizer is set)",
     ),
     (
-        lambda content: content.update(added_tokens=[_added(special=False)]),
-        "it has added tokens that are not special",
+        lambda content: content.update(added_tokens=[_added(special=False) | {"lstrip": True}]),
+        "it has added tokens, not special ones, that take the spaces beside them away",
     ),
     (
         lambda content: content["pre_tokenizer"].update(add_prefix_space=True),
@@ -403,6 +407,63 @@ def test_a_tokenizer_that_loses_text_is_refused(
         "give a byte-level BPE tokenizer.json, or use words, bpe:N or bytes"
     )
     assert "\n" not in told
+
+
+def test_a_tokenizer_as_those_of_qwen_serves(tmp_path: Path) -> None:
+    """Text is not brought into NFC, and what spells an added token is that token."""
+    content = _usable()
+    content.update(normalizer={"type": "NFC"}, added_tokens=[_added(special=False)])
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), "utf-8")
+    settings, text = File.of_model(str(tmp_path))
+    assert settings == File.read(tmp_path / "tokenizer.json")[0]
+    ids = text.encode(pieces(["e\u0301 <extra> x"])).ids
+    assert 300 in ids.tolist()
+    assert text.decode(ids) == "e\u0301 <extra> x".encode()
+    none, policy = fit(NORMALIZERS.build("none"), Moments()), NumeralPolicy.parse("default")
+    codec = Codec(SCHEMES.build("p1000"), policy, none, settings, text)
+    written = Tokenizer.from_str((codec.tokenizer_json() or b"").decode())
+    assert written.encode("a<extra>").ids[-1] == codec.text_first + 300
+
+
+@each(
+    ("source", "parts"),
+    [
+        ("{0}", ("no tokenizer.json", "save_pretrained")),
+        ("{0}/nothing/there", ("no such folder", "check the path")),
+        ("{0}/file", ("is a file", "config.json")),
+        ("some/model", ("some/model", "no such folder", "no network", "hf download some/model")),
+    ],
+)
+def test_a_model_without_a_tokenizer_is_refused(
+    source: str, parts: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.utils._http.get_session", _no_network)
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError) as found:
+        text_tokenizer_of("hf:" + source.format(tmp_path))
+    assert all(part in str(found.value) for part in parts) and "\n" not in str(found.value)
+
+
+def test_a_model_of_the_hub_is_read_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.utils._http.get_session", _no_network)
+    model, commit = tmp_path / "models--some--model", "0" * 40
+    (model / "snapshots" / commit).mkdir(parents=True)
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text(commit)
+    (model / "snapshots" / commit / "README.md").touch()
+    with pytest.raises(UsageError, match=r"the folder has no tokenizer\.json"):
+        text_tokenizer_of("hf:some/model")
+    path = model / "snapshots" / commit / "tokenizer.json"
+    path.write_text(json.dumps(_usable()), "utf-8")
+    assert text_tokenizer_of("hf:some/model")[0] == File.read(path)[0]
+
+
+def _no_network() -> NoReturn:
+    raise OSError("Name or service not known")
 
 
 def _splitting(content: dict[str, Any], pattern: str) -> None:

@@ -3,26 +3,20 @@
 from pathlib import Path
 
 import pytest
-import torch
 
 from numtok.errors import UsageError
-from numtok.models.attention import Transformer
-from numtok.models.model import Model
 from numtok.models.presets import preset
-from numtok.models.settings import ModelSettings
 from numtok.models.trunk_settings import named, stored_trunk, unnamed
 from numtok.models.trunks.base import TRUNKS
-from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import add_plugin_folders
 from numtok.registry import settings_of
 from tests import fakemodels
 from tests.cases import each
-from tests.fakemodels import codec, model
+from tests.fakemodels import model
 from tests.messages import Says
 from tests.test_plugin_kinds import TRUNK
 
 one_thread = fakemodels.one_thread
-WIDTH = 16
 
 
 @pytest.fixture
@@ -31,34 +25,6 @@ def mine(plugins: Path) -> None:
     (plugins / "trunks").mkdir()
     (plugins / "trunks" / "mine.py").write_text(TRUNK)
     add_plugin_folders([plugins])
-
-
-def test_the_table_begins_with_a_trunks_own_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = codec("p10")
-    own = torch.randn(plain.vocabulary_size - plain.text_first, WIDTH)
-    monkeypatch.setattr(Transformer, "token_vectors", lambda self: own)
-    settings = ModelSettings.of(
-        preset(f"transformer,layers=1,heads=2,width={WIDTH},tied=yes"),
-        vocabulary=plain.vocabulary_size,
-        context=8,
-        embedder="lookup",
-        head="token",
-        objective="ar",
-    )
-    of = Model(settings, Vocabulary.of(plain))
-    table = of.embedder.get_parameter("table.weight")
-    assert of.token_head.weight is table
-    assert torch.equal(table[plain.text_first :], own)
-    assert not table[: plain.text_first].eq(0).all()
-
-
-def test_vectors_of_another_tokenizer_are_refused(
-    monkeypatch: pytest.MonkeyPatch, says: Says
-) -> None:
-    monkeypatch.setattr(Transformer, "token_vectors", lambda self: torch.zeros(5, WIDTH))
-    with pytest.raises(UsageError) as found:
-        model("p10", "ar")
-    says(found, "--preset transformer", "5 tokens", "256")
 
 
 @each(

@@ -1,0 +1,317 @@
+"""A pretrained trunk in a model of numtok's: how it begins, what is trained, what is refused."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from numtok.encoding.splits import read_codec
+from numtok.errors import UsageError
+from numtok.models.embedders.base import INIT
+from numtok.models.model import Model
+from numtok.settings.train import Config
+from numtok.stages import encode, eval, probe, train
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.training.model_files import read_model
+from numtok.training.text_plan import TextPlan
+from tests import fakemodels
+from tests.fakepretrained import pretrained, tokenizer
+from tests.messages import Says
+
+pytest.importorskip("transformers", reason="the extra numtok[hf] is not installed")
+pytestmark = pytest.mark.integration
+one_thread = fakemodels.one_thread
+CPU = torch.device("cpu")
+AR: dict[str, Any] = {"objective": "ar", "steps": 3, "batch": 8}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a GPT-2 in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+    pretrained("gpt2", tmp_path / "gpt2")
+    return tmp_path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "artifacts")
+
+
+def quiet(*_: object) -> None:
+    pass
+
+
+def encoded(store: Store, scheme: str = "xval", text: str = "hf:gpt2", rows: int = 40) -> Artifact:
+    random = np.random.default_rng(0)
+    path = Path("rows.jsonl")
+    with path.open("w") as file:
+        for index in range(rows):
+            a, b = random.integers(1, 50, 2).tolist()
+            begun = f"the weight of {a} apples and {b} pears is "
+            answer = f"{a + b}.5"
+            row = {
+                "text": f"{begun}{answer} kg",
+                "split": "test" if index >= 0.8 * rows else "train",
+                "targets": {"weight": [[len(begun), len(begun) + len(answer)]]},
+                "answer_start": len(begun),
+            }
+            file.write(json.dumps(row) + "\n")
+    config = encode.Config((str(path),), scheme, text_tokenizer=text, name=f"rows-{scheme}")
+    artifact = encode.run(config, store, quiet).artifact
+    assert artifact is not None
+    return artifact
+
+
+def trained(store: Store, data: Artifact, preset: str, **options: Any) -> Artifact:
+    return train.run(Config(data.ref, preset=preset, **(AR | options)), store, quiet).artifact
+
+
+def begun(store: Store, data: Artifact, preset: str, **options: Any) -> Model:
+    """The model before its first step."""
+    config = Config(data.ref, preset=preset, **(AR | options))
+    plan = TextPlan.of(config, data, read_codec(data), None)
+    return plan.model(plan.model_settings(64))
+
+
+def table(model: Model) -> Tensor:
+    return model.get_parameter(model.vectors).detach()
+
+
+# --- how it begins -----------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_text_is_embedded_and_predicted_as_the_model_does(store: Store) -> None:
+    data = encoded(store, "p1000")
+    for kind, objective in {
+        "gpt2": "ar",
+        "llama": "ar",
+        "gemma3_text": "ar",
+        "bert": "mlm",
+    }.items():
+        whole = pretrained(kind, Path(kind))
+        of = begun(store, data, f"hf:{kind}", objective=objective).eval()
+        codec = read_codec(data)
+        ids = torch.randint(0, len(codec.text.vocabulary()), (2, 9))
+        values = torch.ones(2, 9)
+        states = of.hidden(ids + codec.text_first, values, None)
+        expected = whole.base_model(ids).last_hidden_state
+        torch.testing.assert_close(states, expected, rtol=0, atol=1e-5)
+        logits = states @ whole.get_output_embeddings().weight.T
+        found = of.token_head(states)[..., codec.text_first :]
+        torch.testing.assert_close(found, logits, rtol=1e-4, atol=1e-3)
+        assert (of.outputs == of.vectors) == (kind in ("gpt2", "bert"))
+
+
+def test_new_rows_are_as_the_models_own(store: Store) -> None:
+    data = encoded(store, "p1000")
+    codec = read_codec(data)
+    whole = pretrained("gpt2", Path("wide"), hidden_size=128)
+    own = whole.get_input_embeddings().weight.detach()
+    drawn = table(begun(store, data, "hf:wide"))
+    assert torch.equal(drawn[codec.text_first :], own[: len(drawn) - codec.text_first])
+    new = drawn[: codec.text_first]
+    torch.testing.assert_close(new.mean(0), own.mean(0), rtol=0, atol=0.06)
+    assert float(new.std(0).mean()) == pytest.approx(float(own.std(0).mean()), rel=0.05)
+    rows = table(begun(store, data, "hf:wide,rows=digits"))
+    token = codec.number_first + codec.scheme.vocabulary().index("602")
+    digits = tokenizer().encode("6").ids + tokenizer().encode("0").ids + tokenizer().encode("2").ids
+    torch.testing.assert_close(rows[token], own[digits].mean(0))
+    assert torch.equal(rows[: codec.number_first], drawn[: codec.number_first])
+
+
+@pytest.mark.parametrize("embedder", ["scaled", "fourier", "numgpt", "dice", "fone", "bits:linear"])
+@torch.no_grad()
+def test_numbers_are_as_long_as_the_models_words(embedder: str, store: Store) -> None:
+    data = encoded(store, "xval", rows=20)
+    _, exact = data, embedder in ("fone", "bits:linear")
+    if exact:
+        config = encode.Config(
+            ("rows.jsonl",), "xval", text_tokenizer="hf:gpt2", normalize="none", name="exact"
+        )
+        found = encode.run(config, store, quiet).artifact
+        assert found is not None
+        data = found
+    codec = read_codec(data)
+    pretrained("gpt2", Path("wide"), hidden_size=128)
+    of = begun(store, data, "hf:wide", embedder=embedder)
+    number = torch.full((1, 64), codec.number_first)
+    values = torch.linspace(-5, 5, 64)[None]
+    made = of.embedder(number, values)[0]
+    text = torch.arange(64)[None] + codec.text_first
+    words = of.embedder(text, torch.ones(1, 64))[0]
+    torch.testing.assert_close(words, table(of)[text[0]], rtol=1e-5, atol=1e-5)
+    ratio = float(made.std() / words.std())
+    assert 0.3 < ratio < 4, ratio
+
+
+def test_drawn_weights_are_those_of_no_folder(store: Store) -> None:
+    data = encoded(store)
+    shutil.copytree("gpt2", "bare")
+    Path("bare/model.safetensors").unlink()
+    of = begun(store, data, "hf:bare,random=yes")
+    assert float(table(of).std()) == pytest.approx(INIT, rel=0.05)
+    assert not torch.equal(table(of), table(begun(store, data, "hf:bare,random=yes", seed=1)))
+
+
+# --- what is trained ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tune", ["lora", "heads"])
+def test_what_is_kept_stays_as_it_is(tune: str, store: Store) -> None:
+    pytest.importorskip("peft")
+    data = encoded(store)
+    pretrained("llama", Path("llama"))  # whose outputs have a table of their own
+    options: dict[str, Any] = {"embedder": "fourier", "weight_decay": 0.5, "learning_rate": 0.05}
+    before = begun(store, data, f"hf:llama,tune={tune}", **options)
+    artifact = trained(store, data, f"hf:llama,tune={tune}", **options)
+    after = read_model(artifact, CPU).model
+    weights = dict(after.named_parameters())
+    moved, first = set(), before.first_kept
+    for name, one in before.named_parameters():
+        there = weights[name]
+        if name in before.kept:
+            assert torch.equal(one[first:], there[first:]), name
+            assert not torch.equal(one[:first], there[:first]), name
+        elif name.startswith("trunk.") and "lora_" not in name:
+            assert torch.equal(one, there), name
+        elif not torch.equal(one, there):
+            moved.add(name.partition(".")[0])
+    assert before.kept == {"embedder.table.weight", "token_head.weight"}
+    assert {"embedder", "value_head"} <= moved and ("trunk" in moved) == (tune == "lora")
+    counts = artifact.manifest.counts
+    assert counts["trained"] == before.trained_count() < 0.5 * counts["parameters"]
+
+
+def test_all_of_it_is_trained_unless_something_else_is_said(store: Store) -> None:
+    artifact = trained(store, encoded(store), "hf:gpt2")
+    model = read_model(artifact, CPU).model
+    assert "trained" not in artifact.manifest.counts
+    assert model.trained_count() == model.parameter_counts()[0]
+
+
+@pytest.mark.parametrize("preset", ["hf:gpt2", "hf:gpt2,tune=lora"])
+def test_what_was_killed_goes_on_to_the_same_bytes(preset: str, here: Path) -> None:
+    if "lora" in preset:
+        pytest.importorskip("peft")
+    files = []
+    for name, stop in (("whole", None), ("broken", 2)):
+        store = Store(here / name)
+        config = Config(
+            encoded(store).ref, preset=preset, checkpoint_steps=1, name="model", **AR | {"steps": 5}
+        )
+        seen: list[int] = []
+
+        def stops(update: Any, seen: list[int] = seen, stop: int | None = stop) -> None:
+            seen.append(update.step)
+            if len(seen) == stop:
+                raise KeyboardInterrupt
+
+        if stop is not None:
+            with pytest.raises(KeyboardInterrupt):
+                train.run(config, store, stops)
+        artifact = train.run(config, store, stops).artifact
+        files.append(
+            {one.path: (artifact.path / one.path).read_bytes() for one in artifact.files()}
+        )
+        assert seen == ([1, 2, 3, 4, 5] if stop is None else [1, 2, 2, 3, 4, 5])
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("options", [{}, {"shard": True, "recompute": True}])
+def test_two_ranks_learn_what_one_does(options: dict[str, Any], store: Store) -> None:
+    pytest.importorskip("peft")
+    data = encoded(store)
+    # Each rank drops others.
+    pretrained("gpt2", Path("plain"), attn_pdrop=0, embd_pdrop=0, resid_pdrop=0)
+    for preset in ("hf:plain,tune=lora", "hf:plain"):
+        alone = trained(store, data, preset, name="alone")
+        both = trained(store, data, preset, name="both", devices="2", force=True, **options)
+        one, two = (read_model(artifact, CPU).model for artifact in (alone, both))
+        for mine, other in zip(one.parameters(), two.parameters(), strict=True):
+            torch.testing.assert_close(mine, other, rtol=1e-3, atol=1e-4)
+
+
+def test_a_model_is_complete_without_the_folder(store: Store) -> None:
+    data = encoded(store)
+    artifact = trained(store, data, "hf:gpt2,tune=heads", name="first")
+    shutil.rmtree("gpt2")
+    model = read_model(artifact, CPU)
+    assert model.trained.configuration["preset"].startswith("hf:gpt2-")  # type: ignore[union-attr]
+    report = eval.run(eval.Config(artifact.ref, data.ref), store, quiet).artifact
+    assert report.kind == "report"
+    again = train.run(
+        Config(data.ref, init=artifact.ref, name="second", **AR), store, quiet
+    ).artifact
+    assert read_model(again, CPU).model.settings.trunk == model.model.settings.trunk
+    looked = probe.run(probe.Config("embedding", artifact.ref), store, quiet)
+    assert looked.artifact.kind == "probe"
+
+
+def test_the_seed_draws_new_rows_alone(store: Store) -> None:
+    data, first = encoded(store), read_codec(encoded(store)).text_first
+    one, two = (table(begun(store, data, "hf:gpt2", seed=seed)) for seed in (0, 1))
+    assert torch.equal(one[first:], two[first:]) and not torch.equal(one[:first], two[:first])
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+
+def test_data_of_another_tokenizer_are_refused(store: Store, says: Says) -> None:
+    other = Path("other")
+    shutil.copytree("gpt2", other)
+    tokenizer("another text, of other words than these\n").save(str(other / "tokenizer.json"))
+    bare = Path("bare")
+    shutil.copytree("gpt2", bare)
+    (bare / "tokenizer.json").unlink()
+    words = encoded(store, text="words")
+    for data, source in ((words, "gpt2"), (words, "bare"), (encoded(store, "p10"), "other")):
+        with pytest.raises(UsageError) as found:
+            begun(store, data, f"hf:{source}")
+        says(found, f"--preset hf:{source}", "another tokenizer", f"hf:{source}`", "random=yes")
+    begun(store, words, "hf:gpt2,random=yes")
+
+
+def test_what_does_not_go_with_such_a_trunk_is_refused(store: Store, says: Says) -> None:
+    data = encoded(store)
+    pretrained("llama", Path("llama"))
+    pretrained("bert", Path("bert"))
+    for preset, options, parts in (
+        ("hf:llama", {}, ("--embedder scaled", "llama", "no positions", "fourier")),
+        ("hf:gpt2", {"objective": "mlm"}, ("--objective mlm", "--objective ar")),
+        ("hf:bert", {"objective": "ar"}, ("--objective ar", "both")),
+        ("hf:gpt2", {"compile": True}, ("--compile", "hf:gpt2")),
+    ):
+        chosen: dict[str, Any] = options
+        with pytest.raises(UsageError) as found:
+            begun(store, data, preset, **chosen)
+        says(found, *parts)
+
+
+def test_an_architecture_that_sees_otherwise_is_refused(store: Store, says: Says) -> None:
+    """Of ALiBi's no cache is known here, and XLNet's states see what comes behind them."""
+    transformers = pytest.importorskip("transformers")
+    data, size = encoded(store), {"n_layer": 2, "n_head": 4}
+    words = tokenizer().get_vocab_size()
+    made = {
+        "bloom": transformers.BloomForCausalLM(
+            transformers.BloomConfig(hidden_size=32, vocab_size=words, **size)
+        ),
+        "xlnet": transformers.XLNetLMHeadModel(
+            transformers.XLNetConfig(d_model=32, d_inner=64, vocab_size=words, **size)
+        ),
+    }
+    for kind, model in made.items():
+        model.save_pretrained(kind)
+        shutil.copy("gpt2/tokenizer.json", kind)
+        with pytest.raises(UsageError) as found:
+            begun(store, data, f"hf:{kind}", embedder="fourier")
+        says(found, f"--preset hf:{kind}", "architecture", "GPT-2, Llama")
