@@ -226,6 +226,7 @@ def test_what_was_killed_goes_on_to_the_same_bytes(preset: str, here: Path) -> N
     assert files[0] == files[1]
 
 
+@pytest.mark.slow  # two processes that import transformers, and one beside them
 @pytest.mark.parametrize("options", [{}, {"shard": True, "recompute": True}])
 def test_two_ranks_learn_what_one_does(options: dict[str, Any], store: Store) -> None:
     pytest.importorskip("peft")
