@@ -2,18 +2,22 @@
 
 from typing import cast
 
+import torch
 from torch import Tensor, nn
 
-from numtok.errors import UsageError
+from numtok.errors import UsageError, unknown
 from numtok.library.batch import NumberBatch
 from numtok.library.codec import TextCodec
 from numtok.library.wording import as_arguments
-from numtok.models.embedders.base import EMBEDDERS, Embedder
+from numtok.models.embedders.base import EMBEDDERS, INIT, Embedder
 from numtok.models.heads.base import Head
 from numtok.models.inputs import moved
 from numtok.models.number_heads import lacks_digits
+from numtok.models.pretrained.rows import fill_rows
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import spec_of
+
+ROWS = ("drawn", "digits")  # what vectors of new tokens begin with
 
 
 class NumberEmbedding(nn.Module):
@@ -27,16 +31,42 @@ class NumberEmbedding(nn.Module):
         check_digits("embedder", part, codec)
         self.module = part.build(Vocabulary.of(codec.inner), width)
         self._part = part
-        self._digest = codec.digest
+        self._codec = codec.inner
 
     @property
     def table(self) -> Tensor:
         """[vocabulary, D]: the vector of each token."""
         return self.module.get_parameter("table.weight")
 
+    @torch.no_grad()
+    def begin_with(self, vectors: Tensor, *, rows: str = "drawn") -> None:
+        """Begin with the token vectors [T, D] of a pretrained model, ``get_input_embeddings()``,
+        whose tokenizer is that of the codec (``text_tokenizer="hf:FOLDER_OR_ID"``).
+
+        Text tokens have its vectors; those of special and number tokens are drawn as these are
+        distributed, or with ``rows="digits"`` numbers have the means of the vectors of their
+        characters. What else a number is made of is scaled to them.
+
+        >>> embed.begin_with(gpt2.get_input_embeddings().weight)
+
+        Raises UsageError for other ``rows``, another width, and fewer vectors than the codec has
+        tokens of text.
+        """
+        if rows not in ROWS:
+            raise unknown("rows", rows, ROWS)
+        text, width = len(self.table) - self._codec.text_first, self.table.shape[1]
+        if vectors.dim() != 2 or len(vectors) < text or vectors.shape[1] != width:
+            raise UsageError(
+                f"the vectors are {list(vectors.shape)}, and the codec has {text:,} tokens of text "
+                f"whose vectors are {width} wide here; give those of the model whose tokenizer is "
+                "the codec's, and an embedder of its width"
+            )
+        fill_rows(self.table, vectors, self._codec, by_digits=rows == "digits")
+        self._part.rescale(self.module, float(vectors.std(dim=0).mean()) / INIT)
+
     def forward(self, batch: NumberBatch) -> Tensor:
         """[B, L, D]; UsageError for a batch of another codec."""
-        check_digest(batch, self._digest)
+        check_digest(batch, self._codec.digest)
         tokens = batch.tokens
         known = self._part.of_host(self.module, tokens.cpu().numpy(), batch.exact.cpu().numpy())
         of_host = (moved(one, tokens.device) for one in known)

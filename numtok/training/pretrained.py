@@ -3,16 +3,14 @@
 Vectors of text tokens are the model's own, and numbers are put in beside them at their scale.
 """
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from numtok.encoding.codec import Codec
-from numtok.encoding.text_tokenizers.base import Pieces
 from numtok.errors import UsageError
 from numtok.models.embedders.base import INIT
 from numtok.models.model import Model
 from numtok.models.pretrained.folder import PretrainedFolder
+from numtok.models.pretrained.rows import fill_rows
 from numtok.models.trunks.base import TokenTrunk, TrunkModule
 from numtok.store.artifact import Artifact
 
@@ -58,33 +56,14 @@ def begin_pretrained(model: Model, source: str, codec: Codec) -> None:
         except ValueError as error:
             raise UsageError(f"--preset hf:{source}: its weights do not fit ({error})") from None
         outputs = weights.vectors if weights.outputs is None else weights.outputs
-        if weights.outputs is not None or trunk.tied:
-            _fill(model, model.outputs, outputs, codec)
-        _fill(model, model.vectors, weights.vectors, codec)
+        tables = [(model.vectors, weights.vectors)]
+        if model.outputs is not None and (weights.outputs is not None or trunk.tied):
+            tables.insert(0, (model.outputs, outputs))
+        for name, own_TD in tables:
+            table_VD = model.get_parameter(name)
+            fill_rows(table_VD, own_TD, codec, by_digits=trunk.by_digits)
         model.rescale(float(weights.vectors.std(dim=0).mean()) / INIT)
     _check_sight(model.trunk, model.objective.causal, trunk.width, f"--preset hf:{source}")
-
-
-def _fill(model: Model, name: str | None, own_TD: Tensor, codec: Codec) -> None:
-    """Rows of text: the model's own. Before them: rows of special tokens, drawn as its own are
-    distributed, and those of the scheme, drawn or made of its characters."""
-    if name is None:
-        return
-    table, text = model.get_parameter(name), codec.text_first
-    table[text:] = own_TD[: len(table) - text]
-    drawn_ND = torch.randn(text, own_TD.shape[1])
-    table[:text] = own_TD.mean(dim=0) + own_TD.std(dim=0) * drawn_ND
-    if model.settings.of_trunk.by_digits:
-        for row, token in enumerate(codec.vocabulary()["number"], codec.number_first):
-            table[row] = own_TD[_written(token, codec)].mean(dim=0)
-
-
-def _written(token: str, codec: Codec) -> list[int]:
-    """The ids of a token's characters, each by itself: of ``602`` those of 6, 0 and 2."""
-    letters = [letter.encode() for letter in token]
-    bounds = np.cumsum([0, *map(len, letters)]).astype(np.int32)
-    ids = codec.text.encode(Pieces(np.frombuffer(b"".join(letters), np.uint8), bounds)).ids
-    return [int(one) for one in ids]
 
 
 def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> None:

@@ -11,6 +11,7 @@ from numtok.errors import DataError, UsageError
 from numtok.library.codec import TextCodec
 from tests import fakemodels
 from tests.cases import case
+from tests.fakepretrained import pretrained
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.integration
@@ -124,6 +125,26 @@ def test_other_numbers_are_drawn_each_time_and_the_same_by_the_same_seed() -> No
     first = drawn(0)
     assert first == drawn(0)
     assert len({tuple(one) for one in first}) > 1
+
+
+def test_an_embedder_begins_with_the_vectors_of_a_model(tmp_path: Any) -> None:
+    model = pretrained("gpt2", tmp_path)
+    codec = TextCodec.fit(TEXTS, scheme="p1000", text_tokenizer=f"hf:{tmp_path}")
+    embed = numtok.embedder("lookup", codec, width=32)
+    own = model.get_input_embeddings().weight.detach()
+    embed.begin_with(own, rows="digits")
+    text = codec.inner.text_first
+    assert torch.equal(embed.table[text:], own)
+    token = codec.inner.vocabulary()["number"].index("602")
+    letters = codec.inner.text.vocabulary()
+    digits = own[[letters.index(digit) for digit in "602"]].mean(dim=0)
+    torch.testing.assert_close(embed.table[codec.inner.number_first + token], digits)
+    assert embed.table[:text].detach().std() == pytest.approx(float(own.std()), rel=0.5)
+    for given, words in [(own[:, :8], "tokens of text"), (own[:-1], "tokens of text")]:
+        with case(given.shape), pytest.raises(UsageError, match=words):
+            embed.begin_with(given)
+    with pytest.raises(UsageError, match="digits, drawn"):
+        embed.begin_with(own, rows="zeros")
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -5,4 +5,5 @@ transformers takes seconds to import, so each file imports it where it is first 
 architecture.py  what a model is but its weights: facts of its config, and its module
 cache.py         keys and values of rows of different lengths, as transformers asks for them
 folder.py        what lies in a model's folder: config, weights in safetensors, tokenizer
+rows.py          the rows of a table of tokens that begins with the one of such a model
 """

@@ -1,0 +1,29 @@
+"""The rows of a table of tokens that begins with the one of a pretrained model."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from numtok.encoding.codec import Codec
+from numtok.encoding.text_tokenizers.base import Pieces
+
+
+@torch.no_grad()
+def fill_rows(table_VD: Tensor, own_TD: Tensor, codec: Codec, *, by_digits: bool) -> None:
+    """Rows of text become the model's own. Before them: rows of special tokens, drawn as its own
+    are distributed, and those of the scheme, drawn or made of the characters of each token."""
+    text = codec.text_first
+    table_VD[text:] = own_TD[: len(table_VD) - text]
+    drawn_ND = torch.randn(text, own_TD.shape[1], device=own_TD.device)
+    table_VD[:text] = own_TD.mean(dim=0) + own_TD.std(dim=0) * drawn_ND
+    if by_digits:
+        for row, token in enumerate(codec.vocabulary()["number"], codec.number_first):
+            table_VD[row] = own_TD[_written(token, codec)].mean(dim=0)
+
+
+def _written(token: str, codec: Codec) -> list[int]:
+    """The ids of a token's characters, each by itself: of ``602`` those of 6, 0 and 2."""
+    letters = [letter.encode() for letter in token]
+    bounds = np.cumsum([0, *map(len, letters)]).astype(np.int32)
+    ids = codec.text.encode(Pieces(np.frombuffer(b"".join(letters), np.uint8), bounds)).ids
+    return [int(one) for one in ids]
