@@ -26,8 +26,9 @@ class FoneHead(ExactHead):
     coordinate behind them is the logit of a minus, of which the paper's numbers have none.
 
     The loss is the mean of the cross-entropies of all places and the sign. It has a floor: a pair
-    is at most sqrt(width / places) long, and its logits are that far apart (in the paper's own runs
-    0.6 nats a digit), until the layer norm learns to stretch it.
+    is at most sqrt(width / places) long times the gain of the norm, and its logits are that far
+    apart (in the paper's own runs 0.6 nats a digit are left). The gain begins with sqrt(places)
+    here, so that places of which nothing is asked leave the others room.
 
     whole, decimals
         Digits before and behind the point; a number with more of them is learnt as the nearest.
@@ -73,6 +74,7 @@ class _FoneReader(ExactReader):
         super().__init__()
         self.places, self.decimals = places, decimals
         self.norm = nn.LayerNorm(width)
+        nn.init.constant_(self.norm.weight, math.sqrt(places))
         turns = 2 * math.pi * torch.arange(10) / 10
         self.register_buffer("prototypes", torch.stack([turns.cos(), turns.sin()]), False)
 
