@@ -27,6 +27,11 @@ from tests.messages import Says
 transformers = pytest.importorskip("transformers", reason="the extra numtok[hf] is not installed")
 pytestmark = pytest.mark.integration
 one_thread = fakemodels.one_thread
+#: Each takes a second: one with positions that are added, one that rotates them, one of masks.
+OFTEN = ("gpt2", "llama", "bert")
+ARCHITECTURES = [
+    pytest.param(kind, marks=() if kind in OFTEN else pytest.mark.slow) for kind in KINDS
+]
 CAUSAL = [kind for kind in KINDS if "Masked" not in KINDS[kind][1]]
 
 
@@ -55,7 +60,7 @@ def built(spec: str) -> TrunkModule:
     return module
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ARCHITECTURES)
 @torch.no_grad()
 def test_states_are_those_of_transformers(kind: str, here: Path) -> None:
     whole = pretrained(kind, here / "model")
@@ -72,7 +77,7 @@ def test_states_are_those_of_transformers(kind: str, here: Path) -> None:
     assert torch.equal(outputs, whole.get_output_embeddings().weight)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_every_architecture_keeps_the_contract_of_trunks(kind: str, here: Path) -> None:
     pretrained(kind, here / "model")
     of = trunk("hf:model")
