@@ -26,21 +26,24 @@ def normalised_values(values: NDArray[np.float64], by: FittedNormalizer) -> NDAr
     return np.where(np.isfinite(single), single, np.float32(np.nan))
 
 
-def beside_tokens(
-    tokens: NDArray[np.int64],
-    channel: Channel,
-    numbers: NDArray[np.float64],
-    scheme: Scheme,
-    normalizer: FittedNormalizer,
-) -> Channel:
-    """[n]: what a value head learns of numbers, by the local ids [n] of their first tokens, the
-    channel [n] beside these and the numbers float64[n] of the text: the channel, or these numbers
-    where it holds them as they are; NaN where the token says all of the number, and no value
-    stands beside it."""
-    factors = scheme.factors
-    wordy = np.isnan(factors)
-    as_they_are = normalizer.normalizer.identity and bool((factors[~wordy] == 1).all())
-    return np.where(wordy[tokens], np.float32(np.nan), numbers if as_they_are else channel)
+class ChannelValues:
+    """What a value head learns of the numbers of a scheme that has a channel: that, or the numbers
+    of the text where it holds them as they are; NaN where the token says all of the number, and no
+    value stands beside it."""
+
+    def __init__(self, scheme: Scheme, normalizer: FittedNormalizer) -> None:
+        factors = scheme.factors
+        self._wordy = np.isnan(factors)
+        whole = bool((factors[~self._wordy] == 1).all())
+        self._as_they_are = normalizer.normalizer.identity and whole
+
+    def __call__(
+        self, tokens: NDArray[np.int64], channel: Channel, numbers: NDArray[np.float64]
+    ) -> Channel:
+        """[n]: by the local ids [n] of the first tokens of numbers, the channel [n] beside these
+        and the numbers float64[n] of the text."""
+        beside = numbers if self._as_they_are else channel
+        return np.where(self._wordy[tokens], np.float32(np.nan), beside)
 
 
 def inexact(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from numtok import files
 from numtok.encoding.codec import Codec
+from numtok.encoding.model_folder import TOKENIZER
 from numtok.encoding.splits import read_codec, splits
 from numtok.errors import DataError
 from numtok.records import SCHEME_FILE
@@ -71,7 +72,7 @@ def write_dataset(artifact: Artifact, folder: Path) -> None:
         for index, shard in enumerate(shards):
             to = f"{names[split]}-{index:05}-of-{len(shards):05}.parquet"
             _copy(artifact, outputs[shard.name], folder / "data" / to)
-    for name in (SCHEME_FILE, "tokenizer.json"):
+    for name in (SCHEME_FILE, TOKENIZER):
         if name in outputs:
             _copy(artifact, outputs[name], folder / name)
     files.write_atomic(folder / "README.md", _card(artifact, read_codec(artifact), names).encode())

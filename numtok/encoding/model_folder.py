@@ -13,6 +13,7 @@ from pathlib import Path
 from numtok.errors import UsageError
 
 PREFIX = "hf:"
+TOKENIZER = "tokenizer.json"
 _PATIENCE = 5.0  # seconds for the hub to answer at all
 
 
@@ -34,10 +35,9 @@ def model_folder(source: str, wanted: Sequence[str], needed: Sequence[str]) -> P
 
 def _from_hub(source: str, wanted: list[str], needed: Sequence[str]) -> Path:
     # Late: it takes a while, and most models are folders.
-    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub import constants, get_session, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-    from huggingface_hub.utils._http import get_session
-    from huggingface_hub.utils._validators import validate_repo_id
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
     try:
         validate_repo_id(source)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.encoding.channel import beside_tokens, normalised_values
+from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.codec import LARGEST, Codec
 from numtok.encoding.dataset import EncodedSplit, Values, bytes_of, opened_shard, read_group
 from numtok.encoding.schemes.base import Channel
@@ -240,13 +240,13 @@ def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
     NaN where there is none: float32 cannot hold it, or the token says all of it, as xVal's
     ``+OVERFLOW``, whose channel is 1.
     """
+    channel = samples.channel
+    if channel is None:
+        return lambda numbers: normalised_values(samples.numbers[numbers], codec.normalizer)
+    values = ChannelValues(codec.scheme, codec.normalizer)
 
-    def learnt(numbers: NDArray[np.int64]) -> Channel:
-        raw = samples.numbers[numbers]
-        if samples.channel is None:
-            return normalised_values(raw, codec.normalizer)
+    def beside_token(numbers: NDArray[np.int64]) -> Channel:
         first = samples.tokens[samples.first_token(numbers)].astype(np.int64) - codec.number_first
-        beside = samples.channel[numbers]
-        return beside_tokens(first, beside, raw, codec.scheme, codec.normalizer)
+        return values(first, channel[numbers], samples.numbers[numbers])
 
-    return learnt
+    return beside_token

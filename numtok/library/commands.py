@@ -56,8 +56,13 @@ def _begun(
     store: Where,
     quiet: bool,
 ) -> tuple[Config, Store]:
-    """The settings that were given, and the store."""
+    """The settings that were given, and the store. Whether a page can be written is seen first of
+    all, so that nothing is done in vain."""
     given = settings_of(config, arguments, settings)
+    if (page := getattr(given, "html", None)) is not None:
+        from numtok.cli.output.pages.write import check_page
+
+        check_page(page)
     if store is None:
         every = [*arguments, *settings.values()]
         nested = [one for several in every if isinstance(several, list | tuple) for one in several]
@@ -69,14 +74,6 @@ def _begun(
 def _made(artifact: Artifact | None, estimate: Any, store: Store) -> Any:
     """What a command made, as an object of its kind; of a dry run what it expects."""
     return estimate if artifact is None else stored(artifact, store.root)
-
-
-def _check_page(path: Path | None) -> None:
-    """First of all, so that nothing is done in vain."""
-    if path is not None:
-        from numtok.cli.output.pages.write import check_page
-
-        check_page(path)
 
 
 def _write_page(path: Path, page: "Page", store: Store) -> None:
@@ -250,7 +247,6 @@ def profile(*arguments: Any, store: Where = None, quiet: bool = True, **settings
     from numtok.stages.profile import run
 
     config, opened = _begun(ProfileConfig, arguments, settings, store, quiet)
-    _check_page(config.html)
     pictures = None if config.html is None else SlotPictures()
     with Bar(quiet) as progress:
         found = run(config, opened, progress, pictures)
@@ -290,7 +286,6 @@ def compare(*arguments: Any, store: Where = None, quiet: bool = True, **settings
     from numtok.stages.compare import run
 
     config, opened = _begun(CompareConfig, arguments, settings, store, quiet)
-    _check_page(config.html)
     found = run(config, opened)
     if config.html is not None:
         _write_page(config.html, compare_page(found, opened.resolve), opened)
@@ -332,7 +327,6 @@ def sweep(*arguments: Any, store: Where = None, quiet: bool = True, **settings: 
     from numtok.sweeps.sweep import run
 
     config, opened = _begun(SweepConfig, arguments, settings, store, quiet)
-    _check_page(config.html)
     with Runs(quiet) as progress:
         found = run(config, opened, progress)
     if config.html is not None:
@@ -349,7 +343,6 @@ def race(*arguments: Any, store: Where = None, quiet: bool = True, **settings: A
     from numtok.sweeps.race.race import run
 
     config, opened = _begun(RaceConfig, arguments, settings, store, quiet)
-    _check_page(config.html)
     with Watching(quiet, config.seconds) as watching:
         found = run(config, opened, watching, watching.introduce)
     if config.html is not None:

@@ -67,9 +67,11 @@ class NumberEmbedding(nn.Module):
     def forward(self, batch: NumberBatch) -> Tensor:
         """[B, L, D]; UsageError for a batch of another codec."""
         check_digest(batch, self._codec.digest)
-        tokens = batch.tokens
-        known = self._part.of_host(self.module, tokens.cpu().numpy(), batch.exact.cpu().numpy())
-        of_host = (moved(one, tokens.device) for one in known)
+        tokens, of_host = batch.tokens, list[Tensor]()
+        if self._part.exact:  # all digits are on the host; others need not wait for a device
+            exact = batch.exact.cpu().numpy()
+            known = self._part.of_host(self.module, tokens.cpu().numpy(), exact)
+            of_host = [moved(one, tokens.device) for one in known]
         return cast(Tensor, self.module(tokens, batch.values, *of_host))
 
 

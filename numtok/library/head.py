@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.arrays import Floats, Ints
-from numtok.encoding.channel import beside_tokens, normalised_values
+from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.grammar import Grammar
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, stored_normalizer
 from numtok.encoding.schemes.base import Channel
@@ -236,10 +236,11 @@ class NumberHead(NumberHeads):
         tokens[inside] = encoded.tokens
         if encoded.channel is None:
             return tokens, normalised_values(truths, self.codec.normalizer)
-        codec = self.codec
-        return tokens, beside_tokens(
-            tokens[:, 0], encoded.channel, truths, codec.scheme, codec.normalizer
-        )
+        return tokens, self._channel_values(tokens[:, 0], encoded.channel, truths)
+
+    @cached_property
+    def _channel_values(self) -> ChannelValues:
+        return ChannelValues(self.codec.scheme, self.codec.normalizer)
 
     def _learnt(self, truths: Floats) -> _TrueNumbers:
         tokens, values = self._encoded(truths)

@@ -1,8 +1,7 @@
 """What a head predicts: points at once, the whole distribution where it is asked for."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from numtok.errors import UsageError
 from numtok.evaluation.raw_numbers import RawNumbers
+from numtok.library.view import html_table
 from numtok.models.decoding import NumberReadings
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration
@@ -94,19 +94,17 @@ class PredictedNumbers:
 
     def _repr_html_(self) -> str:
         """The first numbers with their 5%, 50% and 95% quantiles."""
-        head = ["point"]
-        columns = self.points[:_SHOWN, None]
+        shown = self._first(_SHOWN)
+        head, columns = ["point"], shown.points[:, None]
         if self.why_none is None and len(self):
             head += [f"{level:.0%}" for level in _LEVELS]
-            columns = np.concatenate([columns, self.quantiles(_LEVELS)[:_SHOWN]], axis=1)
-        cells = "".join(f"<th>{escape(one)}</th>" for one in head)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{value:.6g}</td>" for value in row) + "</tr>"
-            for row in columns.tolist()
-        )
-        left = len(self) - len(columns)
-        more = f"<p>and {left:,} more</p>" if left else ""
-        return f"<table><tr>{cells}</tr>{rows}</table>{more}"
+            columns = np.concatenate([columns, shown.quantiles(_LEVELS)], axis=1)
+        rows = ([f"{value:.6g}" for value in row] for row in columns.tolist())
+        left = len(self) - len(shown)
+        return html_table(head, rows) + (f"<p>and {left:,} more</p>" if left else "")
+
+    def _first(self, count: int) -> "PredictedNumbers":
+        return replace(self, reading=self.reading.first(count), points=self.points[:count])
 
 
 def floats(values: Any, name: str, count: int) -> NDArray[np.float64]:

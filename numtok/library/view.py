@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from html import escape
@@ -60,16 +60,20 @@ def as_html(markdown: str) -> str:
         lines = list(group)
         if is_table:
             head, _, *rows = map(_cells, lines)
-            parts.append(f"<table>{_row(head, 'th')}{''.join(_row(row, 'td') for row in rows)}")
-            parts.append("</table>")
+            parts.append(html_table(head, rows))
         elif told := [escape(line) for line in lines if line.strip()]:
             parts.append(f"<p>{'<br>'.join(told)}</p>")
     return "".join(parts)
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as HTML; whatever it holds is escaped."""
+    return f"<table>{_row(head, 'th')}{''.join(_row(row, 'td') for row in rows)}</table>"
 
 
 def _cells(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in _BETWEEN_CELLS.split(line)[1:-1]]
 
 
-def _row(cells: list[str], tag: str) -> str:
+def _row(cells: Sequence[str], tag: str) -> str:
     return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"

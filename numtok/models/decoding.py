@@ -45,6 +45,15 @@ class NumberReadings:
         lengths: NDArray[np.int32] = (self.tokens >= 0).sum(axis=1, dtype=np.int32)
         return lengths
 
+    def first(self, count: int) -> "NumberReadings":
+        """Those of the first numbers, ``count`` at most."""
+        return NumberReadings(
+            self.tokens[:count],
+            self.on_grammar[:count],
+            None if self.logits is None else self.logits[:count],
+            None if self.parameters is None else self.parameters[:count],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Reader:

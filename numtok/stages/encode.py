@@ -27,6 +27,7 @@ from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.declaration import command_line, of_version
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_rows
+from numtok.encoding.model_folder import TOKENIZER
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
@@ -44,7 +45,6 @@ from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
 
 REVISION = 1
-TOKENIZER_FILE = "tokenizer.json"
 _FIT = "fit"  # the unit of work that makes scheme.json
 
 
@@ -326,7 +326,7 @@ def _lasting_ref(store: Store, parents: list[Parent]) -> str | None:
 
 def _write_codec(folder: Path, codec: Codec) -> list[Output]:
     """Write ``scheme.json``, and ``tokenizer.json`` where there is one."""
-    contents = {SCHEME_FILE: codec.to_json(), TOKENIZER_FILE: codec.tokenizer_json()}
+    contents = {SCHEME_FILE: codec.to_json(), TOKENIZER: codec.tokenizer_json()}
     outputs = []
     for name, content in contents.items():
         if content is not None:

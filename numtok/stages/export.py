@@ -2,7 +2,6 @@
 
 import secrets
 from contextlib import suppress
-from pathlib import Path
 
 from numtok import files
 from numtok.encoding.dataset_folder import write_dataset
@@ -32,4 +31,4 @@ def run(config: Config, store: Store) -> None:
             with suppress(OSError):
                 files.remove_tree(begun)
             raise
-    files.fsync_path(Path(target.parent))
+    files.fsync_path(target.parent)

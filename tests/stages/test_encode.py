@@ -45,12 +45,14 @@ from numtok.store.artifact import Artifact
 from numtok.store.engines.local import Workers
 from numtok.store.store import Store
 from numtok.store.verification import verify
+from tests import hub
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed
 from tests.messages import Says
 
+datasets = hub.datasets
 numtok = test_cli_store.numtok
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -340,13 +342,7 @@ def test_a_large_vocabulary_has_wide_tokens(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning")
-def test_shards_open_in_datasets(
-    tmp_path: Path, full: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    datasets = pytest.importorskip("datasets")
+def test_shards_open_in_datasets(tmp_path: Path, full: Path, datasets: Any) -> None:
     artifact = encode(Store(tmp_path), full, scheme="xval")
     loaded = datasets.load_dataset(
         "parquet",
@@ -618,14 +614,10 @@ def clipped_and_rejected(tmp_path: Path, **options: Any) -> Artifact:
 
 @pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning")
 def test_an_artifact_with_clipped_and_rejected_rows_is_one_data_set_to_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, datasets: Any
 ) -> None:
     import polars as pl
 
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    datasets = pytest.importorskip("datasets")
     artifact = clipped_and_rejected(tmp_path)
     assert len(rows(artifact, "clipped/clipped")) == 40
     assert len(list(artifact.path.glob("rejected/*.jsonl"))) == 1

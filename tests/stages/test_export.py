@@ -11,11 +11,13 @@ import numtok as library
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.stages import encode, export
 from numtok.store.store import Store
+from tests import hub
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
 
+datasets = hub.datasets
 numtok = test_cli_store.numtok
 
 SPLITS = ("train", "validation", "ood-a1")
@@ -44,12 +46,8 @@ def encoded(tmp_path: Path) -> Callable[..., tuple[str, Store]]:
 @pytest.mark.integration
 @pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning")
 def test_datasets_opens_the_folder_with_its_splits(
-    encoded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    encoded: Any, tmp_path: Path, datasets: Any
 ) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    datasets = pytest.importorskip("datasets")
     for scheme in ("xval", "p1000"):
         with case(scheme):
             ref, store = encoded(scheme=scheme)

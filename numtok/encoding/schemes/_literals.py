@@ -148,21 +148,23 @@ class WrittenScheme(Scheme):
     ) -> DecodedNumbers:
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
-        written, whole = [], self.follows.whole
+        written = []
         ids, end = tokens.tolist(), 0
         for index, length in enumerate(lengths.tolist()):
-            own = ids[end : end + length]
+            literal, value = self.number_of(ids[end : end + length])
             end += length
-            state, literal = self.read_tokens(own)
-            if state == EXTRA:
-                values[index] = list(EXTRAS.values())[own[0] - len(self.pieces)]
-                literal = repr(float(values[index]))
-            elif state in whole:
-                values[index] = value_of(literal)
-            if state in whole:
-                failures[index] = Failure.NONE
+            if value is not None:
+                values[index], failures[index] = value, Failure.NONE
             written.append(literal)
         return DecodedNumbers(values, failures, tuple(written))
+
+    def number_of(self, tokens: Sequence[int]) -> tuple[str, float | None]:
+        """What some tokens write, and its value, which nothing but a number has."""
+        state, literal = self.read_tokens(tokens)
+        if state == EXTRA:
+            value = list(EXTRAS.values())[tokens[0] - len(self.pieces)]
+            return repr(value), value
+        return literal, value_of(literal) if state in self.follows.whole else None
 
     def next(self, prefix: tuple[int, ...]) -> Next:
         state, _ = self.read_tokens(prefix)
@@ -171,11 +173,11 @@ class WrittenScheme(Scheme):
     @cached_property
     def _after(self) -> dict[str, dict[int, str]]:
         """By state and token, the state after it."""
-        steps = _steps(self.follows.after, self.marks)
+        steps = steps_of(self.follows.after, self.marks)
         found: dict[str, dict[int, str]] = {EXTRA: {}, BROKEN: {}}
         for state in steps:
-            reached = ((piece,) if piece in self.marks else piece for piece in self.pieces)
-            states = (_reached(steps, state, symbols) for symbols in reached)
+            symbols = ((piece,) if piece in self.marks else piece for piece in self.pieces)
+            states = (reached(steps, state, some) for some in symbols)
             found[state] = {token: to for token, to in enumerate(states) if to != BROKEN}
         extras = range(len(self.pieces), len(self.pieces) + len(EXTRAS))
         found[BEGIN] |= dict.fromkeys(extras, EXTRA)
@@ -244,11 +246,11 @@ def occurs(piece: str) -> bool:
     >>> occurs("0."), occurs("--")
     (True, False)
     """
-    steps = _steps(FOLLOWS, ())
-    return any(_reached(steps, state, piece) != BROKEN for state in steps)
+    steps = steps_of(FOLLOWS, ())
+    return any(reached(steps, state, piece) != BROKEN for state in steps)
 
 
-def _steps(
+def steps_of(
     after: Mapping[str, Mapping[str, str]], marks: Collection[str]
 ) -> dict[str, dict[str, str]]:
     """By state, and by mark or character, the state after it."""
@@ -259,7 +261,7 @@ def _steps(
     return found
 
 
-def _reached(steps: Mapping[str, Mapping[str, str]], state: str, symbols: Sequence[str]) -> str:
+def reached(steps: Mapping[str, Mapping[str, str]], state: str, symbols: Sequence[str]) -> str:
     """The state after some marks and characters."""
     for symbol in symbols:
         state = steps.get(state, {}).get(symbol, BROKEN)

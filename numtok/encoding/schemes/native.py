@@ -15,14 +15,13 @@ from numtok.encoding.schemes._literals import (
     FOLLOWS,
     WHOLE,
     LiteralScheme,
+    reached,
     spell,
+    steps_of,
     with_extras,
 )
 from numtok.encoding.schemes.base import (
-    Channel,
-    DecodedNumbers,
     Encoded,
-    Failure,
     Next,
     Parted,
     Scheme,
@@ -105,26 +104,13 @@ class Native(LiteralScheme):
         runs = self.text.encode(Pieces(np.frombuffer(b"".join(literals), np.uint8), bounds))
         return Encoded(runs.ids, np.diff(runs.bounds), outcomes_of(numerals))
 
-    def decode(
-        self,
-        tokens: NDArray[np.uint32],
-        lengths: NDArray[np.int32],
-        channel: Channel | None = None,
-    ) -> DecodedNumbers:
+    def number_of(self, tokens: Sequence[int]) -> tuple[str, float | None]:
         if self.text is None:
-            return super().decode(tokens, lengths, channel)
-        values = np.full(len(lengths), np.nan)
-        failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
-        ends = np.cumsum(lengths).tolist()
-        written = []
-        for index, (end, length) in enumerate(zip(ends, lengths.tolist(), strict=True)):
-            before, literal, after = self.parted(tokens[end - length : end].tolist())
-            if literal is None:
-                literal = (before + after).decode(errors="replace")
-            else:
-                values[index], failures[index] = value_of(literal), Failure.NONE
-            written.append(literal)
-        return DecodedNumbers(values, failures, tuple(written))
+            return super().number_of(tokens)
+        before, literal, after = self.parted(tokens)
+        if literal is None:
+            return (before + after).decode(errors="replace"), None
+        return literal, value_of(literal)
 
     def parted(self, tokens: Sequence[int]) -> Parted:
         """The numeral that some tokens of a text write, the first of all that could begin there."""
@@ -154,7 +140,7 @@ class Native(LiteralScheme):
             return super().next(prefix)
         state = BEGIN
         for place, token in enumerate(prefix):
-            state = _after(state, self._characters(token, first=not place))
+            state = reached(_STEPS, state, self._characters(token, first=not place))
         nothing = np.zeros(len(self._words), np.bool_)
         return Next(self._by_state.get(state, nothing), may_end=state in _MAY_STOP)
 
@@ -174,25 +160,14 @@ class Native(LiteralScheme):
             if text := self._characters(token, first=False):
                 if set(text) <= _OF_NUMERALS:
                     for state in FOLLOWS:
-                        found[state][token] = _after(state, text) != BROKEN
+                        found[state][token] = reached(_STEPS, state, text) != BROKEN
                 begun = self._characters(token, first=True)
-                found[BEGIN][token] = bool(begun) and _after("", begun) != BROKEN
+                found[BEGIN][token] = bool(begun) and reached(_STEPS, BEGIN, begun) != BROKEN
         return found
 
 
 _OF_NUMERALS = frozenset(CHARACTERS)
-_STEPS = {
-    state: {one: to for some, to in follows.items() for one in some}
-    for state, follows in FOLLOWS.items()
-}
-
-
-def _after(state: str, text: str) -> str:
-    """The state after some characters."""
-    state = "" if state == BEGIN else state
-    for character in text:
-        state = _STEPS.get(state, {}).get(character, BROKEN)
-    return state
+_STEPS = steps_of(FOLLOWS | {BEGIN: FOLLOWS[""]}, ())
 
 
 def _longest(text: str) -> int:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from numtok import documents
-from numtok.encoding.model_folder import PREFIX, model_folder
+from numtok.encoding.model_folder import PREFIX, TOKENIZER, model_folder
 from numtok.encoding.text_tokenizers._huggingface import HuggingFace
 from numtok.encoding.text_tokenizers.base import Pieces, TextTokenizer
 from numtok.errors import UsageError
 
-NAME = "tokenizer.json"
 _LARGEST = 256 << 20  # bytes
 
 
@@ -40,14 +39,14 @@ class File(TextTokenizer):
     @classmethod
     def of_model(cls, source: str) -> tuple["File", HuggingFace]:
         """Those of a pretrained model, a folder or a hub id; UsageError where it has none."""
-        folder = model_folder(source, [NAME], [NAME])
-        if not (folder / NAME).is_file():
+        folder = model_folder(source, [TOKENIZER], [TOKENIZER])
+        if not (folder / TOKENIZER).is_file():
             raise UsageError(
-                f"text tokenizer {PREFIX}{source}: the folder has no {NAME}; where the model has a "
-                "tokenizer of another form, AutoTokenizer.from_pretrained(FOLDER)"
+                f"text tokenizer {PREFIX}{source}: the folder has no {TOKENIZER}; where the model "
+                "has a tokenizer of another form, AutoTokenizer.from_pretrained(FOLDER)"
                 ".save_pretrained(FOLDER) writes one"
             )
-        return cls.read(folder / NAME)
+        return cls.read(folder / TOKENIZER)
 
     def fit(self, sample: Pieces) -> HuggingFace:
         raise UsageError(

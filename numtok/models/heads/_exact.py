@@ -6,12 +6,12 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueHead, ValueReader
+from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
 from numtok.models.precision import on_host
 
 
@@ -44,6 +44,22 @@ class ExactReader(ValueReader):
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
         return self.said(parameters_NP)
+
+
+class LinearReader(ExactReader):
+    """Parameters are a linear map of the state; ``weight`` is of the loss beside that of tokens."""
+
+    def __init__(self, width: int, logits: int, weight: float) -> None:
+        super().__init__()
+        self.weight = weight
+        self.linear = nn.Linear(width, logits)
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        logits: Tensor = self.linear(hidden_ND)
+        return logits.float()
+
+    def flops(self, numbers: int) -> int:
+        return linear_flops(self, numbers)
 
 
 def signed_losses(digits_NKJ: Tensor, minus_N: Tensor, targets_NW: Tensor) -> Tensor:

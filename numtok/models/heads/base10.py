@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from numtok.declaration import setting
 from numtok.models.distributions.scientific import (
@@ -14,8 +14,8 @@ from numtok.models.distributions.scientific import (
     IndependentScientific,
     digits_of,
 )
-from numtok.models.heads._exact import ExactHead, ExactReader, log_signs, signed_losses
-from numtok.models.heads.base import ValueReader, linear_flops
+from numtok.models.heads._exact import ExactHead, LinearReader, log_signs, signed_losses
+from numtok.models.heads.base import ValueReader
 from numtok.models.precision import in_float64, on_host
 
 _PLACES = EXPONENT + MANTISSA
@@ -51,26 +51,14 @@ class Base10Head(ExactHead):
         return np.concatenate([np.signbit(known)[:, None], digits_of(known)], axis=1)
 
     def build(self, width: int) -> ValueReader:
-        return _Base10Reader(width, self.weight)
+        return _Base10Reader(width, 1 + 10 * _PLACES, self.weight)
 
 
-class _Base10Reader(ExactReader):
+class _Base10Reader(LinearReader):
     """Parameters are the logit of a minus, and those of the digits, the highest place first."""
-
-    def __init__(self, width: int, weight: float) -> None:
-        super().__init__()
-        self.weight = weight
-        self.linear = nn.Linear(width, 1 + 10 * _PLACES)
-
-    def forward(self, hidden_ND: Tensor) -> Tensor:
-        logits: Tensor = self.linear(hidden_ND)
-        return logits.float()
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         return self.weight * signed_losses(*_parts(parameters_NP), targets_NW)
-
-    def flops(self, numbers: int) -> int:
-        return linear_flops(self, numbers)
 
     def said(self, parameters_NP: Tensor) -> IndependentScientific:
         logits_NKJ, minus_N = _parts(in_float64(parameters_NP))

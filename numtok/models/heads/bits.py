@@ -6,13 +6,13 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from numtok.declaration import setting
 from numtok.models.distributions.bits import IndependentBits, bits_of
-from numtok.models.heads._exact import ExactHead, ExactReader
-from numtok.models.heads.base import ValueReader, linear_flops
+from numtok.models.heads._exact import ExactHead, LinearReader
+from numtok.models.heads.base import ValueReader
 from numtok.models.precision import in_float64, on_host
 
 _BITS = 64
@@ -42,27 +42,15 @@ class BitsHead(ExactHead):
         return bits_of(np.where(np.isfinite(values), values, 0.0)).astype(np.float32)
 
     def build(self, width: int) -> ValueReader:
-        return _BitsReader(width, self.weight)
+        return _BitsReader(width, _BITS, self.weight)
 
 
-class _BitsReader(ExactReader):
+class _BitsReader(LinearReader):
     """Parameters are the logits of ones, the highest bit first."""
-
-    def __init__(self, width: int, weight: float) -> None:
-        super().__init__()
-        self.weight = weight
-        self.linear = nn.Linear(width, _BITS)
-
-    def forward(self, hidden_ND: Tensor) -> Tensor:
-        logits: Tensor = self.linear(hidden_ND)
-        return logits.float()
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         each_NP = F.binary_cross_entropy_with_logits(parameters_NP, targets_NW, reduction="none")
         return self.weight * each_NP.mean(dim=1)
-
-    def flops(self, numbers: int) -> int:
-        return linear_flops(self, numbers)
 
     def said(self, parameters_NP: Tensor) -> IndependentBits:
         logits_NP = in_float64(parameters_NP)

@@ -13,12 +13,12 @@ import torch
 from torch import nn
 
 from numtok import documents, files
-from numtok.encoding.model_folder import PREFIX, model_folder
+from numtok.encoding.model_folder import PREFIX, TOKENIZER, model_folder
 from numtok.errors import UsageError
 from numtok.models.pretrained.architecture import canonical, config_of, facts, is_beside, quiet
 from numtok.models.trunks.base import PretrainedWeights
 
-CONFIG, TOKENIZER = "config.json", "tokenizer.json"
+CONFIG = "config.json"
 _WHOLE, _INDEX, _ADAPTER = (
     "model.safetensors",
     "model.safetensors.index.json",
