@@ -1,6 +1,6 @@
 """What a race of minutes loses against training everything for five times as long: its regret.
 
-    python benchmarks/race.py --uci COPY --out regret.md 2>> regret.log    # three hours
+    python benchmarks/race.py --uci COPY --out regret.md 2>> regret.log    # two to three hours
     python benchmarks/race.py --only arithmetic --minutes 2
 
 The same command goes on where it was stopped: all is in the store.
@@ -67,8 +67,9 @@ def fetched(store: Store, copy: Path | None, name: str) -> str:
     return next(iter(fetch.run(config, store, lambda *_: None))).ref
 
 
-def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
-    """All candidates of a race's plan on the test split, for ``TIMES`` its time altogether."""
+def exhaustive(config: Config, raced: RaceResult, store: Store, jobs: int) -> Leaderboard:
+    """All candidates of a race's plan on the test split, for ``TIMES`` its time altogether; in
+    steps, so that several may train side by side."""
     plan = raced.planned
     assert plan is not None
     count, several = len(plan.candidates), len(plan.rates) > 1
@@ -78,7 +79,7 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
     whole: Plan = msgspec.structs.replace(plan, rounds=[every] * several, last=every, seeds=SEEDS)
     artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
     quiet = Store(store.root, lambda note: None, any_name=True)
-    side = race_side(config, ())._replace(threads=plan.threads)
+    side = race_side(config, ())._replace(threads=max(1, plan.threads // jobs), jobs=jobs)
     rounds = Rounds(config, whole, artifacts, quiet, side, told)
     _, board = rounds.run()
     return board
@@ -163,6 +164,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=6.0)
+    parser.add_argument("--jobs", type=int, default=2, help="exhaustive runs side by side")
     parser.add_argument("--rates", type=int, help="default: as races have it")
     parser.add_argument("--preset", help="the size of all models; default: by data and time")
     parser.add_argument("--only", choices=list(DATA), action="append")
@@ -183,7 +185,7 @@ def main() -> None:
         log(f"== {name}: race")
         raced = run(config, store, told, lambda result: None)
         log(f"== {name}: exhaustive")
-        rows.append(measured(name, raced, exhaustive(config, raced, store)))
+        rows.append(measured(name, raced, exhaustive(config, raced, store, chosen.jobs)))
         if chosen.out is not None:
             chosen.out.write_text(markdown(rows, chosen.minutes))
     print(markdown(rows, chosen.minutes), end="")

@@ -7,6 +7,7 @@ data/              data before it is encoded: rows of files, tables, and what ma
 encoding/          texts to tokens and values, and back: schemes, what lies around numbers,
                    shards. No torch
 evaluation/        what a model says of rows, beside what needs no model, as a report
+hf/                numtok with transformers: in a Trainer, and models by from_pretrained
 library/           numtok in a program of your own: the names below, each imported when used
 metrics/           metrics: pure functions of truth and prediction. One file each, no torch
 models/            models: a trunk, an embedder, heads, an objective; and numbers out of them
@@ -26,7 +27,6 @@ declaration.py     a setting and all that is said of it, where it is a field
 documents.py       small files that a user names, TOML and JSON, within bounds
 errors.py          what a user can cause, one class a kind, each with its exit code
 files.py           every file operation, behind one object that tests can make fail
-hf.py              numbers in transformers.Trainer
 kernels.py         numba, set up once: where compiled kernels are kept
 names.py           what artifacts may be called
 plugins.py         folders of plugins, whose fault an error is, and their contracts

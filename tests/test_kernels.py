@@ -117,7 +117,7 @@ def test_the_second_start_loads_from_the_chosen_folder_and_compiles_nothing(
     assert files_in(chosen) == kept
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_with_nowhere_to_keep_kernels_one_note_is_printed_and_all_else_works(
     probe: Path, tmp_path: Path, says: Says
 ) -> None:

@@ -7,7 +7,10 @@ from numtok.settings.export import Config
 
 
 def command(context: typer.Context, settings: Config) -> None:
-    """Write encoded data as a folder that the library datasets opens, with a dataset card.
+    """Write encoded data, or a model, as a folder that datasets or transformers opens, with a card.
+
+    A causal model of tokens alone on a pretrained trunk needs no numtok there; others need
+    `import numtok.hf` before they are loaded.
 
     Example: numtok export era5-xval --to era5
     """

@@ -328,13 +328,13 @@ class Codec:
             return decoded
         return DecodedNumbers(self.normalizer.inverse(decoded.values), decoded.failures)
 
-    def written_number(self, tokens: NDArray[np.uint32]) -> str:
+    def written_number(self, tokens: NDArray[np.unsignedinteger[Any]]) -> str:
         """A number's tokens [t], ids of the whole vocabulary, as ``tokenizer.json`` reads them:
         ``[NUM:-][NUM:602][NUM:E-1]``."""
-        return "".join(self._names[token] for token in tokens.tolist())
+        return "".join(self.names[token] for token in tokens.tolist())
 
     @cached_property
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
         """Every token by id, numbers as ``tokenizer.json`` has them."""
         named = (f"[NUM:{token}]" for token in self.vocabulary()["number"])
         return [*SPECIALS, *named, *self.text.vocabulary()]
@@ -422,7 +422,7 @@ class Codec:
         shifted = {
             token: index + self.text_first for token, index in content["model"]["vocab"].items()
         }
-        own = self._names[: self.text_first]
+        own = self.names[: self.text_first]
         # A text token of the same name is never met: such text is escaped.
         vocabulary = shifted | {token: index for index, token in enumerate(own)}
         added = [

@@ -12,6 +12,7 @@ evaluated_split.py  what every evaluation of texts is of: a model, and rows of a
 evaluation.py       what every evaluation goes through: predictions to a report
 label_baselines.py  what needs no model for labels: majority, TF-IDF
 labels.py           a model of labels and a split to predictions and a report
+model_card.py       the card of a model that leaves the store
 numbers.py          a model of numbers and a split to predictions and a report
 number_parts.py     numbers in sign, mantissa and exponent: which are wrong, how often
 predict.py          predictions and their distributions, batch by batch

@@ -33,7 +33,7 @@ from numtok.models.batches import Batches
 from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.trunks.base import TrunkCache
 from numtok.reports import AnswerTexts
-from numtok.training.model_files import LoadedModel
+from numtok.training.model_files import AskedModel
 
 ANSWERS = "answers"  # what --fill is called
 _METRICS = (
@@ -52,7 +52,7 @@ class AnswerReader:
 
     def __init__(
         self,
-        loaded: LoadedModel,
+        loaded: AskedModel,
         samples: EncodedSplit,
         asked: Ints,
         constrained: bool,

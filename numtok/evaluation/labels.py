@@ -28,7 +28,7 @@ from numtok.models.objectives.base import row_end_batch
 from numtok.records import Natural
 from numtok.reports import FEW_CLASSES, Confused, Labels
 from numtok.store.artifact import Artifact, Find
-from numtok.training.model_files import LoadedModel
+from numtok.training.model_files import AskedModel
 
 
 class _ModelCounts(msgspec.Struct):
@@ -45,7 +45,7 @@ _IN_GROUPS = ("accuracy", "macro-f1")
 class LabelReader:
     """Reads the labels of rows, at most ``batch`` at a time."""
 
-    loaded: LoadedModel
+    loaded: AskedModel
     samples: EncodedSplit
     batch: int
 

@@ -38,7 +38,7 @@ from numtok.models.steps import DecodingStates, ParallelFill, Prefill, Sequentia
 from numtok.models.trunks.base import TrunkCache
 from numtok.reports import QUANTILES
 from numtok.seeds import uniforms
-from numtok.training.model_files import LoadedModel
+from numtok.training.model_files import AskedModel
 
 PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
 POINTS = ("mode", "median", "mean")
@@ -97,7 +97,7 @@ class Predictor:
 
     def __init__(
         self,
-        loaded: LoadedModel,
+        loaded: AskedModel,
         samples: EncodedSplit,
         options: Options,
         learnt_from: int | None = None,

@@ -36,7 +36,7 @@ from numtok.registry import spec_of
 from numtok.reports import QUANTILES, Measures, quantile_column
 from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
-from numtok.training.model_files import LoadedModel, check_reads, read_model
+from numtok.training.model_files import AskedModel, check_reads, read_model
 from numtok.training.model_json import TextModelFile
 from numtok.training.trainer import device_of
 
@@ -122,11 +122,11 @@ def outgoing(row: Query, said: RowPrediction) -> bytes:
     return row.line[:-1] + b',"predicted":' + msgspec.json.encode(said) + b"}\n"
 
 
-def _check_length_is_known(loaded: LoadedModel) -> None:
+def _check_length_is_known(loaded: AskedModel) -> None:
     scheme = loaded.codec.scheme
     if scheme.tokens_per_number is None:
         raise UsageError(
-            f"{loaded.artifact.ref} is masked and reads as many masks as a number has tokens, "
+            f"{loaded.ref} is masked and reads as many masks as a number has tokens, "
             f"which with {spec_of(scheme)} nobody knows of a number that is not there; ask an "
             "autoregressive model (--objective ar), or one of a scheme with as many for all"
         )
@@ -198,7 +198,7 @@ _NOTHING = {"literal": None, "value": None}
 class TextPredictor:
     """A model that is asked; ``options`` for numbers alone."""
 
-    loaded: LoadedModel
+    loaded: AskedModel
     options: Options | None
     constrained: bool
     batch: int
@@ -210,8 +210,14 @@ class TextPredictor:
     ) -> "TextPredictor":
         """The model, whose file was read, in memory; UsageError for what it cannot be asked."""
         measures, options = prediction_mode(config, model, file)
-        loaded = read_model(model, device, file)
-        if options is not None and not loaded.model.objective.causal:
+        return cls.asking(read_model(model, device, file), options, config, measures)
+
+    @classmethod
+    def asking(
+        cls, loaded: AskedModel, options: Options | None, config: Config, measures: Measures
+    ) -> "TextPredictor":
+        """A model that is in memory; UsageError for a masked one that cannot say a number."""
+        if measures == "numbers" and not loaded.model.objective.causal:
             _check_length_is_known(loaded)
         return cls(loaded, options, config.decode == "constrained", config.batch, measures)
 

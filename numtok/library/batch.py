@@ -23,7 +23,7 @@ from numtok.models.inputs import single
 from numtok.models.objectives.base import autoregressive_batch, masked_batch
 from numtok.seeds import generator
 
-MASKS = ("last", "random", "holes")
+MASKS = ("last", "random", "holes", "none")
 _SHOWN = 40  # characters of a text in a message, at most
 
 
@@ -91,8 +91,8 @@ def batch(
 
     mask
         Which numbers are to be predicted: the ``last`` of each text; each with probability ``rate``
-        (``random``, another choice for another ``seed``); or ``holes``, those that nobody knows,
-        written ``[?]`` in the text.
+        (``random``, another choice for another ``seed``); ``holes``, those that nobody knows,
+        written ``[?]`` in the text; or ``none``: rows as they are.
     causal
         For models that look at earlier tokens alone: rows begin with ``[END]`` in place of masks,
         and state j predicts token j. Of a number of several tokens the first place alone is in
@@ -141,6 +141,8 @@ def _chosen(
 ) -> Bools:
     """bool[M]: which numbers are to be predicted."""
     count, what = len(rows.number), "number to predict"
+    if mask == "none":
+        return np.zeros(count, np.bool_)
     if holes is not None:
         chosen, what = np.isin(np.arange(count), holes), f"{HOLE}, as mask='holes' needs"
     elif mask == "random":

@@ -216,7 +216,7 @@ def probe(*arguments: Any, store: Where = None, quiet: bool = True, **settings: 
 @described(ExportConfig)
 @as_arguments()
 def export(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Path:
-    """Encoded data as a folder that the library datasets opens; its path."""
+    """Encoded data, or a model, as a folder that datasets or transformers opens; its path."""
     from numtok.stages.export import run
 
     config, opened = _begun(ExportConfig, arguments, settings, store, quiet)

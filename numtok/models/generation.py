@@ -167,9 +167,27 @@ class Writer:
     def _ends(self, tokens: NDArray[np.int64], begins: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """bool[n, W]: the last tokens of numbers."""
         inside = (tokens >= self.codec.number_first) & (tokens < self.codec.text_first)
-        goes_on = np.zeros_like(inside)
-        goes_on[:, :-1] = inside[:, 1:] & ~begins[:, 1:]
-        return inside & ~goes_on
+        return _last(inside, begins)
+
+
+def numbers_among(
+    tokens: NDArray[np.int64], codec: Codec, grammar: Grammar
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Where the numbers begin among tokens [t] that a model wrote, and how many tokens each has."""
+    numbers = _AnswerNumbers(grammar, 1)
+    inside = (tokens >= codec.number_first) & (tokens < codec.text_first)
+    local = np.where(inside, tokens - codec.number_first, -1)
+    begins = np.array([numbers.read(one)[0] for one in local[:, None]], np.bool_)
+    starts = np.flatnonzero(begins)
+    ends = np.flatnonzero(_last(inside, begins)) + 1
+    return starts.astype(np.int32), (ends - starts).astype(np.int32)
+
+
+def _last(inside: NDArray[np.bool_], begins: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """bool[..., W]: the last tokens of numbers, of tokens that are inside one, or begin one."""
+    goes_on = np.zeros_like(inside)
+    goes_on[..., :-1] = inside[..., 1:] & ~begins[..., 1:]
+    return inside & ~goes_on
 
 
 class _AnswerNumbers:

@@ -5,19 +5,24 @@ from pathlib import Path
 
 from numtok.declaration import check, setting
 
-FORMATS = ("datasets",)
+DATASETS, TRANSFORMERS = "datasets", "transformers"
 
 
 @dataclass(frozen=True)
 class Config:
     """What ``numtok export`` was asked for."""
 
-    ref: str = setting(help="REF of encoded data.", metavar="REF", argument=True)
+    ref: str = setting(
+        help="REF of encoded data, or of a model of texts.", metavar="REF", argument=True
+    )
     to: Path = setting(  # noqa: RUF009  # a field
         help="The folder that is made; it must not be there yet.", metavar="DIR"
     )
-    format: str = setting(
-        "datasets", "Of the folder: what datasets.load_dataset(DIR) opens.", choices=FORMATS
+    format: str | None = setting(
+        None,
+        "Of the folder: what datasets.load_dataset(DIR) opens, of encoded data, or what "
+        "AutoModel.from_pretrained(DIR) opens, of a model; default: which of them REF can be.",
+        choices=(DATASETS, TRANSFORMERS),
     )
 
     def __post_init__(self) -> None:

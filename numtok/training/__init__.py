@@ -28,6 +28,7 @@ tensorboard.py         what is logged as event files, to watch runs by
 text_learner.py        from encoded splits to the files of a model of texts, in a draft
 text_plan.py           what a model of texts is made of, with all defaults in place
 trained_table.py       a fitted model of a table with all that its predictions need
+transformers_folder.py  a model as a folder that transformers loads
 trainer.py             the steps of training, and their state
 weights.py             weights of a model, written, and read in full distrust
 warm_start.py          a model that begins with the weights of another one

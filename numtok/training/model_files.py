@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -40,6 +40,30 @@ from numtok.training.model_json import (
 from numtok.training.weights import load_weights, naming_model, write_weights
 
 
+class AskedModel(Protocol):
+    """A model in memory that is asked, wherever it was read."""
+
+    @property
+    def ref(self) -> str:
+        """What messages call it."""
+        ...
+
+    @property
+    def model(self) -> Model:
+        """Its weights."""
+        ...
+
+    @property
+    def codec(self) -> Codec:
+        """What it reads and writes by."""
+        ...
+
+    @property
+    def trained(self) -> Trained:
+        """What training left beside the weights."""
+        ...
+
+
 @dataclass(frozen=True)
 class LoadedModel:
     """A model artifact in memory."""
@@ -49,6 +73,11 @@ class LoadedModel:
     codec: Codec
     trained: Trained
     compiled: bool = False
+
+    @property
+    def ref(self) -> str:
+        """Of the artifact."""
+        return self.artifact.ref
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For other processes, which read it from the store onto a device of their own."""
@@ -127,18 +156,18 @@ def check_calibration(path: Path, head: ValueHead, calibration: Calibration) -> 
         )
 
 
-def check_reads(loaded: LoadedModel, samples: EncodedSplit, told: str) -> None:
+def check_reads(loaded: AskedModel, samples: EncodedSplit, told: str) -> None:
     """Raises DataError for rows that are too long, and for a head without its calibration;
     ``told`` is what the rows are."""
     context = loaded.model.settings.context - int(loaded.model.objective.causal)
     if samples.longest > context:
         raise DataError(
             f"{told} has a row of {samples.longest:,} tokens, "
-            f"{loaded.artifact.ref} reads {context:,}; train with a --preset of more context"
+            f"{loaded.ref} reads {context:,}; train with a --preset of more context"
         )
     head = loaded.model.head
     if isinstance(head, ValueHead) and head.calibrated and not loaded.trained.calibration:
         raise DataError(
-            f"{loaded.artifact.ref} has no spread for its value head: no number of the split "
+            f"{loaded.ref} has no spread for its value head: no number of the split "
             "that it is measured on was asked for; train on data with more numbers in it"
         )

@@ -80,6 +80,7 @@ def test_a_model_tells_its_losses_and_its_answers_are_scored(
     assert found.n == 8
 
 
+@pytest.mark.slow
 def test_sums_of_all_kinds_are_learnt_by_heart_and_written(store: Store) -> None:
     config = learning("numvalue:answer", "numvalue:rnn", steps=110, learning_rate=8e-3, batch=32)
     report = report_of(store, train(store, config), "train")

@@ -108,7 +108,7 @@ def evaluate(world: World, model: Artifact, **options: Any) -> Artifact:
 def test_numbers_are_those_of_one_device(world: World, shared: None) -> None:
     """Drawn ones, too, and distributions that were calibrated target by target."""
     for scheme, objective, options in (
-        ("digits", "ar", {"draws": 3, "point": "mean"}),
+        ("digits", "ar", {"draws": 3, "point": "mean", "rows": 10}),
         ("xval", "mlm:targets", {}),
     ):
         data = encoded(world, scheme)

@@ -8,12 +8,14 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
 from numtok.errors import UsageError, needing
+from numtok.models.batches import PAD
+from numtok.models.objectives.base import END
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -120,6 +122,34 @@ def build(architecture: str) -> "PreTrainedModel":
         if isinstance(getattr(model, name, None), nn.Module):
             setattr(model, name, None)
     return model
+
+
+@torch.no_grad()
+def whole(
+    architecture: str, weights: Mapping[str, Tensor], vectors_VD: Tensor, outputs_VD: Tensor
+) -> "PreTrainedModel":
+    """The causal model of language of :func:`build` with these weights between two tables, which
+    may be one: vectors of tokens as they go in, and those by which tokens are predicted."""
+    config: Any = _config(architecture)
+    config.vocab_size = len(vectors_VD)
+    config.pad_token_id, config.bos_token_id, config.eos_token_id = PAD, END, END
+    config.tie_word_embeddings = outputs_VD is vectors_VD
+    with quiet():
+        from transformers import AutoModelForCausalLM
+
+        kinds: Any = AutoModelForCausalLM
+        made: Any = kinds.from_config(config, dtype=torch.float32, trust_remote_code=False)
+    words, outputs = made.get_input_embeddings(), made.get_output_embeddings()
+    own = dict(made.base_model.named_parameters())
+    for name, one in weights.items():
+        own[name].copy_(one)
+    words.weight.fill_(1)
+    scale = float(words(torch.zeros(1, dtype=torch.long))[0, 0])  # Gemma's are scaled on their way
+    outputs.weight.copy_(outputs_VD)
+    if outputs.bias is not None:
+        outputs.bias.zero_()
+    words.weight.copy_(vectors_VD / scale)
+    return cast("PreTrainedModel", made.eval())
 
 
 def is_beside(name: str) -> bool:

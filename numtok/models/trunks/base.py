@@ -237,6 +237,11 @@ class TrunkModule(nn.Module, ABC):
         """
         raise NotImplementedError
 
+    def whole(self, vectors_VD: Tensor, outputs_VD: Tensor) -> nn.Module | None:
+        """A model of language of the library that such weights come from: this one between a table
+        of token vectors and one by which tokens are predicted; None where there is no such."""
+        return None
+
     def cache(self, rows: int, tokens: int, spent: TrunkCache | None = None) -> TrunkCache:
         """An empty one for rows of up to ``tokens``, or of the context where that is less.
 

@@ -37,6 +37,8 @@ _ADAPTED = frozenset(
     }
 )
 
+_ADAPTER = "default"  # what the matrices are called beside those maps
+
 
 @dataclass(frozen=True)
 class Hf(TokenTrunk):
@@ -153,6 +155,7 @@ class _Pretrained(TrunkModule):
 
     def __init__(self, trunk: Hf) -> None:
         super().__init__()
+        self._architecture = trunk.architecture
         self._of = architectures.facts(trunk.architecture)
         self.model: nn.Module = architectures.build(trunk.architecture)
         if trunk.keeps_vectors:
@@ -176,17 +179,32 @@ class _Pretrained(TrunkModule):
 
     @torch.no_grad()
     def begin_with(self, tensors: Mapping[str, Tensor]) -> None:
-        own = {
-            name.replace(".base_layer.", "."): one
-            for name, one in self.model.named_parameters()
-            if ".lora_" not in name
-        }
+        own = self._own()
         shapes, others = ({n: tuple(t.shape) for n, t in of.items()} for of in (own, tensors))
         if shapes != others:
             name = min(dict(shapes.items() ^ others.items()))
             raise ValueError(f"{name} is {others.get(name)}, expected {shapes.get(name)}")
         for name, one in own.items():
             one.copy_(tensors[name])
+
+    @torch.no_grad()
+    def whole(self, vectors_VD: Tensor, outputs_VD: Tensor) -> nn.Module | None:
+        if not self._of.causal:  # between its states and its tokens a masked one has more
+            return None
+        weights: dict[str, Tensor] = {**self._own()}
+        for name, module in self.model.named_modules():
+            if hasattr(module, "get_delta_weight"):  # a map with matrices beside it
+                added = cast(Any, module).get_delta_weight(_ADAPTER)
+                weights[f"{name}.weight"] = weights[f"{name}.weight"] + added
+        return architectures.whole(self._architecture, weights, vectors_VD, outputs_VD)
+
+    def _own(self) -> dict[str, nn.Parameter]:
+        """The parameters of the model itself, by their names there."""
+        return {
+            name.replace(".base_layer.", "."): one
+            for name, one in self.model.named_parameters()
+            if ".lora_" not in name
+        }
 
     def in_turn(self) -> list[nn.Module]:
         return architectures.blocks(self.model, self._of.layers)
@@ -288,4 +306,5 @@ def _adapt(model: nn.Module, rank: int, kind: str) -> None:
             fan_in_fan_out=any(type(one).__name__ == "Conv1D" for one in maps.values()),
         ),
         model,
+        adapter_name=_ADAPTER,
     )

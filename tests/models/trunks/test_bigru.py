@@ -153,7 +153,7 @@ def test_operations_are_those_that_torch_counts() -> None:
 # --- training ----------------------------------------------------------------------------------
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_it_learns_to_compare_numbers_that_it_never_saw(
     numtok: Shell, store: Store, tmp_path: Path
 ) -> None:

@@ -1,10 +1,7 @@
-"""numtok's encodings in ``transformers.Trainer``: rows of texts to batches, and a model around one
-of transformers that learns and says their numbers.
+"""Rows of texts to batches, and a model around one of transformers that learns their numbers.
 
-    model = numtok.hf.NumberModel(AutoModel.from_pretrained(...), embed, head)
-    Trainer(model, arguments, data_collator=numtok.hf.NumberCollator(codec, causal=True), ...)
-
-docs/guide/library.md has all of it. Nothing of transformers is imported here.
+model = numtok.hf.NumberModel(AutoModel.from_pretrained(...), embed, head)
+Trainer(model, arguments, data_collator=numtok.hf.NumberCollator(codec, causal=True), ...)
 """
 
 from collections.abc import Mapping, Sequence

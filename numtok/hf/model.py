@@ -1,0 +1,206 @@
+"""A trained model as a class of transformers, read from what ``numtok export`` wrote."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import GenerationMixin, PreTrainedConfig, PreTrainedModel
+from transformers.utils.generic import ModelOutput
+
+from numtok.encoding.codec import Codec
+from numtok.encoding.texts import Texts
+from numtok.errors import DataError, UsageError
+from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options
+from numtok.evaluation.text_rows import Query, RowPrediction, TextPredictor
+from numtok.hf.tokenizer import NumtokTokenizer
+from numtok.models.batches import PAD
+from numtok.models.model import Model
+from numtok.reports import Measures
+from numtok.settings.predict import Config
+from numtok.stored_json import convert
+from numtok.training.model_json import Trained
+from numtok.training.transformers_folder import MODEL_TYPE, NETWORK, TransformersConfig, writes
+
+
+class NumtokConfig(PreTrainedConfig):
+    """All of a model but its weights: ``numtok`` holds a :class:`TransformersConfig`."""
+
+    model_type = MODEL_TYPE
+
+    def __init__(self, numtok: dict[str, Any] | None = None, **settings: Any) -> None:
+        self.numtok = numtok
+        super().__init__(**settings)
+
+    def parsed(self) -> TransformersConfig:
+        """What ``numtok`` says; UsageError where it says nothing, or nothing that can be."""
+        if self.numtok is None:
+            raise UsageError(
+                "a NumtokConfig is of a trained model; read it from the folder that "
+                "`numtok export MODEL --format transformers` writes"
+            )
+        try:
+            return convert(self.numtok, TransformersConfig)
+        except ValueError as error:
+            raise UsageError(f"the config is of no model of numtok ({error})") from None
+
+
+@dataclass
+class NumtokOutput(ModelOutput):
+    """What a model says of each token.
+
+    logits
+        [B, L, vocabulary], of a causal model those of the next token; of one that says labels
+        [B, classes].
+    last_hidden_state
+        [B, L, D], what the logits and the numbers are read from.
+    """
+
+    logits: Tensor | None = None
+    last_hidden_state: Tensor | None = None
+
+
+class NumtokModel(PreTrainedModel):
+    """A model that numtok has trained, for texts as a :class:`NumtokTokenizer` gives them.
+
+    >>> tokenizer = AutoTokenizer.from_pretrained("rooms")
+    >>> model = AutoModel.from_pretrained("rooms")
+    >>> model.predict(["A room of 3 m by 4.5 m has [?] square metres."], tokenizer)[0].numbers
+    [{'literal': '13.52871', 'value': 13.52871, 'q05': 13.1, ...}]
+
+    network
+        The model as the rest of numtok has it.
+    """
+
+    config_class = NumtokConfig
+    base_model_prefix = ""
+    main_input_name = "input_ids"
+
+    def __init__(self, config: NumtokConfig) -> None:
+        super().__init__(config)
+        self._known = config.parsed()
+        network = self._known.model()
+        self.add_module(NETWORK, network)
+        self.network: Model = network
+        table = network.get_parameter(network.vectors)
+        self._tied_weights_keys = {
+            f"{NETWORK}.{name}": f"{NETWORK}.{network.vectors}"
+            for name, one in network.named_parameters(remove_duplicate=False)
+            if one is table and name != network.vectors
+        }
+        self.post_init()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Parts are as they were built; but where they were built without memory, to be loaded,
+        what is computed and not loaded is still to be."""
+        computed = dict(module.named_buffers(recurse=False))
+        names = [name for name, one in self.network.named_modules() if one is module]
+        if computed and names:
+            made = self._known.model().get_submodule(names[0])
+            for name, one in computed.items():
+                one.copy_(made.get_buffer(name))
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The table of tokens."""
+        return self.network.get_submodule(self.network.vectors.rpartition(".")[0])
+
+    def get_output_embeddings(self) -> nn.Module | None:
+        """The map to tokens, where that is one."""
+        return None
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        values: Tensor | None = None,
+        return_dict: bool | None = None,
+    ) -> NumtokOutput:
+        """Of rows [B, L]; pads stand before them or behind them.
+
+        values
+            [B, L]: what stands beside each token, as the tokenizer gives it; None: 1 everywhere.
+            Embedders that see all digits of a number take them from float64.
+
+        Raises DataError for rows that are longer than the model reads.
+        """
+        if input_ids.shape[1] > self.network.settings.context:
+            raise DataError(
+                f"a row has {input_ids.shape[1]:,} tokens, the model reads "
+                f"{self.network.settings.context:,}; cut it, or give generate a max_length"
+            )
+        values = torch.ones(input_ids.shape) if values is None else values
+        count = input_ids.shape[1]
+        at = torch.arange(count, device=input_ids.device)[None]
+        real = input_ids != PAD if attention_mask is None else attention_mask.bool()
+        before = real.long().argmax(dim=1, keepdim=True)  # pads of each row
+        from_first = (at + before) % count
+        tokens, mask = input_ids.gather(1, from_first), real.gather(1, from_first)
+        beside = values.to(from_first.device, torch.float32).gather(1, from_first)
+        exact = values.cpu().gather(1, from_first.cpu())
+        known = self.network.of_host(tokens.cpu().numpy(), exact.numpy())
+        states = self.network.hidden(tokens, beside, None if mask.all() else mask, None, known)
+        back = ((at - before) % count)[..., None].expand(-1, -1, states.shape[2])
+        states = states.gather(1, back)
+        if self.network.settings.classes:
+            last = (at * real).argmax(dim=1)
+            rows = torch.arange(len(last), device=last.device)
+            return NumtokOutput(self.network.class_head(states[rows, last]), states)
+        logits = self.network.token_head(states.flatten(0, 1))
+        return NumtokOutput(logits.unflatten(0, states.shape[:2]), states)
+
+    def predict(
+        self,
+        texts: Any,
+        tokenizer: NumtokTokenizer,
+        *,
+        point: str = "mode",
+        decode: str = "constrained",
+    ) -> list[RowPrediction]:
+        """What the model says of each text, for the numbers written ``[?]``, or its label, as
+        ``numtok predict`` says it: with quantiles, in the units of the text.
+
+        Raises DataError for what is no column of texts, a text without ``[?]`` and one that is too
+        long, UsageError for what the model cannot be asked.
+        """
+        config = Config(model="", text=("",), point=point, decode=decode)
+        causal = self.network.objective.causal
+        constrained = decode == "constrained"
+        options = Options(
+            AUTOREGRESSIVE if causal else PARALLEL, constrained, point, config.draws, config.batch
+        )
+        kind: Measures = "labels" if self.network.settings.classes else "numbers"
+        asked = _Exported(
+            str(self.name_or_path), self.network, tokenizer.codec, self._known.trained
+        )
+        predictor = TextPredictor.asking(asked, options, config, kind)
+        rows = [Query.of_text(text) for text in Texts.of(texts).strings()]
+        return predictor.say(rows, lambda note: None)
+
+
+class NumtokForCausalLM(NumtokModel, GenerationMixin):
+    """The same of a model that writes token by token: ``generate`` writes on behind a text, whose
+    numbers the tokenizer's ``decode`` reads."""
+
+    def __init__(self, config: NumtokConfig) -> None:
+        super().__init__(config)
+        if not writes(self.network):
+            raise UsageError(
+                "this model writes no text by its tokens alone: it is masked, or numbers have a "
+                "value beside them; load it by AutoModel, and ask it by model.predict"
+            )
+
+    def prepare_inputs_for_generation(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, *_: Any, **__: Any
+    ) -> dict[str, Any]:
+        """Whole rows for each token, since nothing is kept of what was read."""
+        return {"input_ids": input_ids, "attention_mask": attention_mask}
+
+
+@dataclass(frozen=True)
+class _Exported:
+    """A model that is asked."""
+
+    ref: str
+    model: Model
+    codec: Codec
+    trained: Trained

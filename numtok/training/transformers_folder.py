@@ -1,0 +1,178 @@
+"""A model of texts as a folder that transformers loads: config, weights, tokenizer.
+
+There are two forms. Where a causal model of transformers is asked for nothing but tokens, it is a
+model of its own architecture with another table of tokens, and needs no numtok. Any other model is
+of the class that ``import numtok.hf`` makes known, and its config says all but its weights.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import torch
+from safetensors.torch import save
+from torch import nn
+
+from numtok import files
+from numtok.encoding.model_folder import TOKENIZER
+from numtok.models.batches import PAD
+from numtok.models.model import Model
+from numtok.models.objectives.base import END, MASK
+from numtok.models.settings import ModelSettings
+from numtok.models.vocabulary import Vocabulary
+from numtok.records import SCHEME_FILE, SPECIALS
+from numtok.registry import name_of
+from numtok.training.model_files import LoadedModel
+from numtok.training.model_json import Trained
+from numtok.training.weights import weights_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+MODEL_TYPE = "numtok"
+MODEL, CAUSAL_MODEL, TOKENIZER_CLASS = "NumtokModel", "NumtokForCausalLM", "NumtokTokenizer"
+NETWORK = "network"  # what the model is called within its class, and so begin its weights' names
+_IDS = {"pad_token_id": PAD, "bos_token_id": END, "eos_token_id": END}
+_TOKENS = {
+    "pad_token": SPECIALS[PAD],
+    "bos_token": SPECIALS[END],
+    "eos_token": SPECIALS[END],
+    "mask_token": SPECIALS[MASK],
+}
+_NEVER = [PAD, MASK]  # what a model never writes
+_LOOK = 16  # tokens by which two models are compared
+
+
+class TransformersConfig(msgspec.Struct, frozen=True):
+    """What ``config.json`` says of a model of numtok's class, under ``numtok``: what it is, what
+    training left, and its tokens; ``factors`` as of a :class:`Vocabulary`, None where one is NaN.
+    """
+
+    settings: ModelSettings
+    trained: Trained
+    vocabulary: int
+    first: int
+    factors: list[float | None]
+    names: list[str]
+
+    @classmethod
+    def of(cls, loaded: LoadedModel) -> "TransformersConfig":
+        """That of a model in memory."""
+        tokens = Vocabulary.of(loaded.codec)
+        factors = [None if np.isnan(one) else one for one in tokens.factors.tolist()]
+        settings = loaded.model.settings
+        return cls(settings, loaded.trained, tokens.size, tokens.first, factors, [*tokens.names])
+
+    def model(self) -> Model:
+        """The model, of drawn weights."""
+        factors = np.array([np.nan if one is None else one for one in self.factors], np.float64)
+        tokens = Vocabulary(self.vocabulary, self.first, factors, tuple(self.names))
+        return Model(self.settings, tokens)
+
+
+def write_transformers(loaded: LoadedModel, folder: Path) -> bool:
+    """Fill a folder; True where transformers loads it by itself, False where it needs numtok."""
+    whole = _whole(loaded)
+    if whole is not None:
+        _write_whole(whole, loaded, folder)
+    else:
+        _write_own(loaded, folder)
+    return whole is not None
+
+
+def writes(model: Model) -> bool:
+    """Whether it writes by tokens alone, as ``generate`` does."""
+    is_plain = model.value_head is None and model.ahead is None
+    return is_plain and model.objective.causal and not model.settings.classes
+
+
+@torch.no_grad()
+def _whole(loaded: LoadedModel) -> "PreTrainedModel | None":
+    """The model of its own architecture that says the same; None where there is none."""
+    model, codec = loaded.model, loaded.codec
+    is_lookup = name_of(model.embedding) == "lookup" and model.places is None
+    if not (writes(model) and is_lookup and isinstance(model.token_head, nn.Linear)):
+        return None
+    vectors_VD, outputs_VD = model.get_parameter(model.vectors), model.token_head.weight
+    made: Any = model.trunk.whole(vectors_VD, outputs_VD)
+    if made is None:
+        return None
+    # Some architectures do more to what they say: they divide it, or keep it within bounds.
+    length = min(_LOOK, model.settings.context)
+    tokens_BL = torch.from_numpy(
+        np.random.default_rng(0).integers(0, codec.vocabulary_size, (1, length))
+    )
+    hidden_BLD = model.hidden(tokens_BL, torch.ones(tokens_BL.shape), None)
+    same = torch.allclose(
+        made(tokens_BL).logits, model.token_head(hidden_BLD), rtol=1e-4, atol=1e-4
+    )
+    return made if same else None
+
+
+def _write_whole(whole: "PreTrainedModel", loaded: LoadedModel, folder: Path) -> None:
+    from transformers import GenerationConfig
+
+    from numtok.models.pretrained.architecture import quiet
+
+    whole.generation_config = GenerationConfig(**_IDS, suppress_tokens=_NEVER)
+    with quiet(), files.reporting("write", folder):
+        whole.save_pretrained(folder)
+    content = json.loads(loaded.codec.tokenizer_json() or b"{}")
+    content["post_processor"] = {  # rows begin with [END]
+        "type": "TemplateProcessing",
+        "single": [
+            {"SpecialToken": {"id": SPECIALS[END], "type_id": 0}},
+            {"Sequence": {"id": "A", "type_id": 0}},
+        ],
+        "pair": [
+            {"SpecialToken": {"id": SPECIALS[END], "type_id": 0}},
+            {"Sequence": {"id": "A", "type_id": 0}},
+            {"Sequence": {"id": "B", "type_id": 0}},
+        ],
+        "special_tokens": {
+            SPECIALS[END]: {"id": SPECIALS[END], "ids": [END], "tokens": [SPECIALS[END]]}
+        },
+    }
+    files.write_atomic(folder / TOKENIZER, json.dumps(content, ensure_ascii=False).encode())
+    _write_tokenizer(folder, "PreTrainedTokenizerFast", loaded.model, padding_side="left")
+    for path in folder.iterdir():
+        files.fsync_path(path)
+
+
+def _write_own(loaded: LoadedModel, folder: Path) -> None:
+    model, codec = loaded.model, loaded.codec
+    architectures = [CAUSAL_MODEL if writes(model) else MODEL]
+    config = {
+        "model_type": MODEL_TYPE,
+        "architectures": architectures,
+        "dtype": "float32",
+        "tie_word_embeddings": model.settings.tied,
+        "vocab_size": codec.vocabulary_size,
+        "hidden_size": model.settings.width,
+        **_IDS,
+        "numtok": msgspec.to_builtins(TransformersConfig.of(loaded)),
+    }
+    _write_json(folder / "config.json", config)
+    if writes(model):
+        # Of what was read nothing is kept, so rows are read anew for each token.
+        _write_json(
+            folder / "generation_config.json",
+            {**_IDS, "suppress_tokens": _NEVER, "use_cache": False},
+        )
+    weights = {f"{NETWORK}.{name}": one for name, one in weights_of(model).items()}
+    files.write_atomic(folder / "model.safetensors", save(weights, {"format": "pt"}))
+    files.write_atomic(folder / SCHEME_FILE, codec.to_json())
+    _write_tokenizer(folder, TOKENIZER_CLASS, model, causal=model.objective.causal)
+
+
+def _write_tokenizer(folder: Path, kind: str, model: Model, **more: Any) -> None:
+    longest = {"model_max_length": min(model.settings.context, 1 << 30)}
+    _write_json(
+        folder / "tokenizer_config.json", {"tokenizer_class": kind, **_TOKENS, **longest, **more}
+    )
+
+
+def _write_json(path: Path, content: Any) -> None:
+    files.write_atomic(path, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
