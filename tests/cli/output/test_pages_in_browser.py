@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,31 +9,15 @@ from typing import Any
 import pytest
 
 from numtok.cli.output.pages.write import html
+from tests import browser as browsers
 from tests.cases import case
 from tests.fakepages import charts, of_comparison, of_profile, of_race, of_report, of_sweep
 from tests.fakereports import Fake
 
+browser = browsers.browser
 DRAWN = "return document.querySelectorAll('[data-drawn]').length"
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
 DESKTOP = {"width": 1240, "height": 4000, "deviceScaleFactor": 1, "mobile": False}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("chromium and chromedriver are not installed (Debian: chromium-driver)")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    started = webdriver.Chrome(options, webdriver.ChromeService(driver))
-    started.set_script_timeout(300)  # axe-core, on a machine that does other things, too
-    yield started
-    started.quit()
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +96,7 @@ def test_pages_ask_for_nothing_and_nothing_goes_wrong(opened: Opened) -> None:
         ]
         with case(name):
             assert [url for url in sent if not url.startswith(("file:", "data:"))] == []
-            logged = browser.get_log("browser")
-            assert [entry for entry in logged if entry["level"] == "SEVERE"] == []
+            assert browsers.severe(browser) == []
             assert browser.execute_script("return document.images.length") == 0  # of a text
 
 
