@@ -24,7 +24,8 @@ _BODY = ("embedder.", "places.", "trunk.")
 
 def usual_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
     """What preset, embedder and head are unless they are said: those of the model begun with."""
-    own = {"preset": "nano", "embedder": codec.scheme.embedder, "head": codec.scheme.head}
+    embedder, head = codec.scheme.parts
+    own = {"preset": "nano", "embedder": embedder, "head": head}
     there = {} if init is None else init.trained.configuration
     return {part: str(there.get(part, usual)) for part, usual in own.items()}
 

@@ -14,6 +14,7 @@ from numtok.stages import encode, train
 from numtok.stages import eval as evaluation
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.training.model_json import TextModelFile, read_model_file
 from tests.stages.test_eval import quiet
 
 TINY = "nano,layers=1,heads=2,width=32"
@@ -59,5 +60,11 @@ def test_a_scheme_of_fifteen_digits_is_encoded_learnt_and_evaluated(tmp_path: Pa
 
 
 def test_a_number_that_the_scheme_rounds_is_counted(tmp_path: Path) -> None:
-    assert encoded(tmp_path, "fone,decimals=2").manifest.counts["inexact"] == 80
+    data = encoded(tmp_path, "fone,decimals=2")
+    assert data.manifest.counts["inexact"] == 80
+    file = read_model_file(trained(tmp_path, data))
+    assert isinstance(file, TextModelFile)  # its parts have the places of the scheme
+    assert {file.trained.configuration[part] for part in ("embedder", "head")} == {
+        "fone,decimals=2"
+    }
     assert encoded(tmp_path, "xval", normalize="none").manifest.counts["inexact"] == 80

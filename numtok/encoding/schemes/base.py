@@ -116,9 +116,9 @@ class Scheme(ABC):
 
     Class attributes: ``revision`` (rises when the output changes), ``source`` (paper, table or
     equation), ``paper_vocabulary_size`` is the number of tokens the paper counts, ``embedder`` and
-    ``head`` name the defaults that training resolves, ``golden`` is a table of (literal, tokens,
-    decoded literal) that the contract suite checks and digests, ``digest`` the digest of a fixed
-    sample.
+    ``head`` name the defaults that training resolves (:attr:`parts`), ``golden`` is a table of
+    (literal, tokens, decoded literal) that the contract suite checks and digests, ``digest`` the
+    digest of a fixed sample.
     ``shares_text`` says that, among text, numbers are written in its tokens (:meth:`of_text`).
     ``channel`` says that a value stands beside the tokens, ``exact`` that it is float64, not
     float32. ``unit_interval`` says that only numbers of [0, 1] are written, on a grid: any other
@@ -159,6 +159,17 @@ class Scheme(ABC):
         """What people know it by: its spec, and whatever sets it apart from others of that spec
         but what it has learnt."""
         return spec_of(self)
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """Specs of the embedder and of the head that training resolves: :attr:`embedder` and
+        :attr:`head`, with the settings of the scheme where they have them, too."""
+        return self.embedder, self.head
+
+    def suited(self, largest: float, decimals: int) -> "Scheme":
+        """The same for numbers up to ``largest``, written with so many decimals, where settings say
+        how many places a number has."""
+        return self
 
     @property
     def needs_sample(self) -> bool:

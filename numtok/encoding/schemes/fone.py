@@ -1,6 +1,6 @@
 """fone: one token ``[NUM]`` for every number, to so many digits before the point and behind it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from numtok.declaration import setting
 from numtok.encoding.schemes._valued import ValuedScheme
-from numtok.encoding.schemes.base import Bounds
+from numtok.encoding.schemes.base import Bounds, Scheme
 from numtok.numerals.fixed_point import MOST_DIGITS, check_digits, units_of
+from numtok.registry import spec_of
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,17 @@ class FoneScheme(ValuedScheme):
 
     def __post_init__(self) -> None:
         check_digits("fone", self.whole, self.decimals)
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        spec = spec_of(self)  # of embedder and head, too: the same names and settings
+        return spec, spec
+
+    def suited(self, largest: float, decimals: int) -> Scheme:
+        whole = max(1, len(str(int(largest))))
+        if whole + decimals > MOST_DIGITS:
+            return self
+        return replace(self, whole=whole, decimals=decimals)
 
     @property
     def bounds(self) -> Bounds:

@@ -174,11 +174,12 @@ def shared_size(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 def _usual_of_texts(title: str) -> dict[str, str]:
     """Empty for a scheme that is not known."""
     try:
-        scheme = SCHEMES[name_in(title.partition(" ")[0])]
+        scheme = SCHEMES.build(title.partition(" ")[0])
         normalizer = spec_of(NORMALIZERS.build(scheme.normalizer))
     except UsageError:
         return {}
-    return {"normalize": normalizer, "embedder": scheme.embedder, "head": scheme.head}
+    embedder, head = scheme.parts
+    return {"normalize": normalizer, "embedder": embedder, "head": head}
 
 
 def _usual_of_tables(head: str, settings: Mapping[str, str]) -> dict[str, str]:

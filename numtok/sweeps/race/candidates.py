@@ -135,7 +135,7 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
     then what else goes with those whose numbers are values."""
     kept = [one.scheme for one in verdicts if one.takes_part]
     kept.sort(key=lambda spec: spec != profile.recommended)
-    schemes = {spec: scheme_of(spec) for spec in kept}
+    schemes = dict(_suited(spec, profile) for spec in kept)
     usual = [_usual(spec, scheme) for spec, scheme in schemes.items()]
     values = [
         spec for spec, one in schemes.items() if one.channel and not one.splits and not one.exact
@@ -149,6 +149,17 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
         if head or normalize
     ]
     return [*usual, *others]
+
+
+def _suited(spec: str, profile: Profile) -> tuple[str, Scheme]:
+    """A scheme with the places that the numbers have, where it is named without settings."""
+    scheme = scheme_of(spec)
+    if spec != name_in(spec):
+        return spec, scheme
+    largest = max((slot.largest or 0.0 for slot in profile.slots), default=0.0)
+    decimals = max((slot.decimals_most or 0 for slot in profile.slots), default=0)
+    suited = scheme.suited(largest, decimals)
+    return (spec, scheme) if suited == scheme else (spec_of(suited), suited)
 
 
 def _usual(spec: str, scheme: Scheme) -> Entrant:

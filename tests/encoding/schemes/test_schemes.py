@@ -515,6 +515,26 @@ def test_a_plugin_folder_that_is_none_is_refused(tmp_path: Path, says: Says) -> 
     assert plugin_folders() == before
 
 
+@pytest.mark.parametrize(
+    ("largest", "decimals", "spec"),
+    [
+        (99.5, 1, "fone,whole=2,decimals=1"),
+        (100, 0, "fone,whole=3,decimals=0"),
+        (0.25, 2, "fone,whole=1,decimals=2"),
+        (9_999_999_999.0, 5, "fone"),
+        (1e10, 5, "fone"),  # more than there is room for
+    ],
+)
+def test_places_suit_the_numbers_and_are_those_of_embedder_and_head(
+    largest: float, decimals: int, spec: str
+) -> None:
+    suited = SCHEMES.build("fone").suited(largest, decimals)
+    assert spec_of(suited) == spec
+    assert suited.parts == (spec, spec)
+    xval = SCHEMES.build("xval")
+    assert xval.suited(largest, decimals) == xval and xval.parts == ("scaled", "scalar")
+
+
 def test_equal_settings_make_equal_schemes() -> None:
     assert P1000() == SCHEMES.build("p1000")
     assert hash(P1000()) == hash(SCHEMES.build("p1000"))

@@ -75,7 +75,8 @@ def test_candidates_are_schemes_as_usual_then_other_heads_of_values(
     verdicts = judged(plain, ())
     entries = text_entries(plain, verdicts)
     usual = [one for one in entries if one.head is None and one.normalize is None]
-    assert {one.scheme for one in usual} == {one.scheme for one in verdicts if one.takes_part}
+    found = {one.scheme.partition(",")[0] for one in usual}
+    assert found == {one.scheme for one in verdicts if one.takes_part}
     assert entries[0].scheme == plain.recommended
     others = {one.scheme for one in entries if one.head is not None}
     assert others == {"xval"}
@@ -89,9 +90,14 @@ def test_what_is_of_all_digits_races_as_it_is_used_alone(plain: profile.Profile)
     assert sorted(exact, key=lambda one: one.scheme) == [
         Entrant("base10"),
         Entrant("bits", embedder="bits:linear"),
-        Entrant("fone"),
+        Entrant("fone,whole=2,decimals=2"),  # as many places as the numbers have
     ]
     assert not {"base10", "fone", "bits"} & {one.head for one in entries}
+
+
+def test_settings_that_are_named_are_kept(plain: profile.Profile) -> None:
+    verdicts = [Verdict("fone,whole=6,decimals=0", True, "")]
+    assert text_entries(plain, verdicts) == [Entrant("fone,whole=6,decimals=0")]
 
 
 def test_numbers_of_several_lengths_are_read_from_left_to_right(plain: profile.Profile) -> None:
