@@ -39,15 +39,8 @@ def test_everything_keeps_its_contract(kind: str) -> None:
             check(kind, name)
 
 
-#: Which have tests of their own that say the same.
-LONGEST = ("temperature", "orbits", "nupa")
-
-
 @pytest.mark.integration
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [pytest.param(*one, marks=[pytest.mark.slow] * (one[1] in LONGEST)) for one in LONG],
-)
+@pytest.mark.parametrize(("kind", "name"), LONG)
 def test_what_takes_longer_keeps_its_contract(kind: str, name: str) -> None:
     if name == "hf":
         pytest.importorskip("transformers")
