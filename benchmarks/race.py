@@ -67,19 +67,19 @@ def fetched(store: Store, copy: Path | None, name: str) -> str:
     return next(iter(fetch.run(config, store, lambda *_: None))).ref
 
 
-def exhaustive(config: Config, raced: RaceResult, store: Store, jobs: int) -> Leaderboard:
-    """All candidates of a race's plan on the test split, for ``TIMES`` its time altogether; in
-    steps, so that several may train side by side."""
+def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
+    """All candidates of a race's plan on the test split, for ``TIMES`` its time altogether."""
     plan = raced.planned
     assert plan is not None
     count, several = len(plan.candidates), len(plan.rates) > 1
-    seconds = TIMES * config.seconds / (count * (SEEDS + len(plan.rates) * several))
+    side = race_side(config, ())._replace(threads=plan.threads)
+    runs = count * (SEEDS + len(plan.rates) * several)
+    seconds = TIMES * config.seconds * side.jobs / runs
     steps = [min(MOST_STEPS, max(1, int(seconds / one.pace))) for one in plan.candidates]
     every = Round(count, seconds, steps)
     whole: Plan = msgspec.structs.replace(plan, rounds=[every] * several, last=every, seeds=SEEDS)
     artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
     quiet = Store(store.root, lambda note: None, any_name=True)
-    side = race_side(config, ())._replace(threads=max(1, plan.threads // jobs), jobs=jobs)
     rounds = Rounds(config, whole, artifacts, quiet, side, told)
     _, board = rounds.run()
     return board
@@ -164,7 +164,6 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=6.0)
-    parser.add_argument("--jobs", type=int, default=2, help="exhaustive runs side by side")
     parser.add_argument("--rates", type=int, help="default: as races have it")
     parser.add_argument("--preset", help="the size of all models; default: by data and time")
     parser.add_argument("--only", choices=list(DATA), action="append")
@@ -185,7 +184,7 @@ def main() -> None:
         log(f"== {name}: race")
         raced = run(config, store, told, lambda result: None)
         log(f"== {name}: exhaustive")
-        rows.append(measured(name, raced, exhaustive(config, raced, store, chosen.jobs)))
+        rows.append(measured(name, raced, exhaustive(config, raced, store)))
         if chosen.out is not None:
             chosen.out.write_text(markdown(rows, chosen.minutes))
     print(markdown(rows, chosen.minutes), end="")

@@ -76,7 +76,7 @@ class Config:
     on_error: str = _fields.on_error("A bad row: fail, or skip it.")
     jobs: int | None = setting(
         None,
-        "Runs side by side. Default: one a device.",
+        "Runs side by side. Default: one a GPU, or one a core.",
         metavar="N",
         at_least=1,
         repeat=False,

@@ -11,7 +11,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from numtok.errors import NumtokError
 from numtok.plugins import fault_of
 from numtok.stages import eval, train
 from numtok.store.artifact import Artifact
-from numtok.store.engines.engine import LOCAL
+from numtok.store.engines.engine import LOCAL, Engine
 from numtok.store.store import Absent, Store
 from numtok.sweeps.plan import Point, label_of
 from numtok.sweeps.side import Side
@@ -155,7 +155,8 @@ class Runner:
     """Called with runs: does those that are left, and gives the report of each by its index.
 
     With a ``part``, "3/8", only those of every eighth model, from the third on; raises OthersLeft
-    where others are not there then. ``each`` is told what became of each run.
+    where others are not there then. ``each`` is told what became of each run. ``engine`` does them,
+    which is the side's own where there is none.
     """
 
     root: Path
@@ -164,6 +165,7 @@ class Runner:
     failed: list[Failed]
     part: str | None = None
     each: Callable[[RunOutcome], None] = lambda outcome: None
+    engine: Engine | None = None
 
     def __call__(self, runs: Sequence[Run]) -> dict[int, Path]:
         if not runs:
@@ -201,7 +203,10 @@ class Runner:
                 self.progress(SweepProgress(f"{label_of(run.point)}: {problem}", found, len(runs)))
         started = time.monotonic()
         work = RunUnit(self.root, self.side.threads)
-        with self.side.workers(Store(self.root).spool) as workers:
+        engine = self.engine
+        with (
+            nullcontext(engine) if engine else self.side.workers(Store(self.root).spool) as workers
+        ):
             for outcome in workers.run(work, _in_rounds(left)):
                 outcomes.append(outcome)
                 self.each(outcome)

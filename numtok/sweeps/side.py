@@ -12,6 +12,8 @@ from numtok.store.engines.workers import ClusterNode, gpu_slots
 from numtok.sweeps.plan import Sweep
 from numtok.training.trainer import device_count, device_of, threads_alone
 
+_FINALISTS = 2  # of a race, at least
+
 
 class Side(NamedTuple):
     """How many runs go on side by side, the threads of each, and what there is to say of it.
@@ -72,8 +74,9 @@ def on_cluster(sweep: Sweep, asked: int | None, engine: str, nodes: Sequence[Clu
 
 
 def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
-    """Of the runs of a race, whose budgets are steps: as many as asked for; else one a device, so
-    that each is as quick as it can be, and on a cluster as of a sweep.
+    """Of the runs of a race, whose budgets are steps: as many as asked for; else one a GPU, or one
+    a core, as far as the last round has so many, which learn more in all than one on all cores; on
+    a cluster as of a sweep.
 
     The number of threads is always said: it is a part of the plan, so that a race has the same
     result wherever it goes on.
@@ -82,10 +85,10 @@ def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
         return _on_nodes(nodes, config.jobs, config.engine, gpu=config.device != "cpu")
     device = device_of(config.device)
     there = device_count(config.devices, device)
-    jobs = config.jobs or there
+    cores = threads_alone()
+    jobs = config.jobs or (min(cores, _FINALISTS * config.seeds) if device.type == "cpu" else there)
     slots = gpu_slots(jobs, there) if device.type == "cuda" and there > 1 else ()
-    cores = threads() or os.cpu_count() or 1
-    each = threads_alone() if jobs == 1 else max(1, cores // jobs)
+    each = max(1, cores // jobs)
     return Side(jobs, each, gpus=slots)
 
 

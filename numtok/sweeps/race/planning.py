@@ -1,15 +1,16 @@
 """How the plan of a race is made: seconds a step are measured, and rounds are made of the time."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from numtok.declaration import command_line
-from numtok.errors import NumtokError, UsageError
+from numtok.errors import UsageError
 from numtok.models.presets import preset
 from numtok.settings import eval
 from numtok.settings import train as train_settings
@@ -29,7 +30,7 @@ from numtok.sweeps.side import Side
 from numtok.training.table_learner import FittingRecipe
 from numtok.training.trainer import device_of
 
-REVISION = 2
+REVISION = 3
 _LONG = 1200.0  # seconds from which three are in the last round, and not two
 _MEASURING = 0.15  # of the time, for all paces together
 _LONGEST_LOOK, _SHORTEST_LOOK = 2.0, 0.05  # seconds a pace is measured for
@@ -72,7 +73,7 @@ def planned(
     with store.draft(RACE, there.name, settings, parents, command) as draft:
         if isinstance(draft, Artifact):
             return draft
-        with side._replace(jobs=1).workers(store.spool) as engine:
+        with side.workers(store.spool) as engine:
             plan = _Planning(config, there, data, store, side, engine, progress, started).plan()
         PLAN.write(draft.path, plan)
         return draft.publish({"candidates": len(plan.candidates)}, {})
@@ -144,54 +145,59 @@ class _Planning:
         began, most = time.monotonic(), _MEASURING * self.config.seconds
         paces: dict[Entrant, float] = {}
         unfit: dict[str, str] = {}
-        problem: NumtokError | None = None
-        for done, entry in enumerate(self.data):
+        problem: UsageError | None = None
+        entries, jobs = list(self.data), self.side.jobs
+        for done in range(0, len(entries), jobs):
             late = time.monotonic() - began > most
             if late and len(paces) >= finalists_of(self.config):
                 return paces, unfit
-            self.progress(RaceProgress("", f"measuring {entry.label}", done, len(self.data)))
-            try:
-                paces[entry] = self._pace(entry, size)
-            except UsageError as error:  # what does not go together
-                problem = problem or error
-                unfit[entry.label] = str(error)
-                self.progress(RaceProgress(f"{entry.label} is out: {error}", "measuring"))
+            for entry, pace in self._paces(entries, size, done):
+                if isinstance(pace, float):
+                    paces[entry] = pace
+                else:  # what does not go together
+                    problem = problem or pace
+                    unfit[entry.label] = str(pace)
+                    self.progress(RaceProgress(f"{entry.label} is out: {pace}", "measuring"))
         if not paces:
             assert problem is not None
             raise problem
         again: dict[Entrant, float] = {}
-        for done, (entry, pace) in enumerate(paces.items()):
+        entries = list(paces)
+        for done in range(0, len(entries), jobs):
             if time.monotonic() - began > most:  # some alone would seem quicker than others
                 return paces, unfit
-            self.progress(RaceProgress("", f"measuring {entry.label}", done, len(paces)))
-            again[entry] = min(pace, self._pace(entry, size))
+            for entry, pace in self._paces(entries, size, done):
+                assert isinstance(pace, float)
+                again[entry] = min(paces[entry], pace)
         return again, unfit
 
     def _beside(self, entry: Entrant, size: str, rows: int | None) -> float:
-        """Seconds that a run takes beside its training, measured in a store that is thrown away:
-        those of a second one, since the first does what is done once."""
+        """Seconds that a run takes beside its training, as many at once as later, measured in a
+        store that is thrown away: of second ones, since the first do what is done once."""
         shortest, seconds = {self._unit: 1}, 0.0
-        device = self.config.device
+        device, jobs = self.config.device, self.side.jobs
         self.progress(RaceProgress("", "measuring a whole run"))
         with self.store.spool() as folder:
-            for seed in (0, 1):
-                learn = training(
-                    self.data[entry],
-                    self._options(entry),
-                    size,
-                    self._batch,
-                    device,
-                    seed=seed,
-                    **shortest,
-                )
-                ask = eval.Config(
-                    model="", data=learn.data, split=VALIDATION, rows=rows, device=device
-                )
+            for turn in range(2):
+                runs = []
+                for seed in range(turn * jobs, (turn + 1) * jobs):
+                    learn = training(
+                        self.data[entry],
+                        self._options(entry),
+                        size,
+                        self._batch,
+                        device,
+                        seed=seed,
+                        **shortest,
+                    )
+                    ask = eval.Config(
+                        model="", data=learn.data, split=VALIDATION, rows=rows, device=device
+                    )
+                    runs.append(Run(0, "", {}, learn, ask))
                 began = time.monotonic()
-                run = Run(0, "", {}, learn, ask)
-                [outcome] = self.engine.run(RunUnit(folder, self.side.threads), [run])
-                if outcome.problem is not None:
-                    raise outcome.problem
+                for outcome in self.engine.run(RunUnit(folder, self.side.threads), runs):
+                    if outcome.problem is not None:
+                        raise outcome.problem
                 seconds = time.monotonic() - began
         return seconds
 
@@ -205,7 +211,10 @@ class _Planning:
         for size, least in zip(_SIZES[1:], _ENOUGH_ROWS, strict=True):
             if self.there.rows[0] < least:
                 break
-            paces = [self._pace(first, size)] * len(self.data)
+            [(_, pace)] = self._paces([first], size, 0)
+            if not isinstance(pace, float):
+                raise pace
+            paces = [pace] * len(self.data)
             shape, tried = (finalists_of(self.config), self.config.seeds), self._tried
             there_is = time_of(self.config, self.side)
             *_, last = rounds_of(there_is, paces, *shape, _ENOUGH_STEPS, tried)
@@ -226,14 +235,23 @@ class _Planning:
         factors = [_APART ** ((k + 1) // 2 * (-1) ** (k + 1)) for k in range(self._tried)]
         return [float(f"{usual * factor:.3g}") for factor in factors]
 
-    def _pace(self, entry: Entrant, size: str) -> float:
-        share = _MEASURING * self.config.seconds / (4 * len(self.data))
-        settings = training(
-            self.data[entry], self._options(entry), size, self._batch, self.config.device
-        )
+    def _paces(
+        self, entries: Sequence[Entrant], size: str, first: int
+    ) -> list[tuple[Entrant, float | UsageError]]:
+        """Seconds a step of as many candidates as train at once, from the ``first`` on: measured at
+        once, with others behind the last of them; or why one cannot be trained."""
+        share = _MEASURING * self.config.seconds * self.side.jobs / (4 * len(self.data))
         limit = min(_LONGEST_LOOK, max(_SHORTEST_LOOK, share))
-        [pace] = self.engine.run(PaceUnit(self.store.root, self.side.threads, limit), [settings])
-        return pace
+        some = list(islice(cycle(entries), first, first + self.side.jobs))
+        labels = ", ".join(one.label for one in some)
+        self.progress(RaceProgress("", f"measuring {labels}", first, len(entries)))
+        settings = [
+            training(self.data[one], self._options(one), size, self._batch, self.config.device)
+            for one in some
+        ]
+        unit = PaceUnit(self.store.root, self.side.threads, limit)
+        found = zip(some, self.engine.in_order(unit, settings), strict=True)
+        return list(found)[: len(entries) - first]
 
     def _options(self, entry: Entrant) -> dict[str, str]:
         """Those of ``numtok train`` that set a candidate apart."""
@@ -278,11 +296,14 @@ class PaceUnit:
     threads: int | None
     limit: float
 
-    def __call__(self, settings: train_settings.Config) -> float:
-        """Seconds a step, or an epoch, of what these settings train."""
+    def __call__(self, settings: train_settings.Config) -> float | UsageError:
+        """Seconds a step, or an epoch, of what these settings train; what is wrong with them."""
         store = Store(self.root, lambda note: None, any_name=True)
-        with with_threads(self.threads):
-            return train.pace(settings, store, self.limit)
+        try:
+            with with_threads(self.threads):
+                return train.pace(settings, store, self.limit)
+        except UsageError as error:
+            return error
 
 
 def time_of(config: Config, side: Side) -> Time:

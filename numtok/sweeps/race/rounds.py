@@ -14,6 +14,7 @@ from numtok.settings import eval
 from numtok.settings.race import Config
 from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
+from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
 from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard
 from numtok.sweeps.race.plan import Plan, Round
@@ -73,20 +74,24 @@ class Rounds:
         self._left: list[int] = []
 
     def run(self) -> tuple[list[RoundResult], Leaderboard]:
-        """All rounds."""
+        """All rounds, by processes that are started once."""
+        with self.side.workers(self.store.spool) as engine:
+            return self._run(engine)
+
+    def _run(self, engine: Engine) -> tuple[list[RoundResult], Leaderboard]:
         alive = list(range(len(self.plan.candidates)))
         rounds = []
         for number, one in enumerate(self.plan.rounds, 1):
             title = f"round {number} of {len(self.plan.rounds) + 1}"
             places = alive[: one.size]
             rates = {place: [self._rates[place]] for place in places if place in self._rates}
-            self._train(places, one, VALIDATION, rates, [0], title)
+            self._train(engine, places, one, VALIDATION, rates, [0], title)
             rounds.append(self._result(places, one))
             alive = self._ranked(alive)
         title = f"last round, on {self.plan.test}"
         finalists, seeds = alive[: self.plan.last.size], range(self.plan.seeds)
         rates = {place: [self._rates.get(place, self.plan.rates[0])] for place in finalists}
-        self._train(finalists, self.plan.last, self.plan.test, rates, seeds, title)
+        self._train(engine, finalists, self.plan.last, self.plan.test, rates, seeds, title)
         return rounds, self._board(finalists)
 
     def _ranked(self, alive: Sequence[int]) -> list[int]:
@@ -123,6 +128,7 @@ class Rounds:
 
     def _train(
         self,
+        engine: Engine,
         places: Sequence[int],
         one: Round,
         split: str,
@@ -148,7 +154,10 @@ class Rounds:
             told = self._took(outcome, split)
             self._tell(f"{title}, {done}/{len(runs)}: {told}", title, done, len(runs))
 
-        Runner(self.store.root, self.side, lambda told: None, self.failed, each=each)(runs)
+        runner = Runner(
+            self.store.root, self.side, lambda told: None, self.failed, each=each, engine=engine
+        )
+        runner(runs)
 
     def _runs(
         self,

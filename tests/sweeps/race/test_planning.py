@@ -46,6 +46,21 @@ def test_a_plan_is_measured_and_leaves_nothing_but_itself(
     assert [one.name for one in (tmp_path / "artifacts").iterdir() if one.name[0] == "."] == []
 
 
+def test_a_race_has_a_run_on_each_core_as_far_as_its_last_round_has_so_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def side(cores: int, **more: Any) -> tuple[int, int | None]:
+        monkeypatch.setenv("NUMTOK_THREADS", str(cores))
+        found = race_side(Config(("rows.jsonl",), device="cpu", **more), ())
+        return found.jobs, found.threads
+
+    assert side(1) == (1, 1)
+    assert side(2) == (2, 1)
+    assert side(2, jobs=1) == (1, 2)
+    assert side(16) == (6, 2)  # two finalists, three seeds
+    assert side(16, seeds=1, jobs=8) == (8, 2)
+
+
 def test_a_race_on_a_cluster_has_as_much_room_as_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NUMTOK_THREADS", raising=False)
     nodes = [ClusterNode("a", 8, 0), ClusterNode("b", 16, 4), ClusterNode("c", 6, 2)]
