@@ -1,25 +1,51 @@
-"""Averages: every way of doing it over all data sets of a sweep, as tables of papers have them.
+"""Every way of doing it over all data sets of a sweep: averages, as papers have them, and ranks.
 
 A way is what runs share that differ only in the data, the seed and what was
 chosen: the best ``decoder:ud`` is one, whatever its base was on each data set.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from numtok.evaluation.comparison.seeds import FoldStatistics
 from numtok.stages.compare import Comparison
 from numtok.sweeps.plan import FETCHED, Sweep, label_of
 from numtok.sweeps.runs import Run
 
+_LEVEL = 0.05  # of the test of ranks
+
 
 class Average(NamedTuple):
-    """One way, by its place on the other axes, and each metric over the data sets."""
+    """One way, by its place on the other axes: each metric over the data sets, and on each."""
 
     label: str
     metrics: dict[str, FoldStatistics]
+    each: list[dict[str, float | None]]
+
+
+class Ranking(NamedTuple):
+    """Which way is the best on how many data sets, as Demšar (2006) compares classifiers.
+
+    metric
+        By which they are ranked, on each data set, the best with 1; ways that are as good share
+        theirs.
+    ways
+        The mean of the ranks of each way that has a figure on all data sets, and their deviation;
+        the best first.
+    apart
+        Two mean ranks that differ by less may do so by chance: the critical difference of Nemenyi's
+        test at 5%, for all pairs together.
+    """
+
+    metric: str
+    data_sets: int
+    ways: dict[str, FoldStatistics]
+    apart: float
 
 
 def averages(
@@ -51,7 +77,33 @@ def averages(
         Average(
             label,
             {metric: FoldStatistics.of([one.get(metric) for one in figures]) for metric in metrics},
+            figures,
         )
         for label, figures in found.items()
         if len(figures) > 1
     ]
+
+
+def ranks(ways: Sequence[Average], better: Mapping[str, str]) -> Ranking | None:
+    """Of the first metric of which one direction is ``better``; None where there are not two ways
+    with a figure on all data sets."""
+    from scipy.stats import rankdata, studentized_range  # takes half a second
+
+    metric = next((metric for metric, which in better.items() if which != "neither"), None)
+    count = max((len(one.each) for one in ways), default=0)
+    figures = {one.label: [on.get(metric or "") for on in one.each] for one in ways}
+    whole = {
+        label: [value for value in values if value is not None] for label, values in figures.items()
+    }
+    whole = {label: values for label, values in whole.items() if len(values) == count}
+    if metric is None or len(whole) < 2:
+        return None
+    of_each = np.array(list(whole.values()))  # [ways, data sets]
+    order = -of_each if better[metric] == "higher" else of_each
+    ranked = rankdata(order, axis=0)
+    found = {label: FoldStatistics.of(of.tolist()) for label, of in zip(whole, ranked, strict=True)}
+    best_first = sorted(found.items(), key=lambda one: one[1].mean or 0.0)
+    many = len(whole)
+    studentized = float(studentized_range.ppf(1 - _LEVEL, many, np.inf)) / math.sqrt(2)
+    apart = studentized * math.sqrt(many * (many + 1) / (6 * count))
+    return Ranking(metric, count, dict(best_first), apart)

@@ -21,7 +21,7 @@ from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
 from numtok.store.engines.engine import LOCAL, connected
 from numtok.store.store import Store
-from numtok.sweeps.averages import Average, averages
+from numtok.sweeps.averages import Average, Ranking, averages, ranks
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, Trainings, label_of
 from numtok.sweeps.runs import Failed, OthersLeft, Progress, Run, Runner, SweepProgress
@@ -41,8 +41,8 @@ class SweepTable(NamedTuple):
 
 class Result(NamedTuple):
     """All of a sweep; ``select`` is what was chosen by, None where nothing was; ``averages`` are
-    over the data sets, none where there is one. Of a part ``left`` says how many runs of other
-    parts are not there yet; then nothing is compared."""
+    over the data sets, none where there is one, and so are ``ranks``. Of a part ``left`` says how
+    many runs of other parts are not there yet; then nothing is compared."""
 
     select: Select | None
     choices: list[Choice]
@@ -50,6 +50,7 @@ class Result(NamedTuple):
     averages: list[Average]
     failed: list[Failed]
     left: int = 0
+    ranks: Ranking | None = None
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
@@ -96,7 +97,9 @@ def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: P
         except NumtokError as error:
             failed.append(Failed(label, error))
     over_data = averages(sweep, runs, reports, [one.comparison for one in tables])
-    return Result(sweep.select, choices, tables, over_data, failed)
+    better = tables[0].comparison.metrics if tables else {}
+    ranked = ranks(over_data, better) if over_data else None
+    return Result(sweep.select, choices, tables, over_data, failed, ranks=ranked)
 
 
 def _runs(

@@ -17,7 +17,7 @@ from numtok.records import MODEL
 from numtok.reports import PREDICTIONS_FILE, REPORT
 from numtok.stages import eval, table, train
 from numtok.store.store import Store
-from numtok.sweeps.averages import averages
+from numtok.sweeps.averages import Average, averages, ranks
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.runs import Run
 from numtok.sweeps.sweep import Config, Result, run
@@ -161,6 +161,33 @@ def test_every_way_has_its_mean_over_the_data_sets(numtok: Shell) -> None:
     assert [row["label"] for row in found] == ["head=riemann", "head=pointwise"]
     found = json.loads(numtok("sweep", "sweep.toml", "--json").out)["averages"]
     assert found[1]["metrics"]["mse"]["mean"] == over.mean
+    assert [on["mse"] for on in found[1]["each"]] == figures
+    assert "ranks by " in shown and result.ranks is not None
+    assert set(result.ranks.ways) == {"head=riemann", "head=pointwise"}
+
+
+def of_each(label: str, *values: float | None) -> Average:
+    return Average(label, {}, [{"r2": value, "mse": value} for value in values])
+
+
+def test_ways_are_ranked_on_each_data_set() -> None:
+    ways = [of_each("a", 0.9, 0.5, 0.7), of_each("b", 0.8, 0.5, 0.9), of_each("c", 0.1, 0.2, 0.3)]
+    found = ranks(ways, {"slope": "neither", "r2": "higher", "mse": "lower"})
+    assert found is not None and (found.metric, found.data_sets) == ("r2", 3)
+    means = {label: over.mean for label, over in found.ways.items()}
+    assert means == {"a": 1.5, "b": 1.5, "c": 3.0}  # 1, 1.5, 2 and 2, 1.5, 1
+    # Demšar (2006), Table 5: q of three classifiers at 5% is 2.343.
+    assert found.apart == pytest.approx(2.343 * (3 * 4 / (6 * 3)) ** 0.5, abs=1e-3)
+    lower = ranks(ways, {"mse": "lower"})
+    assert lower is not None and next(iter(lower.ways)) == "c"
+
+
+def test_a_way_that_lacks_a_data_set_has_no_rank() -> None:
+    ways = [of_each("a", 0.9, 0.5), of_each("b", 0.8, None), of_each("c", 0.8)]
+    assert ranks(ways, {"r2": "higher"}) is None
+    found = ranks([*ways, of_each("d", 0.1, 0.6)], {"r2": "higher"})
+    assert found is not None and set(found.ways) == {"a", "d"}
+    assert ranks([], {}) is None
 
 
 def test_a_metric_that_a_data_set_lacks_is_undefined_over_all() -> None:

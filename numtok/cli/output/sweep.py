@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from numtok.evaluation.comparison.experiments import ExperimentCosts
+    from numtok.sweeps.averages import Ranking
     from numtok.sweeps.runs import SweepProgress
     from numtok.sweeps.sweep import Result
 
@@ -100,6 +101,15 @@ def _print_averages(result: "Result", format: Format) -> None:
     ]
     title = "over the data sets: mean +- standard deviation"
     print_figures(title, ["", "data sets", *metrics], rows, format)
+    if (ranks := result.ranks) is not None:
+        rows = [[label or "all", deviating(over)] for label, over in ranks.ways.items()]
+        title = f"ranks by {ranks.metric} over {ranks.data_sets} data sets: {ranks_told(ranks)}"
+        print_figures(title, ["", "rank"], rows, format)
+
+
+def ranks_told(ranks: "Ranking") -> str:
+    """What the difference of two ranks says."""
+    return f"1 is the best, less than {ranks.apart:.2g} apart may be chance (Nemenyi, 95%)"
 
 
 def _costs(costs: "ExperimentCosts | None") -> list[str]:
@@ -127,6 +137,10 @@ def _flat(result: "Result") -> Iterator[tuple[object, ...]]:
         for metric, over in average.metrics.items():
             row = ComparisonRow("over data sets", average.label, metric, over.mean, n=over.count)
             yield "", *row._replace(deviation=over.deviation)
+    if (ranks := result.ranks) is not None:
+        for label, over in ranks.ways.items():
+            row = ComparisonRow("rank", label, ranks.metric, over.mean, n=over.count)
+            yield "", *row._replace(deviation=over.deviation)
 
 
 def _whole(result: "Result") -> dict[str, Any]:
@@ -135,6 +149,7 @@ def _whole(result: "Result") -> dict[str, Any]:
         "chosen": [one._asdict() for one in result.choices],
         "tables": [one._asdict() for one in result.tables],
         "averages": [one._asdict() for one in result.averages],
+        "ranks": None if result.ranks is None else result.ranks._asdict(),
         "failed": [
             {"label": label, "problem": str(problem), "code": problem.exit_code}
             for label, problem in result.failed

@@ -12,6 +12,7 @@ from numtok.cli.output.pages.comparison import board_sections, comparison_sectio
 from numtok.cli.output.pages.differences import differences_section
 from numtok.cli.output.pages.page import Page, PageCell, PageTable, Section
 from numtok.cli.output.printing import counted
+from numtok.cli.output.sweep import ranks_told
 from numtok.store.artifact import Resolve
 from numtok.sweeps.sweep import Result
 
@@ -70,5 +71,13 @@ def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
         ]
         caption = "Mean and standard deviation over the data sets"
         table = PageTable(caption, ["way", *metrics], averages)
-        yield Section("averages", "Over the data sets", "", [table])
+        tables = [table]
+        if (ranks := result.ranks) is not None:
+            ranked: list[Sequence[PageCell | str]] = [
+                [label or "all", PageCell(deviating(over), over.mean)]
+                for label, over in ranks.ways.items()
+            ]
+            told = f"Ranks by {ranks.metric}: {ranks_told(ranks)}"
+            tables.append(PageTable(told, ["way", "rank"], ranked))
+        yield Section("averages", "Over the data sets", "", tables)
     yield from differences_section(compared, resolve)
