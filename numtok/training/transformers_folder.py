@@ -119,7 +119,9 @@ def _write_whole(whole: "PreTrainedModel", loaded: LoadedModel, folder: Path) ->
     whole.generation_config = GenerationConfig(**_IDS, suppress_tokens=_NEVER)
     with quiet(), files.reporting("write", folder):
         whole.save_pretrained(folder)
-    content = json.loads(loaded.codec.tokenizer_json() or b"{}")
+    tokenizer = loaded.codec.tokenizer_json()
+    assert tokenizer is not None  # no value stands beside a token
+    content = json.loads(tokenizer)
     content["post_processor"] = {  # rows begin with [END]
         "type": "TemplateProcessing",
         "single": [

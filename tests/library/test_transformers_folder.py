@@ -1,5 +1,6 @@
 """``numtok export MODEL``: what transformers loads, with numtok and without."""
 
+import inspect
 import json
 import os
 import subprocess
@@ -154,28 +155,50 @@ def test_labels_are_said_by_the_model_of_transformers(trained: Any, tmp_path: Pa
     assert [row.label for row in made.predict(TEXTS, tokenizer)] == best
 
 
-PLAIN = """
+def loaded_plainly(folder: str, texts: list[str]) -> tuple[Any, Any, Any]:
+    """The ids of texts, what follows them, and the logits of the first."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    rows = tokenizer(texts, return_tensors="pt", padding=True)
+    ids = model.generate(**rows, max_new_tokens=10, do_sample=False)
+    return rows.input_ids.tolist(), ids.tolist(), model(rows.input_ids).logits[0].tolist()
+
+
+#: The same in a process that cannot import numtok.
+ELSEWHERE = f"""
 import json, sys
-sys.modules["numtok"] = None  # as if it were not installed
-from transformers import AutoModelForCausalLM, AutoTokenizer
-tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
-model = AutoModelForCausalLM.from_pretrained(sys.argv[1])
-rows = tokenizer(json.loads(sys.argv[2]), return_tensors="pt", padding=True)
-ids = model.generate(**rows, max_new_tokens=10, do_sample=False)
-print(json.dumps([rows.input_ids.tolist(), ids.tolist(), model(rows.input_ids).logits[0].tolist()]))
+from typing import Any
+sys.modules["numtok"] = None
+{inspect.getsource(loaded_plainly)}
+print(json.dumps(loaded_plainly(sys.argv[1], json.loads(sys.argv[2]))))
 """
 
 
+def loaded_elsewhere(folder: str, texts: list[str]) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", ELSEWHERE, folder, json.dumps(texts)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 @pytest.mark.parametrize(
-    ("scheme", "kind", "tune"),
+    ("scheme", "kind", "tune", "load"),
     [
-        ("native", "gpt2", "lora"),
-        pytest.param("p1000", "gemma3_text", "full", marks=pytest.mark.slow),
-        pytest.param("p1000", "llama", "heads", marks=pytest.mark.slow),
+        ("native", "gpt2", "lora", loaded_plainly),
+        pytest.param("native", "gpt2", "lora", loaded_elsewhere, marks=pytest.mark.slow),
+        pytest.param("p1000", "gemma3_text", "full", loaded_elsewhere, marks=pytest.mark.slow),
+        pytest.param("p1000", "llama", "heads", loaded_elsewhere, marks=pytest.mark.slow),
     ],
 )
 def test_a_causal_model_of_tokens_needs_no_numtok(
-    scheme: str, kind: str, tune: str, trained: Any, tmp_path: Path
+    scheme: str, kind: str, tune: str, load: Any, trained: Any, tmp_path: Path
 ) -> None:
     pretrained(kind, tmp_path / "begun")
     preset = f"hf:{tmp_path / 'begun'},tune={tune}"
@@ -187,16 +210,7 @@ def test_a_causal_model_of_tokens_needs_no_numtok(
     wanted = codec.encode([written]).tokens.tolist()
     if scheme == "p1000":
         written = written.replace("12", codec.inner.written_number(codec.encode(["12"]).tokens))
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", PLAIN, str(folder), json.dumps([written])],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    [ids], [out], logits = json.loads(done.stdout)
+    [ids], [out], logits = load(str(folder), [written])
     assert ids == [2, *wanted]
     with torch.no_grad():
         states = kept.hidden(torch.tensor([ids]), torch.ones(1, len(ids)), None)

@@ -128,6 +128,7 @@ def era5(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 
 
 @needs_era5
+@pytest.mark.slow
 def test_the_era5_slots_are_named_and_counted(era5: Profile) -> None:
     found = era5
     assert (found.rows, found.numbers, found.rejected) == (300, 337_314, 0)
@@ -188,6 +189,7 @@ def test_the_era5_warnings_are_right(tmp_path: Path, says: Says) -> None:
 
 
 @needs_era5
+@pytest.mark.slow
 def test_the_era5_losses_are_those_of_all_numbers(era5: Profile) -> None:
     found = schemes(era5)
     literals = era5_numbers()
@@ -216,6 +218,7 @@ def test_the_era5_losses_are_those_of_all_numbers(era5: Profile) -> None:
 
 
 @needs_era5
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["digits", "bpe", "bpe:64"])
 def test_what_the_lengths_of_the_era5_numbers_tell(era5: Profile, spec: str) -> None:
     found = schemes(era5)[spec]

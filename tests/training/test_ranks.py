@@ -132,7 +132,7 @@ alone = cache(learnt_all)
 @pytest.mark.parametrize(
     ("count", "ways"),
     [
-        (2, [How(2), How(2, double=True, shard=True)]),
+        (2, [How(2, double=True, shard=True)]),
         *(
             pytest.param(count, [How(50, double, shard, parts)], marks=pytest.mark.slow)
             for count, parts in ((2, 1), (4, 2))

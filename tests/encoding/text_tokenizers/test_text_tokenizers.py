@@ -304,6 +304,7 @@ TRAIN = """if True:
 
 
 @pytest.mark.integration
+@pytest.mark.slow
 def test_fresh_processes_train_identical_vocabularies() -> None:
     outputs = []
     for seed, threads in (("1", "1"), ("2", "4")):

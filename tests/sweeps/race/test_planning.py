@@ -17,8 +17,9 @@ class Planned(BaseException):
     """Raised when the rounds begin."""
 
 
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_plan_is_measured_and_leaves_nothing_but_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "2")
     path = tmp_path / "rows.jsonl"
@@ -26,7 +27,7 @@ def test_a_plan_is_measured_and_leaves_nothing_but_itself(
     path.write_text("\n".join(map(json.dumps, rows)) + "\n")
     config = Config(
         (str(path),), minutes=0.2, schemes=("xval", "p10"), preset="nano,layers=1,width=16,heads=2",
-        jobs=2,
+        jobs=jobs,
     )  # fmt: skip
 
     def until_rounds(update: RaceProgress) -> None:
@@ -40,7 +41,7 @@ def test_a_plan_is_measured_and_leaves_nothing_but_itself(
     assert kinds == ["encoded", "race"]
     [made] = [one for one in store.artifacts() if one.kind == "race"]
     plan = json.loads((made.path / "plan.json").read_bytes())
-    assert plan["threads"] == 1
+    assert plan["threads"] == 2 // jobs
     assert all(one["pace"] > 0 for one in plan["candidates"])
     assert min(plan["last"]["steps"]) >= 1
     assert [one.name for one in (tmp_path / "artifacts").iterdir() if one.name[0] == "."] == []

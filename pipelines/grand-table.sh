@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The grand table: every encoding on eight data sets, at equal samples and at equal time.
+#
+# About a day of two cores; SCALE=smoke does it run. ERA5 is where the weather is from (a name that
+# `numtok fetch era5` knows, or a copy), UCI a folder with a copy of uci_datasets, so that nothing is
+# downloaded. STEPS and MINUTES are the budgets of a training.
+set -euo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
+. "$here/scales.sh"
+case "$SCALE" in
+    smoke)
+        ROWS=600
+        : "${STEPS:=20}" "${MINUTES:=0.02}"
+        ;;
+    *)
+        ROWS=20000
+        : "${STEPS:=2000}" "${MINUTES:=0.5}"
+        ;;
+esac
+PARTS=validation=0.05,test=0.1
+
+numtok gen arithmetic --operands 2 --operators + --samples $ROWS --split $PARTS --name sums
+numtok gen arithmetic --kind product --samples $ROWS --split $PARTS --name products
+numtok gen arithmetic --operands 3 --samples $ROWS --split $PARTS --name mixed
+numtok gen orbits --planets 2 --points 4 --span 2..4 --samples $ROWS --split $PARTS --name orbits
+numtok gen nupa --tasks add_Integer+sub_Integer+max_Float+multiply_easy_Integer --digits 1..5 \
+    --train $((ROWS / 20)) --validation 50 --test 100 --prompt short --name nupa
+numtok gen wordproblems --form generate --samples $ROWS --split $PARTS --name stories
+field=$(numtok fetch era5 --from "${ERA5:=weatherbench2}" --area 58,-10,50,2 \
+    --period 2019-03-01..2019-03-31 --name uk)
+numtok gen temperature --from "$field" --stations 4..4 --days 1 --samples $ROWS \
+    --split validation=0.15,test=0.2 --name temperatures
+table=$(numtok fetch uci --set airfoil ${UCI:+--from "$UCI"})
+rows=$(mktemp --suffix .jsonl)
+trap 'rm "$rows"' EXIT
+"$(dirname "$(command -v numtok)")/python" "$here/table-as-text.py" "$table" "$rows"
+
+grand() { # grand BUDGET=AMOUNT [OPTION...]
+    numtok sweep "$here/grand-table.toml" --set "train.$1" --set "data=$(list sums products mixed \
+        orbits temperatures nupa stories "$rows")" --set train.seed="$(list $SEEDS)" \
+        ${JOBS:+--jobs "$JOBS"} "${@:2}"
+}
+
+echo "=== equal samples"
+grand steps="$STEPS"
+echo "=== equal time"
+grand minutes="$MINUTES"
