@@ -3,7 +3,8 @@
 #
 # About a day of two cores; SCALE=smoke does it run. ERA5 is where the weather is from (a name that
 # `numtok fetch era5` knows, or a copy), UCI a folder with a copy of uci_datasets, so that nothing is
-# downloaded. STEPS and MINUTES are the budgets of a training.
+# downloaded. STEPS and MINUTES are the budgets of a training. What was made is found again, so a run
+# that was stopped goes on; airfoil's rows are written into this folder, as texts.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 . "$here/scales.sh"
@@ -31,14 +32,11 @@ field=$(numtok fetch era5 --from "${ERA5:=weatherbench2}" --area 58,-10,50,2 \
 numtok gen temperature --from "$field" --stations 4..4 --days 1 --samples $ROWS \
     --split validation=0.15,test=0.2 --name temperatures
 table=$(numtok fetch uci --set airfoil ${UCI:+--from "$UCI"})
-rows=$(mktemp --suffix .jsonl)
-trap 'rm "$rows"' EXIT
-"$(dirname "$(command -v numtok)")/python" "$here/table-as-text.py" "$table" "$rows"
+"$(dirname "$(command -v numtok)")/python" "$here/table-as-text.py" "$table" airfoil-rows.jsonl
 
-grand() { # grand BUDGET=AMOUNT [OPTION...]
-    numtok sweep "$here/grand-table.toml" --set "train.$1" --set "data=$(list sums products mixed \
-        orbits temperatures nupa stories "$rows")" --set train.seed="$(list $SEEDS)" \
-        ${JOBS:+--jobs "$JOBS"} "${@:2}"
+grand() { # grand BUDGET=AMOUNT
+    numtok sweep "$here/grand-table.toml" --set "train.$1" --set train.seed="$(list $SEEDS)" \
+        ${JOBS:+--jobs "$JOBS"}
 }
 
 echo "=== equal samples"

@@ -23,7 +23,8 @@ def written(value: object) -> str:
 def main(ref: str, file: str) -> None:
     table = numtok.load(ref)
     about = json.loads((table.path / "table.json").read_text())
-    names, target, split = [one["name"] for one in about["features"]], about["target"], about["splits"][0]
+    names = [one["name"] for one in about["features"]]
+    target, split = about["target"], about["splits"][0]
     learnt = 0
     with Path(file).open("w") as out:
         for row in pl.read_parquet(table.path / "rows-*.parquet").iter_rows(named=True):

@@ -140,14 +140,16 @@ def apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[s
 
 
 def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Normalisation, embedder, head, objective and trunk where they are not the usual ones of the
-    scheme, in this order; of tables, whose scheme is a head, the normalisation alone.
+    """Normalisation, embedder, head, objective, places and trunk where they are not the usual ones
+    of the scheme, in this order; of tables, whose scheme is a head, the normalisation alone.
 
     Every scheme is made for a transformer, so its size is no part of this, another trunk is. Of a
     scheme that is not known here, that of a plugin which is away, all parts are told.
 
     >>> list(own_parts("xval", {"normalize": "none", "embedder": "scaled", "preset": "bigru"}))
     [('normalize', 'none'), ('preset', 'bigru')]
+    >>> list(own_parts("digits", {"objective": "mlm", "places": "abacus"}))
+    [('places', 'abacus')]
     """
     of_texts = bool(_OF_TEXTS & settings.keys())
     usual = _usual_of_texts(scheme) if of_texts else _usual_of_tables(scheme, settings)
@@ -156,6 +158,8 @@ def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, s
             yield key, settings[key]
     if (objective := settings.get("objective")) not in (None, *_USUAL_OBJECTIVES):
         yield "objective", str(objective)
+    if "places" in settings:
+        yield "places", settings["places"]
     if name_in(settings.get("preset", "")) == _TRUNK:
         yield "preset", settings["preset"]
 
