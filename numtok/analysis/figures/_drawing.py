@@ -185,7 +185,9 @@ def _line(axes: "Axes", mark: LineMark) -> None:
     aside = 0.0
     if mark.dots:  # 0, 3, -3, 6, ... points aside, so that intervals do not hide each other
         aside = 3 * ((place + 1) // 2) * (1 if place % 2 else -1)
-        style |= {"marker": _SHAPES[place % len(_SHAPES)], "markersize": 6}
+        # Another shape where colours begin again.
+        shape = _SHAPES[(place + place // len(_COLOURS)) % len(_SHAPES)]
+        style |= {"marker": shape, "markersize": 6}
         style |= {"linestyle": _DASHES[place % len(_DASHES)]}
     inches = axes.figure.dpi_scale_trans
     where = axes.transData + ScaledTranslation(aside / 72, 0, inches)

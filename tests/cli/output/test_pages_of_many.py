@@ -1,6 +1,7 @@
 """Pages of ``compare``, ``sweep`` and ``profile``: what they hold, and how much of it."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -135,7 +136,10 @@ def test_a_profile_of_many_slots_and_schemes_is_a_small_page_and_says_what_it_le
     path.write_text("".join(json.dumps({"text": json.dumps(line)}) + "\n" for line in lines))
     schemes = tuple(f"p1000,exponents=-{k}..{k}" for k in range(5, 8 + slots.SCHEMES))
     page = of_profile(tmp_path, path, schemes)
-    assert len(html(page).encode()) < 3_000_000
+    written = html(page)
+    assert len(written.encode()) < 3_000_000
+    signs = re.findall(r'<path d="[^"]+" style="fill:var\(--c\d\)"/>', written)
+    assert len(signs) == len(set(signs)) == slots.SCHEMES  # colour and shape tell all apart
     drawn = [name for name in charts(page) if name.startswith("slot-")]
     assert len(drawn) == slots.SLOTS
     values = page.sections[-1].text
