@@ -12,6 +12,7 @@ import msgspec
 from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.models.presets import preset
+from numtok.records import TABLE
 from numtok.settings import eval
 from numtok.settings import train as train_settings
 from numtok.settings.race import Config
@@ -40,6 +41,7 @@ _ENOUGH_STEPS, _ENOUGH_ROWS = 2_000, (5_000, 100_000)  # of each size but the fi
 _TABLE_PRESET = "mlp"
 _BATCHES = range(4, 8)  # powers of two: 16 to 128 rows
 _STEPS_A_PASS = 40  # through the train split, at least, where a batch may be so small
+_TOKENS, _FEWEST = 1 << 13, 4  # a step of long rows, in the shortest encoding; rows it has still
 _PASSES, _EPOCHS = 300, 1_000  # through the train split, at most: of texts, of a table
 _LEAST_CAP = 500  # steps that are always allowed
 _APART = 3.0  # times a learning rate is the next one
@@ -266,9 +268,15 @@ class _Planning:
 
     @property
     def _batch(self) -> int:
-        """Rows a step: fewer where the train split would be gone through in a few."""
+        """Rows a step: fewer where the train split would be gone through in a few, or rows are so
+        long that there would be few steps; of a small model these decide what is learnt."""
         fits = [1 << k for k in _BATCHES if (1 << k) * _STEPS_A_PASS <= self.there.rows[0]]
-        return max(fits, default=1 << _BATCHES[0])
+        batch = max(fits, default=1 << _BATCHES[0])
+        lengths = [_tokens_a_row(one) for one in self.data.values() if one.kind != TABLE]
+        if lengths:
+            while batch > _FEWEST and batch * min(lengths) > _TOKENS:
+                batch //= 2
+        return batch
 
     @property
     def _most(self) -> int:
@@ -276,6 +284,11 @@ class _Planning:
         if self.there.of_table:
             return _EPOCHS
         return max(_LEAST_CAP, _PASSES * -(-self.there.rows[0] // self._batch))
+
+
+def _tokens_a_row(data: Artifact) -> float:
+    counts = data.manifest.counts
+    return counts["tokens"] / max(1, counts["rows"])
 
 
 def training(
