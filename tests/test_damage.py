@@ -24,7 +24,7 @@ from tests.damage import Damage, damages
 from tests.forks import ROOT, Ended, Forks, forking
 
 SECONDS, MEBIBYTES = 10.0, 1536.0
-SAMPLED = 480  # one in so many cases is among the quick ones
+SAMPLED = 960  # one in so many cases is among the quick ones
 NANO = ("--preset", "nano,layers=1,width=16,heads=2", "--batch", "32", "--steps", "4")
 MLP = ("--preset", "mlp,layers=1,width=16", "--epochs", "2")
 # Two of the rows cannot be read; one has a number that p1000 cannot write.

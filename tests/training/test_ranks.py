@@ -45,12 +45,14 @@ Figures = list[dict[str, float]]
 
 
 class How(NamedTuple):
-    """How so many steps are worked out; ``double``: in float64."""
+    """How so many steps are worked out; ``double``: in float64; ``every``: of GRID one in so
+    many."""
 
     steps: int = 4
     double: bool = False
     shard: bool = False
     accumulate: int = 1
+    every: int = 1
 
 
 def examples(
@@ -122,7 +124,7 @@ def grid(tell: Tell, ways: Sequence[How]) -> list[list[Figures]]:
 
 def learnt_all(how: How, ranks: Ranks = ALONE) -> list[Figures]:
     with in_double(how.double):
-        return [learnt(kind, ranks, how) for kind in GRID]
+        return [learnt(kind, ranks, how) for kind in GRID[:: how.every]]
 
 
 alone = cache(learnt_all)
@@ -132,7 +134,7 @@ alone = cache(learnt_all)
 @pytest.mark.parametrize(
     ("count", "ways"),
     [
-        (2, [How(2, double=True, shard=True)]),
+        (2, [How(2, double=True, shard=True, every=2)]),
         *(
             pytest.param(count, [How(50, double, shard, parts)], marks=pytest.mark.slow)
             for count, parts in ((2, 1), (4, 2))
@@ -144,8 +146,8 @@ alone = cache(learnt_all)
 def test_ranks_learn_what_one_process_learns(count: int, ways: list[How]) -> None:
     for how, together in zip(ways, launch(count, grid, [ways], lambda _: None), strict=True):
         bound = 1e-10 if how.double else 1e-4
-        usual = alone(How(how.steps, how.double))
-        for kind, found, wanted in zip(GRID, together, usual, strict=True):
+        usual = alone(How(how.steps, how.double, every=how.every))
+        for kind, found, wanted in zip(GRID[:: how.every], together, usual, strict=True):
             for step, (one, other) in enumerate(zip(found, wanted, strict=True)):
                 one, other = ({k: v for k, v in of.items() if k != BY_PARTS} for of in (one, other))
                 same = pytest.approx(other, rel=bound, abs=bound / 100, nan_ok=True)

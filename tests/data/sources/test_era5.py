@@ -901,7 +901,7 @@ def test_what_else_runs_beside_zarr_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("interrupted", [True, False])
+@pytest.mark.parametrize("interrupted", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_nothing_is_printed_of_what_ran_beside_the_object_that_failed(
     tmp_path: Path, server: Server, interrupted: bool
 ) -> None:

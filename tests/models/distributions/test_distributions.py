@@ -109,7 +109,7 @@ def total_probability(scheme: Scheme, normalization: str, one: Intervals, seed: 
     return density + float(np.exp(first_row(one, special)).sum())
 
 
-#: Each scheme under one normalisation; under the others among the slow.
+#: Each scheme but the largest under one normalisation; all under all among the slow.
 SCALES = (("none", 1e4), ("affine", 10.0), ("signed-log", 1.0))
 
 
@@ -117,7 +117,7 @@ SCALES = (("none", 1e4), ("affine", 10.0), ("signed-log", 1.0))
 @pytest.mark.parametrize(
     ("name", "normalization", "scale"),
     [
-        pytest.param(name, *scale, marks=[pytest.mark.slow] * (place % 3 != turn))
+        pytest.param(name, *scale, marks=[pytest.mark.slow] * (place % 3 != turn or name == "fp15"))
         for place, name in enumerate(TOKEN_SCHEMES)
         for turn, scale in enumerate(SCALES)
     ],

@@ -17,13 +17,16 @@ class Planned(BaseException):
     """Raised when the rounds begin."""
 
 
-@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("jobs", "times", "batch"), [(1, 1, 16), pytest.param(2, 200, 8, marks=pytest.mark.slow)]
+)
 def test_a_plan_is_measured_and_leaves_nothing_but_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, times: int, batch: int
 ) -> None:
+    """Of rows that are ``times`` as long; long ones have small batches."""
     monkeypatch.setenv("NUMTOK_THREADS", "2")
     path = tmp_path / "rows.jsonl"
-    rows = [{"text": f"{k % 19} and {k % 5} make {k % 19 + k % 5}"} for k in range(120)]
+    rows = [{"text": f"{k % 19} and {k % 5} make {k % 19 + k % 5} " * times} for k in range(120)]
     path.write_text("\n".join(map(json.dumps, rows)) + "\n")
     config = Config(
         (str(path),), minutes=0.2, schemes=("xval", "p10"), preset="nano,layers=1,width=16,heads=2",
@@ -41,7 +44,7 @@ def test_a_plan_is_measured_and_leaves_nothing_but_itself(
     assert kinds == ["encoded", "race"]
     [made] = [one for one in store.artifacts() if one.kind == "race"]
     plan = json.loads((made.path / "plan.json").read_bytes())
-    assert plan["threads"] == 2 // jobs
+    assert (plan["threads"], plan["batch"]) == (2 // jobs, batch)
     assert all(one["pace"] > 0 for one in plan["candidates"])
     assert min(plan["last"]["steps"]) >= 1
     assert [one.name for one in (tmp_path / "artifacts").iterdir() if one.name[0] == "."] == []

@@ -432,6 +432,7 @@ def test_a_plan_is_read_from_the_store_and_not_believed(
             PLAN.read(tmp_path)
 
 
+@pytest.mark.slow
 def test_one_target_of_several_can_be_what_is_raced_for(tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     lines = []
