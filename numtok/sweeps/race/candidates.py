@@ -133,12 +133,20 @@ def _unseen(name: str, looked_at: Mapping[str, Verdict]) -> Verdict:
 
 def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]:
     """The candidates, the one to try first at the beginning: all schemes as they are usually used,
-    those with the fewest tokens first, which learn most in the same time; then what else goes with
-    those whose numbers are values."""
-    tokens = {one.scheme: one.tokens_per_row or math.inf for one in profile.schemes}
-    kept = [one.scheme for one in verdicts if one.takes_part]
-    kept.sort(key=lambda spec: (spec != profile.recommended, tokens.get(spec, math.inf)))
-    schemes = dict(_suited(spec, profile) for spec in kept)
+    those that learn most in the same time first, with the fewest tokens in a row and, of as many,
+    in the vocabulary, of all digits last; then what else goes with those whose numbers are
+    values."""
+    costs = {
+        one.scheme: (one.tokens_per_row or math.inf, one.vocabulary) for one in profile.schemes
+    }
+    entered = [(one.scheme, *_suited(one.scheme, profile)) for one in verdicts if one.takes_part]
+
+    def cost(one: tuple[str, str, Scheme]) -> tuple[float, int, bool]:
+        named, _, scheme = one
+        tokens, words = costs.get(named) or costs.get(scheme.same_tokens_as) or (math.inf, 0)
+        return tokens, words, scheme.exact
+
+    schemes = {spec: scheme for _, spec, scheme in sorted(entered, key=cost)}
     usual = [_usual(spec, scheme) for spec, scheme in schemes.items()]
     values = [
         spec for spec, one in schemes.items() if one.channel and not one.splits and not one.exact
