@@ -104,10 +104,6 @@ class NumtokModel(PreTrainedModel):
         """The table of tokens."""
         return self.network.get_submodule(self.network.vectors.rpartition(".")[0])
 
-    def get_output_embeddings(self) -> nn.Module | None:
-        """The map to tokens, where that is one."""
-        return None
-
     def forward(
         self,
         input_ids: Tensor,

@@ -41,6 +41,8 @@ class NumtokTokenizer(PreTrainedTokenizer):
     def __init__(self, scheme_file: str, causal: bool = False, **settings: Any) -> None:
         self.codec = Codec.read(Path(scheme_file))
         self.causal = causal
+        self._texts = TextCodec(self.codec)
+        self._grammar = Grammar(self.codec.scheme)
         self._ids = {name: index for index, name in enumerate(self.codec.names)}
         super().__init__(causal=causal, **settings)
 
@@ -77,9 +79,8 @@ class NumtokTokenizer(PreTrainedTokenizer):
                 f"a causal model says a number behind the text before it; give the text up to the "
                 f"{HOLE}, or ask model.predict"
             )
-        codec = TextCodec(self.codec)
         mask = "holes" if has_holes else "none"
-        made = batch(codec, texts.strings(), mask=mask, causal=self.causal)
+        made = batch(self._texts, texts.strings(), mask=mask, causal=self.causal)
         given = {"input_ids": made.tokens, "attention_mask": made.attention_mask.long()}
         if self.codec.scheme.channel:
             given["values"] = made.exact if self.codec.scheme.exact else made.values
@@ -89,7 +90,7 @@ class NumtokTokenizer(PreTrainedTokenizer):
         return BatchEncoding(given)
 
     def _tokenize(self, text: str, **settings: Any) -> list[str]:
-        return TextCodec(self.codec).tokens(text)
+        return self._texts.tokens(text)
 
     def _convert_token_to_id(self, token: str) -> int:
         return self._ids[token]
@@ -113,7 +114,7 @@ class NumtokTokenizer(PreTrainedTokenizer):
         return "".join(parts)
 
     def _text(self, tokens: Any) -> str:
-        starts, lengths = numbers_among(tokens, self.codec, Grammar(self.codec.scheme))
+        starts, lengths = numbers_among(tokens, self.codec, self._grammar)
         ids = tokens.astype(np.uint32)
         if self.codec.scheme.channel:
             literals = ["[NUM]"] * len(starts)

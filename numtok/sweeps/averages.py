@@ -91,14 +91,17 @@ def ranks(ways: Sequence[Average], better: Mapping[str, str]) -> Ranking | None:
 
     metric = next((metric for metric, which in better.items() if which != "neither"), None)
     count = max((len(one.each) for one in ways), default=0)
-    figures = {one.label: [on.get(metric or "") for on in one.each] for one in ways}
-    whole = {
-        label: [value for value in values if value is not None] for label, values in figures.items()
-    }
-    whole = {label: values for label, values in whole.items() if len(values) == count}
-    if metric is None or len(whole) < 2:
+    if metric is None:
         return None
-    of_each = np.array(list(whole.values()))  # [ways, data sets]
+    figures = {one.label: [on.get(metric) for on in one.each] for one in ways}
+    whole = {
+        label: values
+        for label, values in figures.items()
+        if len(values) == count and None not in values
+    }
+    if len(whole) < 2:
+        return None
+    of_each = np.array(list(whole.values()), np.float64)  # [ways, data sets]
     order = -of_each if better[metric] == "higher" else of_each
     ranked = rankdata(order, axis=0)
     found = {label: FoldStatistics.of(of.tolist()) for label, of in zip(whole, ranked, strict=True)}

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -266,7 +267,7 @@ class _Planning:
             found = {"head": entry.scheme, "normalize": entry.normalize}
         return {name: value for name, value in found.items() if value is not None}
 
-    @property
+    @cached_property
     def _batch(self) -> int:
         """Rows a step: fewer where the train split would be gone through in a few, or rows are so
         long that there would be few steps; of a small model these decide what is learnt."""

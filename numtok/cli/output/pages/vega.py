@@ -218,9 +218,10 @@ def _rows(**columns: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _shape(place: int) -> str:
-    """Another one where colours begin again, so that the two together tell 49 apart."""
-    return SHAPES[(place + place // COLOURS) % len(SHAPES)]
+def shape_of(place: int) -> int:
+    """The index of a shape: another one where colours begin again, so that the two together tell 49
+    apart."""
+    return (place + place // COLOURS) % len(SHAPES)
 
 
 def _colour(place: int | None) -> str:
@@ -347,7 +348,7 @@ def _line(mark: LineMark, panel: Panel) -> Iterator[Layer]:
         told += [alt.Tooltip("high:Q", title="to", format=".4~g")] * bool(known)
     if mark.dots:
         dots = _base(rows).mark_point(
-            filled=True, color=colour, size=64, shape=_shape(place),
+            filled=True, color=colour, size=64, shape=SHAPES[shape_of(place)],
             cursor="pointer" if mark.picks else "default", stroke="var(--paper)", strokeWidth=1,
         )  # fmt: skip
         yield dots.encode(*_places(panel), opacity=_opacity(1, 0.2), tooltip=told)
@@ -386,7 +387,7 @@ def _bars(mark: BarMarks, panel: Panel) -> Iterator[Layer]:
     told += [alt.Tooltip("high:Q", title="to", format=".4~g")]
     dots = _base(rows).mark_point(
         filled=True, color=_colour(mark.colour), size=80, opacity=1, stroke="var(--paper)",
-        strokeWidth=1, shape=_shape(mark.colour or 0),
+        strokeWidth=1, shape=SHAPES[shape_of(mark.colour or 0)],
         cursor="pointer" if mark.picks else "default",
     )  # fmt: skip
     yield dots.encode(x, y, opacity=_opacity(1, 0.25), tooltip=told)

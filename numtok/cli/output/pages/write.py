@@ -58,7 +58,7 @@ def html(page: Page) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    from numtok.cli.output.pages.vega import COLOURS, draw, runtime
+    from numtok.cli.output.pages.vega import COLOURS, draw, runtime, shape_of
 
     charts = [
         part for section in page.sections for part in section.parts if isinstance(part, PageChart)
@@ -100,6 +100,7 @@ def html(page: Page) -> str:
         cell_of=_cell,
         colours=COLOURS,
         shapes=_PATHS,
+        shape_of=shape_of,
     )
 
 
