@@ -39,14 +39,18 @@ class Ended:
 
 
 class Forks:
-    """Runs numtok in a folder, with a limit on its seconds."""
+    """Runs numtok in a folder, with a limit on its seconds.
+
+    ``until`` is a pattern of files in the folder: as soon as there is one, the run is killed.
+    """
 
     def __init__(self, server: "subprocess.Popen[str]") -> None:
         self._server = server
 
-    def __call__(self, folder: Path, *command: str, limit: float = 10.0) -> Ended:
+    def __call__(self, folder: Path, *command: str, limit: float = 10.0, until: str = "") -> Ended:
         assert self._server.stdin is not None and self._server.stdout is not None
-        print(json.dumps([str(folder), command, limit]), file=self._server.stdin, flush=True)
+        request = json.dumps([str(folder), command, limit, until])
+        print(request, file=self._server.stdin, flush=True)
         return Ended(**json.loads(self._server.stdout.readline()))
 
 
@@ -80,18 +84,18 @@ def _serve(script: Path) -> None:
     gc.freeze()
     with os.fdopen(answers, "w") as out:
         for line in sys.stdin:
-            folder, command, limit = json.loads(line)
-            print(json.dumps(asdict(_forked(Path(folder), command, limit))), file=out, flush=True)
+            folder, *how = json.loads(line)
+            print(json.dumps(asdict(_forked(Path(folder), *how))), file=out, flush=True)
 
 
-def _forked(folder: Path, command: Sequence[str], limit: float) -> Ended:
+def _forked(folder: Path, command: Sequence[str], limit: float, until: str) -> Ended:
     streams = [folder / "stdout", folder / "stderr"]
     begin = time.monotonic()
     child = os.fork()
     if child == 0:
         _run(folder, command, streams)
     while (ended := os.wait4(child, os.WNOHANG))[0] == 0:
-        if time.monotonic() - begin > limit:
+        if time.monotonic() - begin > limit or (until and any(folder.glob(until))):
             os.kill(child, signal.SIGKILL)
         time.sleep(0.002)
     seconds = time.monotonic() - begin

@@ -312,7 +312,8 @@ def test_what_needs_no_model_loads_no_torch_and_what_makes_data_no_special_funct
 
 @pytest.mark.integration
 def test_training_and_evaluation_need_few_libraries() -> None:
-    """What a GPU machine needs: neither numba (scanning, rounding) nor polars."""
+    """What a GPU machine needs: neither numba (scanning, rounding) nor polars; and until its first
+    step is done nothing of PyTorch's compiler."""
     program = """if True:
         import sys
         import numtok.stages.eval, numtok.stages.train
@@ -320,7 +321,16 @@ def test_training_and_evaluation_need_few_libraries() -> None:
         for name in SCHEMES:
             SCHEMES[name]
         import numtok.encoding.text_tokenizers.words
-        print(sorted({"numba", "polars", "sklearn", "tokenizers"} & set(sys.modules)))
+        import torch
+        from numtok.models.meta import without_memory
+        from numtok.training.adamw import AdamW, Group
+        with without_memory():
+            torch.nn.Embedding(2, 2), torch.nn.Linear(2, 2), torch.empty(2).normal_()
+        layer = torch.nn.Linear(2, 2)
+        layer(torch.ones(1, 2)).sum().backward()
+        AdamW([Group([*layer.parameters()], 0.1)]).step(0.1)
+        heavy = {"numba", "polars", "sklearn", "tokenizers", "torch._dynamo"}
+        print(sorted(heavy & set(sys.modules)))
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -9,11 +9,8 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
-import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +18,7 @@ import pytest
 
 from tests import fakefields
 from tests.damage import Damage, damages
-from tests.forks import ROOT, Ended, Forks, forking
+from tests.forks import Ended, Forks, forking
 
 SECONDS, MEBIBYTES = 10.0, 1536.0
 SAMPLED = 960  # one in so many cases is among the quick ones
@@ -141,56 +138,23 @@ DRAFTS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def build(folder: Path) -> None:
-    """A store with an artifact of each kind, in ``folder / artifacts``."""
+def prepare(folder: Path) -> None:
+    """The files that ``BUILD`` reads, and a field, in ``folder / artifacts``."""
     folder.mkdir()
     (folder / "odd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     (folder / "rows.jsonl").write_text('{"text": "one 1.5 and 2"}\n')
     lines = [f"{x},{x * x % 7},{'uvw'[x % 3]},{1.5 * x + x % 3}" for x in range(60)]
     (folder / "rows.csv").write_text("\n".join(["a,b,c,y", *lines]))
-    script = "from tests.test_damage import _build; _build()"
-    subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "NUMTOK_THREADS": "1"},
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
     times = fakefields.hours(20 * 24)
     fakefields.make(folder / "artifacts", times, fakefields.waves(times, 256))
 
 
-def _build() -> None:
-    from numtok.cli import main
-
-    os.fsync = lambda fd: None
-
-    def run(command: tuple[str, ...]) -> None:
-        sys.argv = ["numtok", "-q", *command]
-        try:
-            main.main()
-        except SystemExit as stop:
-            if stop.code:
-                raise
-
-    for command in BUILD:
-        run(command)
-    run_killed_at_its_first_checkpoint(lambda: run(BEGUN))
-
-
-def run_killed_at_its_first_checkpoint(run: Callable[[], None]) -> None:
-    child = os.fork()
-    if child == 0:
-        try:
-            run()
-        finally:
-            os._exit(1)
-    while not (found := list(Path("artifacts").glob(next(iter(DRAFTS))))):
-        assert os.waitpid(child, os.WNOHANG) == (0, 0), "it ended before its first checkpoint"
-        time.sleep(0.002)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    (receipt,) = found
+def kill_at_its_first_checkpoint(folder: Path, forks: Forks) -> None:
+    """``BEGUN``; of its checkpoints only the one that its receipt names is left."""
+    pattern = next(iter(DRAFTS))
+    ended = forks(folder, *BEGUN, until=f"artifacts/{pattern}")
+    assert ended.code == -signal.SIGKILL, ended
+    (receipt,) = (folder / "artifacts").glob(pattern)
     (kept,) = [output["path"] for output in json.loads(receipt.read_bytes())["outputs"]]
     for path in receipt.parents[1].glob("checkpoint-*"):  # the next one may have been begun
         if path.name != kept:
@@ -227,13 +191,18 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("damage") / "whole"
-    build(folder)
-    warm = dict.fromkeys(
+    prepare(folder)
+    # What a reader imports is imported once: of each command that builds nothing the first.
+    readers = [
         tuple(word.format(name=pattern.split("/")[1]) for word in command)
         for pattern, commands in READERS.items()
         for command in commands
-    )
-    with forking(folder, [*warm]) as forks:
+    ]
+    first = {command[0]: command for command in reversed(readers)}
+    for command in BUILD:
+        first.pop(command[0], None)
+    with forking(folder, [*BUILD, *first.values()]) as forks:
+        kill_at_its_first_checkpoint(folder, forks)
         yield World(folder, forks)
 
 

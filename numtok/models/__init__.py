@@ -16,6 +16,7 @@ generation.py   whole answers out of a model, token by token
 inputs.py       a batch as tensors, on the host or on a device
 likelihood.py   how probable whole rows are, tokens and numbers together
 made_up.py      small made-up batches: what parts of models are checked on
+meta.py         a model of shapes alone, which takes no memory
 model.py        embedder, trunk and heads together
 number_heads.py  what says numbers of hidden states, in a model or behind any module
 precision.py    float64, on devices that have it and those that have not

@@ -1,5 +1,6 @@
 """From rows to a model: steps, checkpoints, curricula, and the files of a model.
 
+adamw.py               the optimizer, and its state by parameter
 checkpoint.py          where training stands, written whole or not at all
 curriculum.py          phases of training with rows of their own, as a file says them
 curriculum_sampler.py  which rows each step learns under a curriculum

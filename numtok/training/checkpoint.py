@@ -23,6 +23,7 @@ from numtok.records import Natural, Scalar
 from numtok.store.artifact import RECEIPTS, Output
 from numtok.store.draft import Draft
 from numtok.store.receipts import Receipt, write_receipt
+from numtok.training.adamw import AdamW
 from numtok.training.ranks import part_like, whole
 
 _UNIT, _BUDGET, _MODEL = "checkpoint", "budget", "model"
@@ -63,9 +64,7 @@ def read_checkpoint(draft: Draft, plain: type[_P], part: str = "") -> Checkpoint
         return Checkpoint(load(files.read_bytes(path, 1 << 40)), receipt.facts)
 
 
-def learner_tensors(
-    model: nn.Module, optimizer: torch.optim.Optimizer, keep: bool = True
-) -> dict[str, Tensor]:
+def learner_tensors(model: nn.Module, optimizer: AdamW, keep: bool = True) -> dict[str, Tensor]:
     """The weights of a model, and both moments of each where AdamW has made a step, of the shapes
     that they have in all. Where ranks have parts of them, all put them together, and those that do
     not ``keep`` them have none."""
@@ -83,7 +82,7 @@ def learner_tensors(
 
 @torch.no_grad()
 def load_learner(
-    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], step: int
+    model: nn.Module, optimizer: AdamW, tensors: Mapping[str, Tensor], step: int
 ) -> None:
     """The inverse, after so many steps."""
     for name, parameter in model.named_parameters():

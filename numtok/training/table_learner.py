@@ -25,6 +25,7 @@ from numtok.models.regressor import Regressor
 from numtok.records import Natural
 from numtok.seeds import generator
 from numtok.settings.train import Config
+from numtok.training.adamw import AdamW, Group
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 
 _SMALL = 2e9  # operations of one pass over a batch
@@ -115,12 +116,7 @@ class TableLearner:
         self.best_epoch = 0
         self.best_loss = math.inf
         self._best = copy.deepcopy(model.state_dict())
-        self._optimizer = torch.optim.AdamW(
-            model.parameters(),
-            lr=recipe.learning_rate,
-            weight_decay=recipe.weight_decay,
-            fused=True,
-        )
+        self._optimizer = AdamW([Group([*model.parameters()], recipe.weight_decay)])
 
     @property
     def rows(self) -> int:
@@ -164,7 +160,7 @@ class TableLearner:
             losses = self.model.losses(x_NI, learnt_NW)
             self._optimizer.zero_grad()
             losses.mean().backward()  # type: ignore[no-untyped-call]
-            self._optimizer.step()
+            self._optimizer.step(self.recipe.learning_rate)
             total += losses.detach().sum()
             self.step += 1
         self.epoch += 1

@@ -14,6 +14,7 @@ from numtok.encoding.splits import has_targets
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
+from numtok.models.meta import without_memory
 from numtok.models.model import Model
 from numtok.models.number_heads import check_head, lacks_digits
 from numtok.models.objectives.base import OBJECTIVES, Objective
@@ -130,7 +131,7 @@ class TextPlan:
             self.curriculum.starts(config.steps)
         if (source := self._begins_with) is not None:
             check_tokenizer(source, trunk, self.codec, self.encoded)
-        with torch.device("meta"):  # takes no memory
+        with without_memory():
             Model(self.model_settings(1), Vocabulary.of(self.codec))
 
     def _check_exact(self) -> None:

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
@@ -29,6 +29,7 @@ from numtok.models.precision import widest
 from numtok.plugins import unwatch
 from numtok.records import Natural
 from numtok.seeds import seed_of
+from numtok.training.adamw import AdamW, Group
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 from numtok.training.device import seed_generator
 from numtok.training.placement import place
@@ -180,16 +181,14 @@ class Trainer:
             losses = torch.compile(model.losses, dynamic=True)
         self._placement = place(model, losses, self.ranks, self.device, execution.shard)
         self._kept = [*self._kept_rows()]
-        self._optimizer = torch.optim.AdamW(
-            [*self._groups()], lr=recipe.learning_rate, betas=(0.9, 0.95), fused=True
-        )
+        self._optimizer = AdamW(self._groups(), betas=(0.9, 0.95))
         self._told = (*_SUMS, *(one.name for one in self._figures))
         self._sums = torch.zeros(len(self._told), dtype=widest(self.device), device=self.device)
         self._summed = 0
 
-    def _groups(self) -> Iterator[dict[str, Any]]:
+    def _groups(self) -> Iterator[Group]:
         """What the optimizer is given: matrices decay, and what the objective names has a rate of
-        its own, ``times`` that of everything else. What is kept as it is does neither."""
+        its own. What is kept as it is does neither."""
         usual, own = self.recipe.learning_rate, dict[float, list[nn.Parameter]]()
         left = {name: one for name, one in self.model.named_parameters() if one.requires_grad}
         kept = {id(one) for one, _ in self._kept}
@@ -198,8 +197,8 @@ class Trainer:
             own.setdefault(rate / usual, []).extend(left.pop(name) for name in names)
         for times, some in ((1.0, [*left.values()]), *own.items()):
             for decay, matrices in ((self.recipe.weight_decay, True), (0.0, False)):
-                params = [p for p in some if (p.dim() >= 2 and id(p) not in kept) is matrices]
-                yield {"params": params, "weight_decay": decay, "times": times}
+                alike = [p for p in some if (p.dim() >= 2 and id(p) not in kept) is matrices]
+                yield Group(alike, decay, times)
 
     def _kept_rows(self) -> Iterator[tuple[nn.Parameter, Tensor]]:
         """The tables of which some rows stay as they are, and 0 for these rows, 1 for others."""
@@ -257,9 +256,6 @@ class Trainer:
         """One step; looks at no result, so that a GPU need not be waited for."""
         if self._uncompiled:
             self._hold_to_contracts(prepared)
-        rate = self.recipe.rate(self.step)
-        for group in self._optimizer.param_groups:
-            group["lr"] = rate * group["times"]
         self.model.train()
         # Dropout draws from the global generator; other users of it must not matter.
         own = (self.ranks.rank,) if self.ranks.rank else ()
@@ -275,7 +271,7 @@ class Trainer:
             if table.grad is not None:
                 table.grad.mul_(learnt_V1)
         norm = whole(clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf))
-        self._optimizer.step()
+        self._optimizer.step(self.recipe.rate(self.step))
         self._sums[3] += norm
         self._summed += 1
         self.step += 1

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from numtok import files
 from numtok.errors import StoreError, naming
+from numtok.models.meta import without_memory
 from numtok.plugins import fault_of
 from numtok.training.ranks import whole
 
@@ -93,7 +94,7 @@ def _wanted(
     with naming_model(of):
         sizes = [size for _, *shape in there.values() for size in shape]
         _check_sizes(settings, len(there), max(sizes, default=0))
-        with torch.device("meta"):  # takes no memory
+        with without_memory():
             model = make()
         held = sum(one.numel() * one.element_size() for one in model.buffers())
         if held > _HELD:

@@ -19,7 +19,7 @@ from itertools import pairwise
 from multiprocessing import popen_spawn_posix
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 import pytest
@@ -42,8 +42,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(NamedTuple):
     code: int
     out: str
     err: str

@@ -23,9 +23,11 @@ from numtok.stages.gen import run as gen
 from numtok.stages.train import Config as TrainConfig
 from numtok.stages.train import run as train
 from numtok.store.store import Store
+from tests.cli.test_store_commands import Ran, Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ("--preset", "nano,layers=1,width=16,heads=2", "--batch", "32", "--device", "cpu")
+TWO = ("--devices", "2")
 LONG = ("--steps", "3000", "--checkpoint-every", "5", "--name", "long")
 
 
@@ -36,6 +38,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     gen(GenConfig("arithmetic,operands=2", samples=300), store, lambda *_: None)
     encode(EncodeConfig(("arithmetic",), scheme="xval"), store, lambda *_: None)
     return place
+
+
+@pytest.fixture
+def numtok(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Shell:
+    """numtok in this process; what ranks print is captured, too."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+    return Shell(capfd, monkeypatch)
 
 
 @contextmanager
@@ -58,11 +70,11 @@ def begun(
             process.kill()
 
 
-def trained(folder: Path, *options: str, **how: Any) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error."""
+def trained(folder: Path, *options: str, **how: Any) -> Ran:
+    """By a process of its own."""
     with begun(folder, *options, **how) as process:
         out, err = process.communicate(timeout=300)
-        return process.returncode, out, err
+        return Ran(process.returncode, out, err)
 
 
 def log(folder: Path, name: str) -> list[dict[str, float]]:
@@ -93,14 +105,14 @@ def gone(processes: list[psutil.Process]) -> bool:
     "way",
     ["devices", *(pytest.param(way, marks=pytest.mark.slow) for way in ("shard", "torchrun"))],
 )
-def test_ranks_make_the_model_that_one_process_makes(folder: Path, way: str) -> None:
+def test_ranks_make_the_model_that_one_process_makes(folder: Path, numtok: Shell, way: str) -> None:
     options = ["--steps", "20", "--name", f"by-{way}"]
     torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "numtok")
     if way == "torchrun":
         code, out, err = trained(folder, *options, launcher=torchrun)
     else:
         shard = ["--shard"] if way == "shard" else []
-        code, out, err = trained(folder, *options, "--devices", "2", *shard)
+        code, out, err = numtok("train", "arithmetic-xval", *TINY, *options, *TWO, *shard)
     assert code == 0, err
     assert out.count(f"by-{way}@") == 1
     store = Store(folder / "artifacts")
@@ -192,7 +204,7 @@ def last_checkpoint(drafts: Path) -> int:
         return max((int(one.stem.partition("-")[2]) for one in found), default=0)
 
 
-def test_a_number_of_devices_that_cannot_be_is_refused(folder: Path) -> None:
+def test_a_number_of_devices_that_cannot_be_is_refused(numtok: Shell) -> None:
     for value in ("0", "-1", "some"):
-        code, _, err = trained(folder, "--steps", "1", "--devices", value)
+        code, _, err = numtok("train", "arithmetic-xval", *TINY, "--devices", value)
         assert code == 2 and f"--devices {value!r}" in err and "or all" in err

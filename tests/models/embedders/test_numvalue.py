@@ -344,13 +344,11 @@ def test_what_makes_the_vectors_has_a_rate_of_its_own() -> None:
     apart = {
         id(p) for name, p in of.model.named_parameters() if name.startswith("embedder.encoder")
     }
-    of.advance(example_of()[1])
-    for group in of._optimizer.param_groups:
-        own = {id(parameter) in apart for parameter in group["params"]}
+    for group in of._optimizer.groups:
+        own = {id(parameter) in apart for parameter in group.parameters}
         assert len(own) == 1
-        expected = of.recipe.rate(0) * (4 if own.pop() else 1)
-        assert group["lr"] == pytest.approx(expected)
-    every = [p for group in of._optimizer.param_groups for p in group["params"]]
+        assert group.times == pytest.approx(4 if own.pop() else 1)
+    every = [p for group in of._optimizer.groups for p in group.parameters]
     assert {*map(id, every)} == {*map(id, of.model.parameters())}
 
 

@@ -1,0 +1,35 @@
+"""A model of shapes alone: whether it can be, and how large it is, without taking its memory."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+_FILLING = {nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_}
+_FILLING |= {Tensor.normal_, Tensor.uniform_}
+
+
+@contextmanager
+def without_memory() -> Iterator[None]:
+    """What is made meanwhile is on PyTorch's device "meta", and no numbers are drawn for it."""
+    with torch.device("meta"), _Unfilled():
+        yield
+
+
+class _Unfilled(TorchFunctionMode):
+    """Nothing is there to be filled; to find that out, PyTorch would import its compiler first."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        given = kwargs or {}
+        if func in _FILLING:
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)
