@@ -15,7 +15,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -28,6 +28,7 @@ from numtok.registry import Registry, name_of, registry_in, settings_of, spec_of
 
 T = TypeVar("T")
 SUITE = "_contract.py"
+_MADE: list[Any] = []  # the functions of once_a_run, which can forget
 
 
 class ContractBreak(AssertionError):
@@ -52,10 +53,19 @@ def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
     }
 
 
+def once_a_run(make: Callable[..., T]) -> Callable[..., T]:
+    """What several checks of a suite look at is made once, and anew when the suite runs again."""
+    made = lru_cache(maxsize=1)(make)
+    _MADE.append(made)
+    return made
+
+
 def results(
     checks: Mapping[str, Callable[[T, int], None]], thing: T, seed: int
 ) -> list[CheckResult]:
     """Run every check, each to its end or to its first break."""
+    for made in _MADE:
+        made.cache_clear()
     return [CheckResult(name, *_run(name, check, thing, seed)) for name, check in checks.items()]
 
 

@@ -39,6 +39,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """pytest collects garbage ten times at its end, for objects that complain as they go."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_waiting_for_the_disk() -> Iterator[None]:
     """No power is cut here, so what was written is there, on the disk or not: much faster."""
@@ -56,11 +62,11 @@ def plugins(tmp_path: Path) -> Iterator[Path]:
     yield folder
     added = [str(one) for one in folders_of_plugins._folders if one not in folders]
     folders_of_plugins._folders[:] = folders
-    for name, module in list(sys.modules.items()):
-        if name.startswith("numtok.") and (places := getattr(module, "__path__", None)):
+    for name in [name for name in sys.modules if added and name.startswith("numtok.")]:
+        module = sys.modules[name]
+        if places := getattr(module, "__path__", None):
             places[:] = [place for place in places if not place.startswith(tuple(added))]
         package, _, last = name.rpartition(".")
-        file = getattr(module, "__file__", None) or ""
-        if name.startswith("numtok.") and file.startswith(tuple(added)):
+        if (module.__file__ or "").startswith(tuple(added)):
             del sys.modules[name]
             delattr(sys.modules[package], last)

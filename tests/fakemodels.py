@@ -73,7 +73,7 @@ def model(
         classes=classes,
         places=places,
     )
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     made = Model(settings, Vocabulary.of(one))
     with torch.no_grad():
         for parameter in made.parameters():

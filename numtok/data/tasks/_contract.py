@@ -23,6 +23,7 @@ from numtok.contracts import (
     checks_of,
     expect,
     member_call,
+    once_a_run,
     require,
     results,
 )
@@ -63,6 +64,13 @@ def _whole(task: TextTask, split: TaskSplit) -> list[Row]:
     """The rows of all units of a split, each as its own."""
     units = range(-(-split.rows // task.unit_rows))
     return [row for index in units for row in rows_in(task.unit(0, split, index).rows)]
+
+
+@once_a_run
+def _rest(task: Task) -> list[Row]:
+    """The rows of :data:`REST`, of a task of texts."""
+    made = _texts(task)
+    return [] if made is None else _whole(made, REST)
 
 
 def unit_bytes(task: Task, seed: int, split: TaskSplit, index: int) -> bytes:
@@ -133,7 +141,7 @@ def check_rows(task: Task, seed: int) -> None:
     if (made := _texts(task)) is None:
         return
     name = "rows"
-    rows = [row for split in (TEST, REST) for row in _whole(made, split)]
+    rows = [*_whole(made, TEST), *_rest(task)]
     expect(task, name, "rows", len(rows), TEST.rows + REST.rows)
     for column in ("text", "id"):
         distinct = {getattr(row, column) for row in rows}
@@ -147,9 +155,7 @@ def check_rows(task: Task, seed: int) -> None:
 
 def check_targets(task: Task, seed: int) -> None:
     """Of texts: a row has targets or a label, and every target is exactly one number."""
-    if (made := _texts(task)) is None:
-        return
-    rows = _whole(made, REST)
+    rows = _rest(task)
     texts = [row.text.encode() for row in rows]
     bounds = np.cumsum([0, *map(len, texts)]).astype(np.int32)
     data = np.frombuffer(b"".join(texts), np.uint8)

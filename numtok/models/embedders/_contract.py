@@ -4,7 +4,6 @@ It is built for the tokens of every scheme that it does not refuse, at the least
 not refuse.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -17,6 +16,7 @@ from numtok.contracts import (
     expect,
     fail,
     member_call,
+    once_a_run,
     require,
 )
 from numtok.errors import UsageError
@@ -41,7 +41,7 @@ class _Built(NamedTuple):
 
 def _build(embedder: Embedder, vocabulary: Vocabulary, seed: int) -> tuple[int, nn.Module] | None:
     for width in _WIDTHS:
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         try:
             return width, EMBEDDERS.held(embedder).build(vocabulary, width)
         except UsageError as error:
@@ -50,17 +50,20 @@ def _build(embedder: Embedder, vocabulary: Vocabulary, seed: int) -> tuple[int, 
     return None
 
 
-def _built(embedder: Embedder, seed: int) -> Iterator[_Built]:
+@once_a_run
+def _built(embedder: Embedder, seed: int) -> list[_Built]:
     """One for each scheme; a break where every one is refused."""
-    some = False
+    every = []
     for scheme, vocabulary in vocabularies().items():
         if (made := _build(embedder, vocabulary, seed)) is None:
             continue
-        some, batch = True, made_up(scheme)
+        batch = made_up(scheme)
         values = torch.from_numpy(single(batch.values()))
-        yield _Built(scheme, vocabulary, *made, torch.from_numpy(batch.tokens), values)
-    if not some:
+        tokens = torch.from_numpy(batch.tokens)
+        every.append(_Built(scheme, vocabulary, *made, tokens, values))
+    if not every:
         fail(embedder, "build", "got a refusal of the tokens of every scheme, expected a module")
+    return every
 
 
 def check_declarations(embedder: Embedder, seed: int) -> None:
@@ -86,7 +89,6 @@ def check_vectors(embedder: Embedder, seed: int) -> None:
         vectors = one.module(one.tokens_BL, one.values_BL)
         finite = bool(vectors.isfinite().all())
         expect(embedder, "vectors", f"{one.scheme}: all are finite", finite, True)
-        one.module.zero_grad()
 
 
 def check_places(embedder: Embedder, seed: int) -> None:

@@ -45,7 +45,7 @@ class _Made(NamedTuple):
 
 
 def _made(head: ValueHead, seed: int) -> _Made:
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     watched = HEADS.held(head)
     assert isinstance(watched, ValueHead)
     reader = watched.build(_WIDTH)

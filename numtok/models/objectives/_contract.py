@@ -131,7 +131,7 @@ def check_seeds(objective: Objective, seed: int) -> None:
 def check_own(objective: Objective, seed: int) -> None:
     """Losses of its own are finite, also of no places, and every weight of its parts is learnt by
     those of them that are learnt."""
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     watched = OBJECTIVES.held(objective)
     parts = watched.parts(_WIDTH)
     names = [one.name for one in watched.figures]

@@ -51,13 +51,13 @@ def _sights(trunk: TokenTrunk) -> tuple[bool, ...]:
 
 
 def _module(trunk: TokenTrunk, causal: bool, seed: int) -> TrunkModule:
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     watched = cast(TokenTrunk, TRUNKS.held(trunk.reading(_CONTEXT)))
     return watched.build(causal).eval()
 
 
 def _columns(trunk: Trunk, seed: int) -> tuple[ColumnModule, Tensor]:
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     module = cast(ColumnTrunk, TRUNKS.held(trunk)).build(_INPUTS).eval()
     return module, torch.randn(4, _INPUTS)
 
