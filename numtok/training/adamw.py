@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from torch.optim.adamw import adamw
+from torch.profiler import record_function
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class AdamW:
                 parameter.grad = None
 
     @torch.no_grad()
+    @record_function("AdamW.step")  # in traces
     def step(self, rate: float) -> None:
         """Learn from the gradients that are there."""
         first, second = self._betas
