@@ -1,10 +1,10 @@
 """What pretraining is worth to each way of writing numbers.
 
-    python benchmarks/pretrained.py --folder runs/pretrained              # about a day of two cores
+    python benchmarks/pretrained.py --folder runs/pretrained              # three hours of two cores
     python benchmarks/pretrained.py --folder runs/quick --quick           # minutes: that it works
 
-A small GPT-2 is trained on English text, the documentation in the standard library of this Python
-and what `--text` names (JSON Lines with a field `text`), and saved by transformers. Then it is a
+A small GPT-2 is trained for an hour on English text with many numbers in it, what documentation
+there is in this Python and in libraries that numtok needs, and saved by transformers. Then it is a
 trunk: `native`, `p1000`, `xval`, `numgpt` and `digits` are fine-tuned on one task, sums,
 differences and products told in words: all of the model (`full`), `native` and `xval` also with
 `lora` and `heads` alone; and each with the same trunk of drawn weights (`random`). The last column
@@ -17,10 +17,13 @@ else by what the store finds.
 import argparse
 import ast
 import json
+import os
 import sysconfig
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -37,6 +40,7 @@ import numtok
 SCHEMES = ("native", "p1000", "xval", "numgpt", "digits")
 ALSO_KEPT = ("native", "xval")  # with lora and with heads alone
 METRICS = ("signed-log-r2", "median-relative-error", "exact-match,digits=3")
+LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "torch", "transformers", "xarray")
 _END = "<|endoftext|>"
 _CHECKPOINT = 60.0  # seconds
 
@@ -52,7 +56,7 @@ class Size:
     minutes: float = 60.0
     batch: int = 16
     rows: int = 20_000
-    steps: int = 3000
+    steps: int = 1000
     seeds: int = 3
 
 
@@ -63,18 +67,25 @@ QUICK = Size(2, 64, 64, 600, 0.25, 8, 600, 30, 1)
 
 
 def documentation() -> Iterator[str]:
-    """The docstrings of the standard library, file by file."""
-    for path in sorted(Path(sysconfig.get_paths()["stdlib"]).rglob("*.py")):
-        if {"test", "tests", "site-packages", "idlelib"} & set(path.parts):
+    """The docstrings of the standard library and of :data:`LIBRARIES`, file by file; none twice."""
+    places, seen = sysconfig.get_paths(), set[str]()
+    own = (
+        path for path in Path(places["stdlib"]).rglob("*.py") if "site-packages" not in path.parts
+    )
+    others = (path for name in LIBRARIES for path in (Path(places["purelib"]) / name).rglob("*.py"))
+    for path in sorted((*own, *others)):
+        if {"test", "tests", "idlelib"} & set(path.parts):
             continue
         try:
             tree = ast.parse(path.read_bytes())
         except (SyntaxError, ValueError):
             continue
         kinds = ast.Module | ast.ClassDef | ast.FunctionDef
-        texts = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, kinds)]
-        if text := "\n\n".join(text for text in texts if text):
-            yield text
+        found = (ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, kinds))
+        texts = [text for text in dict.fromkeys(found) if text and text not in seen]
+        seen.update(texts)
+        if texts:
+            yield "\n\n".join(texts)
 
 
 def tokenizer(texts: list[str], folder: Path, size: Size) -> Tokenizer:
@@ -97,15 +108,13 @@ def tokenizer(texts: list[str], folder: Path, size: Size) -> Tokenizer:
     return made
 
 
-def pretrained(folder: Path, more: Path | None, size: Size, console: Console) -> None:
+def pretrained(folder: Path, size: Size, console: Console) -> None:
     """Train the model and save it as transformers does, or find it there."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     if (folder / "model.safetensors").is_file():
         return
     texts = [*documentation()]
-    if more is not None:
-        texts += [json.loads(line)["text"] for line in more.read_text("utf-8").splitlines()]
     words = tokenizer(texts, folder, size)
     ids = [one.ids for one in words.encode_batch([text + _END for text in texts])]
     tokens = torch.tensor([token for one in ids for token in one])
@@ -266,23 +275,32 @@ def main() -> None:
     """Make everything, or find it, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", type=Path, required=True, help="where all of it is kept")
-    parser.add_argument("--text", type=Path, help="more text to pretrain on, JSON Lines")
+    parser.add_argument("--jobs", type=int, default=2, help="models that learn side by side")
     parser.add_argument("--quick", action="store_true", help="tiny, to see that it works")
     given = parser.parse_args()
     size, console = QUICK if given.quick else Size(), Console(width=140)
     model, store = given.folder / "gpt2", given.folder / "artifacts"
-    pretrained(model, given.text, size, console)
+    pretrained(model, size, console)
     path = rows(given.folder / "stories.jsonl", size)
-    found: dict[tuple[str, str], list[dict[str, float | None]]] = {}
-    for scheme in SCHEMES:
-        data = numtok.encode(
+    data = {
+        scheme: numtok.encode(
             path, scheme=scheme, text_tokenizer=f"hf:{model}", name=f"stories-{scheme}", store=store
         )
-        for tune, preset in presets(model, scheme).items():
-            for seed in range(size.seeds):
-                one = figures(data, preset, seed, size, store)
-                found.setdefault((scheme, tune), []).append(one)
-                console.print(scheme, tune, seed, one)
+        for scheme in SCHEMES
+    }
+    found: dict[tuple[str, str], list[dict[str, float | None]]] = {}
+    os.environ["NUMTOK_THREADS"] = str(max(1, (os.cpu_count() or 1) // given.jobs))
+    with ProcessPoolExecutor(given.jobs, get_context("spawn")) as jobs:
+        # A seed after the other: there is a table of one before there is that of all.
+        runs = {
+            (scheme, tune, seed): jobs.submit(figures, data[scheme], preset, seed, size, store)
+            for seed in range(size.seeds)
+            for scheme in SCHEMES
+            for tune, preset in presets(model, scheme).items()
+        }
+        for (scheme, tune, seed), run in runs.items():
+            found.setdefault((scheme, tune), []).append(run.result())
+            console.print(scheme, tune, seed, run.result())
     (given.folder / "figures.json").write_text(
         json.dumps({" ".join(key): values for key, values in found.items()}, indent=1)
     )
