@@ -39,8 +39,8 @@ def main() -> None:
     """Print the medians, and how far each is over that of the libraries."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        for words in _DATA:
-            seconds([*_NUMTOK, "-q", *words], folder)
+        for made in _DATA:
+            seconds([*_NUMTOK, "-q", *made], folder)
         for told, (words, libraries) in COMMANDS.items():
             taken: dict[str, list[float]] = {"numtok": [], libraries: []}
             for run in range(RUNS + 1):
