@@ -326,6 +326,7 @@ def test_training_and_evaluation_need_few_libraries() -> None:
         from numtok.training.adamw import AdamW, Group
         with without_memory():
             torch.nn.Embedding(2, 2), torch.nn.Linear(2, 2), torch.empty(2).normal_()
+            2.0 ** torch.arange(2), torch.linspace(0, 1, 2)
         layer = torch.nn.Linear(2, 2)
         layer(torch.ones(1, 2)).sum().backward()
         AdamW([Group([*layer.parameters()], 0.1)]).step(0.1)

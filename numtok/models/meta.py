@@ -10,17 +10,20 @@ from torch.overrides import TorchFunctionMode
 
 _FILLING = {nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_}
 _FILLING |= {Tensor.normal_, Tensor.uniform_}
+_CONSTANTS = {torch.arange, torch.linspace}
 
 
 @contextmanager
 def without_memory() -> Iterator[None]:
-    """What is made meanwhile is on PyTorch's device "meta", and no numbers are drawn for it."""
+    """What is made meanwhile is on PyTorch's device "meta", but for small constants, and no numbers
+    are drawn for it."""
     with torch.device("meta"), _Unfilled():
         yield
 
 
 class _Unfilled(TorchFunctionMode):
-    """Nothing is there to be filled; to find that out, PyTorch would import its compiler first."""
+    """Nothing is there to be filled. To find that out, or to count on "meta", PyTorch would import
+    its compiler first."""
 
     def __torch_function__(
         self,
@@ -32,4 +35,6 @@ class _Unfilled(TorchFunctionMode):
         given = kwargs or {}
         if func in _FILLING:
             return args[0] if args else given["tensor"]
+        if func in _CONSTANTS:
+            return func(*args, **{**given, "device": "cpu"})
         return func(*args, **given)
