@@ -28,6 +28,7 @@ documents.py       small files that a user names, TOML and JSON, within bounds
 errors.py          what a user can cause, one class a kind, each with its exit code
 files.py           every file operation, behind one object that tests can make fail
 kernels.py         numba, set up once: where compiled kernels are kept
+machine.py         cores and memory that a process may use, of a machine or a part of it
 names.py           what artifacts may be called
 plugins.py         folders of plugins, whose fault an error is, and their contracts
 records.py         the rows and columns that cross stages

@@ -22,8 +22,8 @@ from tests.imports import ROOT, Source, cycles, edges, parsed, tree
 
 GROUND = (
     *("arrays", "class_settings", "config", "contracts", "declaration", "documents", "errors"),
-    *("files", "kernels", "names", "plugins", "records", "registry", "reports", "seeds"),
-    *("stored_json", "version"),
+    *("files", "kernels", "machine", "names", "plugins", "records", "registry", "reports"),
+    *("seeds", "stored_json", "version"),
 )
 #: Lowest first. Modules of one floor may import each other, floors import those below them.
 FLOORS: tuple[tuple[str, ...], ...] = (

@@ -20,10 +20,10 @@ from numtok.encoding.dataset import EncodedSplit, Values, bytes_of, opened_shard
 from numtok.encoding.schemes.base import Channel
 from numtok.encoding.texts import Spans, Texts, unescape
 from numtok.errors import StoreError, UsageError, unknown
+from numtok.machine import memory
 from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN, TokenIds
 from numtok.store.artifact import Artifact, Find
 from numtok.store.columns import damaged
-from numtok.store.quota import memory
 
 _SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
 _NUMBER, _WORD = "[NUM]", re.compile(r"\w+")  # of the column ``text``

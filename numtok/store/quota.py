@@ -1,10 +1,9 @@
-"""How much of what comes from elsewhere may be written to a disk, and how much memory there is.
+"""How much of what comes from elsewhere may be written to a disk.
 
 Standard input and pipes may never end, a server may send more than it said, and an archive of some
 kilobytes may unpack to terabytes.
 """
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -89,10 +88,3 @@ class Quota:
             size += len(piece)
             self.check(what, folder, size, len(piece))
             write(piece)
-
-
-def memory() -> int:
-    """Bytes of this machine's memory; of several ranks that a launcher started here, for each an
-    even share of it."""
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // here

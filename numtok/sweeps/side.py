@@ -1,10 +1,10 @@
 """How many runs of a sweep or race go on side by side, where, and what each has of its machine."""
 
-import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from numtok.config import threads
+from numtok.machine import cores
 from numtok.settings.race import Config as RaceConfig
 from numtok.store.engines.engine import LOCAL, Engine, Spool, cluster
 from numtok.store.engines.local import Workers
@@ -46,10 +46,10 @@ def side_by_side(sweep: Sweep, asked: int | None) -> Side:
     The same for the whole of a sweep however much of it is left, because what a run learns
     depends, in its last digits, on the number of threads.
     """
-    cores = threads() or os.cpu_count() or 1
+    most = threads() or cores()
     used = [device_of(one.device) for one in sweep.trainings]
     gpus = min((device_count("all", one) for one in used if one.type == "cuda"), default=0)
-    jobs = asked or min(gpus or (1 if sweep.timed else cores), sweep.size)
+    jobs = asked or min(gpus or (1 if sweep.timed else most), sweep.size)
     note = ""
     if sweep.timed and jobs > max(1, gpus):
         better = f"better --jobs {max(1, gpus)}"
@@ -57,7 +57,7 @@ def side_by_side(sweep: Sweep, asked: int | None) -> Side:
     elif sweep.timed and jobs == 1:
         note = ", as their budget is a time"
     slots = gpu_slots(jobs, gpus) if gpus > 1 else ()
-    return Side(jobs, None if jobs == 1 else max(1, cores // jobs), note, slots)
+    return Side(jobs, None if jobs == 1 else max(1, most // jobs), note, slots)
 
 
 def on_cluster(sweep: Sweep, asked: int | None, engine: str, nodes: Sequence[ClusterNode]) -> Side:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.errors import DataError
-from numtok.store.quota import memory
+from numtok.machine import memory
 
 _FURTHEST = 1e6  # deviations
 _LEAST_ROOM = 1 << 30  # bytes that inputs may take on any machine

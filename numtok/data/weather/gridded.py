@@ -30,7 +30,7 @@ from numtok.data.weather.objects import is_metadata, quietly, unreadable
 from numtok.data.weather.open_field import Block, FieldSteps, OpenField
 from numtok.data.weather.places import Opened
 from numtok.errors import DataError, NumtokError, UsageError
-from numtok.store.quota import memory
+from numtok.machine import memory
 
 _DAY = "datetime64[D]"
 _FEW = 24  # steps of a block, or more, so that objects of several steps are brought once

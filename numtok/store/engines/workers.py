@@ -4,6 +4,7 @@ import os
 from typing import NamedTuple
 
 from numtok.config import threads
+from numtok.machine import cores
 
 
 def workers_for(size: int, asked: int | None, least: int) -> int:
@@ -11,14 +12,14 @@ def workers_for(size: int, asked: int | None, least: int) -> int:
     with before others have started."""
     if asked is not None:
         return asked
-    most = threads() or os.cpu_count() or 1  # also says what is wrong with NUMTOK_THREADS
+    most = threads() or cores()  # also says what is wrong with NUMTOK_THREADS
     return most if size > least else 1
 
 
 def threads_each(count: int) -> int:
     """Of so many processes that compute side by side: their part of the cores, at most as many as
     ``NUMTOK_THREADS`` gives to each."""
-    return threads() or max(1, (os.cpu_count() or 1) // count)
+    return threads() or max(1, cores() // count)
 
 
 def gpu_slots(count: int, there: int) -> list[str]:
