@@ -67,10 +67,10 @@ class NumtokTokenizer(PreTrainedTokenizer):
 
         Raises UsageError for what is asked and cannot be done, DataError for what is no text.
         """
-        if truncation or return_tensors != "pt":
+        if truncation or return_tensors != "pt" or padding not in (True, "longest"):
             raise UsageError(
-                "a NumtokTokenizer gives whole rows as tensors of PyTorch; leave truncation and "
-                "return_tensors out"
+                "a NumtokTokenizer gives whole rows as tensors of PyTorch, padded to the longest; "
+                "leave padding, truncation and return_tensors out"
             )
         texts = Texts.of([text] if isinstance(text, str) else text)
         has_holes = any(HOLE in one for one in texts.strings())

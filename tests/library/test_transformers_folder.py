@@ -247,8 +247,10 @@ def test_what_cannot_be_is_said(trained: Any, tmp_path: Path) -> None:
         transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
     with pytest.raises(UsageError, match="behind the text before it"):
         tokenizer(ASKED[0])
-    with pytest.raises(UsageError, match="truncation"):
-        tokenizer(TEXTS[0], truncation=True)
+    asked: list[dict[str, Any]] = [{"truncation": True}, {"padding": "max_length"}]
+    for how in asked:
+        with case(how), pytest.raises(UsageError, match="leave padding, truncation"):
+            tokenizer(TEXTS[0], **how)
     with pytest.raises(DataError, match="the model reads"):
         made(torch.ones(1, 500, dtype=torch.long))
     with pytest.raises(DataError, match="has no"):
