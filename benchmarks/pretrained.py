@@ -131,6 +131,7 @@ def pretrained(folder: Path, size: Size, console: Console) -> None:
             n_head=max(2, size.width // 64),
             bos_token_id=end,
             eos_token_id=end,
+            **dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0),  # no row comes twice
         )
     )
     optimizer = torch.optim.AdamW(model.parameters(), 6e-4, weight_decay=0.1)
@@ -171,8 +172,9 @@ def pretrained(folder: Path, size: Size, console: Console) -> None:
 def _loss(model: Any, tokens: torch.Tensor, places: Any) -> torch.Tensor:
     context = model.config.n_positions
     rows = torch.stack([tokens[place : place + context] for place in places.tolist()])
-    logits = model(rows).logits[:, :-1]
-    return F.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
+    with torch.autocast("cpu", torch.bfloat16):  # nearly twice as fast where a CPU multiplies in it
+        logits = model(rows).logits[:, :-1]
+    return F.cross_entropy(logits.flatten(0, 1).float(), rows[:, 1:].flatten())
 
 
 def _save(path: Path, model: Any, optimizer: Any, spent: float, step: int) -> None:
