@@ -131,7 +131,9 @@ def pretrained(folder: Path, size: Size, console: Console) -> None:
             n_head=max(2, size.width // 64),
             bos_token_id=end,
             eos_token_id=end,
-            **dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0),  # no row comes twice
+            resid_pdrop=0.0,  # few rows come twice
+            embd_pdrop=0.0,
+            attn_pdrop=0.0,
         )
     )
     optimizer = torch.optim.AdamW(model.parameters(), 6e-4, weight_decay=0.1)
