@@ -1,5 +1,6 @@
 """``numtok schemes``: all schemes, with what each costs and covers."""
 
+import re
 from typing import Annotated
 
 import typer
@@ -48,11 +49,16 @@ def command(
                 f"{counted} + {extras}",
                 f"{low}..{high}",
                 _compact(scheme.relative_error) + " of 1" * scheme.unit_interval,
-                scheme.source,
+                scheme.source if format in (Format.JSON, Format.CSV) else _short(scheme.source),
             )
         )
     columns = ("scheme", "tokens", "vocabulary", "magnitudes", "error", "source")
     print_table("schemes", columns, rows, format)
+
+
+def _short(source: str) -> str:
+    """The paper alone: without its place there, its address and other sources."""
+    return re.split("[,;(]", source)[0].strip()
 
 
 def _compact(number: float) -> str:

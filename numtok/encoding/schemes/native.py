@@ -54,7 +54,7 @@ class Native(LiteralScheme):
     """
 
     revision: ClassVar[int] = 1
-    source: ClassVar[str] = "the tokenizers of language models; Radford et al. (2019)"
+    source: ClassVar[str] = "language models; Radford et al. (2019)"
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("-60.20", "- 6 0 . 2 0", "-60.20"),
         ("1e400", "1 e 4 0 0", "1e400"),
