@@ -353,15 +353,16 @@ def _recommended(
 ) -> str | None:
     """The scheme to try first: the one that clips least (in thousandths of all numbers: a stray one
     does not decide), then that rounds least, and so on by the kinds of warning; of those that are
-    alike in all, the shortest one."""
+    alike in all, the shortest one, and rather a value than all digits of it, which is learnt sooner
+    (docs/RESULTS.md, What a race loses)."""
     numbers = max(1, sum(slot.numbers for slot in slots.values()))
 
-    def badness_of(one: SchemeLosses) -> tuple[int, list[float], float, int, str]:
+    def badness_of(one: SchemeLosses) -> tuple[int, list[float], float, int, bool, str]:
         losses = one.by_node.items()
         clipped = 1000 * sum(loss.clipped for _, loss in losses) // numbers
         against = _weighed([each for each in warnings if one.spec in each.schemes])
         tokens = sum(loss.tokens_per_number * slots[node].numbers for node, loss in losses)
-        return clipped, against, tokens, one.vocabulary, one.spec
+        return clipped, against, tokens, one.vocabulary, one.scheme.exact, one.spec
 
     usable = [one for one in tried if not one.problem]
     return min(usable, key=badness_of).spec if usable else None
