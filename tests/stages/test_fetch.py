@@ -20,12 +20,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.data.fetching import download
+from numtok.data.fetching import patience
 from numtok.data.sources import uci
 from numtok.data.sources.base import SOURCES
 from numtok.data.sources.uci import Uci
 from numtok.data.tables.table import Table, read_table
-from numtok.data.weather import objects
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.stages.fetch import Config, run
 from numtok.store.artifact import Artifact
@@ -110,8 +109,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(download, "PAUSE", 0.001)
-    monkeypatch.setattr(objects, "PAUSE", 0.001)
+    monkeypatch.setattr(patience, "PAUSE", 0.001)
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     made = Server()

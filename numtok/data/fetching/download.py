@@ -7,14 +7,11 @@ from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
 
+from numtok.data.fetching import patience
 from numtok.errors import StoreError
 from numtok.files import PIECE, Sink
 from numtok.store.quota import Quota
 from numtok.version import __version__
-
-ATTEMPTS = 4
-PAUSE = 1.0  # seconds before the second attempt, doubled before each other
-_TIMEOUT = 30.0  # seconds without a byte
 
 #: Told what is being done, the bytes done, and how many there are (0: not known).
 Progress = Callable[[str, int, int], None]
@@ -32,9 +29,8 @@ def download(url: str, path: Path, quota: Quota, progress: Progress) -> Sink:
     """
     failure: Exception | None = None
     with Sink(path) as sink:
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                time.sleep(PAUSE * 2 ** (attempt - 1))
+        for pause in patience.pauses(patience.ATTEMPTS):
+            time.sleep(pause)
             try:
                 _go_on(url, sink, quota, progress)
                 return sink
@@ -59,7 +55,7 @@ def _go_on(url: str, sink: Sink, quota: Quota, progress: Progress) -> None:
     if sink.bytes:
         headers["Range"] = f"bytes={sink.bytes}-"
     request = urllib.request.Request(url, headers=headers)
-    with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
+    with urllib.request.urlopen(request, timeout=patience.PATIENCE) as answer:
         # A server that knows no ranges sends all of it again.
         skip = sink.bytes if answer.status == 200 else 0
         length = answer.headers.get("Content-Length")

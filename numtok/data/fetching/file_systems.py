@@ -7,23 +7,23 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from numtok.data.fetching import patience
 from numtok.data.reading.addresses import is_web, kind_of
 from numtok.errors import UsageError, needing
 
 
-def file_system(url: str, patience: float) -> tuple[Any, str]:
+def file_system(url: str) -> tuple[Any, str]:
     """The file system of an address, and the path there, in the blocking way; credentials and
-    settings are those that it finds itself (``AWS_*``, fsspec's files). ``patience`` is how many
-    seconds a server may send nothing, where that can be said.
+    settings are those that it finds itself (``AWS_*``, fsspec's files).
 
     Raises UsageError for an address of no known kind, and where a library is missing.
     """
     kind = kind_of(url)
     if is_web(url):
         # A file is read as it lies there, in parts alone.
-        system = web(url, patience, {"auto_decompress": False, "raise_for_status": _refuse})
+        system = web(url, {"auto_decompress": False, "raise_for_status": _refuse})
     elif kind in ("gs", "gcs"):
-        system = google(patience)
+        system = google()
     else:
         system = _other(kind, url)
     return system, system._strip_protocol(url)
@@ -47,13 +47,13 @@ def _other(kind: str, url: str) -> Any:
         ) from None
 
 
-def web(place: str, patience: float, session: Mapping[str, Any] | None = None, **more: Any) -> Any:
+def web(place: str, session: Mapping[str, Any] | None = None, **more: Any) -> Any:
     """For http and https; ``session`` goes to aiohttp's, ``more`` to fsspec."""
     with needing(f"reading {place}", "fsspec and aiohttp"):
         import aiohttp
         from fsspec.implementations.http import HTTPFileSystem
     client = {
-        "timeout": aiohttp.ClientTimeout(total=None, sock_connect=patience, sock_read=patience),
+        "timeout": _timeout(aiohttp),
         "trust_env": True,
         **(session or {}),
     }
@@ -71,7 +71,7 @@ class NoRanges(OSError):
     """A server does not know ranges: to ask again changes nothing."""
 
 
-def google(patience: float, otherwise: str = "", **more: Any) -> Any:
+def google(otherwise: str = "", **more: Any) -> Any:
     """For Google's storage; ``more`` goes to gcsfs."""
     with needing("reading gs://", "gcsfs", otherwise):
         import aiohttp
@@ -80,18 +80,22 @@ def google(patience: float, otherwise: str = "", **more: Any) -> Any:
         from gcsfs.core import GCSFileSystem
     logging.getLogger("gcsfs").setLevel(logging.CRITICAL)  # it prints what it raises
     return GCSFileSystem(
-        requests_timeout=aiohttp.ClientTimeout(
-            total=None, sock_connect=patience, sock_read=patience
-        ),
+        requests_timeout=_timeout(aiohttp),
         session_kwargs={"trust_env": True},
         **more,
     )
 
 
-def said(error: BaseException | None, patience: float) -> str:
+def _timeout(aiohttp: Any) -> Any:
+    """However long it takes, as long as something comes."""
+    silent = patience.PATIENCE
+    return aiohttp.ClientTimeout(total=None, sock_connect=silent, sock_read=silent)
+
+
+def said(error: BaseException | None) -> str:
     """What an error of any library says, in one line."""
     if isinstance(error, TimeoutError):
-        return f"no byte within {patience:g} seconds"
+        return f"no byte within {patience.PATIENCE:g} seconds"
     status = getattr(error, "status", None)  # of aiohttp, whose text holds the whole address
     if isinstance(status, int):
         return f"{status} {getattr(error, 'message', '')}".rstrip()

@@ -11,14 +11,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from numtok.data.fetching import patience
 from numtok.data.fetching.file_systems import NoRanges, file_system, is_refused, said
 from numtok.data.reading.addresses import Address, is_web, kind_of, shown_of
 from numtok.data.reading.stamp import Stamp
 from numtok.errors import NumtokError, StoreError, UsageError
 
-ATTEMPTS = 4
-PAUSE = 1.0  # seconds before the second attempt, doubled before each other
-PATIENCE = 30.0  # seconds without a byte
 PIECE = 8 << 20  # bytes that are asked for at a time
 _SURVEYED, _ENCODED = 8, 2  # pieces that are under way where nothing, or much, is done with them
 #: Whose libraries ask five or six times by themselves; twice bridges some seconds without a server.
@@ -36,8 +34,9 @@ class _Store:
 
     def __init__(self, url: str) -> None:
         self.shown = shown_of(url)
-        self._attempts = min(ATTEMPTS, _ATTEMPTS.get(kind_of(url), ATTEMPTS))
-        system, self.path = file_system(url, PATIENCE)
+        most = patience.ATTEMPTS
+        self._attempts = min(most, _ATTEMPTS.get(kind_of(url), most))
+        system, self.path = file_system(url)
         self._real = system
         if not system.async_impl:
             from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
@@ -108,9 +107,8 @@ class _Store:
         return found
 
     async def _tried(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        for attempt in range(self._attempts):
-            if attempt:
-                await asyncio.sleep(PAUSE * 2 ** (attempt - 1))
+        for pause in patience.pauses(self._attempts):
+            await asyncio.sleep(pause)
             try:
                 return await ask()
             except Exception as error:  # of aiohttp, botocore, gcsfs or the system
@@ -129,7 +127,7 @@ class _Store:
                 "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or FSSPEC_S3_ANON=true where everybody may "
                 "read"
             )
-        why = said(error, PATIENCE)
+        why = said(error)
         if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
             return StoreError(f"{where}: {why}; check the credentials, and what they may read")
         if isinstance(error, NoRanges):

@@ -21,13 +21,10 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from numtok import files
-from numtok.data.fetching import file_systems
+from numtok.data.fetching import file_systems, patience
 from numtok.data.fetching.file_systems import is_refused, said
 from numtok.errors import DataError, NumtokError, StoreError
 
-ATTEMPTS = 4
-PAUSE = 1.0  # seconds before the second attempt, doubled before each other
-PATIENCE = 30.0  # seconds without a byte
 _AT_ONCE = 4  # objects that are asked for, and held, at the same time
 _BLOSC_HEADER = 16  # bytes, of which the last four are the length of the whole
 _METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
@@ -58,9 +55,8 @@ class Objects(WrapperStore[Store]):
     ) -> Buffer | None:
         """One object, or None where it is not there; ``unreadable`` once all attempts failed."""
         failure: Exception | None = None
-        for attempt in range(self._attempts):
-            if attempt:
-                await asyncio.sleep(PAUSE * 2 ** (attempt - 1))
+        for pause in patience.pauses(self._attempts):
+            await asyncio.sleep(pause)
             try:
                 if isinstance(self._store, LocalStore):
                     files.check_regular(self._store.root / key)
@@ -103,10 +99,10 @@ def unreadable(what: str, place: str, error: Exception | None) -> NumtokError:
     """The error for what a place did not give: the network may be better later, a file not."""
     if "://" in place:
         return StoreError(
-            f"cannot read {what}: {said(error, PATIENCE)}; check the network and the address, then "
+            f"cannot read {what}: {said(error)}; check the network and the address, then "
             "run the same command again: what is finished is kept"
         )
-    return DataError(f"cannot read {what}: {said(error, PATIENCE)}; is it whole? get it again")
+    return DataError(f"cannot read {what}: {said(error)}; is it whole? get it again")
 
 
 @contextmanager
@@ -133,10 +129,10 @@ def objects(place: str) -> Iterator[Objects]:
         if google:
             address = place.replace("gs://", "https://storage.googleapis.com/", 1)
             otherwise = f", or read the same objects by --from {address}"
-            system = file_systems.google(PATIENCE, otherwise, token="anon", **more)
+            system = file_systems.google(otherwise, token="anon", **more)
         else:
-            system = file_systems.web(place, PATIENCE, **more)
-        attempts = 1 if google else ATTEMPTS  # gcsfs tries six times itself
+            system = file_systems.web(place, **more)
+        attempts = 1 if google else patience.ATTEMPTS  # gcsfs tries six times itself
         store = FsspecStore(system, read_only=True, path=system._strip_protocol(place))
     try:
         with zarr.config.set({"async.concurrency": _AT_ONCE}):
