@@ -16,7 +16,7 @@ def cores() -> int:
     count = len(bound(0)) if bound else os.cpu_count() or 1
     times = [*_limits("cpu", "cpu.max")]
     quotas, periods = (_limits("cpu", f"cpu.cfs_{name}_us") for name in ("quota", "period"))
-    times += map(" ".join, zip(quotas, periods, strict=True))
+    times += map(" ".join, zip(quotas, periods, strict=False))
     return max(1, min([count, *(math.ceil(one) for text in times if (one := _share(text)))]))
 
 
