@@ -179,26 +179,45 @@ def _tested(splits: Iterable[str]) -> str | None:
     return "test" if "test" in others else next(iter(others), None)
 
 
-def encoded(entry: Entrant, entered: Entered, config: Config, store: Store) -> Artifact:
-    """What a candidate learns from: of texts encoded in its scheme, of tables the table."""
-    if entered.table is not None:
-        return entered.table
-    made = encode.run(
-        encode.Config(
-            config.inputs,
-            scheme=entry.scheme,
-            split=entered.split,
-            numerals=config.numerals,
-            normalize=entry.normalize,
-            text_field=config.text_field,
-            on_error=config.on_error,
-            engine=config.engine,
-        ),
-        store,
-        lambda *_: None,
-    ).artifact
-    assert made is not None  # it was no dry run
-    return made
+class Encodings:
+    """What candidates learn from: of texts encoded in the scheme of each when it is first asked
+    for, so that what is left out for want of time costs none; of a table the table."""
+
+    def __init__(self, config: Config, entered: Entered, store: Store, progress: Progress) -> None:
+        self._config, self._entered, self._store = config, entered, store
+        self._progress = progress
+        self._made: dict[tuple[str, str | None], Artifact] = {}
+
+    def of(self, entry: Entrant) -> Artifact:
+        """Made where it is not there."""
+        if self._entered.table is not None:
+            return self._entered.table
+        key = entry.scheme, entry.normalize
+        if key not in self._made:
+            entries = self._entered.entries
+            done = entries.index(entry)
+            self._progress(RaceProgress("", f"encoding {entry.label}", done, len(entries)))
+            self._made[key] = self._encoded(*key)
+        return self._made[key]
+
+    def _encoded(self, scheme: str, normalize: str | None) -> Artifact:
+        config = self._config
+        made = encode.run(
+            encode.Config(
+                config.inputs,
+                scheme=scheme,
+                split=self._entered.split,
+                numerals=config.numerals,
+                normalize=normalize,
+                text_field=config.text_field,
+                on_error=config.on_error,
+                engine=config.engine,
+            ),
+            self._store,
+            lambda *_: None,
+        ).artifact
+        assert made is not None  # it was no dry run
+        return made
 
 
 def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | None]:

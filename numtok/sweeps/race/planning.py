@@ -13,7 +13,6 @@ import msgspec
 from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.models.presets import preset
-from numtok.records import TABLE
 from numtok.settings import eval
 from numtok.settings import train as train_settings
 from numtok.settings.race import Config
@@ -23,7 +22,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Entrant
-from numtok.sweeps.race.entrants import Entered, predicted_rows
+from numtok.sweeps.race.entrants import Encodings, Entered, predicted_rows
 from numtok.sweeps.race.plan import LEAST, PLAN, RACE, Candidate, Plan, Time, entered, rounds_of
 from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.skill import medians
@@ -32,9 +31,10 @@ from numtok.sweeps.side import Side
 from numtok.training.table_learner import FittingRecipe
 from numtok.training.trainer import device_of
 
-REVISION = 3
+REVISION = 4
 _LONG = 1200.0  # seconds from which three are in the last round, and not two
 _MEASURING = 0.15  # of the time, for all paces together
+_PREPARING = 0.25  # of the time, for them and for encoding what is measured
 _LONGEST_LOOK, _SHORTEST_LOOK = 2.0, 0.05  # seconds a pace is measured for
 #: Of texts, from the smallest: the largest with enough steps in the last round is taken.
 _SIZES = ("nano,layers=2,width=64", "nano", "micro")
@@ -51,14 +51,15 @@ _APART = 3.0  # times a learning rate is the next one
 def planned(
     config: Config,
     there: Entered,
-    data: Mapping[Entrant, Artifact],
+    data: Encodings,
     store: Store,
     side: Side,
     progress: Progress,
     started: float,
 ) -> Artifact:
     """The plan, which is made where it is not there, of the time that is left since ``started``;
-    measured where runs are done."""
+    measured where runs are done. Its parent is what the first candidate learns from, which is of
+    the same rows as all others."""
     settings: dict[str, Any] = {
         "stage": "race",
         "revision": REVISION,
@@ -71,7 +72,7 @@ def planned(
         "device": "cuda" if side.gpu else device_of(config.device).type,
         "entries": [msgspec.to_builtins(one) for one in there.entries],
     }
-    parents = [one.as_parent() for one in dict.fromkeys(data.values())]
+    parents = [data.of(there.entries[0]).as_parent()]
     command = ["numtok", "race", *command_line(config)]
     with store.draft(RACE, there.name, settings, parents, command) as draft:
         if isinstance(draft, Artifact):
@@ -88,7 +89,7 @@ class _Planning:
 
     config: Config
     there: Entered
-    data: Mapping[Entrant, Artifact]
+    data: Encodings
     store: Store
     side: Side
     engine: Engine
@@ -98,7 +99,7 @@ class _Planning:
     def plan(self) -> Plan:
         """Raises what stopped the first candidate where none can be trained."""
         assert self.side.threads is not None  # of a race they are always said
-        first = next(iter(self.data.values()))
+        first = self.data.of(self.there.entries[0])
         rows = predicted_rows(first, self.there)
         size = self._size()
         paces, unfit = self._paced(size)
@@ -119,7 +120,7 @@ class _Planning:
             rates=self._rates(size),
             candidates=[
                 Candidate(
-                    entry.label, self.data[entry].ref, entry.scheme, self._options(entry), pace
+                    entry.label, self.data.of(entry).ref, entry.scheme, self._options(entry), pace
                 )
                 for entry, pace in measured[:count]
             ],
@@ -131,7 +132,7 @@ class _Planning:
             rows=rows,
             guesses=medians(first),
             unfit=unfit,
-            left_out=len(self.data) - len(unfit) - count,
+            left_out=len(self.there.entries) - len(unfit) - count,
         )
 
     @property
@@ -143,13 +144,14 @@ class _Planning:
 
         Each is measured twice, one after the other, where there is time, and the quicker one
         counts: what else runs on the machine makes steps slower and none quicker. Where there is no
-        time for all, the first ones are measured, as many as are in the last round at least.
+        time for all, the first ones are encoded and measured, as many as are in the last round at
+        least.
         """
-        began, most = time.monotonic(), _MEASURING * self.config.seconds
+        began, most = time.monotonic(), _PREPARING * self.config.seconds
         paces: dict[Entrant, float] = {}
         unfit: dict[str, str] = {}
         problem: UsageError | None = None
-        entries, jobs = list(self.data), self.side.jobs
+        entries, jobs = self.there.entries, self.side.jobs
         for done in range(0, len(entries), jobs):
             late = time.monotonic() - began > most
             if late and len(paces) >= finalists_of(self.config):
@@ -185,7 +187,7 @@ class _Planning:
                 runs = []
                 for seed in range(turn * jobs, (turn + 1) * jobs):
                     learn = training(
-                        self.data[entry],
+                        self.data.of(entry),
                         self._options(entry),
                         size,
                         self._batch,
@@ -210,14 +212,14 @@ class _Planning:
             return self.config.preset
         if self.there.of_table:
             return _TABLE_PRESET
-        found, first = _SIZES[0], next(iter(self.data))
+        found, first = _SIZES[0], self.there.entries[0]
         for size, least in zip(_SIZES[1:], _ENOUGH_ROWS, strict=True):
             if self.there.rows[0] < least:
                 break
             [(_, pace)] = self._paces([first], size, 0)
             if not isinstance(pace, float):
                 raise pace
-            paces = [pace] * len(self.data)
+            paces = [pace] * len(self.there.entries)
             shape, tried = (finalists_of(self.config), self.config.seeds), self._tried
             there_is = time_of(self.config, self.side)
             *_, last = rounds_of(there_is, paces, *shape, _ENOUGH_STEPS, tried)
@@ -243,14 +245,16 @@ class _Planning:
     ) -> list[tuple[Entrant, float | UsageError]]:
         """Seconds a step of as many candidates as train at once, from the ``first`` on: measured at
         once, with others behind the last of them; or why one cannot be trained."""
-        share = _MEASURING * self.config.seconds * self.side.jobs / (4 * len(self.data))
+        entered = len(self.there.entries)
+        share = _MEASURING * self.config.seconds * self.side.jobs / (4 * entered)
         limit = min(_LONGEST_LOOK, max(_SHORTEST_LOOK, share))
         some = list(islice(cycle(entries), first, first + self.side.jobs))
+        data = [self.data.of(one) for one in some]
         labels = ", ".join(one.label for one in some)
         self.progress(RaceProgress("", f"measuring {labels}", first, len(entries)))
         settings = [
-            training(self.data[one], self._options(one), size, self._batch, self.config.device)
-            for one in some
+            training(of, self._options(one), size, self._batch, self.config.device)
+            for one, of in zip(some, data, strict=True)
         ]
         unit = PaceUnit(self.store.root, self.side.threads, limit)
         found = zip(some, self.engine.in_order(unit, settings), strict=True)
@@ -273,9 +277,9 @@ class _Planning:
         long that there would be few steps; of a small model these decide what is learnt."""
         fits = [1 << k for k in _BATCHES if (1 << k) * _STEPS_A_PASS <= self.there.rows[0]]
         batch = max(fits, default=1 << _BATCHES[0])
-        lengths = [_tokens_a_row(one) for one in self.data.values() if one.kind != TABLE]
-        if lengths:
-            while batch > _FEWEST and batch * min(lengths) > _TOKENS:
+        if not self.there.of_table:  # the first candidate is the one of the fewest tokens
+            counts = self.data.of(self.there.entries[0]).manifest.counts
+            while batch > _FEWEST and batch * counts["tokens"] > _TOKENS * counts["rows"]:
                 batch //= 2
         return batch
 
@@ -285,11 +289,6 @@ class _Planning:
         if self.there.of_table:
             return _EPOCHS
         return max(_LEAST_CAP, _PASSES * -(-self.there.rows[0] // self._batch))
-
-
-def _tokens_a_row(data: Artifact) -> float:
-    counts = data.manifest.counts
-    return counts["tokens"] / max(1, counts["rows"])
 
 
 def training(

@@ -13,14 +13,12 @@ import msgspec
 from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.settings.race import Config as Config
-from numtok.store.artifact import Artifact
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
-from numtok.sweeps.race.candidates import Entrant, Verdict
+from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.entrants import (
-    Entered,
+    Encodings,
     check_target,
-    encoded,
     enter_table,
     enter_texts,
     is_table,
@@ -28,7 +26,7 @@ from numtok.sweeps.race.entrants import (
 from numtok.sweeps.race.leaderboard import Leaderboard
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, expected
 from numtok.sweeps.race.planning import finalists_of, planned, rates_of, time_of
-from numtok.sweeps.race.progress import Progress, RaceProgress
+from numtok.sweeps.race.progress import Progress
 from numtok.sweeps.race.reasons import reasons_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.words import Slot
@@ -130,10 +128,12 @@ def _raced(
     told(result)
     if config.dry_run:
         return result
-    data = _data(config, there, quiet, progress)
+    data = Encodings(config, there, quiet, progress)
+    check_target(data.of(there.entries[0]), config.target)  # before anything else is encoded
     made = planned(config, there, data, quiet, side, progress, started)
     plan = PLAN.read(made.path)
-    artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
+    entries = {one.label: one for one in there.entries}
+    artifacts = {one.data: data.of(entries[one.label]) for one in plan.candidates}
     # What a run learns depends, in its last digits, on its threads.
     side = side._replace(threads=plan.threads)
     race = Rounds(config, plan, artifacts, quiet, side, progress)
@@ -157,20 +157,3 @@ def _commands(config: Config, of_table: bool, model: str) -> list[str]:
     again = ["numtok", "race", *command_line(config)]
     asked = ["FILE.csv"] if of_table else ["--text", "... [?] ..."]
     return [shlex.join(again), shlex.join(["numtok", "predict", model, *asked])]
-
-
-def _data(
-    config: Config, there: Entered, store: Store, progress: Progress
-) -> dict[Entrant, Artifact]:
-    """What each candidate learns from; made where it is not there."""
-    found: dict[tuple[str, str | None], Artifact] = {}
-    made = {}
-    for done, entry in enumerate(there.entries):
-        key = entry.scheme, entry.normalize
-        progress(RaceProgress("", f"encoding {entry.label}", done, len(there.entries)))
-        if key not in found:
-            found[key] = encoded(entry, there, config, store)
-            if len(found) == 1:  # before all others are encoded
-                check_target(found[key], config.target)
-        made[entry] = found[key]
-    return made

@@ -8,6 +8,7 @@ import pytest
 
 from numtok.store.engines.workers import ClusterNode
 from numtok.store.store import Store
+from numtok.sweeps.race import planning
 from numtok.sweeps.race.progress import RaceProgress
 from numtok.sweeps.race.race import Config, run
 from numtok.sweeps.side import race_side
@@ -48,6 +49,33 @@ def test_a_plan_is_measured_and_leaves_nothing_but_itself(
     assert all(one["pace"] > 0 for one in plan["candidates"])
     assert min(plan["last"]["steps"]) >= 1
     assert [one.name for one in (tmp_path / "artifacts").iterdir() if one.name[0] == "."] == []
+
+
+def test_what_there_is_no_time_for_is_not_encoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+    monkeypatch.setattr(planning, "_PREPARING", 0.0)
+    path = tmp_path / "rows.jsonl"
+    rows = [{"text": f"{k % 19} and {k % 5} make {k % 19 + k % 5}"} for k in range(120)]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    config = Config(
+        (str(path),), minutes=0.1, schemes=("numgpt", "p10", "p1000", "digits"),
+        preset="nano,layers=1,width=16,heads=2",
+    )  # fmt: skip
+
+    def until_rounds(update: RaceProgress) -> None:
+        if update.standings:
+            raise Planned
+
+    store = Store(tmp_path / "artifacts")
+    with pytest.raises(Planned):
+        run(config, store, until_rounds, lambda _: None)
+    [made] = [one for one in store.artifacts() if one.kind == "race"]
+    plan = json.loads((made.path / "plan.json").read_bytes())
+    raced = {one["data"] for one in plan["candidates"]}
+    assert {one.ref for one in store.artifacts() if one.kind == "encoded"} == raced
+    assert (len(raced), plan["left_out"]) == (2, 2)
 
 
 def test_a_race_has_a_run_on_each_core_as_far_as_its_last_round_has_so_many(

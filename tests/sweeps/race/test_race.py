@@ -193,7 +193,7 @@ def test_a_race_that_is_stopped_ten_times_ends_in_the_same(
     config = Config((str(folder / "rooms.jsonl"),), schemes=SCHEMES, preset=TINY, **HOW)
     store, stops = Store(tmp_path / "artifacts"), 0
     while True:
-        left = 3 + 2 * stops
+        left = 3 + stops
 
         def stop(update: RaceProgress) -> None:
             nonlocal left
