@@ -115,10 +115,14 @@ class Codec:
         return len(SPECIALS)
 
     @cached_property
+    def number_tokens(self) -> tuple[str, ...]:
+        """The tokens that are of numbers alone; none where these are written in those of text."""
+        return () if self.scheme.in_text else tuple(self.scheme.vocabulary())
+
+    @cached_property
     def text_first(self) -> int:
-        """The first id of a text token; of a number's, too, where it is written in these."""
-        own = 0 if self.scheme.in_text else len(self.scheme.vocabulary())
-        return self.number_first + own
+        """The first id of a text token."""
+        return self.number_first + len(self.number_tokens)
 
     @cached_property
     def vocabulary_size(self) -> int:
@@ -343,7 +347,7 @@ class Codec:
         """All tokens in the order of their ids: special, number, text."""
         return {
             "special": list(SPECIALS),
-            "number": [] if self.scheme.in_text else list(self.scheme.vocabulary()),
+            "number": list(self.number_tokens),
             "text": self.text.vocabulary(),
         }
 

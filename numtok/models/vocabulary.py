@@ -36,10 +36,8 @@ class Vocabulary:
         >>> len(vocabulary.numbers), vocabulary.splits
         (23, True)
         """
-        scheme, size = codec.scheme, codec.vocabulary_size
-        if scheme.in_text:
-            return cls(size, codec.number_first)
-        return cls(size, codec.number_first, scheme.factors, scheme.vocabulary())
+        names, factors = codec.number_tokens, codec.scheme.factors
+        return cls(codec.vocabulary_size, codec.number_first, factors[: len(names)], names)
 
     @property
     def numbers(self) -> NDArray[np.int64]:
