@@ -39,6 +39,7 @@ import numtok
 
 SCHEMES = ("native", "p1000", "xval", "numgpt", "digits")
 ALSO_KEPT = ("native", "xval")  # with lora and with heads alone
+WHOLE = 5e-4  # the rate where all of the model is trained, close to that of the pretraining
 METRICS = ("signed-log-r2", "median-relative-error", "exact-match,digits=3")
 LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "torch", "transformers", "xarray")
 _END = "<|endoftext|>"
@@ -56,7 +57,7 @@ class Size:
     minutes: float = 60.0
     batch: int = 16
     rows: int = 20_000
-    steps: int = 1000
+    steps: int = 800
     seeds: int = 3
 
 
@@ -252,6 +253,7 @@ def figures(data: Any, preset: str, seed: int, size: Size, store: Path) -> dict[
         data,
         preset=preset,
         objective="ar:answer",
+        learning_rate=None if "tune=" in preset else WHOLE,
         steps=size.steps,
         batch=2 * size.batch,
         seed=seed,
