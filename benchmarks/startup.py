@@ -28,10 +28,8 @@ def seconds(arguments: list[str], folder: Path) -> float:
     """The wall time of one Python process run with ``arguments``."""
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}  # byte code is kept, as is usual
     started = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, stdout=subprocess.DEVNULL, env=environment
-    )
-    done.check_returncode()
+    command = [sys.executable, *arguments]
+    subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, env=environment)
     return time.perf_counter() - started
 
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -55,10 +55,13 @@ class Forks:
 
 
 @contextmanager
-def forking(folder: Path, warm: Sequence[Sequence[str]]) -> Iterator[Forks]:
-    """The warm process, which has run some command lines in ``folder``."""
+def forking(
+    folder: Path, warm: Sequence[Sequence[str]], build: Sequence[Sequence[str]] = ()
+) -> Iterator[Forks]:
+    """The warm process, which has run some command lines in ``folder``: first those that ``build``
+    something there, which have to end well."""
     script = folder / "warm.json"
-    script.write_text(json.dumps(warm))
+    script.write_text(json.dumps([build, warm]))
     kept = {k: v for k, v in os.environ.items() if k not in ("NUMTOK_STORE", "COLUMNS")}
     with subprocess.Popen(
         [sys.executable, "-m", "tests.forks", str(script)],
@@ -76,16 +79,26 @@ def _serve(script: Path) -> None:
     os.chdir(script.parent)
     answers = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    for command in json.loads(script.read_text()):
-        sys.argv = ["numtok", "-q", *command]
-        with suppress(SystemExit):
-            main.main()
+    build, warm = json.loads(script.read_text())
+    for command in build:
+        assert _code(command) == 0, command
+    for command in warm:
+        _code(command)
     provenance()
     gc.freeze()
     with os.fdopen(answers, "w") as out:
         for line in sys.stdin:
             folder, *how = json.loads(line)
             print(json.dumps(asdict(_forked(Path(folder), *how))), file=out, flush=True)
+
+
+def _code(command: Sequence[str]) -> object:
+    sys.argv = ["numtok", "-q", *command]
+    try:
+        main.main()
+    except SystemExit as stop:
+        return stop.code
+    return 0
 
 
 def _forked(folder: Path, command: Sequence[str], limit: float, until: str) -> Ended:

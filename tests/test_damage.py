@@ -201,7 +201,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     first = {command[0]: command for command in reversed(readers)}
     for command in BUILD:
         first.pop(command[0], None)
-    with forking(folder, [*BUILD, *first.values()]) as forks:
+    with forking(folder, [*first.values()], BUILD) as forks:
         kill_at_its_first_checkpoint(folder, forks)
         yield World(folder, forks)
 

@@ -50,7 +50,7 @@ class AdamW:
                 parameter.grad = None
 
     @torch.no_grad()
-    @record_function("AdamW.step")  # in traces
+    @record_function("Optimizer.step#AdamW.step")  # as traces have it of PyTorch's own
     def step(self, rate: float) -> None:
         """Learn from the gradients that are there."""
         first, second = self._betas

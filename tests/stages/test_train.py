@@ -651,7 +651,7 @@ def test_a_profile_has_a_trace_and_a_table_and_changes_nothing(
     assert (ran.code, ran.out) == (0, f"{learnt.ref}\n")
     assert contents(learnt) == before
     names = [event["name"] for event in json.loads(trace.read_bytes())["traceEvents"]]
-    assert names.count("AdamW.step") == 5
+    assert names.count("Optimizer.step#AdamW.step") == 5
     title, columns, _, *lines = ran.err.splitlines()
     assert (title, columns.split()) == ("what a step costs", ["operation", "ms", "share", "calls"])
     costs = [re.split(r"\s{2,}", line.strip()) for line in lines[: lines.index("")]]

@@ -13,9 +13,29 @@ from numtok.sweeps.race.progress import RaceProgress
 from numtok.sweeps.race.race import Config, run
 from numtok.sweeps.side import race_side
 
+TINY = "nano,layers=1,width=16,heads=2"
+
 
 class Planned(BaseException):
     """Raised when the rounds begin."""
+
+
+def planned(folder: Path, times: int = 1, **how: Any) -> tuple[Store, dict[str, Any]]:
+    """The store of a race of small rows, each so many ``times`` as long, up to its rounds, and its
+    plan."""
+    path = folder / "rows.jsonl"
+    rows = [{"text": f"{k % 19} and {k % 5} make {k % 19 + k % 5} " * times} for k in range(120)]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+
+    def until_rounds(update: RaceProgress) -> None:
+        if update.standings:
+            raise Planned
+
+    store = Store(folder / "artifacts")
+    with pytest.raises(Planned):
+        run(Config((str(path),), preset=TINY, **how), store, until_rounds, lambda _: None)
+    [made] = [one for one in store.artifacts() if one.kind == "race"]
+    return store, json.loads((made.path / "plan.json").read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -24,31 +44,14 @@ class Planned(BaseException):
 def test_a_plan_is_measured_and_leaves_nothing_but_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, times: int, batch: int
 ) -> None:
-    """Of rows that are ``times`` as long; long ones have small batches."""
+    """Long rows have small batches."""
     monkeypatch.setenv("NUMTOK_THREADS", "2")
-    path = tmp_path / "rows.jsonl"
-    rows = [{"text": f"{k % 19} and {k % 5} make {k % 19 + k % 5} " * times} for k in range(120)]
-    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
-    config = Config(
-        (str(path),), minutes=0.2, schemes=("xval", "p10"), preset="nano,layers=1,width=16,heads=2",
-        jobs=jobs,
-    )  # fmt: skip
-
-    def until_rounds(update: RaceProgress) -> None:
-        if update.standings:
-            raise Planned
-
-    store = Store(tmp_path / "artifacts")
-    with pytest.raises(Planned):
-        run(config, store, until_rounds, lambda _: None)
-    kinds = sorted({one.kind for one in store.artifacts()})
-    assert kinds == ["encoded", "race"]
-    [made] = [one for one in store.artifacts() if one.kind == "race"]
-    plan = json.loads((made.path / "plan.json").read_bytes())
+    store, plan = planned(tmp_path, times, minutes=0.2, schemes=("xval", "p10"), jobs=jobs)
+    assert sorted({one.kind for one in store.artifacts()}) == ["encoded", "race"]
     assert (plan["threads"], plan["batch"]) == (2 // jobs, batch)
     assert all(one["pace"] > 0 for one in plan["candidates"])
     assert min(plan["last"]["steps"]) >= 1
-    assert [one.name for one in (tmp_path / "artifacts").iterdir() if one.name[0] == "."] == []
+    assert [one.name for one in store.root.iterdir() if one.name[0] == "."] == []
 
 
 def test_what_there_is_no_time_for_is_not_encoded(
@@ -56,23 +59,8 @@ def test_what_there_is_no_time_for_is_not_encoded(
 ) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "1")
     monkeypatch.setattr(planning, "_PREPARING", 0.0)
-    path = tmp_path / "rows.jsonl"
-    rows = [{"text": f"{k % 19} and {k % 5} make {k % 19 + k % 5}"} for k in range(120)]
-    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
-    config = Config(
-        (str(path),), minutes=0.1, schemes=("numgpt", "p10", "p1000", "digits"),
-        preset="nano,layers=1,width=16,heads=2",
-    )  # fmt: skip
-
-    def until_rounds(update: RaceProgress) -> None:
-        if update.standings:
-            raise Planned
-
-    store = Store(tmp_path / "artifacts")
-    with pytest.raises(Planned):
-        run(config, store, until_rounds, lambda _: None)
-    [made] = [one for one in store.artifacts() if one.kind == "race"]
-    plan = json.loads((made.path / "plan.json").read_bytes())
+    schemes = ("numgpt", "p10", "p1000", "digits")
+    store, plan = planned(tmp_path, minutes=0.1, schemes=schemes)
     raced = {one["data"] for one in plan["candidates"]}
     assert {one.ref for one in store.artifacts() if one.kind == "encoded"} == raced
     assert (len(raced), plan["left_out"]) == (2, 2)
