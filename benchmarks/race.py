@@ -71,9 +71,9 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
     """All candidates of a race's plan on the test split, for ``TIMES`` its time altogether."""
     plan = raced.planned
     assert plan is not None
-    count, several = len(plan.candidates), len(plan.rates) > 1
+    count, several = len(plan.candidates), plan.tried > 1
     side = race_side(config, ())._replace(threads=plan.threads)
-    runs = count * (SEEDS + len(plan.rates) * several)
+    runs = count * (SEEDS + plan.tried * several)
     seconds = TIMES * config.seconds * side.jobs / runs
     steps = [min(MOST_STEPS, max(1, int(seconds / one.pace))) for one in plan.candidates]
     every = Round(count, seconds, steps)

@@ -110,8 +110,10 @@ def race_result(store: Store) -> RaceResult:
         unit="steps",
         preset="nano",
         batch=16,
-        rates=[0.002, 0.006],
-        candidates=[Candidate(name, "encoded@0123456789abcdef", name, {}, 0.01) for name in names],
+        candidates=[
+            Candidate(name, "encoded@0123456789abcdef", name, {}, 0.01, [0.002, 0.006])
+            for name in names
+        ],
         rounds=[Round(3, 1.0, [100] * 3)],
         last=Round(2, 3.0, [300] * 3),
         seeds=2,

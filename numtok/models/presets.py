@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 from numtok.class_settings import as_spec, read_setting, spec_fields
 from numtok.errors import UsageError, unknown
+from numtok.models.embedders.base import Embedder
 from numtok.models.trunk_settings import unnamed
 from numtok.models.trunks.base import TRUNKS, ColumnTrunk, TokenTrunk, Trunk
 from numtok.registry import Settings, name_in, parse_spec, settings_of
@@ -51,6 +52,10 @@ class Preset:
             raise UsageError(
                 f"learning_rate={self.learning_rate} is not possible; it is between 0 and 1"
             )
+
+    def rate_with(self, embedding: Embedder) -> float:
+        """The learning rate with such an embedder, where nobody says one."""
+        return min(self.learning_rate, embedding.learning_rate)
 
     def settings(self) -> Settings:
         """What a version depends on, expanded."""

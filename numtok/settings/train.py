@@ -30,8 +30,8 @@ class Config:
     Of texts, none of ``preset``, ``embedder`` and ``head`` means that of ``init``, or without one
     ``nano`` and the scheme's own (no head where labels are learnt); of ``objective``
     ``mlm:targets`` where rows have targets and ``mlm`` otherwise; of ``learning_rate`` the
-    preset's. Of tables, ``fold`` None is all folds, and ``rows`` are of the train split at most,
-    drawn by the seed.
+    preset's, or less where the embedder bears less, and of ``warmup`` what that needs. Of tables,
+    ``fold`` None is all folds, and ``rows`` are of the train split at most, drawn by the seed.
     """
 
     data: str = setting(
@@ -140,7 +140,7 @@ class Config:
     batch: int = _optimiser(128, "Rows a step.", metavar="ROWS", above=0, counts="experiment")
     learning_rate: float | None = _optimiser(
         None,
-        "Learning rate. Default: the preset's; tables: 5e-4.",
+        "Learning rate. Default: the preset's, with fone 5e-4 at most; tables: 5e-4.",
         flag="lr",
         metavar="RATE",
         above=0,
@@ -158,9 +158,9 @@ class Config:
         came_later=True,
         omit_default=True,
     )
-    warmup: float = _optimiser(
-        0.05,
-        "Of the steps; a cosine follows.",
+    warmup: float | None = _optimiser(
+        None,
+        "Of the steps; a cosine follows. Default: 0.05, with fone 0.2.",
         metavar="SHARE",
         of="texts",
         at_least=0,

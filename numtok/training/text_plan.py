@@ -82,18 +82,20 @@ class TextPlan:
         chosen, title = chosen_preset(size, init)
         if init is not None:
             objective = objective_of(spec, objective, init)
-        rate, decay = config.learning_rate, config.weight_decay
+        embedding = EMBEDDERS.build(config.embedder or usual["embedder"])
+        rate, warmup, decay = config.learning_rate, config.warmup, config.weight_decay
         made = replace(
             config,
             data=encoded.ref,
             preset=size,
             # As short as they can be said, so that two spellings are one experiment.
-            embedder=spec_of(EMBEDDERS.build(config.embedder or usual["embedder"])),
+            embedder=spec_of(embedding),
             head=_head(config.head, usual["head"], codec, objective),
             objective=spec_of(objective),
             places=_places(config.places, init),
             minutes=config.budget.get("minutes"),
-            learning_rate=chosen.learning_rate if rate is None else rate,
+            learning_rate=chosen.rate_with(embedding) if rate is None else rate,
+            warmup=embedding.warmup if warmup is None else warmup,
             weight_decay=WEIGHT_DECAY if decay is None else decay,
             device=device.type,
             precision=auto if config.precision == "auto" else config.precision,
@@ -224,6 +226,7 @@ class TextPlan:
         """With so many steps, over which the rate falls; a curriculum may have it begin anew."""
         config = self.config
         assert config.learning_rate is not None and config.weight_decay is not None
+        assert config.warmup is not None
         return Recipe(
             steps,
             config.learning_rate,

@@ -32,6 +32,10 @@ class Embedder(ABC):
     #: Whether it sees all digits of a number, as it is in the text: it goes with data of which the
     #: value beside a token is just that, not normalised.
     exact: ClassVar[bool] = False
+    #: The learning rate that it bears, whatever that of the preset, and the share of the steps in
+    #: which the rate rises to it, where nobody says others.
+    learning_rate: ClassVar[float] = 1.0
+    warmup: ClassVar[float] = 0.05
     #: The objective with which it goes, where it goes with few that write.
     objective: ClassVar[str] = "ar"
 
@@ -101,6 +105,8 @@ EMBEDDERS: Registry[Embedder] = Registry(
     {
         "sees_all": a(bool),
         "exact": a(bool),
+        "learning_rate": a(float),
+        "warmup": a(float),
         "build": _built,
         "tells_ahead": a(int, type(None)),
         "of_host": a(tuple),

@@ -15,22 +15,29 @@ from numtok.numerals.fixed_point import MOST_DIGITS, check_digits, units_of
 
 @dataclass(frozen=True)
 class FoneEmbedder(ExactEmbedder):
-    """Fourier Number Embedding (Zhou et al. 2025, Section 3):
+    """Fourier Number Embedding (Zhou et al. 2025, Section 3): to the vector of ``[NUM]`` is added
 
-        h_text + W (sign, cos 2 pi x / T, sin 2 pi x / T for T = 10^(1 - decimals) ... 10^whole)
+        W (minus, cos 2 pi x / T - 1, sin 2 pi x / T for T = 10^(1 - decimals) ... 10^whole)
 
     with a learnt W. The angle of T = 10^(k+1) is 0.d_k d_(k-1)... of a turn, in the digits of |x|,
     by which it is worked out: x / T in float64 has lost the last of them. So 17.5 and 7.5 have the
     same angle at T = 10. The paper's numbers have no sign; here -17.5 differs from 17.5 in the
-    first feature, 1 or -1, alone. Zero is a number like others.
+    first feature, 1 or 0, alone. Zero is a number like others.
+
+    The paper has the cosines themselves, which is the same but for the vector of ``[NUM]``. Less 1,
+    places that no number of the data uses add nothing and are not learnt. As a constant 1 each of
+    them moves what all numbers have in common by one more step of the optimizer, and ten of them
+    left little else to learn (docs/LOG.md, 2026-11-26).
 
     whole, decimals
         Digits before and behind the point. What is finer is rounded away, and of a larger number
         the highest digits are not seen: encode with the scheme ``fone``, which tells both.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "FoNE (arXiv 2502.09741), Section 3"
+    learning_rate: ClassVar[float] = 5e-4  # both as in the public code
+    warmup: ClassVar[float] = 0.2
     whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
     decimals: int = setting(5, "Digits behind the point.", at_least=0, at_most=MOST_DIGITS)
 
@@ -52,10 +59,9 @@ class _Fone(ExactModule):
 
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         turns = turns_of(values, self.whole, self.decimals) * (2 * np.pi)
-        sign = np.where(np.signbit(values), -1.0, 1.0)[:, None]
-        pairs = np.stack([np.cos(turns), np.sin(turns)], axis=2)
+        pairs = np.stack([np.cos(turns) - 1, np.sin(turns)], axis=2)
         flat = pairs.reshape(len(turns), 2 * turns.shape[1])
-        return np.concatenate([sign, flat], axis=1).astype(np.float32)
+        return np.concatenate([np.signbit(values)[:, None], flat], axis=1).astype(np.float32)
 
     def embedded(self, tokens_PD: Tensor, features_PF: Tensor) -> Tensor:
         added_PD: Tensor = self.linear(features_PF)

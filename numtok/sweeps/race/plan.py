@@ -40,6 +40,8 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Of ``numtok train``, beside those that all share, by name: head, normalize, objective.
     pace
         Seconds a step, or an epoch of a table, as measured.
+    rates
+        Learning rates of the first round, the usual one first; each has as many.
     """
 
     label: str
@@ -47,6 +49,7 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scheme: str
     options: dict[str, str]
     pace: float
+    rates: list[float]
 
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,8 +68,6 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         What budgets are in.
     preset, batch
         Of ``numtok train`` that all share.
-    rates
-        Learning rates of the first round, the usual one first.
     rounds, last
         On the validation split; on the test split, with ``seeds`` of each.
     threads
@@ -86,7 +87,6 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     unit: Literal["steps", "epochs"]
     preset: str
     batch: Positive
-    rates: list[float]
     candidates: list[Candidate]
     rounds: list[Round]
     last: Round
@@ -103,10 +103,18 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         rounds = [*self.rounds, self.last]
         if any(len(one.steps) != count or one.size > count for one in rounds):
             raise ValueError(f"a round is not of the {count} candidates")
-        if not self.rates or (len(self.rates) > 1 and not self.rounds):
-            raise ValueError("its rates are tried in no round")
+        tried = {len(one.rates) for one in self.candidates}
+        if len(tried) != 1 or tried == {0}:
+            raise ValueError("candidates have other numbers of rates, or none")
+        if self.tried > 1 and not self.rounds:
+            raise ValueError("their rates are tried in no round")
         if "" not in self.guesses:
             raise ValueError("it has no median of all numbers")
+
+    @property
+    def tried(self) -> int:
+        """How many learning rates each candidate tries."""
+        return len(self.candidates[0].rates)
 
 
 class Expected(msgspec.Struct, frozen=True):

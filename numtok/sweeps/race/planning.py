@@ -11,7 +11,9 @@ from typing import Any, Literal
 import msgspec
 
 from numtok.declaration import command_line
+from numtok.encoding.scheme_spec import scheme_of
 from numtok.errors import UsageError
+from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.presets import preset
 from numtok.settings import eval
 from numtok.settings import train as train_settings
@@ -31,7 +33,7 @@ from numtok.sweeps.side import Side
 from numtok.training.table_learner import FittingRecipe
 from numtok.training.trainer import device_of
 
-REVISION = 4
+REVISION = 5
 _LONG = 1200.0  # seconds from which three are in the last round, and not two
 _MEASURING = 0.15  # of the time, for all paces together
 _PREPARING = 0.25  # of the time, for them and for encoding what is measured
@@ -117,10 +119,14 @@ class _Planning:
             unit=self._unit,
             preset=size,
             batch=self._batch,
-            rates=self._rates(size),
             candidates=[
                 Candidate(
-                    entry.label, self.data.of(entry).ref, entry.scheme, self._options(entry), pace
+                    entry.label,
+                    self.data.of(entry).ref,
+                    entry.scheme,
+                    self._options(entry),
+                    pace,
+                    self._rates(size, entry),
                 )
                 for entry, pace in measured[:count]
             ],
@@ -232,11 +238,13 @@ class _Planning:
     def _tried(self) -> int:
         return rates_of(self.config, self.there.of_table)
 
-    def _rates(self, size: str) -> list[float]:
-        """The usual rate of models of that size, then others on both sides of it, farther and
-        farther away; to three digits, so that they can be said."""
-        of_table = self.there.of_table
-        usual = FittingRecipe.learning_rate if of_table else preset(size).learning_rate
+    def _rates(self, size: str, entry: Entrant) -> list[float]:
+        """The usual rate of such a model of that size, then others on both sides of it, farther
+        and farther away; to three digits, so that they can be said."""
+        usual = FittingRecipe.learning_rate
+        if not self.there.of_table:
+            embedder = entry.embedder or scheme_of(entry.scheme).parts[0]
+            usual = preset(size).rate_with(EMBEDDERS.build(embedder))
         factors = [_APART ** ((k + 1) // 2 * (-1) ** (k + 1)) for k in range(self._tried)]
         return [float(f"{usual * factor:.3g}") for factor in factors]
 

@@ -90,7 +90,8 @@ class Rounds:
             alive = self._ranked(alive)
         title = f"last round, on {self.plan.test}"
         finalists, seeds = alive[: self.plan.last.size], range(self.plan.seeds)
-        rates = {place: [self._rates.get(place, self.plan.rates[0])] for place in finalists}
+        usual = {place: self.plan.candidates[place].rates[0] for place in finalists}
+        rates = {place: [self._rates.get(place, usual[place])] for place in finalists}
         self._train(engine, finalists, self.plan.last, self.plan.test, rates, seeds, title)
         return rounds, self._board(finalists)
 
@@ -110,7 +111,7 @@ class Rounds:
         best: dict[int, _Trial] = {}
         for place in places:
             trials = self._trials[place]
-            trials.sort(key=lambda trial: self.plan.rates.index(trial.rate))
+            trials.sort(key=lambda trial: self.plan.candidates[place].rates.index(trial.rate))
             if trials:
                 best[place] = max(trials, key=lambda trial: trial.skill)
                 self._rates[place] = best[place].rate
@@ -176,11 +177,11 @@ class Rounds:
             if plan.unit == "epochs":
                 budget = {"epochs": steps, "patience": max(5, steps // 10)}
             ask = eval.Config(model="", data=str(data.path), split=split, rows=rows, device=device)
-            for rate in rates.get(place, plan.rates):
+            for rate in rates.get(place, candidate.rates):
                 more = budget | {"seed": seed, "learning_rate": rate}
                 learn = training(data, candidate.options, plan.preset, plan.batch, device, **more)
                 point = {"candidate": candidate.label, "seed": str(seed)}
-                point |= {"rate": f"{rate:g}"} if len(plan.rates) > 1 else {}
+                point |= {"rate": f"{rate:g}"} if plan.tried > 1 else {}
                 yield Run(place, "", point, learn, ask)
 
     def _took(self, outcome: RunOutcome, split: str) -> str:
@@ -200,7 +201,7 @@ class Rounds:
             self._skills[place] = max(one.skill for one in self._trials[place])
         self._settle(place)
         seed = f", seed {outcome.run.point['seed']}" if split != VALIDATION else ""
-        at = f", rate {rate:g}" if len(self.plan.rates) > 1 else ""
+        at = f", rate {rate:g}" if self.plan.tried > 1 else ""
         return f"{label}{seed}{at}, {self._steps[place]:,} {self.plan.unit}, skill {skill:.3f}"
 
     def _settle(self, place: int) -> None:

@@ -154,7 +154,8 @@ def test_each_goes_on_with_the_rate_that_was_best_for_it(tmp_path: Path) -> None
     more = {"target": "y", "schemes": ("pointwise", "mdn:2"), "rates": 3, "minutes": 0.3}
     result = raced(tmp_path, numbers(tmp_path), preset="mlp,layers=1,width=8", **more)
     assert result.planned is not None
-    assert result.planned.rates == [5e-4, 1.5e-3, 1.67e-4]
+    for one in result.planned.candidates:
+        assert one.rates == [5e-4, 1.5e-3, 1.67e-4]
     [first] = result.rounds
     for label, tried in first.tried.items():
         assert len(tried) == 3
@@ -265,9 +266,11 @@ def test_texts_without_targets_race_by_the_slots_of_reports(tmp_path: Path) -> N
     path = tmp_path / "plain.jsonl"
     rows = [{"text": f"from {k} to {2 * k} in {k % 7} days"} for k in range(1, 241)]
     path.write_text("\n".join(map(json.dumps, rows)) + "\n")
-    result = raced(tmp_path, str(path), schemes=("xval",), preset=TINY, seeds=1, minutes=0.2)
+    schemes = ("xval", "fone,whole=3,decimals=0")
+    result = raced(tmp_path, str(path), schemes=schemes, preset=TINY, seeds=1, minutes=0.2)
     board = result.leaderboard
-    assert board is not None
+    assert board is not None and result.planned is not None
+    assert [one.rates for one in result.planned.candidates] == [[2e-3], [5e-4]]
     assert {"place", "mean", "median"} <= {one.label for one in board.places}
     winner = board.place(str(result.winner))
     report = read(Store(tmp_path / "artifacts").resolve(winner.reports[0], {REPORT})).report
@@ -424,7 +427,8 @@ def test_a_plan_is_read_from_the_store_and_not_believed(
         {"candidates": plan["candidates"][1:]},
         {"guesses": {}},
         {"seeds": 0},
-        {"rates": []},
+        {"candidates": [one | {"rates": []} for one in plan["candidates"]]},
+        {"candidates": [plan["candidates"][0] | {"rates": [1e-3] * 9}, *plan["candidates"][1:]]},
     ]
     for change in changes:
         (tmp_path / PLAN.name).write_text(json.dumps(plan | change))
