@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from numtok.declaration import setting
+from numtok.declaration import check, setting
 from numtok.models.heads.base import HEADS
 from numtok.registry import name_of
 from numtok.settings import compare, encode, eval, fetch, gen, table, train
@@ -48,12 +48,17 @@ class Select:
 
     Of ``head`` only heads of one kind are chosen among: the best ``riemann``, the best
     ``decoder:ud``. With ``reach`` the budgets of ``train`` are tried from the smallest on, until
-    ``metric`` is ``reach`` or better; after each, the better half of the candidates goes on.
+    ``metric`` is ``reach`` or better; after each, the better half of the candidates goes on. Of
+    several seeds the first ``seeds`` decide, None for all; what is chosen is done with every one.
     """
 
     metric: str = setting(help="The figure that decides.", registry="metrics")
     over: tuple[str, ...] = setting((), "The axes of which the best is taken.")
     reach: float | None = setting(None, "The figure that a budget is raised for.")
+    seeds: int | None = setting(None, "How many seeds decide. Default: all.", at_least=1)
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @dataclass(frozen=True)

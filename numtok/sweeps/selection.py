@@ -1,7 +1,7 @@
 """Which candidates are the best, by their figures on the validation split and nothing else.
 
 Candidates differ in the axes that are chosen over; a group is what they share.
-The mean over seeds decides.
+The mean over seeds, all or some of them, decides.
 
 Where a figure is to be reached this is successive halving: all candidates of a
 group train at the smallest budget, the better half of them at the next, each
@@ -32,9 +32,9 @@ Evaluate = Callable[[Sequence[Run]], Mapping[int, Path]]
 class Choice(NamedTuple):
     """The best candidate of a group: what the group shares, what was chosen, its figure.
 
-    ``figure`` is the mean over seeds on the validation split; ``chosen``, ``figure`` and
-    ``costs`` are None where no candidate has one. ``reached`` is None where nothing was to be
-    reached.
+    ``figure`` is the mean over the seeds that decide, on the validation split; ``chosen``,
+    ``figure`` and ``costs`` are None where no candidate has one. ``reached`` is None where nothing
+    was to be reached.
     """
 
     group: str
@@ -64,7 +64,7 @@ class Selection:
 
     def choose(self, runs: Sequence[Run]) -> tuple[list[Run], list[Choice]]:
         """The runs to evaluate on the split of the report, and how they were chosen."""
-        groups = _grouped(runs, lambda run: self.sweep.shared(run.point))
+        groups = _grouped(self._deciding(runs), lambda run: self.sweep.shared(run.point))
         best: dict[Shared, _Candidate] = {}
         for budget in sorted({self._budget(run) for run in runs}):
             waiting = {
@@ -79,8 +79,21 @@ class Selection:
                 groups[shared] = [run for run in groups[shared] if self._place(run) in better]
                 if ranked:
                     best[shared] = ranked[0]
-        chosen = [run for candidate in best.values() for run in candidate.runs]
+        seeds = _grouped(runs, self._way)
+        chosen = [run for one in best.values() for run in seeds[self._way(one.runs[0])]]
         return chosen, [self._choice(shared, best.get(shared)) for shared in groups]
+
+    def _deciding(self, runs: Sequence[Run]) -> Sequence[Run]:
+        """Those of the seeds that decide."""
+        if self.select.seeds is None or not self.sweep.seeds:
+            return runs
+        [axis] = self.sweep.seeds
+        first = list(dict.fromkeys(run.point.get(axis) for run in runs))[: self.select.seeds]
+        return [run for run in runs if run.point.get(axis) in first]
+
+    def _way(self, run: Run) -> Shared:
+        """Where a run stands on all axes but that of seeds."""
+        return tuple(one for one in run.point.items() if one[0] not in self.sweep.seeds)
 
     def _budget(self, run: Run) -> tuple[float, ...]:
         return tuple(float(run.point[axis]) for axis in self.sweep.climbed)

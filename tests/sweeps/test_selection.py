@@ -77,6 +77,18 @@ def test_each_scheme_gets_the_rate_of_the_least_mean_error(tmp_path: Path, store
     assert choices[0].costs is not None and choices[0].costs.samples == 64_000
 
 
+def test_the_first_seeds_can_decide_for_all(tmp_path: Path, store: Store) -> None:
+    errors = {("1e-4", "0"): 0.1, ("1e-4", "1"): 9.0}  # the mean of two is that of others
+    world = World(store, lambda at: errors.get((at["lr"], at["seed"]), 3.0))
+    chosen, choices = world.choose(tmp_path, RATES + SELECT + "seeds = 1\n")
+    assert {run.point["seed"] for runs in world.asked for run in runs} == {"0"}
+    assert {run.point["lr"] for run in chosen} == {"1e-4"}
+    assert [run.point["seed"] for run in chosen] == ["0", "1"] * 2
+    assert all(one.figure is not None and one.figure < 1 for one in choices)
+    _, of_all = World(store, world.error).choose(tmp_path, RATES + SELECT + "seeds = 5\n")
+    assert {one.chosen for one in of_all} == {"lr=1e-3"}
+
+
 def test_what_decides_is_looked_at_on_the_validation_split_alone(
     tmp_path: Path, store: Store
 ) -> None:

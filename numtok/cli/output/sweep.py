@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.comparison import ComparisonRow, deviating, flat, print_comparison
 from numtok.cli.output.figures import duration, number, print_figures, shown_costs
-from numtok.cli.output.printing import Format, one_line, print_data
+from numtok.cli.output.printing import Format, counted, one_line, print_data
 from numtok.cli.output.progress import Live
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def print_sweep(result: "Result", format: Format) -> None:
 
 
 def _print_choices(result: "Result", format: Format) -> None:
-    if result.select is None:
+    if (select := result.select) is None:
         return
-    metric, reach = result.select.metric, result.select.reach
+    metric, reach = select.metric, select.reach
     rows = [
         [
             one.group or "all",
@@ -83,7 +83,8 @@ def _print_choices(result: "Result", format: Format) -> None:
     columns = ["", "best", metric, *([] if reach is None else ["reached"])]
     columns += _COSTS
     title = "the best" if reach is None else f"cost to reach {metric} {number(reach)}"
-    title += " (validation split, mean over seeds)"
+    seeds = "seeds" if select.seeds is None else counted(select.seeds, "seed")
+    title += f" (validation split, mean over {seeds})"
     print_figures(title, columns, rows, format)
 
 
