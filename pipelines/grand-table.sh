@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
 # The grand table: every encoding on eight data sets, at equal samples and at equal time.
 #
-# About a day of two cores; SCALE=smoke does it run. ERA5 is where the weather is from (a name that
+# About eight hours of two cores with JOBS=2; SCALE=smoke does it run. ERA5 is where the weather is from (a name that
 # `numtok fetch era5` knows, or a copy), UCI a folder with a copy of uci_datasets, so that nothing is
 # downloaded. STEPS and MINUTES are the budgets of a training. What was made is found again, so a run
 # that was stopped goes on; airfoil's rows are written into this folder, as texts.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
+given=${STEPS:-} # others have more
 . "$here/scales.sh"
 case "$SCALE" in
     smoke)
         ROWS=600
-        : "${STEPS:=20}" "${MINUTES:=0.02}"
+        STEPS=${given:-20}
+        : "${MINUTES:=0.02}"
         ;;
     *)
         ROWS=20000
-        : "${STEPS:=2000}" "${MINUTES:=0.5}"
+        STEPS=${given:-500}
+        : "${MINUTES:=0.2}"
         ;;
 esac
 PARTS=validation=0.05,test=0.1
@@ -23,7 +26,8 @@ PARTS=validation=0.05,test=0.1
 numtok gen arithmetic --operands 2 --operators + --samples $ROWS --split $PARTS --name sums
 numtok gen arithmetic --kind product --samples $ROWS --split $PARTS --name products
 numtok gen arithmetic --operands 3 --samples $ROWS --split $PARTS --name mixed
-numtok gen orbits --planets 2 --points 4 --span 2..4 --samples $ROWS --split $PARTS --name orbits
+numtok gen orbits --planets 2 --steps 0.5 --points 6 --span 2..3 --samples $ROWS --split $PARTS \
+    --name orbits
 numtok gen nupa --tasks add_Integer+sub_Integer+max_Float+multiply_easy_Integer --digits 1..5 \
     --train $((ROWS / 20)) --validation 50 --test 100 --prompt short --name nupa
 numtok gen wordproblems --form generate --samples $ROWS --split $PARTS --name stories
