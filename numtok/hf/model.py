@@ -10,9 +10,10 @@ from transformers.utils.generic import ModelOutput
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.texts import Texts
-from numtok.errors import DataError, UsageError
+from numtok.errors import UsageError
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options
 from numtok.evaluation.text_rows import Query, RowPrediction, TextPredictor
+from numtok.hf.cache import RowsRead, too_long
 from numtok.hf.tokenizer import NumtokTokenizer
 from numtok.models.batches import PAD
 from numtok.models.model import Model
@@ -54,10 +55,14 @@ class NumtokOutput(ModelOutput):
         [B, classes].
     last_hidden_state
         [B, L, D], what the logits and the numbers are read from.
+    cache
+        What was read, where that was to be kept; logits and states are then of the last token of
+        each row alone.
     """
 
     logits: Tensor | None = None
     last_hidden_state: Tensor | None = None
+    cache: RowsRead | None = None
 
 
 class NumtokModel(PreTrainedModel):
@@ -119,23 +124,15 @@ class NumtokModel(PreTrainedModel):
 
         Raises DataError for rows that are longer than the model reads.
         """
-        if input_ids.shape[1] > self.network.settings.context:
-            raise DataError(
-                f"a row has {input_ids.shape[1]:,} tokens, the model reads "
-                f"{self.network.settings.context:,}; cut it, or give generate a max_length"
-            )
         values = torch.ones(input_ids.shape) if values is None else values
-        count = input_ids.shape[1]
-        at = torch.arange(count, device=input_ids.device)[None]
-        real = input_ids != PAD if attention_mask is None else attention_mask.bool()
-        before = real.long().argmax(dim=1, keepdim=True)  # pads of each row
-        from_first = (at + before) % count
+        real = _are_tokens(input_ids, attention_mask)
+        at, before, from_first = self._places(real)
         tokens, mask = input_ids.gather(1, from_first), real.gather(1, from_first)
         beside = values.to(from_first.device, torch.float32).gather(1, from_first)
         exact = values.cpu().gather(1, from_first.cpu())
         known = self.network.of_host(tokens.cpu().numpy(), exact.numpy())
         states = self.network.hidden(tokens, beside, None if mask.all() else mask, None, known)
-        back = ((at - before) % count)[..., None].expand(-1, -1, states.shape[2])
+        back = ((at - before) % at.shape[1])[..., None].expand(-1, -1, states.shape[2])
         states = states.gather(1, back)
         if self.network.settings.classes:
             last = (at * real).argmax(dim=1)
@@ -143,6 +140,16 @@ class NumtokModel(PreTrainedModel):
             return NumtokOutput(self.network.class_head(states[rows, last]), states)
         logits = self.network.token_head(states.flatten(0, 1))
         return NumtokOutput(logits.unflatten(0, states.shape[:2]), states)
+
+    def _places(self, real: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Of rows [B, L]: places [1, L], how many pads stand before each [B, 1], and where its
+        tokens are, the first one first [B, L]."""
+        count = real.shape[1]
+        if count > self.network.settings.context:
+            raise too_long(count, self.network)
+        at = torch.arange(count, device=real.device)[None]
+        before = real.long().argmax(dim=1, keepdim=True)
+        return at, before, (at + before) % count
 
     def predict(
         self,
@@ -185,11 +192,50 @@ class NumtokForCausalLM(NumtokModel, GenerationMixin):
                 "value beside them; load it by AutoModel, and ask it by model.predict"
             )
 
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        values: Tensor | None = None,
+        return_dict: bool | None = None,
+        use_cache: bool | None = None,
+        cache: RowsRead | None = None,
+    ) -> NumtokOutput:
+        """As of any model; ``use_cache``: keep what is read, in ``cache``, with which the next
+        token of each row comes alone."""
+        if not use_cache or not self.network.settings.of_trunk.extends:
+            return super().forward(input_ids, attention_mask, values)
+        if cache is not None:
+            states = cache.extend(input_ids)
+        else:
+            real = _are_tokens(input_ids, attention_mask)
+            _, _, from_first = self._places(real)
+            tokens = input_ids.gather(1, from_first)
+            cache, states = RowsRead.of(self.network, tokens, real.sum(dim=1))
+        logits = self.network.token_head(states.flatten(0, 1))
+        return NumtokOutput(logits.unflatten(0, states.shape[:2]), states, cache)
+
+    @classmethod
+    def _supports_default_dynamic_cache(cls) -> bool:
+        return False  # a cache of its own, which the first pass gives
+
     def prepare_inputs_for_generation(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, *_: Any, **__: Any
+        self,
+        input_ids: Tensor,
+        next_sequence_length: int | None = None,
+        cache: RowsRead | None = None,
+        attention_mask: Tensor | None = None,
+        use_cache: bool | None = None,
+        **_: Any,
     ) -> dict[str, Any]:
-        """Whole rows for each token, since nothing is kept of what was read."""
-        return {"input_ids": input_ids, "attention_mask": attention_mask}
+        """The last token of each row, where the others are in the cache; else whole rows."""
+        asked = {"attention_mask": attention_mask, "use_cache": use_cache, "cache": cache}
+        return {"input_ids": input_ids if cache is None else input_ids[:, -1:]} | asked
+
+
+def _are_tokens(input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
+    """bool[B, L]: what is no pad."""
+    return input_ids != PAD if attention_mask is None else attention_mask.bool()
 
 
 @dataclass(frozen=True)

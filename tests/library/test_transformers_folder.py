@@ -123,24 +123,48 @@ def test_a_model_comes_back_as_one_of_transformers(name: str, trained: Any, tmp_
         torch.testing.assert_close(again(**tokenizer(TEXTS)).logits, said.logits)
 
 
-def test_generate_writes_what_numtok_writes(trained: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "settings"),
+    [
+        ("p1000", {"preset": "nano"}),
+        ("digits", {"preset": "nano,positions=rotary", "places": "abacus"}),
+    ],
+)
+def test_generate_writes_what_numtok_writes(
+    scheme: str, settings: dict[str, str], trained: Any, tmp_path: Path
+) -> None:
     import numtok.hf
 
-    model = trained("p1000", preset="nano", objective="ar")
+    model = trained(scheme, objective="ar", **settings)
     folder = numtok.export(model, to=tmp_path / "out", store=model.store)
     tokenizer, _ = opened(folder)
     made = transformers.AutoModelForCausalLM.from_pretrained(folder)
     texts = ["the weight of", "the weight of 12 apples is"]
-    ids = made.generate(**tokenizer(texts), max_new_tokens=12, do_sample=False)
+    begun = tokenizer(texts)
+    ids = made.generate(**begun, max_new_tokens=12, do_sample=False)
     written = [tokenizer.decode(row, skip_special_tokens=True) for row in ids]
     wanted = model.predict(texts, fill="answers", decode="free")
     for text, found, one in zip(texts, written, wanted, strict=True):
-        begun = tokenizer.decode(tokenizer(text).input_ids[0], skip_special_tokens=True)
-        assert found.startswith(begun)
-        assert one.answer.startswith(found.removeprefix(begun))
-        assert len(found) > len(begun)
+        before = tokenizer.decode(tokenizer(text).input_ids[0], skip_special_tokens=True)
+        assert found.startswith(before)
+        assert one.answer.startswith(found.removeprefix(before))
+        assert len(found) > len(before)
+    for how in ({"do_sample": False}, {"num_beams": 3}):  # what was read is kept, or read again
+        with case(str(how)):
+            kept, anew = (
+                made.generate(
+                    **begun, max_new_tokens=12, use_cache=use_cache,
+                    return_dict_in_generate=True, output_scores=True, **how,
+                )
+                for use_cache in (True, False)
+            )  # fmt: skip
+            assert torch.equal(kept.sequences, anew.sequences)
+            for one, other in zip(kept.scores, anew.scores, strict=True):
+                torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
     again = tokenizer.decode(tokenizer(TEXTS[0]).input_ids[0], skip_special_tokens=True)
-    assert again == "the weight of 12.0 apples is 3.5 kg"
+    assert again.startswith("the weight of 12") and again.endswith("3.5 kg")
+    with pytest.raises(DataError, match="max_length"):
+        made.generate(**begun, max_new_tokens=500, do_sample=False, eos_token_id=None)
 
 
 def test_labels_are_said_by_the_model_of_transformers(trained: Any, tmp_path: Path) -> None:

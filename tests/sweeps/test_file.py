@@ -368,7 +368,11 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
         f'{RATES}[select]\nmetric = "r2"\nover = ["rate"]\n',
         "[select] over of FILE 'rate'; known: lr",
     ),
-    (f'{RATES}[select]\nmetric = "r2"\nover = "lr"\nseeds = 0\n', "[select] seeds = 0", "1 or more"),
+    (
+        f'{RATES}[select]\nmetric = "r2"\nover = "lr"\nseeds = 0\n',
+        "[select] seeds = 0",
+        "1 or more",
+    ),
     (f'{RATES}[select]\nmetric = "r2"\nover = "seed"\n', "[select] over of FILE 'seed'; known: lr"),
     (
         f'{RATES}[select]\nmetric = "r2"\nreach = 0.9\n',
