@@ -140,7 +140,7 @@ class Config:
     batch: int = _optimiser(128, "Rows a step.", metavar="ROWS", above=0, counts="experiment")
     learning_rate: float | None = _optimiser(
         None,
-        "Learning rate. Default: the preset's, with fone 5e-4 at most; tables: 5e-4.",
+        "Learning rate. Default: the preset's, with fone 2e-4 at most; tables: 5e-4.",
         flag="lr",
         metavar="RATE",
         above=0,

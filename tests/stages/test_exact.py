@@ -64,7 +64,7 @@ def test_fone_is_learnt_as_slowly_as_in_its_paper_unless_somebody_says_otherwise
 ) -> None:
     data, usual = encoded(tmp_path, "fone"), {"learning_rate": 2e-3, "warmup": 0.05}
     for options, wanted in (
-        ({}, {"learning_rate": 5e-4, "warmup": 0.2}),
+        ({}, {"learning_rate": 2e-4, "warmup": 0.2}),
         (usual, usual),
         ({"embedder": "lookup"}, usual),
     ):
