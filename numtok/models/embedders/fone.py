@@ -37,7 +37,7 @@ class FoneEmbedder(ExactEmbedder):
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "FoNE (arXiv 2502.09741), Section 3"
     # The public code has a warm-up of a fifth and 5e-5, its logged run of width 256 5e-4. At width
-    # 128 that left half of the seeds without the last digit, and 2e-4 none (docs/LOG.md, 2026-11-26).
+    # 128 that left half of the seeds without the last digit, and 2e-4 none (docs/LOG.md).
     learning_rate: ClassVar[float] = 2e-4
     warmup: ClassVar[float] = 0.2
     whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
