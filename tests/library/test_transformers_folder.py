@@ -4,7 +4,8 @@ import inspect
 import json
 import os
 import subprocess
-import sys
+import sysconfig
+import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -190,19 +191,27 @@ def loaded_plainly(folder: str, texts: list[str]) -> tuple[Any, Any, Any]:
     return rows.input_ids.tolist(), ids.tolist(), model(rows.input_ids).logits[0].tolist()
 
 
-#: The same in a process that cannot import numtok.
+#: The same where there is no numtok.
 ELSEWHERE = f"""
-import json, sys
+import importlib.util, json, sys
 from typing import Any
-sys.modules["numtok"] = None
+assert importlib.util.find_spec("numtok") is None
 {inspect.getsource(loaded_plainly)}
 print(json.dumps(loaded_plainly(sys.argv[1], json.loads(sys.argv[2]))))
 """
 
 
 def loaded_elsewhere(folder: str, texts: list[str]) -> Any:
+    """In a virtual environment of its own, with the libraries of this one but numtok, which is
+    installed here as a link to the clone."""
+    place = Path(folder).parent / "elsewhere"
+    venv.create(place, symlinks=True)
+    libraries = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    of_venv = {"base": str(place), "platbase": str(place)}
+    own = Path(sysconfig.get_path("purelib", "venv", vars=of_venv))
+    (own / "libraries.pth").write_text("\n".join(sorted(libraries)) + "\n")
     done = subprocess.run(
-        [sys.executable, "-I", "-c", ELSEWHERE, folder, json.dumps(texts)],
+        [place / "bin" / "python", "-I", "-c", ELSEWHERE, folder, json.dumps(texts)],
         capture_output=True,
         text=True,
         env={**os.environ, "HF_HUB_OFFLINE": "1"},
