@@ -31,13 +31,12 @@ class RowsRead:
     @classmethod
     def of(cls, model: Model, tokens_BL: Tensor, length_B: Tensor) -> "tuple[RowsRead, Tensor]":
         """The beginnings of rows, pads behind them; and [B, 1, D], the state of each last token."""
-        tokens = tokens_BL.cpu().numpy()
-        cache = model.trunk.cache(len(tokens), model.settings.context)
-        ones = torch.ones(tokens_BL.shape, device=tokens_BL.device)
-        known = model.of_host(tokens, np.ones(tokens.shape))
-        states = model.extend(tokens_BL, ones, cache, length_B[:, None] - 1, known)
-        cache.rewind(length_B, tokens_BL.shape[1])
-        return cls(model, cache, flush_right(tokens, length_B.cpu().numpy())), states
+        trunk = model.trunk.cache(len(tokens_BL), model.settings.context)
+        read = cls(model, trunk, np.zeros((len(tokens_BL), 0), np.int64))
+        states = read._read(tokens_BL, length_B[:, None] - 1)
+        trunk.rewind(length_B, tokens_BL.shape[1])
+        read.before = flush_right(read.before, length_B.cpu().numpy())
+        return read, states
 
     def extend(self, tokens_B1: Tensor) -> Tensor:
         """[B, 1, D]: the state of a token more of each row.
@@ -46,11 +45,15 @@ class RowsRead:
         """
         if self.trunk.longest >= self.model.settings.context:
             raise too_long(self.trunk.longest + 1, self.model)
-        tokens = tokens_B1.cpu().numpy()
-        ones = torch.ones(tokens_B1.shape, device=tokens_B1.device)
+        return self._read(tokens_B1)
+
+    def _read(self, tokens_BL: Tensor, asked_BQ: Tensor | None = None) -> Tensor:
+        """As ``Model.extend``, of tokens that have no value beside them."""
+        tokens = tokens_BL.cpu().numpy()
+        ones = torch.ones(tokens_BL.shape, device=tokens_BL.device)
         known = self.model.of_host(tokens, np.ones(tokens.shape), self.before)
         self.before = np.concatenate([self.before, tokens], axis=1)
-        return self.model.extend(tokens_B1, ones, self.trunk, None, known)
+        return self.model.extend(tokens_BL, ones, self.trunk, asked_BQ, known)
 
     def reorder_cache(self, rows: Tensor) -> None:
         """Go on with these rows (int64[B]), of which one may come twice: a search for beams."""

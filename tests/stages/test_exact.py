@@ -59,9 +59,7 @@ def test_a_scheme_of_fifteen_digits_is_encoded_learnt_and_evaluated(tmp_path: Pa
     assert report.metrics["nll"].value is not None
 
 
-def test_fone_is_learnt_as_slowly_as_in_its_paper_unless_somebody_says_otherwise(
-    tmp_path: Path,
-) -> None:
+def test_fone_is_learnt_slowly_unless_somebody_says_otherwise(tmp_path: Path) -> None:
     data, usual = encoded(tmp_path, "fone"), {"learning_rate": 2e-3, "warmup": 0.05}
     for options, wanted in (
         ({}, {"learning_rate": 2e-4, "warmup": 0.2}),
