@@ -8,7 +8,7 @@ there is in this Python and in libraries that numtok needs, and saved by transfo
 trunk: `native`, `p1000`, `xval`, `numgpt` and `digits` are fine-tuned on one task, sums,
 differences and products told in words: all of the model (`full`), `native` and `xval` also with
 `lora` and `heads` alone; and each with the same trunk of drawn weights (`random`). The last column
-is what pretraining gives: the mean of `full` less that of `random`.
+is what pretraining gives: `full` less `random`, seed by seed.
 
 Whatever was cut short goes on where it stood: the pretraining from its last checkpoint, everything
 else by what the store finds.
@@ -36,6 +36,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch.nn import functional as F
 
 import numtok
+from numtok.evaluation.comparison.seeds import seed_statistics
+from numtok.reports import Figure
 
 SCHEMES = ("native", "p1000", "xval", "numgpt", "digits")
 ALSO_KEPT = ("native", "xval")  # with lora and with heads alone
@@ -272,9 +274,14 @@ def spread(values: list[float | None]) -> str:
 
 
 def gain(full: list[float | None], random: list[float | None]) -> str:
-    """What pretraining gives."""
+    """What pretraining gives, seed by seed: the mean, and of several seeds Student's interval."""
     pairs = [(a, b) for a, b in zip(full, random, strict=True) if a is not None and b is not None]
-    return f"{mean(a - b for a, b in pairs):+.3f}" if pairs else "-"
+    if not pairs:
+        return "-"
+    found = seed_statistics([Figure(a - b, None, None, 0) for a, b in pairs])
+    if found.low is None or found.high is None:
+        return f"{found.value:+.3f}"
+    return f"{found.value:+.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
 def main() -> None:
