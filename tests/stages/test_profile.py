@@ -302,7 +302,9 @@ def test_the_era5_page_is_good_to_read(numtok: Shell, says: Says) -> None:
     says("\n".join(lines[3:14]))
     assert "the text of a row is 1,133 tokens, from a vocabulary of 272" in lines
     assert "~, and losses of slots with many values, are those of 1,024 numbers each" in lines
-    fine = "fine: bits, bpe, digits, numerologic, numvalue and triads lose nothing; no number is"
+    fine = (
+        "fine: bits, bpe, digits, numerologic, numvalue, triads and tst lose nothing; no number is"
+    )
     assert f"{fine} out of the range of a scheme" in " ".join(ran.out.split())
     says(lines[-1].removesuffix(str(ERA5)), "next: numtok encode --scheme numgpt --split ")
 
@@ -486,15 +488,8 @@ def test_losses_are_those_of_all_numbers_written_and_read_back(seed: int, tmp_pa
 def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shell) -> None:
     rows = [f"[{100 + k % 900}e{k // 900}]" for k in range(5000)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
-    whole = (
-        "bits",
-        "bpe",
-        "digits",
-        "numerologic",
-        "numvalue",
-        "triads",
-        "ud",
-    )  # four digits of ud
+    # Four digits of ud.
+    whole = ("bits", "bpe", "digits", "numerologic", "numvalue", "triads", "tst", "ud")
     assert found.lossless == tuple(sorted((*whole, *ROUNDING)))
     assert schemes(found)["p10"].slots[0].error_exact
     # One number more with four digits: the sample of 1,024 may not have it.
@@ -503,7 +498,9 @@ def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shel
     assert not schemes(found)["p10"].slots[0].error_exact
     texts(tmp_path / "a.jsonl", *rows, "[1e-7]")
     out = numtok("profile", "a.jsonl").out
-    assert "fine: bits, bpe, digits, numerologic, numvalue, triads and ud lose nothing\n" in out
+    assert (
+        "fine: bits, bpe, digits, numerologic, numvalue, triads, tst and ud lose nothing\n" in out
+    )
     assert schemes(profile(tmp_path, tmp_path / "a.jsonl"))["p10"].clipped == 1
 
 

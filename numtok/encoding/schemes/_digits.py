@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.schemes._literals import CHARACTERS, LiteralScheme, Spelt, spell, with_extras
-from numtok.encoding.schemes._marked import parts_of
+from numtok.encoding.schemes._marked import Marks, parts_of
 from numtok.encoding.schemes.base import Encoded
 from numtok.numerals.column import Numerals
 
@@ -46,6 +46,10 @@ class DigitTokens(LiteralScheme):
         longer = range(2, self.chunk + 1)
         return (*CHARACTERS, *(f"{n:0{size}}" for size in longer for n in range(10**size)))
 
+    def marked(self, spelt: Spelt) -> Marks:
+        """What is put between chunks, by a scheme that has marks."""
+        raise NotImplementedError
+
     def encode(self, numerals: Numerals) -> Encoded:
         spelt = spell(numerals)
         if self.pad:
@@ -60,6 +64,10 @@ class DigitTokens(LiteralScheme):
             tokens = self._tokens(characters, begins)
             if self.reverse:
                 tokens = _reversed(tokens, run[begins])
+            if self.marks:
+                marks = self.marked(spelt)
+                tokens = np.insert(tokens, before[marks.before], marks.tokens)
+                lengths += np.bincount(marks.number, minlength=len(lengths)).astype(np.int32)
         return with_extras(tokens, lengths, outcomes, self.paper_vocabulary_size)
 
     def literal(self, pieces: Sequence[str]) -> str:

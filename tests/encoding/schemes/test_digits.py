@@ -49,6 +49,15 @@ def read(spec: str, tokens: str) -> tuple[str, str]:
         ("triads", "1234567.8901", "1 234 567 . 890 1"),
         ("triads:left", "1234567.8901", "123 456 7 . 890 1"),
         ("triads:left", "1e-1234", "1 e - 123 4"),
+        ("tst", "1234567.8901", "1 m 234 k 567 . 890 p 1 pp"),
+        ("tst", "-1,234.5e-6789", "- 1 k , 234 . 5 p e - 6 789"),
+        (
+            "tst",
+            "0.1234567890123456789",
+            "0 . 123 p 456 pp 789 ppp 012 pppp 345 ppppp 678 ppppp 9 ppppp",
+        ),
+        ("tst", "1234567890123456789012", "1 q 234 q 567 q 890 t 123 b 456 m 789 k 012"),
+        ("tst", ".12%", ". 12 p %"),
     ],
 )
 def test_digits_are_cut_turned_and_filled_up(spec: str, literal: str, tokens: str) -> None:
@@ -69,6 +78,15 @@ def test_zeros_of_a_number_as_long_as_filled_up_are_taken_for_those_that_fill(
 ) -> None:
     (tokens,) = written("digits,pad=3", literal)
     assert read("digits,pad=3", tokens) == ("NONE", read_back)
+
+
+@each(
+    "tokens",
+    ["1 234", "1 k", "1 k 23", "1 k 234 k 567", "1 m 234 567", "1 k , 234 , 567", "1 m , 234 k 567",
+     "1 234 k 567", "1 k 234 . 5", "0 . 5 pp", "0 . 12 p 3 pp", "1 e 2 k 000"],
+)  # fmt: skip
+def test_marks_of_magnitude_that_do_not_fit_the_digits_are_no_number(tokens: str) -> None:
+    assert read("tst", tokens)[0] == "MALFORMED"
 
 
 def test_other_chunks_are_read_all_the_same() -> None:

@@ -1,0 +1,106 @@
+"""tst: triads, each with a mark of its magnitude. ``1234.5`` -> ``1 k 234 . 5 p``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.encoding.schemes._digits import DigitTokens
+from numtok.encoding.schemes._literals import BEGIN, EXTRA, FOLLOWS, Follows, Spelt
+from numtok.encoding.schemes._marked import Marks, parts_of
+
+_DIGITS = "0123456789"
+_THOUSANDS = ("k", "m", "b", "t", "q")  # 10^3 to 10^15
+_THOUSANDTHS = ("p", "pp", "ppp", "pppp", "ppppp")  # 10^-3 to 10^-15
+_FIRST = ("one digit", "two digits", "three digits")
+_AS_WRITTEN = ("sign", "leading point", "point", "e", "signed exponent", "exponent", "percent")
+_BEHIND_FRACTION = {some: to for some, to in FOLLOWS["fraction"].items() if some != _DIGITS}
+_BEHIND_WHOLE = {".": "point"} | _BEHIND_FRACTION
+
+
+@dataclass(frozen=True)
+class TstScheme(DigitTokens):
+    """Triadic Suffix Tokenization (Chetverina 2026), with marks that are tokens of their own: three
+    digits a token, from the point to both sides, and behind each what they are worth: ``k`` of
+    thousands, ``m``, ``b``, ``t`` and ``q`` of quadrillions, and as many ``p`` as there are triads
+    from the point on. Units and exponents have none.
+
+    The literal is kept, so that a last triad of a fraction may be short, where the paper fills it
+    up with zeros. Its marks reach from 10^-15 to 10^18; triads beyond have the outermost one. Names
+    of the marks are ours.
+    """
+
+    revision: ClassVar[int] = 1
+    source: ClassVar[str] = "Chetverina (arXiv 2604.11582), abstract: with suffix markers"
+    chunk: ClassVar[int] = 3
+    reverse: ClassVar[bool] = False
+    pad: ClassVar[int] = 0
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("1234567.8901", "1 m 234 k 567 . 890 p 1 pp", "1234567.8901"),
+        ("-60.25", "- 60 . 25 p", "-60.25"),
+        ("12,345%", "12 k , 345 %", "12,345%"),
+        ("5e-1234", "5 e - 1 234", "5e-1234"),
+        (
+            "1234567890123456789012.5",
+            "1 q 234 q 567 q 890 t 123 b 456 m 789 k 012 . 5 p",
+            "1234567890123456789012.5",
+        ),
+    )
+    digest: ClassVar[str] = "d0b05daa28f81e19"
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        return _THOUSANDS + _THOUSANDTHS
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        return super().pieces + self.marks
+
+    @cached_property
+    def follows(self) -> Follows:
+        after = {BEGIN: FOLLOWS[""]} | {state: FOLLOWS[state] for state in _AS_WRITTEN}
+        behind_first = {mark: f"behind first {mark}" for mark in _THOUSANDS}
+        for count, more in ((1, {_DIGITS: "two digits"}), (2, {_DIGITS: "three digits"}), (3, {})):
+            after[_FIRST[count - 1]] = more | behind_first | _BEHIND_WHOLE
+        for mark, lower in zip(_THOUSANDS, ("", *_THOUSANDS), strict=False):
+            after[f"behind first {mark}"] = {_DIGITS: f"{mark} 1", ",": f"{mark}, 0"}
+            after[f"behind {mark}"] = {_DIGITS: f"{mark} 1"}
+            after[f"behind {mark},"] = {",": f"{mark}, 0"}
+            own = (lower, mark) if mark == _THOUSANDS[-1] else (lower,)
+            for comma in ("", ","):
+                for count in range(3):
+                    after[f"{mark}{comma} {count}"] = {_DIGITS: f"{mark}{comma} {count + 1}"}
+                marked = {one: f"behind {one}{comma}" for one in own}
+                after[f"{mark}{comma} 3"] = marked if lower else _BEHIND_WHOLE
+        for state in ("leading point", "point"):
+            after[state] = after[state] | {_DIGITS: f"{_THOUSANDTHS[0]} 1"}
+        for mark, finer in pairwise((*_THOUSANDTHS, _THOUSANDTHS[-1])):
+            for count in (1, 2):
+                after[f"{mark} {count}"] = {_DIGITS: f"{mark} {count + 1}", mark: "short"}
+            after[f"{mark} 3"] = {mark: f"behind {mark}"}
+            after[f"behind {mark}"] = {_DIGITS: f"{finer} 1"} | _BEHIND_FRACTION
+        after["short"] = _BEHIND_FRACTION
+        fractions = {f"behind {mark}" for mark in _THOUSANDTHS} | {"short"}
+        units = {f"{_THOUSANDS[0]} 3", f"{_THOUSANDS[0]}, 3"}
+        ends = {*_FIRST, "exponent", "percent", EXTRA}
+        return Follows(after, frozenset(ends | fractions | units))
+
+    def literal(self, pieces: Sequence[str]) -> str:
+        return super().literal([piece for piece in pieces if piece not in self.marks])
+
+    def marked(self, spelt: Spelt) -> Marks:
+        parts = parts_of(spelt)
+        at = np.flatnonzero(spelt.characters < 10)  # every digit; the part that it is of:
+        part = np.searchsorted(parts.first, at, side="right") - 1
+        exponent = np.append(False, parts.number[1:] == parts.number[:-1])[part]
+        place = np.arange(len(at)) - np.searchsorted(at, parts.digit)[part]
+        left = parts.digits[part] - 1 - place  # digits to the point; behind it -1, -2, ...
+        last = left == np.minimum(-parts.decimals[part], -1)
+        chosen = ~exponent & (left != 0) & ((left % 3 == 0) | last)
+        nth = np.where(left > 0, left // 3, -(left // 3))[chosen]  # triad from the point, 1 on
+        nth = np.minimum(nth, len(_THOUSANDS)) - 1
+        first = len(super().pieces) + np.where(left[chosen] > 0, 0, len(_THOUSANDS))
+        return Marks(at[chosen] + 1, parts.number[part[chosen]], (first + nth).astype(np.uint32))
