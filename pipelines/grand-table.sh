@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # The grand table: every encoding on eight data sets, at equal samples and at equal time.
 #
-# About eight hours of two cores with JOBS=2; SCALE=smoke does it run. ERA5 is where the weather is from (a name that
-# `numtok fetch era5` knows, or a copy), UCI a folder with a copy of uci_datasets, so that nothing is
-# downloaded. STEPS and MINUTES are the budgets of a training. What was made is found again, so a run
-# that was stopped goes on; airfoil's rows are written into this folder, as texts.
+# Hours of two cores with JOBS=2 (docs/RESULTS.md); SCALE=smoke does it run. ERA5 is where the weather
+# is from (a name that `numtok fetch era5` knows, or a copy), UCI a folder with a copy of
+# uci_datasets, so that nothing is downloaded. STEPS and MINUTES are the budgets of a training. What
+# was made is found again, so a run that was stopped goes on; airfoil's rows are written into this
+# folder, as texts.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 given=${STEPS:-} # others have more
@@ -26,14 +27,14 @@ PARTS=validation=0.05,test=0.1
 numtok gen arithmetic --operands 2 --operators + --samples $ROWS --split $PARTS --name sums
 numtok gen arithmetic --kind product --samples $ROWS --split $PARTS --name products
 numtok gen arithmetic --operands 3 --samples $ROWS --split $PARTS --name mixed
-numtok gen orbits --planets 2 --steps 0.5 --points 6 --span 2..3 --samples $ROWS --split $PARTS \
+numtok gen orbits --planets 2 --steps 1 --points 3 --span 2..3 --samples $ROWS --split $PARTS \
     --name orbits
 numtok gen nupa --tasks add_Integer+sub_Integer+max_Float+multiply_easy_Integer --digits 1..5 \
     --train $((ROWS / 20)) --validation 50 --test 100 --prompt short --name nupa
 numtok gen wordproblems --form generate --samples $ROWS --split $PARTS --name stories
 field=$(numtok fetch era5 --from "${ERA5:=weatherbench2}" --area 58,-10,50,2 \
     --period 2019-03-01..2019-03-31 --name uk)
-numtok gen temperature --from "$field" --stations 4..4 --days 1 --samples $ROWS \
+numtok gen temperature --from "$field" --stations 2..2 --days 1 --samples $ROWS \
     --split validation=0.15,test=0.2 --name temperatures
 table=$(numtok fetch uci --set airfoil ${UCI:+--from "$UCI"})
 "$(dirname "$(command -v numtok)")/python" "$here/table-as-text.py" "$table" airfoil-rows.jsonl
