@@ -21,12 +21,16 @@ class Vocabulary:
         (``Scheme.factors``); NaN where a token is no such number.
     names
         The tokens of the scheme, by their ids less ``first``.
+    digits
+        float64: the value of each of the scheme's tokens that is a digit, or several, of a run
+        (``Scheme.digit_values``); NaN of others.
     """
 
     size: int
     first: int = 0
     factors: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     names: tuple[str, ...] = ()
+    digits: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def of(cls, codec: Codec) -> "Vocabulary":
@@ -36,8 +40,9 @@ class Vocabulary:
         >>> len(vocabulary.numbers), vocabulary.splits
         (23, True)
         """
-        names, factors = codec.number_tokens, codec.scheme.factors
-        return cls(codec.vocabulary_size, codec.number_first, factors[: len(names)], names)
+        names, scheme = codec.number_tokens, codec.scheme
+        factors, digits = (of[: len(names)] for of in (scheme.factors, scheme.digit_values))
+        return cls(codec.vocabulary_size, codec.number_first, factors, names, digits)
 
     @property
     def numbers(self) -> NDArray[np.int64]:

@@ -47,7 +47,8 @@ _LOOK = 16  # tokens by which two models are compared
 
 class TransformersConfig(msgspec.Struct, frozen=True):
     """What ``config.json`` says of a model of numtok's class, under ``numtok``: what it is, what
-    training left, and its tokens; ``factors`` as of a :class:`Vocabulary`, None where one is NaN.
+    training left, and its tokens; ``factors`` and ``digits`` as of a :class:`Vocabulary`, None
+    where one is NaN.
     """
 
     settings: ModelSettings
@@ -56,19 +57,26 @@ class TransformersConfig(msgspec.Struct, frozen=True):
     first: int
     factors: list[float | None]
     names: list[str]
+    digits: list[float | None] = []
 
     @classmethod
     def of(cls, loaded: LoadedModel) -> "TransformersConfig":
         """That of a model in memory."""
         tokens = Vocabulary.of(loaded.codec)
-        factors = [None if np.isnan(one) else one for one in tokens.factors.tolist()]
-        settings = loaded.model.settings
-        return cls(settings, loaded.trained, tokens.size, tokens.first, factors, [*tokens.names])
+        factors, digits = (
+            [None if np.isnan(one) else one for one in some.tolist()]
+            for some in (tokens.factors, tokens.digits)
+        )
+        made = loaded.model.settings, loaded.trained
+        return cls(*made, tokens.size, tokens.first, factors, [*tokens.names], digits)
 
     def model(self) -> Model:
         """The model, of drawn weights."""
-        factors = np.array([np.nan if one is None else one for one in self.factors], np.float64)
-        tokens = Vocabulary(self.vocabulary, self.first, factors, tuple(self.names))
+        factors, digits = (
+            np.array([np.nan if one is None else one for one in some], np.float64)
+            for some in (self.factors, self.digits)
+        )
+        tokens = Vocabulary(self.vocabulary, self.first, factors, tuple(self.names), digits)
         return Model(self.settings, tokens)
 
 

@@ -83,6 +83,11 @@ class SlotScheme(Scheme):
     def write_numbers(self, numerals: Numerals) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
         """Outcomes [n], and tokens [n, slots] of one copy, any where it is no ordinary number."""
 
+    @property
+    def digit_values(self) -> NDArray[np.float64]:
+        letters = [DIGITS.index(one) if one in DIGITS else np.nan for one in self.vocabulary()]
+        return np.fmax(super().digit_values, letters)
+
     def are_written(self, table: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows of [n, slots] within :meth:`slots` are numbers that :meth:`follow` allows."""
         return np.ones(len(table), np.bool_)

@@ -235,6 +235,17 @@ class Scheme(ABC):
         return np.full(len(self.vocabulary()), np.nan)
 
     @property
+    def digit_values(self) -> NDArray[np.float64]:
+        """float64[vocabulary]: what each token is worth that is a digit, or several, of a number
+        whose digits stand one behind the other; NaN for others.
+
+        >>> SCHEMES.build("digits").digit_values[8:12]
+        array([ 8.,  9., nan, nan])
+        """
+        names = self.vocabulary()
+        return np.array([int(one) if one.isascii() and one.isdigit() else np.nan for one in names])
+
+    @property
     def splits(self) -> bool:
         """Whether a number is divided between token and channel, so that neither says it alone."""
         return len(np.unique(self.factors[~np.isnan(self.factors)])) > 1

@@ -66,6 +66,10 @@ class NumeroLogic(MarkedScheme):
     numbers: str = setting(ALL, choices=(ALL, ANSWER))
 
     @property
+    def digit_values(self) -> NDArray[np.float64]:
+        return np.full(len(self.vocabulary()), np.nan)  # counts are written in digits, too
+
+    @property
     def marks(self) -> tuple[str, ...]:
         return (_OPEN, _COLON, _CLOSE)
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from numtok.encoding.schemes._digits import DigitTokens
 from numtok.encoding.schemes._literals import BEGIN, EXTRA, FOLLOWS, Follows, Spelt
@@ -50,6 +51,10 @@ class TstScheme(DigitTokens):
         ),
     )
     digest: ClassVar[str] = "d0b05daa28f81e19"
+
+    @property
+    def digit_values(self) -> NDArray[np.float64]:
+        return np.full(len(self.vocabulary()), np.nan)  # marks stand between them
 
     @property
     def marks(self) -> tuple[str, ...]:

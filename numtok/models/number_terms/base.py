@@ -25,10 +25,11 @@ class DigitLogits(NamedTuple):
 
     logits, log_p
         [N, T]: of these tokens, and their logarithmic probabilities among all tokens.
-    values
-        [T]: theirs, which rise.
-    truth
-        [N]: the value of the right one.
+    values, lengths
+        [T]: theirs, which rise, and of how many digits each is where some have one value, as ``1``,
+        ``01`` and ``001`` have; else 0.
+    right
+        [N]: which of them is the right one; 0 where none is.
     places
         [N]: where it stands in its run of digits: 1 is the last before the point, 2 the one before
         it; behind a point 0 is the first, -1 the next one. Runs are taken as they are written, so
@@ -40,7 +41,8 @@ class DigitLogits(NamedTuple):
     logits_NT: Tensor
     log_p_NT: Tensor
     values_T: Tensor
-    truth_N: Tensor
+    lengths_T: Tensor
+    right_N: Tensor
     places_N: Tensor
     runs_N: Tensor
 
@@ -48,6 +50,16 @@ class DigitLogits(NamedTuple):
     def p_NT(self) -> Tensor:
         """Probabilities of tokens with a value, given that it is one of them."""
         return self.log_p_NT.softmax(dim=1)
+
+    @property
+    def truth_N(self) -> Tensor:
+        """The value of the right one."""
+        return self.values_T[self.right_N]
+
+    @property
+    def alike_NT(self) -> Tensor:
+        """bool: which are of as many digits as the right one."""
+        return self.lengths_T == self.lengths_T[self.right_N][:, None]
 
     @property
     def apart_NT(self) -> Tensor:
@@ -85,29 +97,30 @@ class NumberTermModule(nn.Module):
 
     def __init__(self, term: NumberTerm, vocabulary: Vocabulary) -> None:
         super().__init__()
-        named = [
-            (int(name), vocabulary.first + index)
-            for index, name in enumerate(vocabulary.names)
-            if name.isascii() and name.isdigit()
-        ]
-        if len(named) < 2:
+        ids = np.flatnonzero(~np.isnan(vocabulary.digits))
+        if len(ids) < 2:
             raise UsageError(
-                f"number-loss={name_of(term)} is of tokens that are digits, and these data have "
-                "none; encode with --scheme digits, or leave number-loss out"
+                f"number-loss={name_of(term)} is of tokens that are digits, one behind the other, "
+                "and these data have none; encode with --scheme digits, or leave number-loss out"
             )
+        values = vocabulary.digits[ids]
+        order = np.argsort(values, kind="stable")
+        ids, values = vocabulary.first + ids[order], values[order]
         self.term = term
-        values, ids = (np.array(column) for column in zip(*sorted(named), strict=True))
         self._is_valued = np.isin(np.arange(vocabulary.size), ids)
         self._is_point = np.zeros(vocabulary.size, np.bool_)
         self._is_point[vocabulary.first : vocabulary.first_of_text] = [
             name == "." for name in vocabulary.names
         ]
-        of_id = np.zeros(vocabulary.size)
-        of_id[ids] = values
+        index = np.zeros(vocabulary.size, np.int64)
+        index[ids] = np.arange(len(ids))
+        lengths = np.array([len(vocabulary.names[one]) for one in ids - vocabulary.first])
+        lengths *= len(np.unique(values)) < len(values)
         for name, array in (
             ("ids", ids),
             ("values", values.astype(np.float32)),
-            ("of_id", of_id.astype(np.float32)),
+            ("lengths", lengths),
+            ("index", index),
             ("is_valued", self._is_valued),
         ):
             self.register_buffer(name, torch.from_numpy(array), persistent=False)
@@ -140,10 +153,15 @@ class NumberTermModule(nn.Module):
         """[]: what is added to the mean cross-entropy of some labels; ``scale`` and ``places`` as
         these have them, of all that are learnt at once the one, of these the other."""
         log_p_NV = logits_NV.log_softmax(dim=1)
-        ids_T, values_T = cast(Tensor, self.ids), cast(Tensor, self.values)
-        truth_N = cast(Tensor, self.of_id)[labels_N]
-        of_digits = logits_NV[:, ids_T], log_p_NV[:, ids_T], values_T, truth_N
-        said = DigitLogits(*of_digits, *places_N2.unbind(dim=1))
+        ids_T, index_V = cast(Tensor, self.ids), cast(Tensor, self.index)
+        said = DigitLogits(
+            logits_NV[:, ids_T],
+            log_p_NV[:, ids_T],
+            cast(Tensor, self.values),
+            cast(Tensor, self.lengths),
+            index_V[labels_N],
+            *places_N2.unbind(dim=1),
+        )
         each_N = self.term.losses(said)
         if self.term.replaces:
             each_N, scale = each_N + log_p_NV.gather(1, labels_N[:, None])[:, 0], 1.0

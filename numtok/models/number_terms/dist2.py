@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from numtok.declaration import setting
@@ -13,7 +14,8 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 @dataclass(frozen=True)
 class Dist2(NumberTerm):
     """DIST2Loss (2025): KL(q, p) of the target q = softmax(-d^2 / tau) over the tokens of digits, d
-    the distance of their values from the right one; p of the softmax over all tokens.
+    the distance of their values from the right one; p of the softmax over all tokens. Where ``1``
+    and ``01`` are two tokens, q is of those as long as the right one.
 
     weight
         With which it is added.
@@ -28,5 +30,6 @@ class Dist2(NumberTerm):
     tau: float = setting(1.0, above=0, below=math.inf)
 
     def losses(self, said: DigitLogits) -> Tensor:
-        log_q_NT = (-said.apart_NT.square() / self.tau).log_softmax(dim=1)
-        return (log_q_NT.exp() * (log_q_NT - said.log_p_NT)).sum(dim=1)
+        near_NT = -said.apart_NT.square() / self.tau
+        q_NT = near_NT.masked_fill(~said.alike_NT, -math.inf).softmax(dim=1)
+        return (torch.xlogy(q_NT, q_NT) - q_NT * said.log_p_NT).sum(dim=1)

@@ -13,7 +13,8 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 @dataclass(frozen=True)
 class Smooth(NumberTerm):
     """Gaussian label smoothing, in place of the cross-entropy of digits: that of the target
-    q ~ exp(-(v - y)^2 / 2 sigma^2) over the tokens of digits.
+    q ~ exp(-(v - y)^2 / 2 sigma^2) over the tokens of digits; where ``1`` and ``01`` are two, those
+    as long as the right one.
 
     sigma
         In units of the values of tokens.
@@ -27,5 +28,6 @@ class Smooth(NumberTerm):
     sigma: float = setting(1.0, above=0, below=math.inf)
 
     def losses(self, said: DigitLogits) -> Tensor:
-        target_NT = (-said.apart_NT.square() / (2 * self.sigma**2)).softmax(dim=1)
+        near_NT = -said.apart_NT.square() / (2 * self.sigma**2)
+        target_NT = near_NT.masked_fill(~said.alike_NT, -math.inf).softmax(dim=1)
         return -(target_NT * said.log_p_NT).sum(dim=1)

@@ -56,15 +56,15 @@ class PlaceTable(nn.Module):
 
     def __init__(self, places: DigitPlaces, vocabulary: Vocabulary, width: int) -> None:
         super().__init__()
-        named = [name.isascii() and name.isdigit() for name in vocabulary.names]
-        if not any(named):
+        are_digits = ~np.isnan(vocabulary.digits)
+        if not are_digits.any():
             raise UsageError(
-                f"--places {name_of(places)} is of digits, and the tokens of these data are none; "
-                "encode with --scheme digits,reverse=yes, or leave --places out"
+                f"--places {name_of(places)} is of digits, one behind the other, and these data "
+                "have none; encode with --scheme digits,reverse=yes, or leave --places out"
             )
         self.places = places
         self._are_digits = np.zeros(vocabulary.size, np.bool_)
-        self._are_digits[vocabulary.first : vocabulary.first_of_text] = named
+        self._are_digits[vocabulary.first : vocabulary.first_of_text] = are_digits
         self.table = token_table(places.most, width)
 
     def numbers(

@@ -22,8 +22,8 @@ DIGITS = torch.arange(10).double()
 
 def loss(spec: str, p: Tensor = P, more: float = 0.0, place: int = 1) -> float:
     """Where 3 is right, of logits that are larger by some."""
-    truth, places = torch.tensor([3.0]).double(), torch.tensor([place])
-    said = DigitLogits(p.log() + more, p.log(), DIGITS, truth, places, torch.tensor([0]))
+    right, places, runs = torch.tensor([3]), torch.tensor([place]), torch.tensor([0])
+    said = DigitLogits(p.log() + more, p.log(), DIGITS, torch.zeros(10), right, places, runs)
     return NUMBER_TERMS.build(spec).losses(said).item()
 
 
@@ -71,9 +71,10 @@ def test_ntil_is_of_digits_and_of_whole_numbers() -> None:
     """412 in place of 407, nearly surely, beside a 5 that is right."""
     logits = torch.full((4, 10), -40.0).double()
     logits[torch.arange(4), torch.tensor([4, 1, 2, 5])] = 0.0
-    truth = torch.tensor([4.0, 0, 7, 5]).double()
+    right = torch.tensor([4, 0, 7, 5])
     places, runs = torch.tensor([3, 2, 1, 0]), torch.tensor([0, 0, 0, 1])
-    said = DigitLogits(logits, logits.log_softmax(dim=1), DIGITS, truth, places, runs)
+    log_p = logits.log_softmax(dim=1)
+    said = DigitLogits(logits, log_p, DIGITS, torch.zeros(10), right, places, runs)
 
     def of(spec: str) -> list[float]:
         return [*NUMBER_TERMS.build(spec).losses(said).tolist()]
@@ -83,6 +84,33 @@ def test_ntil_is_of_digits_and_of_whole_numbers() -> None:
     assert [each[0], each[3]] == pytest.approx([0.012107, 0], abs=1e-6)
     each = of("ntil,relative=0,magnitude=1")
     assert [each[0], each[3]] == pytest.approx([0.012180, 0], abs=1e-6)
+
+
+@each("spec", ["smooth:0.01", "dist2,tau=0.01", "digit-entropy"])
+def test_a_token_as_long_as_the_right_one_is_meant(spec: str) -> None:
+    """001 is right, and neither 1 nor 01 of the same value: they are no better than 2."""
+    vocabulary = Vocabulary.of(codec("triads"))
+    module = NumberTermModule(NUMBER_TERMS.build(spec), vocabulary)
+    ids = {
+        name: vocabulary.first + vocabulary.names.index(name) for name in ("1", "2", "01", "001")
+    }
+    labels = torch.tensor([ids["001"]])
+    places = torch.from_numpy(module.places(labels.numpy(), np.arange(1)))
+
+    def of(name: str) -> float:
+        logits = torch.zeros(1, vocabulary.size)
+        logits[0, ids[name]] = 20.0
+        loss: Tensor = module(logits, labels, 1.0, places)
+        return loss.item()
+
+    assert of("001") < of("1") - 0.1
+    assert of("1") == pytest.approx(of("01")) == pytest.approx(of("2"))
+
+
+@each(("scheme", "values"), [("nd,base=16", [*range(16)]), ("digits", [*range(10)])])
+def test_digits_of_every_base_have_their_values(scheme: str, values: list[int]) -> None:
+    module = NumberTermModule(NUMBER_TERMS.build("was"), Vocabulary.of(codec(scheme)))
+    assert module.get_buffer("values").tolist() == values
 
 
 def test_the_squared_form_does_not_see_what_lies_around_the_truth() -> None:
@@ -122,8 +150,8 @@ def test_a_term_is_the_mean_over_digits_beside_the_cross_entropy() -> None:
         assert len(digits) == 3
         first = codec("digits").number_first
         log_p = logits[digits].log_softmax(dim=1)[:, first : first + 10]
-        truth = torch.from_numpy(seen.labels[digits] - first).float()
-        said = DigitLogits(log_p, log_p, DIGITS.float(), truth, truth, truth)
+        right = torch.from_numpy(seen.labels[digits] - first)
+        said = DigitLogits(log_p, log_p, DIGITS.float(), torch.zeros(10), right, right, right)
         expected = token + 0.3 * term.term.losses(said).mean()
         torch.testing.assert_close(both.losses(both.given(seen)).token, expected)
 
@@ -161,7 +189,8 @@ def test_an_objective_without_one_is_what_it_was() -> None:
 
 
 def test_what_has_no_digits_and_what_is_no_loss_are_refused() -> None:
-    with pytest.raises(UsageError, match="--scheme digits"):
-        model("xval", "ar,number-loss=was")
+    for scheme in ("xval", "tst", "numerologic"):  # of marks between digits, and of counts
+        with case(scheme), pytest.raises(UsageError, match="--scheme digits"):
+            model(scheme, "ar,number-loss=was")
     with pytest.raises(UsageError, match="unknown number loss 'wass'; did you mean 'was'"):
         OBJECTIVES.build("ar,number-loss=wass")
