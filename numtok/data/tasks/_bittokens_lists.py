@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from numtok.data.tasks._decimal_draws import (
     EXACT,
+    LEAST,
     MOST_DIGITS,
     Decimals,
     Whole,
+    exact,
     is_inside,
     nonzero_digits,
     power,
@@ -26,6 +28,7 @@ CHANCES = 8 + LONGEST  # shares that a list is drawn by
 _CENTRES = (-12, 12)  # decades
 _BELOW, _ABOVE_MEANS, _ABOVE_OTHERS = 15, 16, 1  # decades from the centre to the spread
 _MEANS = ("mean", "std")
+_DOUBT = 2.0**-50  # relative, of two float64 that are decimals to three roundings each
 LETTERS = "ABCDEF"  # of the gaps between numbers, and beside them
 
 
@@ -58,7 +61,7 @@ def drawn(operation: str, chance: Floats) -> Lists:
     values = np.where(there, numbers.values, np.inf)
     order = np.argsort(values, axis=0, kind="stable")
     ascending = np.take_along_axis(values, order, axis=0)
-    apart = (ascending[1:] > ascending[:-1]) | ~there[1:]
+    apart = _are_above(ascending[1:], ascending[:-1]) | ~there[1:]
     usable = np.logical_and.reduce(np.concatenate([inside | ~there, apart]))
     references, choices = Decimals(*np.zeros((2, len(lengths)), np.int64)), np.zeros_like(lengths)
     if operation == "interval":
@@ -70,6 +73,8 @@ def drawn(operation: str, chance: Floats) -> Lists:
     elif operation not in _MEANS:
         choices = (chance[6] < 0.5).astype(np.int64)
     numbers = Decimals(*(np.where(there, one, 0) for one in numbers))
+    if operation in _MEANS:
+        usable &= _are_answered(operation, numbers, lengths)
     return Lists(numbers, lengths, choices, references, usable)
 
 
@@ -89,7 +94,33 @@ def _between(ends: tuple[Floats, Floats], share: Floats) -> tuple[Decimals, NDAr
     values = low + share * (high - low)
     inside = is_inside(values)
     found = rounded(np.where(inside, values, 1.0), np.full(len(share), MOST_DIGITS))
-    return found, inside & (found.values > low) & (found.values < high)
+    return found, inside & _are_above(found.values, low) & _are_above(high, found.values)
+
+
+def _are_above(more: Floats, less: Floats) -> NDArray[np.bool_]:
+    """Whether numbers of any shape are larger than others, decimals too whose float64 these are;
+    what lies closer together than three roundings each is not."""
+    with np.errstate(invalid="ignore"):  # of places behind the last number
+        apart: NDArray[np.bool_] = more - less > _DOUBT * np.maximum(np.abs(more), np.abs(less))
+    return apart
+
+
+def _are_answered(operation: str, numbers: Decimals, lengths: Whole) -> NDArray[np.bool_]:
+    """Whether means or deviations are of a size that the benchmark has; 0 is none. Where numbers
+    cancel out so far that float64 leaves doubt, they are worked out exactly."""
+    values = numbers.values
+    there = np.arange(LONGEST)[:, None] < lengths
+    found = values.sum(axis=0) / lengths
+    if operation == "std":
+        found = np.sqrt((np.square(values - found) * there).sum(axis=0) / lengths)
+    sizes, largest = np.abs(found), np.abs(values).max(axis=0)
+    answered = is_inside(found)
+    for row in np.flatnonzero((sizes < 2.0**-40 * largest) | (sizes < 2 * LEAST)).tolist():
+        columns = (column[: lengths[row], row].tolist() for column in numbers)
+        written = [exact(*parts) for parts in zip(*columns, strict=True)]
+        answer = Decimal(mean(written) if operation == "mean" else deviation(written))
+        answered[row] = abs(answer) >= Decimal(str(LEAST))
+    return answered
 
 
 def mean(numbers: list[Decimal]) -> str:

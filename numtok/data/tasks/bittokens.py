@@ -77,7 +77,7 @@ class BitTokensTask(TextTask):
     ('-0.00000000985588671669084 * -406504478.956446 = 4.00646209442217', {'answer': [[49, 65]]})
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "BitTokens (arXiv 2510.06824), Appendix; public code"
     unit_rows: ClassVar[int] = 1 << 15
     digest: ClassVar[str] = "c148d6045faaae87"

@@ -13,7 +13,7 @@ import pytest
 
 from numtok.data.tasks import _unrepeated
 from numtok.data.tasks._bittokens_lists import LETTERS
-from numtok.data.tasks._decimal_draws import rounded
+from numtok.data.tasks._decimal_draws import LEAST, MOST, rounded
 from numtok.data.tasks.base import TASKS, TaskSplit, TextTask
 from numtok.errors import UsageError
 from numtok.records import Row
@@ -84,6 +84,12 @@ def test_means_and_deviations_are_those_of_their_numbers() -> None:
         assert float(answers(row)[0]) == pytest.approx(float(wanted), rel=1e-12)
 
 
+def test_means_have_a_size_that_the_benchmark_has() -> None:
+    """Numbers that cancel out, as 0.387 and -0.387 do, are drawn anew."""
+    for row in rows("mean", split=TaskSplit("train", 20_000)):
+        assert LEAST <= abs(float(answers(row)[0])) < MOST, row.text
+
+
 def test_lists_are_sorted_as_they_say() -> None:
     for row in rows("sorting"):
         falling = row.text.startswith("desc")
@@ -96,11 +102,11 @@ def test_lists_are_sorted_as_they_say() -> None:
 
 def test_a_letter_says_in_which_gap_a_number_lies() -> None:
     found: Counter[tuple[int, str]] = Counter()
-    for row in rows("interval", split=TaskSplit("train", 2000)):
+    for row in rows("interval", split=TaskSplit("train", 1 << 15)):
         looked_for, _, gaps = row.text.partition(": ")
-        values = [Fraction(one) for one in gaps.split()[1::2]]
-        assert values == sorted(values)
-        place = sum(value < Fraction(looked_for) for value in values)
+        values = [Decimal(one) for one in gaps.split()[1::2]]
+        assert values == sorted(values) and len({Decimal(looked_for), *values}) == len(values) + 1
+        place = sum(value < Decimal(looked_for) for value in values)
         assert row.label == LETTERS[place] and row.targets is None
         found[len(values), row.label] += 1
     for length in range(2, 6):  # all gaps alike
