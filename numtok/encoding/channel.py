@@ -49,7 +49,8 @@ class ChannelValues:
 def inexact(
     numerals: Numerals, encoded: Encoded, scheme: Scheme, normalizer: FittedNormalizer
 ) -> int:
-    """How many ordinary numbers their channel does not hold as they were written.
+    """How many ordinary numbers their channel does not hold: as float64, which is the value of what
+    is written, and so of up to 15 digits that itself.
 
     That is, the value there is half a unit of the last digit off, or more (zeros at the end are no
     such digits). A channel is float32, which holds about seven digits, fewer after some

@@ -1,4 +1,4 @@
-"""float-match: how many predictions are the truth to fifteen digits."""
+"""float-match: how many predictions are the truth to fourteen digits."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -13,12 +13,12 @@ _LEAST = 1e-100
 
 @dataclass(frozen=True)
 class FloatMatch(ShareMetric):
-    """The share of predictions less than one unit of the fifteenth digit from the truth, as
+    """The share of predictions less than one unit of the fourteenth digit from the truth, as
     BitTokens' benchmark counts exact ones: |prediction - truth| < 10^-d, d = 14 - ceil(log10
-    |truth|), but 0 to 14. So below 1 it is 1e-14 whatever the truth, and from 1e14 on it is 1. A
+    |truth|), but 0 to 14. So up to 1 it is 1e-14 whatever the truth, and above 1e13 it is 1. A
     prediction that is not valid is no match.
 
-    >>> answers = Predictions.of([3, 3, 2e-15, 123], [3 + 1e-14, 3 + 1e-12, 9e-15, 123])
+    >>> answers = Predictions.of([3, 3, 2e-15, 123], [3 + 9e-14, 3 + 2e-13, 9e-15, 123 + 9e-12])
     >>> FloatMatch().values(answers).tolist()
     [True, False, True, True]
     """

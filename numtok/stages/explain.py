@@ -24,6 +24,7 @@ class ExplainedNumber:
     channel: float | None
     decoded: str  # the literal that comes back, or the name of the failure
     error: float | None  # relative; None where no finite value comes back, or another one of 0
+    exact: bool  # the channel is float64, not float32
     note: str  # "" for an ordinary number in a scheme that is what it will be
 
 
@@ -76,5 +77,6 @@ def _written(scheme: Scheme, numerals: Numerals) -> ExplainedNumber:
         None if encoded.channel is None else float(encoded.channel[0]),
         failure.name.lower() if failure else decoded.literal(0),
         error,
+        scheme.exact,
         outcome.name.lower().replace("_", " ") if outcome else _BARE * scheme.needs_sample,
     )

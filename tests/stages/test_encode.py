@@ -596,6 +596,8 @@ def test_numbers_of_more_digits_than_a_channel_holds_are_told(
     assert "16.7% of the numbers are inexact" in ran.err and "--scheme digits" in ran.err
     counts = json.loads(numtok("encode", "--scheme", "xval", path, "--json").out)["counts"]
     assert counts["inexact"] == 1
+    told = numtok("encode", "--scheme", "fone", str(texts(tmp_path / "b.jsonl", "0.1234567"))).err
+    assert "100% of the numbers are inexact: 5 digits behind the point are kept, more with" in told
     for options in (["digits"], ["p1000"]):
         assert "inexact" not in numtok("encode", "--scheme", *options, path).err
 

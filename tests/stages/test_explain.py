@@ -158,6 +158,8 @@ def test_only_people_are_told_a_rounded_value_in_short(numtok: Shell) -> None:
     assert line.split() == ["xval", "[NUM]", "123.456", "1", "123.456001", "1.04e-8"]
     long = "0.12345678901234567"
     assert long in numtok("explain", long, "--scheme", "digits").out
+    exact = numtok("explain", "0.30000000000000004", "--scheme", "bits").out.splitlines()[-1]
+    assert exact.split()[2:5:2] == ["0.30000000000000004"] * 2
 
 
 def test_explain_prints_csv_and_md(numtok: Shell) -> None:

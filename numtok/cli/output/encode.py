@@ -70,10 +70,9 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         )
     if counts.inexact:
         lost = share(counts.inexact / max(1, counts.numbers))
-        kind, many = ("float64", "fifteen") if codec.scheme.exact else ("float32", "seven")
         notes.append(
-            f"{lost} of the numbers are inexact: the one value beside a token, {kind}, holds "
-            f"about {many} of their digits; --scheme digits keeps all"
+            f"{lost} of the numbers are inexact: {codec.scheme.held_digits}; --scheme digits keeps "
+            "all"
         )
     if counts.rejected:
         place = f"{result.artifact.path}/{_beside(result.artifact, 'rejected')}"

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from numtok.cli.output.printing import Format, print_table
 
 if TYPE_CHECKING:
@@ -21,9 +23,9 @@ def print_explained(number: str, written: "Sequence[ExplainedNumber]", format: F
         (
             item.scheme,
             _joined(item.tokens) if table else " ".join(item.tokens),
-            item.channel,
+            _channel(item) if table else item.channel,
             len(item.tokens),
-            _short(item.decoded) if table and item.error else item.decoded,
+            _short(item.decoded) if table and item.error and not item.exact else item.decoded,
             short_value(item.error) if table and item.error else item.error,
             item.note,
         )
@@ -34,6 +36,13 @@ def print_explained(number: str, written: "Sequence[ExplainedNumber]", format: F
         columns = tuple(columns[k] for k in kept)
         rows = [tuple(row[k] for k in kept) for row in rows]
     print_table(number, columns, rows, format)
+
+
+def _channel(item: "ExplainedNumber") -> str | None:
+    """All the digits that are there."""
+    if item.channel is None:
+        return None
+    return repr(item.channel) if item.exact else str(np.float32(item.channel))
 
 
 def _joined(tokens: tuple[str, ...]) -> str:

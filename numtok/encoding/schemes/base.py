@@ -207,6 +207,12 @@ class Scheme(ABC):
         raise NotImplementedError
 
     @property
+    def held_digits(self) -> str:
+        """For a message: how much of a number the value beside its token holds."""
+        kind, many = ("float64", "fifteen") if self.exact else ("float32", "seven")
+        return f"the one value beside a token, {kind}, holds about {many} of their digits"
+
+    @property
     @abstractmethod
     def bounds(self) -> Bounds:
         """The smallest and largest magnitude that is written as itself."""

@@ -58,6 +58,13 @@ class FoneScheme(ValuedScheme):
         return replace(self, whole=whole, decimals=decimals)
 
     @property
+    def held_digits(self) -> str:
+        return (
+            f"{self.decimals} digits behind the point are kept, more with decimals=N, of "
+            f"{MOST_DIGITS} in all"
+        )
+
+    @property
     def bounds(self) -> Bounds:
         nines = 10 ** (self.whole + self.decimals) - 1
         return Bounds(float(f"1e{-self.decimals}"), float(f"{nines}e{-self.decimals}"))

@@ -50,7 +50,8 @@ class Empirical(Predictive):
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
         """See the base: always one of the draws; NaN where none is a number."""
-        places = np.ceil(checked(levels) * self._numbers[:, None]).astype(np.int64) - 1
+        shares = np.round(checked(levels) * self._numbers[:, None], 9)  # 0.07 of 100 is 7
+        places = np.ceil(shares).astype(np.int64) - 1
         # Without numbers the first of the sorted draws is NaN.
         return np.take_along_axis(self._sorted, np.maximum(places, 0), axis=1)
 

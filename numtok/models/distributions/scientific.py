@@ -14,6 +14,7 @@ EXPONENT, MANTISSA = 3, 17  # digits, behind the sign
 BIAS = 500  # what is added to exponents, so that they have no sign
 MOST = 308  # the first exponent of which numbers are infinite
 _EXPONENTS = range(-BIAS, MOST)
+_SMALLEST = np.nextafter(0.0, 1.0)
 _ZERO = "0" * (EXPONENT + MANTISSA)
 _POWERS = np.array([float(f"1e{exponent}") for exponent in (*_EXPONENTS, MOST)])
 
@@ -37,14 +38,15 @@ def digits_of(sizes: Floats) -> Symbols:
 
 def sizes_of(digits: Symbols) -> Floats:
     """float64[n, ...]: the sizes of digits int64[n, 20, ...]; the inverse of :func:`digits_of`.
-    What begins with the digit 0 is 0, and from 1e308 on infinite."""
+    What begins with the digit 0 is 0, and no other is: what float64 has no number for is the
+    smallest there is. From 1e308 on all are infinite."""
     places = np.moveaxis(digits, 1, -1)
     exponents = places[..., :EXPONENT] @ 10 ** np.arange(EXPONENT)[::-1] - BIAS
     mantissas = places[..., EXPONENT:] @ 10 ** np.arange(MANTISSA)[::-1]
     pairs = zip(mantissas.ravel().tolist(), exponents.ravel().tolist(), strict=True)
     read = [float(f"{mantissa}e{exponent - MANTISSA + 1}") for mantissa, exponent in pairs]
     sizes = np.where(exponents < MOST, np.array(read).reshape(exponents.shape), np.inf)
-    return np.where(places[..., EXPONENT] > 0, sizes, 0.0)
+    return np.where(places[..., EXPONENT] > 0, np.maximum(sizes, _SMALLEST), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,7 @@ class IndependentScientific(FloatingPlaces):
     def resolution(self, sizes: Floats) -> Floats:
         exponents = digits_of(sizes)[:, :EXPONENT] @ 10 ** np.arange(EXPONENT)[::-1] - BIAS
         units = np.array([float(f"1e{one - MANTISSA + 1}") for one in exponents.tolist()])
-        resolution: Floats = np.maximum(units, np.nextafter(0.0, 1.0))
+        resolution: Floats = np.maximum(units, _SMALLEST)
         return resolution
 
     def mode(self) -> Floats:

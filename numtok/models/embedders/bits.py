@@ -51,10 +51,10 @@ class BitsEmbedder(ExactEmbedder):
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         if self.combine != "linear" and width < self.count:
+            fewer = "bits,reciprocal=no, which has 64, " if self.reciprocal else ""
             raise UsageError(
                 f"--embedder bits has {self.count} coordinates, and this model {width}; give "
-                "bits,reciprocal=no, which has 64, bits:linear, which needs none, or a wider "
-                "--preset"
+                f"{fewer}bits:linear, which needs none, or a wider --preset"
             )
         return _Bits(vocabulary, width, self)
 
