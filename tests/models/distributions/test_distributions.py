@@ -600,6 +600,9 @@ def test_samples_answer_from_their_draws() -> None:
     np.testing.assert_array_equal(drawn.mode(), [2.0, -np.inf, np.nan])
     np.testing.assert_array_equal(drawn.cdf(np.array([2.0, 1.0, 0.0])), [0.75, 2 / 3, np.nan])
     np.testing.assert_array_equal(drawn.cdf(np.array([0.0, np.nan, 0.0])), [0, np.nan, np.nan])
+    hundred = Empirical(np.arange(1.0, 101.0)[None])
+    levels = [0.07, 0.14, 0.28, 0.55, 0.56]  # some of which times 100 are more than whole
+    assert hundred.quantiles(levels).tolist() == [[7, 14, 28, 55, 56]]
     np.testing.assert_array_equal(
         drawn.quantiles([0.25, 0.26, 0.99]), [[1, 2, 3], [-np.inf, -np.inf, 5], [np.nan] * 3]
     )

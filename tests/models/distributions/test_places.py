@@ -246,3 +246,8 @@ def test_zero_and_infinity_in_scientific_notation(notation: IndependentScientifi
     infinite = np.exp(flat.log_density(np.array([np.inf])))
     assert infinite == pytest.approx([0.5 * 0.9 * (1 - 0.808)])
     assert flat.cdf(np.array([np.inf])).tolist() == [1]
+    # What is too small for float64 is the smallest number, and above 0.
+    assert flat.cdf(np.zeros(1)) == pytest.approx([0.5 * 0.9 + 0.1])
+    assert scientific.sizes_of(np.array([[*(int(one) for one in "100" + "1" * 17)]])) == [5e-324]
+    drawn = flat.sample(20_000, np.random.default_rng(0))
+    assert (drawn <= 0).mean() == pytest.approx(0.55, abs=0.02)
