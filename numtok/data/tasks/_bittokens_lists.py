@@ -58,6 +58,7 @@ def drawn(operation: str, chance: Floats) -> Lists:
     values = middle + (offsets - offsets.sum(axis=0) / lengths)  # so that the mean is the centre
     inside = is_inside(values)
     numbers = rounded(np.where(inside, values, 1.0), digits)
+    numbers = Decimals(*(np.where(there, one, 0) for one in numbers))
     values = np.where(there, numbers.values, np.inf)
     order = np.argsort(values, axis=0, kind="stable")
     ascending = np.take_along_axis(values, order, axis=0)
@@ -70,11 +71,10 @@ def drawn(operation: str, chance: Floats) -> Lists:
         ends = _ends(ascending, lengths, power(spread), choices)
         references, between = _between(ends, chance[7])
         usable &= between
-    elif operation not in _MEANS:
-        choices = (chance[6] < 0.5).astype(np.int64)
-    numbers = Decimals(*(np.where(there, one, 0) for one in numbers))
-    if operation in _MEANS:
+    elif operation in _MEANS:
         usable &= _are_answered(operation, numbers, lengths)
+    else:
+        choices = (chance[6] < 0.5).astype(np.int64)
     return Lists(numbers, lengths, choices, references, usable)
 
 

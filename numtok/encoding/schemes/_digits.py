@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.schemes._literals import CHARACTERS, LiteralScheme, Spelt, spell, with_extras
-from numtok.encoding.schemes._marked import Marks, parts_of
+from numtok.encoding.schemes._marked import Marks, parts_of, with_marks
 from numtok.encoding.schemes.base import Encoded
 from numtok.numerals.column import Numerals
 
@@ -56,7 +56,7 @@ class DigitTokens(LiteralScheme):
             spelt = self._filled_up(spelt)
         characters, lengths, outcomes = spelt
         tokens = characters.astype(np.uint32)
-        if self.chunk > 1 or self.reverse:
+        if self.chunk > 1 or self.reverse or self.marks:
             run = _runs(spelt)
             begins = _chunks(characters, run, self.chunk, self.from_left)
             before = np.concatenate([[0], np.cumsum(begins)])
@@ -66,8 +66,8 @@ class DigitTokens(LiteralScheme):
                 tokens = _reversed(tokens, run[begins])
             if self.marks:
                 marks = self.marked(spelt)
-                tokens = np.insert(tokens, before[marks.before], marks.tokens)
-                lengths += np.bincount(marks.number, minlength=len(lengths)).astype(np.int32)
+                marks = marks._replace(before=before[marks.before])
+                tokens, lengths = with_marks(tokens, lengths, marks)
         return with_extras(tokens, lengths, outcomes, self.paper_vocabulary_size)
 
     def literal(self, pieces: Sequence[str]) -> str:

@@ -78,6 +78,15 @@ class Marks(NamedTuple):
     tokens: NDArray[np.uint32]  # [M]
 
 
+def with_marks(
+    tokens: NDArray[np.uint32], lengths: NDArray[np.int32], marks: Marks
+) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    """Tokens, and how many each of n numbers has, [n], with marks between; these are before tokens
+    here."""
+    more = np.bincount(marks.number, minlength=len(lengths)).astype(np.int32)
+    return np.insert(tokens, marks.before, marks.tokens), lengths + more
+
+
 class MarkedScheme(WrittenScheme):
     """Numbers as they are written, with marks between their characters."""
 
@@ -95,9 +104,7 @@ class MarkedScheme(WrittenScheme):
 
     def woven(self, spelt: Spelt, marks: Marks) -> Encoded:
         """The characters with the marks between."""
-        tokens = np.insert(spelt.characters.astype(np.uint32), marks.before, marks.tokens)
-        more = np.bincount(marks.number, minlength=len(spelt.lengths))
-        lengths = (spelt.lengths + more).astype(np.int32)
+        tokens, lengths = with_marks(spelt.characters.astype(np.uint32), spelt.lengths, marks)
         return with_extras(tokens, lengths, spelt.outcomes, self.paper_vocabulary_size)
 
     def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import ClassVar
 
 import numpy as np
@@ -68,8 +68,9 @@ class TstScheme(DigitTokens):
     def follows(self) -> Follows:
         after = {BEGIN: FOLLOWS[""]} | {state: FOLLOWS[state] for state in _AS_WRITTEN}
         behind_first = {mark: f"behind first {mark}" for mark in _THOUSANDS}
-        for count, more in ((1, {_DIGITS: "two digits"}), (2, {_DIGITS: "three digits"}), (3, {})):
-            after[_FIRST[count - 1]] = more | behind_first | _BEHIND_WHOLE
+        for state, longer in zip_longest(_FIRST, _FIRST[1:]):
+            digit = {_DIGITS: longer} if longer else {}
+            after[state] = digit | behind_first | _BEHIND_WHOLE
         for mark, lower in zip(_THOUSANDS, ("", *_THOUSANDS), strict=False):
             after[f"behind first {mark}"] = {_DIGITS: f"{mark} 1", ",": f"{mark}, 0"}
             after[f"behind {mark}"] = {_DIGITS: f"{mark} 1"}

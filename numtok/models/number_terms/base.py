@@ -57,14 +57,16 @@ class DigitLogits(NamedTuple):
         return self.values_T[self.right_N]
 
     @property
-    def alike_NT(self) -> Tensor:
-        """bool: which are of as many digits as the right one."""
-        return self.lengths_T == self.lengths_T[self.right_N][:, None]
-
-    @property
     def apart_NT(self) -> Tensor:
         """How much larger each value is than the right one."""
         return self.values_T - self.truth_N[:, None]
+
+    def near_NT(self, spread: float) -> Tensor:
+        """Probabilities that fall with the distance d from the right one, as exp(-d^2 / spread), of
+        those of as many digits as it has."""
+        others_NT = self.lengths_T != self.lengths_T[self.right_N][:, None]
+        near_NT = -self.apart_NT.square() / spread
+        return near_NT.masked_fill(others_NT, -torch.inf).softmax(dim=1)
 
 
 class NumberTerm(ABC):

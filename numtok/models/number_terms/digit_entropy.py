@@ -32,7 +32,7 @@ class DigitEntropy(NumberTerm):
     weight: float = setting(0.1, above=0, below=math.inf)
 
     def losses(self, said: DigitLogits) -> Tensor:
-        right_NT = ((said.apart_NT == 0) & said.alike_NT).to(said.logits_NT.dtype)
+        right_NT = F.one_hot(said.right_N, len(said.values_T)).to(said.logits_NT.dtype)
         each_NT = F.binary_cross_entropy_with_logits(said.logits_NT, right_NT, reduction="none")
         place_N = said.places_N.to(each_NT.dtype)
         weight_N = torch.where(place_N > 0, 2 * place_N, 1.02 ** (place_N - 2))

@@ -30,6 +30,5 @@ class Dist2(NumberTerm):
     tau: float = setting(1.0, above=0, below=math.inf)
 
     def losses(self, said: DigitLogits) -> Tensor:
-        near_NT = -said.apart_NT.square() / self.tau
-        q_NT = near_NT.masked_fill(~said.alike_NT, -math.inf).softmax(dim=1)
+        q_NT = said.near_NT(self.tau)
         return (torch.xlogy(q_NT, q_NT) - q_NT * said.log_p_NT).sum(dim=1)

@@ -28,6 +28,4 @@ class Smooth(NumberTerm):
     sigma: float = setting(1.0, above=0, below=math.inf)
 
     def losses(self, said: DigitLogits) -> Tensor:
-        near_NT = -said.apart_NT.square() / (2 * self.sigma**2)
-        target_NT = near_NT.masked_fill(~said.alike_NT, -math.inf).softmax(dim=1)
-        return -(target_NT * said.log_p_NT).sum(dim=1)
+        return -(said.near_NT(2 * self.sigma**2) * said.log_p_NT).sum(dim=1)
