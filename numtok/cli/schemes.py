@@ -18,7 +18,7 @@ def command(
 ) -> None:
     """List the schemes: tokens per number, vocabulary, range, error bound, source.
 
-    Errors are relative to the number, "of 1" where all numbers are scaled to [0, 1].
+    Errors are relative to the number, those with ± absolute.
 
     Example: numtok schemes --check p1000
     """
@@ -48,7 +48,7 @@ def command(
                 scheme.tokens_per_number or "varies",
                 f"{counted} + {extras}",
                 f"{low}..{high}",
-                _compact(scheme.relative_error) + " of 1" * scheme.unit_interval,
+                "±" * scheme.absolute + _compact(scheme.error),
                 scheme.source if format in (Format.JSON, Format.CSV) else _short(scheme.source),
             )
         )

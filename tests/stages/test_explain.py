@@ -291,7 +291,8 @@ def test_schemes_prints_what_the_paper_counts(numtok: Shell) -> None:
         assert rows[name]["source"] == "xVal, Table 1"
     assert rows["digits"]["error"] == "0"
     assert (rows["ud"]["magnitudes"], rows["ud"]["error"]) == ("1e-99..1e100", "0.0005")
-    assert (rows["nd"]["magnitudes"], rows["nd"]["error"]) == ("0..1", "5e-5 of 1")
+    assert (rows["nd"]["magnitudes"], rows["nd"]["error"]) == ("0..1", "±5e-5")
+    assert rows["fone"]["error"] == "±5e-6"
 
 
 def test_the_table_of_schemes_fits_80_columns(numtok: Shell) -> None:

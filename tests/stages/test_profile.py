@@ -354,8 +354,9 @@ def test_how_exact_a_scheme_is_is_said_in_digits_or_percent(
         (0.0116, "is exact to 1.2%"),
         (2.0**-24, "keeps 7 digits"),
     ]:
-        monkeypatch.setattr(type(scheme), "relative_error", error)
+        monkeypatch.setattr(type(scheme), "error", error)
         assert keeps(scheme) == words
+    assert keeps(SCHEMES.build("fone,decimals=2")) == "is exact to 0.005"
 
 
 def test_schemes_can_be_named(tmp_path: Path, numtok: Shell, says: Says) -> None:

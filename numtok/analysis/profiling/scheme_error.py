@@ -255,9 +255,11 @@ def _keeps_digits(scheme: Scheme, tally: NumberStatistics) -> bool:
     """Whether no number of a slot has more digits than a scheme keeps."""
     if scheme.normalizer != "none":
         return False
-    if scheme.relative_error == 0:
+    if scheme.error == 0:
         return True
-    kept, exactly = digits_kept(scheme.relative_error)
+    if scheme.absolute:
+        return False
+    kept, exactly = digits_kept(scheme.error)
     return exactly and (most(tally.digits) or 0) <= kept
 
 

@@ -89,8 +89,8 @@ def check_declarations(scheme: Scheme, seed: int) -> None:
     low, high = scheme.bounds
     if not 0 <= low < high:
         fail(scheme, name, f"bounds: got {low} to {high}, expected 0 <= low < high")
-    if not 0 <= scheme.relative_error < 1:
-        fail(scheme, name, f"relative_error: got {scheme.relative_error}, expected 0 to 1")
+    if not 0 <= scheme.error < 1:
+        fail(scheme, name, f"error: got {scheme.error}, expected 0 to 1")
     check_settings(SCHEMES, scheme, name)
 
 
@@ -140,6 +140,12 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
             expect(scheme, name, f"{what}: written", len(decoded.written), len(literals))
 
 
+def _largest_error(scheme: Scheme, value: float) -> float:
+    """How far from a value what is read back may be."""
+    size = abs(value)
+    return (scheme.error if scheme.absolute else scheme.error * size) + _SLACK * size
+
+
 def _allowed_outcomes(scheme: Scheme, literal: str, value: float) -> tuple[Outcome, ...]:
     """The outcomes that are right; more than one where rounding decides, beside the bounds."""
     if math.isnan(value):
@@ -153,13 +159,14 @@ def _allowed_outcomes(scheme: Scheme, literal: str, value: float) -> tuple[Outco
     if scheme.unit_interval and value < 0:
         return (Outcome.NEGATIVE_OVERFLOW,)
     low, high = scheme.bounds
-    size, rounding = abs(value), scheme.relative_error + _SLACK
+    size = abs(value)
     if low <= size <= high and (low == 0 or size > 0) and (math.isinf(high) or size < math.inf):
         return (Outcome.NUMBER,)
     lost = Outcome(
         (Outcome.POSITIVE_OVERFLOW if size > high else Outcome.POSITIVE_UNDERFLOW) + twin
     )
-    if low * (1 - rounding) <= size <= high * (1 + rounding) and 0 < size < math.inf:
+    below, above = low - _largest_error(scheme, low), high + _largest_error(scheme, high)
+    if below <= size <= above and 0 < size < math.inf:
         return Outcome.NUMBER, lost
     return (lost,)
 
@@ -194,10 +201,10 @@ def _decoding_error(
     exact = Decimal(plain_literal(literal))
     if failure:
         return f"got {shown}, expected about {value!r}"
-    if scheme.unit_interval and math.isfinite(value):
-        if abs(got - value) <= scheme.relative_error + _SLACK:
-            return ""
-        return f"got {shown}, expected at most {scheme.relative_error:.3g} from it"
+    limit = _largest_error(scheme, value) if scheme.error else 0.0
+    if scheme.absolute and math.isfinite(value):
+        near = abs(got - value) <= limit
+        return "" if near else f"got {shown}, expected at most {scheme.error:.3g} from it"
     if exact != 0 and (value == 0 or (math.isinf(value) and exact.is_finite())):
         # Beyond float64, yet written: then the literal must say it.
         right = Decimal(plain_literal(decoded.literal(index))) == exact
@@ -206,9 +213,8 @@ def _decoding_error(
         kept = got == value and (outcome or math.copysign(1, got) == math.copysign(1, value))
         return "" if kept else f"got {shown}, expected {value!r}"
     low, high = scheme.bounds
-    limit = scheme.relative_error + (_SLACK if scheme.relative_error else 0.0)
-    if low <= abs(value) <= high and not abs(got - value) <= limit * abs(value):
-        return f"got {shown}, expected at most {scheme.relative_error:.3g} from it, relatively"
+    if low <= abs(value) <= high and not abs(got - value) <= limit:
+        return f"got {shown}, expected at most {scheme.error:.3g} from it, relatively"
     return ""
 
 
@@ -239,10 +245,9 @@ def check_factors(scheme: Scheme, seed: int) -> None:
     assert encoded.channel is not None
     with np.errstate(invalid="ignore", over="ignore"):
         products = encoded.channel * factors[encoded.tokens]
-    limit = scheme.relative_error + _SLACK
     for index in np.flatnonzero(encoded.outcomes == Outcome.NUMBER).tolist():
         value, product = float(decoded.values[index]), float(products[index])
-        if not abs(product - value) <= limit * abs(value):
+        if not abs(product - value) <= _largest_error(scheme, value):
             told = f"got {product!r} of channel and factor, expected {value!r} as read back"
             fail(scheme, name, f"{shortened(literals[index])}: {told}")
 

@@ -59,7 +59,7 @@ class DecimalScheme(SlotScheme):
         return Bounds(float(smallest), float(largest))
 
     @property
-    def relative_error(self) -> float:
+    def error(self) -> float:
         return 0.5 * 10.0 ** (1 - self.mantissa_digits)
 
     @property

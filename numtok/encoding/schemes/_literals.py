@@ -131,7 +131,7 @@ class WrittenScheme(Scheme):
         return Bounds(0.0, np.inf)
 
     @property
-    def relative_error(self) -> float:
+    def error(self) -> float:
         return 0.0
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:

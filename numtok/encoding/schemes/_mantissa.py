@@ -71,7 +71,7 @@ class MantissaScheme(SingleTokenScheme):
         return Bounds(float(np.nextafter(least, np.inf)), float(np.nextafter(beyond, 0.0)))
 
     @property
-    def relative_error(self) -> float:
+    def error(self) -> float:
         return 2.0**-23  # just below 10; half of it elsewhere
 
     @property

@@ -32,6 +32,7 @@ class UnitScheme(SlotScheme):
     """Cells of [0, 1] as digits; leaves say which cell has which digits."""
 
     normalizer: ClassVar[str] = "unit"
+    absolute: ClassVar[bool] = True
     unit_interval: ClassVar[bool] = True
     extras: ClassVar[tuple[str, ...]] = ("NAN", "+INF", "-INF", "+OVERFLOW", "-OVERFLOW")
     most_digits: ClassVar[int] = len(DIGITS)
@@ -73,7 +74,7 @@ class UnitScheme(SlotScheme):
         return Bounds(0.0, 1.0)
 
     @property
-    def relative_error(self) -> float:
+    def error(self) -> float:
         if self.point == "nearest":
             return 0.5 / (self.count - 1)
         return (1.0 if self.point == "edge" else 0.5) / self.count

@@ -93,7 +93,7 @@ class EveryFloat(ValuedScheme):
         return Bounds(float(np.nextafter(0.0, 1.0)), float(np.finfo(np.float64).max))
 
     @property
-    def relative_error(self) -> float:
+    def error(self) -> float:
         return 0.0
 
     def held(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -121,8 +121,9 @@ class Scheme(ABC):
     digest of a fixed sample.
     ``shares_text`` says that, among text, numbers are written in its tokens (:meth:`of_text`).
     ``channel`` says that a value stands beside the tokens, ``exact`` that it is float64, not
-    float32. ``unit_interval`` says that only numbers of [0, 1] are written, on a grid: any other
-    one overflows, and errors are absolute. ``contiguous`` says that the numbers that begin with the
+    float32. ``absolute`` says that numbers are written on a grid of equal steps, so that errors are
+    absolute, ``unit_interval`` that it is a grid of [0, 1] and any other number overflows.
+    ``contiguous`` says that the numbers that begin with the
     same tokens are an interval, which :meth:`interval` gives for a prefix; behind the first token
     ids rise or fall with the values. ``same_tokens_as`` names a scheme with the same output, from
     which this one differs only in what training does unless asked otherwise. ``max_digits`` says to
@@ -137,6 +138,7 @@ class Scheme(ABC):
     shares_text: ClassVar[bool] = False
     channel: ClassVar[bool] = False
     exact: ClassVar[bool] = False
+    absolute: ClassVar[bool] = False
     unit_interval: ClassVar[bool] = False
     contiguous: ClassVar[bool] = False
     same_tokens_as: ClassVar[str] = ""
@@ -219,9 +221,9 @@ class Scheme(ABC):
 
     @property
     @abstractmethod
-    def relative_error(self) -> float:
-        """The largest |decoded - value| / |value| of a number within :attr:`bounds`; of a scheme of
-        the unit interval the largest |decoded - value|."""
+    def error(self) -> float:
+        """The largest |decoded - value| of a number within :attr:`bounds` where errors are
+        absolute, else the largest |decoded - value| / |value|."""
 
     @abstractmethod
     def vocabulary(self) -> tuple[str, ...]:

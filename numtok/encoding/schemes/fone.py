@@ -31,6 +31,7 @@ class FoneScheme(ValuedScheme):
     embedder: ClassVar[str] = "fone"
     head: ClassVar[str] = "fone"
     exact: ClassVar[bool] = True
+    absolute: ClassVar[bool] = True
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("17.5", "[NUM]", "17.5"),
         ("-60.20", "[NUM]", "-60.2"),
@@ -70,8 +71,8 @@ class FoneScheme(ValuedScheme):
         return Bounds(float(f"1e{-self.decimals}"), float(f"{nines}e{-self.decimals}"))
 
     @property
-    def relative_error(self) -> float:
-        return 1 / 3  # of one and a half units of the last place; of any 15 digits it is 0
+    def error(self) -> float:
+        return float(f"5e-{self.decimals + 1}")  # half a unit of the last decimal
 
     def held(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         inside = np.abs(values) < 10.0**self.whole

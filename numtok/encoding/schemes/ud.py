@@ -96,7 +96,7 @@ class UD(SlotScheme):
         return Bounds(scaled(1, self.base, first), most)
 
     @property
-    def relative_error(self) -> float:
+    def error(self) -> float:
         least = float(self.base ** (self.mantissa - 1))
         return 1 / (least + 1) if self.point == "edge" else 0.5 / least
 

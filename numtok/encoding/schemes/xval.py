@@ -38,7 +38,7 @@ class XVal(ValuedScheme):
         return Bounds(_LEAST, _MOST)
 
     @property
-    def relative_error(self) -> float:
+    def error(self) -> float:
         return 2.0**-24
 
     def held(self, values: NDArray[np.float64]) -> NDArray[np.float32]:

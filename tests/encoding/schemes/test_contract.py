@@ -26,6 +26,7 @@ from numtok.encoding.schemes.base import (
     Scheme,
 )
 from numtok.encoding.schemes.digits import DigitsScheme
+from numtok.encoding.schemes.fone import FoneScheme
 from numtok.encoding.schemes.nd import ND
 from numtok.encoding.schemes.numgpt import NumGPTScheme
 from numtok.encoding.schemes.p1000 import P1000
@@ -238,7 +239,7 @@ BREAKS: list[Row] = [
     ("declarations", lambda: _broken(P1000, golden=()), "golden: got (), expected a tuple"),
     ("declarations", lambda: _broken(P1000, digest=None), "digest: got none"),
     ("declarations", lambda: _broken(P1000, bounds=_says(Bounds(2, 1))), "bounds: got 2 to 1"),
-    ("declarations", lambda: _broken(P1000, relative_error=_says(2.0)), "relative_error: got 2.0"),
+    ("declarations", lambda: _broken(P1000, error=_says(2.0)), "error: got 2.0"),
     (
         "declarations",
         lambda: _broken(P1000, tokens_per_number=_says(0)),
@@ -305,9 +306,10 @@ BREAKS: list[Row] = [
     ),
     (
         "round trip",
-        lambda: _broken(P1000, relative_error=_says(0.001)),
+        lambda: _broken(P1000, error=_says(0.001)),
         "expected at most 0.001 from it, relatively",
     ),
+    ("round trip", lambda: _broken(FoneScheme, error=_says(1e-6)), "expected at most 1e-06 from"),
     (
         "round trip",
         lambda: _decoding(P1000, lambda d: (d.values + (d.values == 0) * 1e-9, d.failures)),

@@ -135,7 +135,7 @@ def within(scheme: Scheme, value: float) -> None:
     table = encoded(scheme, [value])
     [got] = decoded(scheme, table)
     scale = 1.0 if scheme.unit_interval else abs(value)
-    assert abs(got - value) <= (scheme.relative_error + 2**-51) * scale
+    assert abs(got - value) <= (scheme.error + 2**-51) * scale
     np.testing.assert_array_equal(encoded(scheme, [got]), table)
     low, high = scheme.interval(tuple(table[0].tolist()))
     assert low <= value <= high and low <= got <= high

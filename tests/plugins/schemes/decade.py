@@ -60,7 +60,7 @@ class Decade(Scheme):
         return Bounds(10.0**self.exponents.first, _LARGEST * 10.0**self.exponents.last)
 
     @property
-    def relative_error(self) -> float:
+    def error(self) -> float:
         return 2.0**-24
 
     def vocabulary(self) -> tuple[str, ...]:

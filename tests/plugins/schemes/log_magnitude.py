@@ -55,7 +55,7 @@ class LogMagnitude(Scheme):
         return Bounds(_LEAST, _MOST)
 
     @property
-    def relative_error(self) -> float:
+    def error(self) -> float:
         return 2.2e-6  # 10 ** 2 ** -20 - 1
 
     def vocabulary(self) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ class Shortest(Scheme):
         return Bounds(5e-324, float(np.finfo(np.float64).max))
 
     @property
-    def relative_error(self) -> float:
+    def error(self) -> float:
         return 0.0
 
     def vocabulary(self) -> tuple[str, ...]:
