@@ -2,8 +2,8 @@
 
 Pre-norm blocks with GELU, as in GPT-2 (Radford et al. 2019; xVal, Appendix A);
 attention is causal or looks both ways. Positions are a vector that is added to
-the embedding (learned, or sinusoidal as in Vaswani et al. 2017), or a rotation
-of queries and keys (Su et al. 2021).
+the embedding (learned, or sinusoidal as in Vaswani et al. 2017), a rotation of
+queries and keys (Su et al. 2021), or nothing at all (Kazemnejad et al. 2023).
 
 Shapes: B rows, L tokens, Q of them asked for, D width, H heads, E = D / H, T tokens of a cache.
 """
@@ -22,7 +22,7 @@ from torch.utils.checkpoint import checkpoint
 from numtok.errors import UsageError
 from numtok.models.trunks.base import FirstNorm, TrunkCache, TrunkModule, asked_states
 
-POSITIONS = ("learned", "sinusoidal", "rotary")
+POSITIONS = ("learned", "sinusoidal", "rotary", "none")
 _INIT = 0.02  # standard deviation of initial weights, as in GPT-2
 # Pairs of a query and a key, of all rows and heads. With more than so many, of which a gigabyte a
 # layer is kept, attention with dropout on a CPU is worked out in parts of so many.
@@ -55,6 +55,11 @@ class Shape:
             )
         if not 0 <= self.dropout < 1:
             raise UsageError(f"dropout={self.dropout} is not possible; it is 0 or more, below 1")
+
+    @property
+    def adds_positions(self) -> bool:
+        """Whether positions are vectors beside the embedding."""
+        return self.positions in ("learned", "sinusoidal")
 
 
 class Cache(TrunkCache):
@@ -129,7 +134,7 @@ class Transformer(TrunkModule):
         elif shape.positions == "sinusoidal":
             table = _sinusoids(shape.context, shape.width)
             self.register_buffer("positions", table, persistent=False)
-        else:
+        elif shape.positions == "rotary":
             half = shape.width // shape.heads // 2
             self.register_buffer("angles", _angles(shape.context, half), persistent=False)
         self.blocks = nn.ModuleList(_Block(shape) for _ in range(shape.layers))
@@ -196,7 +201,7 @@ class Transformer(TrunkModule):
         return cast(Tensor, self.norm(x_BLD))
 
     def _placed(self, x_BLD: Tensor, at: Tensor) -> Tensor:
-        return x_BLD if self.shape.positions == "rotary" else x_BLD + self.positions[at]
+        return x_BLD + self.positions[at] if self.shape.adds_positions else x_BLD
 
     def _turn(self, at: Tensor) -> Tensor | None:
         """Angles [.., L, E / 2] of the rotation at each position, where there is one."""
@@ -215,9 +220,9 @@ class Transformer(TrunkModule):
 
     def first_norm(self) -> FirstNorm:
         norm = cast(_Block, self.blocks[0]).norm_attention
-        if self.shape.positions == "rotary":
-            return FirstNorm(norm, norm.weight.new_zeros(1, self.shape.width))
-        return FirstNorm(norm, self.positions.detach())
+        if self.shape.adds_positions:
+            return FirstNorm(norm, self.positions.detach())
+        return FirstNorm(norm, norm.weight.new_zeros(1, self.shape.width))
 
 
 class _Asked(NamedTuple):

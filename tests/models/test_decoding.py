@@ -535,6 +535,7 @@ class Recomputed(DecodingStates):
         ("p10", False, "sinusoidal"),
         ("p1000", True, "sinusoidal"),
         ("p1000", False, "rotary"),
+        ("digits", False, "none"),
     ],
 )
 def test_a_cache_changes_nothing(scheme: str, constrained: bool, positions: str) -> None:

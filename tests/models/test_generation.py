@@ -157,7 +157,7 @@ def test_answers_are_those_of_a_loop_that_reads_token_by_token(
         assert_as_slowly(written, one, scheme, prompt, constrained, LONGEST)
 
 
-@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary"])
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary", "none"])
 def test_an_answer_stops_where_the_context_ends(positions: str) -> None:
     size = f"nano,layers=2,heads=2,width=16,positions={positions}"
     one = opinionated("digits", end=-99.0, context=40, size=size)

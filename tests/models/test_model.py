@@ -387,7 +387,7 @@ def test_gpt2_predicts_by_the_table_that_it_reads_by() -> None:
     assert of.parameter_counts() == (124_439_808, (50_257 + 1024) * 768)
 
 
-@each("positions", ["sinusoidal", "rotary"])
+@each("positions", ["sinusoidal", "rotary", "none"])
 def test_positions_that_are_not_learnt_are_no_parameters(positions: str) -> None:
     total, tables = sized(f"nano,positions={positions}", 1000).parameter_counts()
     assert (total, tables) == (1_062_144 - 100 * 128, 1000 * 128)
@@ -470,7 +470,7 @@ def test_a_preset_that_cannot_be_is_refused(spec: str, parts: tuple[str, ...], s
         (
             "nano,positions=alibi",
             {},
-            ("positions='alibi'", "learned, sinusoidal, rotary"),
+            ("positions='alibi'", "learned, sinusoidal, rotary, none"),
         ),
         ("nano,layers=0", {}, ("layers=0", "at least 1")),
         (

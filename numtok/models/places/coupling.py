@@ -20,8 +20,8 @@ class Coupling(DigitPlaces):
     so on in every number, and what is no digit has 1: of ``012+345=7530`` they are
     4 3 2 1 4 3 2 1 2 3 4 5, the operands filled up to three digits, the answer reversed.
 
-    It is meant for a trunk that adds no other positions. In training one number of 0 to
-    ``offsets - 1`` is added, the same for all of a batch.
+    It is meant for a trunk without other positions (``positions=none``). In training one number of
+    0 to ``offsets - 1`` is added, the same for all of a batch.
 
     operands
         So many numbers come first that begin with their highest digit, each filled up to ``pad``

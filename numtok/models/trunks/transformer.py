@@ -16,7 +16,9 @@ class TransformerTrunk(TokenTrunk):
     context
         The most tokens of a row; 0: the longest that is learnt, and a little more.
     positions
-        ``learned`` or ``sinusoidal``, a vector that is added to the embedding; ``rotary``.
+        ``learned`` or ``sinusoidal``, a vector that is added to the embedding; ``rotary``;
+        ``none``: a causal model tells order by what each token may look at, one that looks both
+        ways by ``--places`` alone.
     dropout
         On attention and on what each half of a block adds.
     """
@@ -48,11 +50,11 @@ class TransformerTrunk(TokenTrunk):
 
     @property
     def length_is_lost(self) -> str | None:
-        if self.positions != "rotary":
+        if self._shape(1).adds_positions:
             return None
         return (
-            "positions=rotary: layer norm would take the value away, since it is seen only beside "
-            "an added position; use learned or sinusoidal"
+            f"positions={self.positions}: layer norm would take the value away, since it is seen "
+            "only beside an added position; use learned or sinusoidal"
         )
 
     def uses(self) -> dict[str, object]:
