@@ -202,7 +202,7 @@ def _decoding_error(
     if failure:
         return f"got {shown}, expected about {value!r}"
     limit = _largest_error(scheme, value) if scheme.error else 0.0
-    if scheme.absolute and math.isfinite(value):
+    if scheme.absolute and math.isfinite(value) and (value != 0 or scheme.unit_interval):
         near = abs(got - value) <= limit
         return "" if near else f"got {shown}, expected at most {scheme.error:.3g} from it"
     if exact != 0 and (value == 0 or (math.isinf(value) and exact.is_finite())):
