@@ -253,12 +253,10 @@ def digits_kept(relative_error: float) -> tuple[int, bool]:
 
 def _keeps_digits(scheme: Scheme, tally: NumberStatistics) -> bool:
     """Whether no number of a slot has more digits than a scheme keeps."""
-    if scheme.normalizer != "none":
+    if scheme.normalizer != "none" or scheme.absolute:
         return False
     if scheme.error == 0:
         return True
-    if scheme.absolute:
-        return False
     kept, exactly = digits_kept(scheme.error)
     return exactly and (most(tally.digits) or 0) <= kept
 

@@ -91,6 +91,8 @@ def check_declarations(scheme: Scheme, seed: int) -> None:
         fail(scheme, name, f"bounds: got {low} to {high}, expected 0 <= low < high")
     if not 0 <= scheme.error < 1:
         fail(scheme, name, f"error: got {scheme.error}, expected 0 to 1")
+    if scheme.unit_interval:
+        expect(scheme, name, "absolute, in the unit interval", scheme.absolute, True)
     check_settings(SCHEMES, scheme, name)
 
 

@@ -123,9 +123,9 @@ class Scheme(ABC):
     ``channel`` says that a value stands beside the tokens, ``exact`` that it is float64, not
     float32. ``absolute`` says that numbers are written on a grid of equal steps, so that errors are
     absolute, ``unit_interval`` that it is a grid of [0, 1] and any other number overflows.
-    ``contiguous`` says that the numbers that begin with the
-    same tokens are an interval, which :meth:`interval` gives for a prefix; behind the first token
-    ids rise or fall with the values. ``same_tokens_as`` names a scheme with the same output, from
+    ``contiguous`` says that the numbers that begin with the same tokens are an interval, which
+    :meth:`interval` gives for a prefix; behind the first token ids rise or fall with the values.
+    ``same_tokens_as`` names a scheme with the same output, from
     which this one differs only in what training does unless asked otherwise. ``max_digits`` says to
     people what numbers that :meth:`count_truncated` counts have more of.
     """

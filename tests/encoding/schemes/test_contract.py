@@ -240,6 +240,7 @@ BREAKS: list[Row] = [
     ("declarations", lambda: _broken(P1000, digest=None), "digest: got none"),
     ("declarations", lambda: _broken(P1000, bounds=_says(Bounds(2, 1))), "bounds: got 2 to 1"),
     ("declarations", lambda: _broken(P1000, error=_says(2.0)), "error: got 2.0"),
+    ("declarations", lambda: _broken(ND, absolute=False), "in the unit interval: got False"),
     (
         "declarations",
         lambda: _broken(P1000, tokens_per_number=_says(0)),

@@ -134,7 +134,7 @@ def within(scheme: Scheme, value: float) -> None:
     """One number is read back within the declared error, and written alike again."""
     table = encoded(scheme, [value])
     [got] = decoded(scheme, table)
-    scale = 1.0 if scheme.unit_interval else abs(value)
+    scale = 1.0 if scheme.absolute else abs(value)
     assert abs(got - value) <= (scheme.error + 2**-51) * scale
     np.testing.assert_array_equal(encoded(scheme, [got]), table)
     low, high = scheme.interval(tuple(table[0].tolist()))
