@@ -60,6 +60,10 @@ test: setup lint types
 test-all: setup lint types
     {{ tests }} -m ""
 
+# The tests of a GPU that is there; all others run on the CPU.
+test-gpu: setup
+    NUMTOK_TESTS_GPU=1 .venv/bin/pytest -q tests/test_device_hygiene.py -k on_a_gpu
+
 # Write tests/messages.json, what numtok says to people, as it says it now.
 messages: setup
     {{ tests }} --write-messages

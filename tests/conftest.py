@@ -20,6 +20,9 @@ settings.register_profile("default", _COMMON, max_examples=25)
 settings.register_profile("long", _COMMON, max_examples=3000)
 settings.load_profile("default")
 
+# On a CPU everywhere, whose figures are the same; `just test-gpu` shows the tests a GPU.
+if "NUMTOK_TESTS_GPU" not in os.environ:
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ.pop("NUMTOK_STORE", None)  # the store of whoever runs the tests is not theirs
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command has it (numtok/cli/main.py)
 # The workers of the tests take all cores already: threads would only wait for each other.

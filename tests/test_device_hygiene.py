@@ -1,11 +1,13 @@
 """Whatever a model is made of stays on its device: it learns, is looked at, and is asked.
 
 All of it runs on a device that is not there (``fake_device``), where a tensor of the host beside
-one of the device raises: every embedder, trunk, head and objective that go together.
+one of the device raises: every embedder, trunk, head and objective that go together. A sample of
+them on a GPU, where there is one: `just test-gpu`.
 """
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import cycle
 from typing import Any, NamedTuple, cast
@@ -42,7 +44,7 @@ from numtok.training.ranks import ALONE
 from numtok.training.table_learner import FittingRecipe
 from numtok.training.text_learner import _calibration
 from numtok.training.trained_table import Preparation
-from numtok.training.trainer import Execution, Recipe, Trainer
+from numtok.training.trainer import Execution, Recipe, Trainer, device_of
 from tests import combinations, fakemodels
 from tests.cases import case, each
 from tests.combinations import CLASSES, Combination
@@ -89,11 +91,9 @@ def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None
     waited: Counter[str] = Counter()
     for step in range(STEPS):
         prepared = trainer.prepare(split.training_batch(step))
-        if fake is not None:
-            fake.syncs.clear()
-        trainer.learn(prepared)
-        if fake is not None:
-            waited += fake.syncs
+        with waiting(device, fake) as counted:
+            trainer.learn(prepared)
+        waited += counted
         tensors, plain = trainer.state()
         trainer.load({name: tensor.cpu() for name, tensor in tensors.items()}, plain)
     losses = trainer.means() | trainer.validate(split.looked_at())
@@ -103,6 +103,22 @@ def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None
     trained = Trained({}, 0, calibration, "train" if calibration else None, None, 0, 0, 0, 0.0)
     loaded = LoadedModel(cast(Artifact, None), trainer.model.eval(), of, trained)
     return Done(losses, waited, list(asked(loaded, rows, split)))
+
+
+@contextmanager
+def waiting(device: torch.device, fake: FakeDevice | None) -> Iterator[Counter[str]]:
+    """What is waited for within the block; a GPU that is there refuses to be waited for."""
+    if fake is not None:
+        fake.syncs.clear()
+        yield fake.syncs
+        return
+    try:
+        if device.type == "cuda":
+            torch.cuda.set_sync_debug_mode("error")
+        yield Counter()
+    finally:
+        if device.type == "cuda":
+            torch.cuda.set_sync_debug_mode("default")
 
 
 def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iterator[Predicted]:
@@ -161,6 +177,18 @@ def test_a_sample_with_every_part_and_setting_stays_on_a_device_and_waits_for_no
         with case(str(one)):
             hold(one, *([next(turns)] if way in seen else KINDS))
         seen.add(way)
+
+
+@pytest.mark.integration
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU, and `just test-gpu`")
+def test_a_sample_lives_on_a_gpu_as_on_the_cpu() -> None:
+    gpu = device_of("cuda")
+    for one in combinations.sample():
+        with case(str(one)):
+            expected, found = lived(one, CPU), lived(one, gpu)
+            same = pytest.approx(expected.losses, rel=2e-3, abs=1e-4, nan_ok=True)
+            assert found.losses == same
 
 
 @pytest.mark.slow

@@ -297,8 +297,11 @@ class _Block(nn.Module):
     def _heads(self, x_BLD: Tensor, first: int, end: int) -> tuple[Tensor, ...]:
         """Of queries (0), keys (1) and values (2) those from ``first`` to ``end``, [B, H, L, E]."""
         B, L, D = x_BLD.shape
-        rows = slice(first * D, end * D)
-        made = F.linear(x_BLD, self.qkv.weight[rows], self.qkv.bias[rows])
+        if (first, end) == (0, 3):  # without a slice, whose gradient would be copied into zeros
+            made = self.qkv(x_BLD)
+        else:
+            rows = slice(first * D, end * D)
+            made = F.linear(x_BLD, self.qkv.weight[rows], self.qkv.bias[rows])
         return tuple(
             part.view(B, L, self.heads, D // self.heads).transpose(1, 2)
             for part in made.chunk(end - first, dim=-1)

@@ -49,7 +49,11 @@ class ModelInputs(NamedTuple):
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
         """[K, D] of these states those that predict a token."""
         flat = hidden_BQD.flatten(0, 1)
-        return flat if self.where is None else flat[self.where]
+        return flat if self.where is None else flat.index_select(0, self.where)
+
+    def saying(self, hidden_BQD: Tensor) -> Tensor:
+        """[N, D] of these states those that the value head says a number from."""
+        return hidden_BQD.flatten(0, 1).index_select(0, self.number_where)
 
     @classmethod
     def on_host(

@@ -53,6 +53,6 @@ def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]
     log_p = model.token_head(given.predicting(hidden)).float().log_softmax(dim=1)
     total = summed(log_p.gather(1, given.labels[:, None])[:, 0], where)
     if model.value_head is not None and len(number_where):  # of none there is nothing to learn
-        parameters = model.value_head(hidden.flatten(0, 1)[given.number_where].float())
+        parameters = model.value_head(given.saying(hidden).float())
         total -= summed(model.value_head.losses(parameters, given.number_targets), number_where)
     return total

@@ -243,11 +243,10 @@ class Model(NumberHeads):
 
     def losses_of(self, hidden: Tensor, given: ModelInputs) -> Losses:
         """As :meth:`losses`, of the states [B, Q, D] that :meth:`hidden` gave."""
-        flat = hidden.flatten(0, 1)
         token = self._token_loss(hidden, given)
         value = torch.zeros_like(token)
         if self.value_head is not None:
-            states = flat[given.number_where]
+            states = given.saying(hidden)
             value = self.value_loss(states, given.number_targets, len(given.labels))
         return Losses(token, value)
 

@@ -95,10 +95,12 @@ def measured_matmul_rate(device: torch.device, bfloat16: bool, tries: int = _TRI
 
 
 def seed_generator(device: torch.device, seed: int) -> None:
-    """As ``torch.manual_seed``, for the device alone: on a CPU that one also notes, for each other
-    kind of device, where it was called, which takes a hundred times as long as the seeding."""
+    """As ``torch.manual_seed``, for devices of this kind alone: that one also notes, for each other
+    kind, where it was called, which takes a hundred times as long as the seeding."""
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
+    elif device.type == "cuda":
+        torch.cuda.manual_seed_all(seed)
     else:
         torch.manual_seed(seed)
 

@@ -237,9 +237,7 @@ def _calibration(model: Model, split: SplitExamples, accumulate: int, ranks: Ran
         parameters, values = [], []
         for example in whole.parts(accumulate):
             given = model.given(example)
-            hidden = model.states_of(given)
-            flat = hidden.flatten(0, 1)
-            parameters.append(model.value_head(flat[given.number_where].float()))
+            parameters.append(model.value_head(given.saying(model.states_of(given)).float()))
             values.append(model.head_values(example.number_values, example.number_raw))
         mine.append((torch.cat(parameters), np.concatenate(values)))
     # In the order of the batches, which the ranks had in turn.

@@ -256,7 +256,8 @@ class Trainer:
         """One step; looks at no result, so that a GPU need not be waited for."""
         if self._uncompiled:
             self._hold_to_contracts(prepared)
-        self.model.train()
+        if not self.model.training:  # or each module is told again, which takes a moment each step
+            self.model.train()
         # Dropout draws from the global generator; other users of it must not matter.
         own = (self.ranks.rank,) if self.ranks.rank else ()
         seed_generator(self.device, seed_of(self.recipe.seed, "dropout", self.step, *own))
@@ -422,6 +423,8 @@ def device_of(name: str) -> torch.device:
     index = name.partition(":")[2] or (os.environ.get("LOCAL_RANK", "0") if launched() else "")
     if index and int(index) >= (count := torch.cuda.device_count()):
         raise UsageError(f"--device cuda:{index}: this PyTorch sees {count} GPUs, from cuda:0 on")
+    # Of float32 PyTorch has cuDNN's recurrent layers keep ten bits, but no other layer.
+    torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]
     return torch.device(f"cuda:{index}" if index else "cuda")
 
 

@@ -198,7 +198,7 @@ def time_steps(
     if not len(times) or np.isnat(times).any():
         raise DataError("its axis of time is empty, or has steps without a time")
     apart = np.diff(times)
-    if (apart <= np.timedelta64(0)).any():
+    if (apart <= np.timedelta64(0, "h")).any():
         raise DataError("its times do not ascend, or one comes twice")
     if len(times) > 1 and apart.min() >= _MONTH:
         raise DataError("its steps are months: these are monthly means, not the hours of ERA5")
@@ -242,7 +242,7 @@ def expected_steps(
     """
     of_day = np.unique(times - times.astype("datetime64[D]"))
     if every is not None:
-        of_day = of_day[of_day % np.timedelta64(every, "h") == np.timedelta64(0)]
+        of_day = of_day[of_day % np.timedelta64(every, "h") == np.timedelta64(0, "h")]
     first, last = found[[0, -1]].astype("datetime64[D]")
     if period is not None:
         first, last = period.first, period.last

@@ -746,7 +746,7 @@ def test_a_damaged_field_is_told_in_one_line(tmp_path: Path) -> None:
 
 
 def test_times_between_the_hours_are_refused(tmp_path: Path, says: Says) -> None:
-    times = hours(240).astype("datetime64[m]") + 30
+    times = hours(240) + np.timedelta64(30, "m")
     field = fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
     with pytest.raises(DataError) as error:
         Field.open(field.path)
