@@ -4,12 +4,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
 
 def table(title: str, texts: Sequence[str], figures: Sequence[str], **more: str) -> Table:
     """An empty table with columns of texts, to the left, and of figures, to the right."""
-    made = Table(title=title, **more)  # type: ignore[arg-type]
+    # Lines between columns would leave too little of 80 places for nine of them.
+    made = Table(title=title, box=box.SIMPLE, padding=(0, 1, 0, 0), **more)  # type: ignore[arg-type]
     for heading in texts:
         made.add_column(heading, overflow="fold")
     for heading in figures:

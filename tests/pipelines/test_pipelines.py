@@ -43,10 +43,12 @@ OF_NUMGPT = [path for path in TABLES if path.name.startswith("numgpt")]
 
 def shell(command: str, folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    # Scripts are set by variables, and those of whoever runs the tests are not meant for them.
+    others = {name: of for name, of in os.environ.items() if name.startswith(("PYTHON", "HOME"))}
     return subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
-        env=os.environ | {"PATH": path} | environment,
+        env=others | {"PATH": path} | environment,
         capture_output=True,
         text=True,
     )
