@@ -170,7 +170,7 @@ class Scheme(ABC):
 
     def suited(self, largest: float, decimals: int) -> "Scheme":
         """The same for numbers up to ``largest``, written with so many decimals, where settings say
-        how many places a number has."""
+        how many places a number has, or how large it may be."""
         return self
 
     @property

@@ -1,10 +1,11 @@
 """GPT with DICE: the tokens of ``numgpt``, and the whole number goes in by its angle."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from numtok.encoding.schemes._mantissa import MantissaScheme
-from numtok.registry import Interval
+from numtok.encoding.schemes.base import Scheme
+from numtok.registry import Interval, Range
 
 
 @dataclass(frozen=True)
@@ -14,6 +15,8 @@ class DiceScheme(MantissaScheme):
 
     exponents
         As in ``numgpt``.
+    range
+        The embedder's: numbers much smaller have nearly the same angle, and tell it nothing.
     """
 
     revision: ClassVar[int] = 1
@@ -24,3 +27,13 @@ class DiceScheme(MantissaScheme):
     digest: ClassVar[str] = "10d1ab04342d9172"
 
     exponents: Interval = Interval(-8, 12)
+    range: Range = Range(0.0, 10_000.0)
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        usual = self.range == type(self).range
+        return self.embedder if usual else f"{self.embedder},range={self.range}", self.head
+
+    def suited(self, largest: float, decimals: int) -> Scheme:
+        # Of angles from -pi / 2 to pi / 2 no two have the same sine.
+        return replace(self, range=Range(-largest, largest)) if largest else self

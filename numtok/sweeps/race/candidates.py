@@ -163,7 +163,7 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
 
 
 def _suited(spec: str, profile: Profile) -> tuple[str, Scheme]:
-    """A scheme with the places that the numbers have, where it is named without settings."""
+    """A scheme as it suits the numbers, where it is named without settings."""
     scheme = scheme_of(spec)
     if spec != name_in(spec):
         return spec, scheme

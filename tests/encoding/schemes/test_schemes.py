@@ -18,6 +18,7 @@ from numtok.encoding.schemes.p10 import P10
 from numtok.encoding.schemes.p1000 import P1000
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.errors import UsageError
+from numtok.models.embedders.base import EMBEDDERS
 from numtok.numerals.column import Numerals
 from numtok.plugins import add_plugin_folders, plugin_folders
 from numtok.registry import (
@@ -533,6 +534,15 @@ def test_places_suit_the_numbers_and_are_those_of_embedder_and_head(
     assert suited.parts == (spec, spec)
     xval = SCHEMES.build("xval")
     assert xval.suited(largest, decimals) == xval and xval.parts == ("scaled", "scalar")
+
+
+def test_the_range_of_dice_is_its_embedders_and_suits_the_numbers() -> None:
+    dice = SCHEMES.build("dice")
+    assert dice.parts == ("dice", "numgpt") == dice.suited(0, 0).parts
+    suited = dice.suited(199.5, 1)
+    assert spec_of(suited) == "dice,range=-199.5..199.5"
+    assert suited.parts == ("dice,range=-199.5..199.5", "numgpt")
+    assert spec_of(EMBEDDERS.build(suited.parts[0])) == suited.parts[0]
 
 
 def test_equal_settings_make_equal_schemes() -> None:
