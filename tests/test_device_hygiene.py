@@ -111,13 +111,13 @@ def waiting(device: torch.device, fake: FakeDevice | None) -> Iterator[Counter[s
     if fake is not None:
         fake.syncs.clear()
         yield fake.syncs
-        return
-    try:
-        if device.type == "cuda":
-            torch.cuda.set_sync_debug_mode("error")
+    elif device.type != "cuda":
         yield Counter()
-    finally:
-        if device.type == "cuda":
+    else:
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            yield Counter()
+        finally:
             torch.cuda.set_sync_debug_mode("default")
 
 

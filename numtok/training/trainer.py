@@ -404,7 +404,7 @@ def device_of(name: str) -> torch.device:
     """``auto`` (a GPU of CUDA where there is one, else the CPU), ``cpu``, ``cuda`` (of several
     ranks each its own), ``cuda:1`` or ``mps``; UsageError for others.
 
-    Also holds PyTorch to ``NUMTOK_THREADS``, where that is set.
+    Also holds PyTorch to ``NUMTOK_THREADS``, where that is set, and a GPU to all of float32.
     """
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", name):
         allowed = "auto, cpu, cuda, cuda:N and mps"
@@ -423,8 +423,7 @@ def device_of(name: str) -> torch.device:
     index = name.partition(":")[2] or (os.environ.get("LOCAL_RANK", "0") if launched() else "")
     if index and int(index) >= (count := torch.cuda.device_count()):
         raise UsageError(f"--device cuda:{index}: this PyTorch sees {count} GPUs, from cuda:0 on")
-    # Of float32 PyTorch has cuDNN's recurrent layers keep ten bits, but no other layer.
-    torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]
+    torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]  # not TF32
     return torch.device(f"cuda:{index}" if index else "cuda")
 
 

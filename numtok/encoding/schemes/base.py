@@ -125,9 +125,9 @@ class Scheme(ABC):
     absolute, ``unit_interval`` that it is a grid of [0, 1] and any other number overflows.
     ``contiguous`` says that the numbers that begin with the same tokens are an interval, which
     :meth:`interval` gives for a prefix; behind the first token ids rise or fall with the values.
-    ``same_tokens_as`` names a scheme with the same output, from
-    which this one differs only in what training does unless asked otherwise. ``max_digits`` says to
-    people what numbers that :meth:`count_truncated` counts have more of.
+    ``same_tokens_as`` names a scheme with the same output, from which this one differs only in what
+    training does unless asked otherwise. ``max_digits`` says to people what numbers that
+    :meth:`count_truncated` counts have more of.
     """
 
     revision: ClassVar[int]
