@@ -51,10 +51,11 @@ from numtok.models.settings import ModelSettings
 from numtok.models.trunks.transformer import TransformerTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
-from numtok.training.device import measured_matmul_rate, peak_memory, tune_malloc, wait
+from numtok.training.device import device_of, peak_memory, tune_malloc, wait
 from numtok.training.launch import launch
+from numtok.training.matmul_rate import measured_matmul_rate
 from numtok.training.ranks import ALONE, Ranks, joined
-from numtok.training.trainer import WHOLE_STEP, Execution, Recipe, Trainer, device_of
+from numtok.training.trainer import WHOLE_STEP, Execution, Recipe, Trainer
 
 VOCABULARY = {"p1000": 1189, "xval": 271}  # of arithmetic, its text in words
 NUMBER = {"p1000": 3, "xval": 1}  # tokens of a number

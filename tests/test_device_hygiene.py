@@ -36,6 +36,7 @@ from numtok.models.trunks.base import TRUNKS, ColumnTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import spec_of
 from numtok.store.artifact import Artifact
+from numtok.training.device import device_of
 from numtok.training.examples import SplitExamples
 from numtok.training.features import Features
 from numtok.training.model_files import LoadedModel
@@ -44,7 +45,7 @@ from numtok.training.ranks import ALONE
 from numtok.training.table_learner import FittingRecipe
 from numtok.training.text_learner import _calibration
 from numtok.training.trained_table import Preparation
-from numtok.training.trainer import Execution, Recipe, Trainer, device_of
+from numtok.training.trainer import Execution, Recipe, Trainer
 from tests import combinations, fakemodels
 from tests.cases import case, each
 from tests.combinations import CLASSES, Combination

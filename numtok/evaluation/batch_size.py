@@ -9,7 +9,7 @@ import numpy as np
 from numtok.arrays import Ints
 from numtok.errors import TrainingFailed
 from numtok.models.model import Model
-from numtok.training.trainer import oom_advice
+from numtok.training.device import oom_advice
 
 Made = TypeVar("Made")
 MadeOf = TypeVar("MadeOf", covariant=True)

@@ -16,7 +16,7 @@ from numtok.arrays import Ints
 from numtok.evaluation.batch_size import BatchReader, read_batch
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import gpu_slots, threads_each
-from numtok.training.trainer import device_count
+from numtok.training.device import device_count
 
 Reader = TypeVar("Reader")
 Result = TypeVar("Result")

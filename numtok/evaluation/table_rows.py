@@ -23,11 +23,11 @@ from numtok.evaluation.tables import AT_ONCE
 from numtok.reports import QUANTILES, quantile_column
 from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
+from numtok.training.device import device_of
 from numtok.training.features import Features
 from numtok.training.model_json import TableModelFile
 from numtok.training.regressor_files import LoadedRegressor, read_regressor
 from numtok.training.trained_table import FittedTable
-from numtok.training.trainer import device_of
 
 PREDICTED = "predicted"
 _SHOWN = 12  # names of columns in a message, at most

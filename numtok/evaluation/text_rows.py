@@ -36,9 +36,9 @@ from numtok.registry import spec_of
 from numtok.reports import QUANTILES, Measures, quantile_column
 from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
+from numtok.training.device import device_of
 from numtok.training.model_files import AskedModel, check_reads, read_model
 from numtok.training.model_json import TextModelFile
-from numtok.training.trainer import device_of
 
 _ROWS = 1024  # read at a time
 _SHOWN = 40  # characters of a text in a message, at most

@@ -141,7 +141,7 @@ class TextModel(StoredArtifact):
         from dataclasses import replace
 
         from numtok.evaluation.text_rows import TextPredictor
-        from numtok.training.trainer import device_of
+        from numtok.training.device import device_of
 
         asked = replace(config, text=("",))
         if self._known is None or self._known[0] != asked:

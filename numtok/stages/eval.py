@@ -36,11 +36,10 @@ from numtok.reports import REPORT, Measures
 from numtok.settings.eval import Config as Config
 from numtok.store.artifact import Artifact, Find
 from numtok.store.store import Store
-from numtok.training.device import check_compiler
+from numtok.training.device import check_compiler, device_of
 from numtok.training.model_files import read_model
 from numtok.training.model_json import TableModelFile, TextModelFile, read_model_file
 from numtok.training.regressor_files import read_regressor
-from numtok.training.trainer import device_of
 
 REVISION, TABLE_REVISION = 11, 5
 

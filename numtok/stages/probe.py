@@ -21,9 +21,9 @@ from numtok.registry import name_of
 from numtok.settings.probe import Config as Config
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from numtok.training.device import device_of
 from numtok.training.model_files import read_model
 from numtok.training.model_json import TableModelFile, read_model_file
-from numtok.training.trainer import device_of
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.draft import Draft
 from numtok.store.store import Store
 from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished
-from numtok.training.device import tune_malloc
+from numtok.training.device import device_count, device_of, oom_advice, tune_malloc
 from numtok.training.launch import launch
 from numtok.training.loop import TrainingProgress
 from numtok.training.model_files import LoadedModel, read_model
@@ -35,7 +35,6 @@ from numtok.training.table_plan import TablePlan
 from numtok.training.text_learner import VALIDATION as VALIDATION
 from numtok.training.text_learner import pace_texts, train_texts
 from numtok.training.text_plan import TextPlan
-from numtok.training.trainer import device_count, device_of, oom_advice
 from numtok.training.weights import WEIGHTS
 
 Progress = Callable[[TrainingProgress | FitProgress], None]

@@ -10,7 +10,7 @@ from numtok.store.engines.engine import LOCAL, Engine, Spool, cluster
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import ClusterNode, gpu_slots
 from numtok.sweeps.plan import Sweep
-from numtok.training.trainer import device_count, device_of, threads_alone
+from numtok.training.device import device_count, device_of, threads_alone
 
 _FINALISTS = 2  # of a race, at least
 

@@ -4,7 +4,7 @@ adamw.py               the optimizer, and its state by parameter
 checkpoint.py          where training stands, written whole or not at all
 curriculum.py          phases of training with rows of their own, as a file says them
 curriculum_sampler.py  which rows each step learns under a curriculum
-device.py              how fast a device multiplies matrices, how much memory was taken
+device.py              which device a name means, what it has taken, running out of memory
 examples.py            batches that are learnt and looked at
 exact_match.py         how many answers a model writes exactly, while it learns
 features.py            columns of a table to inputs, with constants of the train split
@@ -12,6 +12,7 @@ labels.py              which labels there are to learn
 launch.py              ranks on this machine: started, watched, ended
 log.py                 what was logged as a model learnt, read back
 loop.py                training on texts: budget, what is looked at, speed
+matmul_rate.py         how fast a device multiplies matrices
 model_files.py         models of texts, written and read
 model_json.py          what a model file says, of texts or of tables
 placement.py           how a model lies on the ranks: copies, or parts

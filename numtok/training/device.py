@@ -1,97 +1,71 @@
-"""What a device can do at best, and how much memory was taken on it."""
+"""Devices: which one a name means, how many there are, and what is done with one."""
 
 import ctypes
 import os
+import re
 import resource
 import shutil
 import sys
-import time
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
-from numtok.errors import UsageError
+from numtok.config import threads
+from numtok.errors import TrainingFailed, UsageError
+from numtok.training.ranks import launched
 
-# Of a square matrix: large enough for the full rate.
-_SIDES = {"cpu": 1024, "cuda": 8192, "mps": 4096}
-_TRIES, _TRIES_AGAIN = 10, 3
-_LONGEST = 1.0  # seconds, after which no further try is made: bfloat16 may be emulated
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
 
 
-class MatmulRate:
-    """How fast large matrix products are on a device: multiplications and additions a second.
+def device_of(name: str) -> torch.device:
+    """``auto`` (a GPU of CUDA where there is one, else the CPU), ``cpu``, ``cuda`` (of several
+    ranks each its own), ``cuda:1`` or ``mps``; UsageError for others.
 
-    It is the best that was ever found in this process, because a look while something else runs
-    finds too little. So a CPU is looked at again and again over a run (:meth:`look_again`); a GPU
-    only once, before the run has taken its memory. And what the run itself reached, the device can
-    do (:meth:`share`). On a machine that is busy throughout it is too low all the same.
+    Also holds PyTorch to ``NUMTOK_THREADS``, where that is set, and a GPU to all of float32.
     """
-
-    _known: ClassVar[dict[tuple[str, bool, int], "_Known"]] = {}
-
-    def __init__(self, device: torch.device, bfloat16: bool) -> None:
-        self._device, self._bfloat16 = device, bfloat16
-        self._key = device.type, bfloat16, torch.get_num_threads()
-        self._reached = 0.0  # by the run
-        if self._key not in self._known:
-            self._look(_TRIES)
-
-    @property
-    def per_second(self) -> float:
-        """The best so far."""
-        return max(self._known[self._key].rate, self._reached)
-
-    def look_again(self) -> None:
-        """Measure once more, where that takes less than half a percent of the time since the last
-        look."""
-        known = self._known[self._key]
-        if self._device.type == "cpu" and time.monotonic() - known.looked >= 200 * known.cost:
-            self._look(_TRIES_AGAIN)
-
-    def share(self, flops_per_second: float) -> float:
-        """What was reached, as a share of it; 1 at most."""
-        self._reached = max(self._reached, flops_per_second)
-        return flops_per_second / self.per_second
-
-    def _look(self, tries: int) -> None:
-        started = time.monotonic()
-        rate = measured_matmul_rate(self._device, self._bfloat16, tries)
-        now = time.monotonic()
-        before = self._known.get(self._key)
-        best = rate if before is None else max(rate, before.rate)
-        self._known[self._key] = _Known(best, now, now - started)
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", name):
+        allowed = "auto, cpu, cuda, cuda:N and mps"
+        raise UsageError(f"--device {name!r} is not possible; allowed are {allowed}")
+    if (most := threads()) is not None:
+        torch.set_num_threads(most)
+    if name == "mps" and not torch.backends.mps.is_available():
+        raise UsageError("--device mps: this PyTorch sees no GPU of Apple's; give --device cpu")
+    if name == "mps":
+        return torch.device("mps")
+    found = torch.cuda.is_available()
+    if name == "cpu" or (name == "auto" and not found):
+        return torch.device("cpu")
+    if not found:
+        raise UsageError(f"--device {name}: this PyTorch sees no GPU; give --device cpu")
+    index = name.partition(":")[2] or (os.environ.get("LOCAL_RANK", "0") if launched() else "")
+    if index and int(index) >= (count := torch.cuda.device_count()):
+        raise UsageError(f"--device cuda:{index}: this PyTorch sees {count} GPUs, from cuda:0 on")
+    torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]  # not TF32
+    return torch.device(f"cuda:{index}" if index else "cuda")
 
 
-class _Known(NamedTuple):
-    """What was found; when the last look was, and the seconds that it took."""
-
-    rate: float
-    looked: float
-    cost: float
+def threads_alone() -> int:
+    """Of a process that shares its machine with no other: ``NUMTOK_THREADS``, or as many as PyTorch
+    takes."""
+    return threads() or torch.get_num_threads()
 
 
-def measured_matmul_rate(device: torch.device, bfloat16: bool, tries: int = _TRIES) -> float:
-    """Multiplications and additions a second of large matrix products in float32 or bfloat16.
-
-    The best of some tries, in a fraction of a second; of one try where that takes long.
-    """
-    side = _SIDES[device.type]
-    dtype = torch.bfloat16 if bfloat16 else torch.float32
-    # Not random, so that the generator stays as it is; nor zeros, on which some chips are faster.
-    matrix = torch.linspace(-1, 1, side * side, device=device).view(side, side).to(dtype)
-    seconds = []
-    for _ in range(tries):
-        wait(device)
-        started = time.perf_counter()
-        matrix @ matrix
-        wait(device)
-        seconds.append(time.perf_counter() - started)
-        if sum(seconds) > _LONGEST:
-            break
-    if device.type == "cuda":  # its own matrices are not what training needs
-        torch.cuda.reset_peak_memory_stats(device)
-    return 2 * side**3 / min(seconds)
+def device_count(asked: str, device: torch.device) -> int:
+    """How many processes ``--devices`` means; UsageError for more GPUs than there are, or for
+    several where one of them is named."""
+    there = torch.cuda.device_count() if device.type == "cuda" else 1
+    if asked == "all":
+        return there if device.index is None else 1
+    count = int(asked)
+    if device.index is not None and count > 1:
+        raise UsageError(
+            f"--devices {asked}: --device {device} is one of them; give --device {device.type}"
+        )
+    if device.type != "cpu" and count > there:
+        gpus = f"{there} GPU" + "s" * (there != 1)
+        raise UsageError(f"--devices {asked}: this PyTorch sees {gpus}; give {there}, or all")
+    return count
 
 
 def seed_generator(device: torch.device, seed: int) -> None:
@@ -122,6 +96,19 @@ def peak_memory(device: torch.device) -> int:
         return torch.mps.driver_allocated_memory()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak  # kibibytes elsewhere
+
+
+@contextmanager
+def oom_advice(advice: str) -> Iterator[None]:
+    """Turn a lack of memory into TrainingFailed: "out of memory with " and what to do."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        # CUDA's allocator has an exception of its own, those of a CPU and of MPS have none.
+        told = any(words in str(error) for words in ("DefaultCPUAllocator", "MPS backend out of"))
+        if not told and not isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+            raise
+        raise TrainingFailed(f"out of memory with {advice}") from error
 
 
 def check_compiler() -> None:

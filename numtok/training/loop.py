@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from numtok.models.model import Model
 from numtok.training.checkpoint import belonging, read_steps, write_steps
-from numtok.training.device import MatmulRate, peak_memory
+from numtok.training.device import peak_memory
 from numtok.training.examples import SplitExamples
 from numtok.training.log import Line
+from numtok.training.matmul_rate import MatmulRate
 from numtok.training.prefetch import prefetched
 from numtok.training.profiler import Cost, traced
 from numtok.training.ranks import ALONE, Ranks

@@ -12,9 +12,9 @@ from numtok.models.trunk_settings import unnamed
 from numtok.registry import settings_of, spec_of
 from numtok.settings.train import Config
 from numtok.store.artifact import Artifact
+from numtok.training.device import device_of
 from numtok.training.table_learner import FittingRecipe
 from numtok.training.trained_table import table_head
-from numtok.training.trainer import device_of
 
 PRESET, HEAD = "mlp", "pointwise"
 

@@ -27,12 +27,12 @@ from numtok.seeds import seed_of
 from numtok.settings.train import Config
 from numtok.store.artifact import Artifact
 from numtok.training.curriculum import Curriculum
-from numtok.training.device import check_compiler
+from numtok.training.device import check_compiler, device_of
 from numtok.training.model_files import LoadedModel
 from numtok.training.pretrained import begin_pretrained, check_tokenizer
 from numtok.training.ranks import ALONE, Ranks
 from numtok.training.tensorboard import check_tensorboard
-from numtok.training.trainer import Execution, Recipe, device_of
+from numtok.training.trainer import Execution, Recipe
 from numtok.training.warm_start import (
     begin_with,
     chosen_preset,

@@ -6,8 +6,6 @@ and loaded goes on exactly as if it had never stopped.
 """
 
 import math
-import os
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +18,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
-from numtok.config import threads
 from numtok.errors import TrainingFailed, UsageError
 from numtok.models.inputs import ModelInputs
 from numtok.models.model import Losses, Model
@@ -33,7 +30,7 @@ from numtok.training.adamw import AdamW, Group
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 from numtok.training.device import seed_generator
 from numtok.training.placement import place
-from numtok.training.ranks import ALONE, Ranks, launched, part_like, whole
+from numtok.training.ranks import ALONE, Ranks, part_like, whole
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
@@ -385,66 +382,3 @@ class Trainer:
     def _precision(self) -> Iterator[None]:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.execution.bfloat16):
             yield
-
-
-@contextmanager
-def oom_advice(advice: str) -> Iterator[None]:
-    """Turn a lack of memory into TrainingFailed: "out of memory with " and what to do."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        # CUDA's allocator has an exception of its own, those of a CPU and of MPS have none.
-        told = any(words in str(error) for words in ("DefaultCPUAllocator", "MPS backend out of"))
-        if not told and not isinstance(error, (torch.OutOfMemoryError, MemoryError)):
-            raise
-        raise TrainingFailed(f"out of memory with {advice}") from error
-
-
-def device_of(name: str) -> torch.device:
-    """``auto`` (a GPU of CUDA where there is one, else the CPU), ``cpu``, ``cuda`` (of several
-    ranks each its own), ``cuda:1`` or ``mps``; UsageError for others.
-
-    Also holds PyTorch to ``NUMTOK_THREADS``, where that is set, and a GPU to all of float32.
-    """
-    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", name):
-        allowed = "auto, cpu, cuda, cuda:N and mps"
-        raise UsageError(f"--device {name!r} is not possible; allowed are {allowed}")
-    if (most := threads()) is not None:
-        torch.set_num_threads(most)
-    if name == "mps" and not torch.backends.mps.is_available():
-        raise UsageError("--device mps: this PyTorch sees no GPU of Apple's; give --device cpu")
-    if name == "mps":
-        return torch.device("mps")
-    found = torch.cuda.is_available()
-    if name == "cpu" or (name == "auto" and not found):
-        return torch.device("cpu")
-    if not found:
-        raise UsageError(f"--device {name}: this PyTorch sees no GPU; give --device cpu")
-    index = name.partition(":")[2] or (os.environ.get("LOCAL_RANK", "0") if launched() else "")
-    if index and int(index) >= (count := torch.cuda.device_count()):
-        raise UsageError(f"--device cuda:{index}: this PyTorch sees {count} GPUs, from cuda:0 on")
-    torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]  # not TF32
-    return torch.device(f"cuda:{index}" if index else "cuda")
-
-
-def threads_alone() -> int:
-    """Of a process that shares its machine with no other: ``NUMTOK_THREADS``, or as many as PyTorch
-    takes."""
-    return threads() or torch.get_num_threads()
-
-
-def device_count(asked: str, device: torch.device) -> int:
-    """How many processes ``--devices`` means; UsageError for more GPUs than there are, or for
-    several where one of them is named."""
-    there = torch.cuda.device_count() if device.type == "cuda" else 1
-    if asked == "all":
-        return there if device.index is None else 1
-    count = int(asked)
-    if device.index is not None and count > 1:
-        raise UsageError(
-            f"--devices {asked}: --device {device} is one of them; give --device {device.type}"
-        )
-    if device.type != "cpu" and count > there:
-        gpus = f"{there} GPU" + "s" * (there != 1)
-        raise UsageError(f"--devices {asked}: this PyTorch sees {gpus}; give {there}, or all")
-    return count

@@ -28,7 +28,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.engines.local import Workers
 from numtok.store.store import Store
 from numtok.training import table_folds
-from numtok.training.trainer import device_count
+from numtok.training.device import device_count
 from tests.stages.test_eval import World, equation, one_thread, quiet
 
 one_thread = one_thread

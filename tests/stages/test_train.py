@@ -40,9 +40,9 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.training import device, text_learner
-from numtok.training.device import MatmulRate
 from numtok.training.examples import SplitExamples
 from numtok.training.loop import Speed, Training, TrainingProgress
+from numtok.training.matmul_rate import MatmulRate
 from numtok.training.model_files import read_model
 from numtok.training.model_json import MODEL_FILE
 from numtok.training.weights import WEIGHTS

@@ -1,77 +1,106 @@
-"""What a device can do at best, and the memory that was taken."""
+"""Devices by their names, and the memory that was taken on one."""
 
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
-from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
 import torch
 
-from numtok.training import device
-from numtok.training.device import MatmulRate, measured_matmul_rate, peak_memory
-from tests.fakemodels import CPU, one_thread
-
-__all__ = ["one_thread"]
-
-
-@pytest.fixture
-def rates(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """What the looks to come will find; nothing is known yet, and no time goes by."""
-    found: list[float] = []
-    monkeypatch.setattr(MatmulRate, "_known", {})
-    monkeypatch.setattr(device, "measured_matmul_rate", lambda *_: found.pop(0))
-    monkeypatch.setattr(device, "time", SimpleNamespace(monotonic=lambda: 0.0))
-    yield found
+from numtok.errors import TrainingFailed, UsageError
+from numtok.training.device import (
+    device_count,
+    device_of,
+    oom_advice,
+    peak_memory,
+    seed_generator,
+    wait,
+)
+from tests.cases import each
+from tests.fakemodels import CPU
+from tests.messages import Says
 
 
-def test_a_rate_that_was_measured_beside_other_work_is_mended_by_a_later_look(
-    rates: list[float],
+def too_much() -> None:
+    torch.empty(1 << 55)
+
+
+def out_of_memory() -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+
+def out_of_memory_on_mps() -> None:
+    raise RuntimeError("MPS backend out of memory (MPS allocated: 9 GB, max allowed: 9 GB)")
+
+
+def memory_error() -> None:
+    raise MemoryError
+
+
+@each("fail", [too_much, out_of_memory, out_of_memory_on_mps, memory_error])
+def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any, says: Says) -> None:
+    with pytest.raises(TrainingFailed) as found, oom_advice("so much; take less"):
+        fail()
+    says(found, "out of memory", "so much; take less")
+    assert found.value.exit_code == 5
+    assert found.value.__cause__ is not None
+
+
+@each("error", [RuntimeError("shapes differ"), KeyError("x"), OSError()])
+def test_other_errors_pass_as_they_are(error: Exception) -> None:
+    with pytest.raises(type(error)) as found, oom_advice("so much"):
+        raise error
+    assert found.value is error
+
+
+@each(
+    ("name", "there", "device"),
+    [
+        ("auto", False, "cpu"),
+        ("auto", True, "cuda"),
+        ("cpu", True, "cpu"),
+        ("cpu", False, "cpu"),
+        ("cuda", True, "cuda"),
+        ("mps", True, "mps"),
+    ],
+)
+def test_a_device_is_found_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, name: str, there: bool, device: str
 ) -> None:
-    rates += [20e9, 45e9, 30e9]
-    rate = MatmulRate(CPU, bfloat16=False)
-    shares = [rate.share(18e9)]
-    for _ in range(2):
-        rate.look_again()
-        shares.append(rate.share(18e9))
-    assert shares == [0.9, 0.4, 0.4]
-    assert rate.per_second == 45e9 == MatmulRate(CPU, bfloat16=False).per_second
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: there)
+    assert device_of(name).type == device
 
 
-def test_what_training_reached_the_device_can_do(rates: list[float]) -> None:
-    rates += [20e9]
-    rate = MatmulRate(CPU, bfloat16=False)
-    assert (rate.share(25e9), rate.per_second) == (1.0, 25e9)
-    assert rate.share(5e9) == 0.2
-    assert MatmulRate(CPU, bfloat16=False).per_second == 20e9  # of another run nothing is known
-
-
-def test_looks_at_the_rate_take_little_of_a_run(
-    monkeypatch: pytest.MonkeyPatch, rates: list[float]
+@each(
+    ("name", "parts"),
+    [
+        ("gpu", ("--device 'gpu'", "auto, cpu, cuda, cuda:N and mps")),
+        ("cuda", ("--device cuda", "--device cpu")),
+        ("mps", ("--device mps", "--device cpu")),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    now, looks = 0.0, 0
-
-    def look(*_: object) -> float:
-        nonlocal now, looks
-        now += 0.1
-        looks += 1
-        return 1e9
-
-    monkeypatch.setattr(device, "measured_matmul_rate", look)
-    monkeypatch.setattr(device, "time", SimpleNamespace(monotonic=lambda: now))
-    rate = MatmulRate(CPU, bfloat16=False)
-    while now < 1000:
-        now += 0.5
-        rate.look_again()
-    assert 30 < looks <= 0.005 * now / 0.1 + 1
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(UsageError) as found:
+        device_of(name)
+    says(found, *parts)
+    assert found.value.exit_code == 2
 
 
-def test_measuring_the_rate_of_matrix_products_draws_no_random_numbers() -> None:
-    state = torch.get_rng_state()
-    assert min(measured_matmul_rate(CPU, bfloat16) for bfloat16 in (False, True)) > 1e8
-    assert torch.equal(torch.get_rng_state(), state)
+def test_more_ranks_than_gpus_are_refused(says: Says) -> None:
+    """Of CPUs there are as many as one likes."""
+    mps = torch.device("mps")
+    assert [device_count(one, mps) for one in ("1", "all")] == [1, 1]
+    assert [device_count(one, CPU) for one in ("3", "all")] == [3, 1]
+    with pytest.raises(UsageError) as found:
+        device_count("2", mps)
+    says(found, "--devices 2", "1 GPU;", "all")
 
 
 def test_mps_is_waited_for_and_asked_for_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,8 +108,8 @@ def test_mps_is_waited_for_and_asked_for_its_memory(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(torch.mps, "synchronize", lambda: told.append("waited"))
     monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1 << 30)
     mps = torch.device("mps")
-    device.wait(mps)
-    device.seed_generator(mps, 3)
+    wait(mps)
+    seed_generator(mps, 3)
     drawn = torch.rand(2)
     assert (told, peak_memory(mps)) == (["waited"], 1 << 30)
     torch.manual_seed(3)

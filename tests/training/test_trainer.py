@@ -21,15 +21,7 @@ from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
 from numtok.seeds import generator
 from numtok.training.prefetch import prefetched
-from numtok.training.trainer import (
-    Execution,
-    Recipe,
-    Trainer,
-    TrainerState,
-    device_count,
-    device_of,
-    oom_advice,
-)
+from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState
 from tests import fakemodels
 from tests.cases import each
 from tests.fakemodels import CPU, batches, model, samples, transformer
@@ -384,83 +376,3 @@ def test_a_loss_that_is_not_finite_ends_the_training(broken: float, says: Says) 
         trained.means()
     says(found, "step 2", "--lr (it was 0.01)", "--warmup")
     assert found.value.exit_code == 5
-
-
-def too_much() -> None:
-    torch.empty(1 << 55)
-
-
-def out_of_memory() -> None:
-    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-
-
-def out_of_memory_on_mps() -> None:
-    raise RuntimeError("MPS backend out of memory (MPS allocated: 9 GB, max allowed: 9 GB)")
-
-
-def memory_error() -> None:
-    raise MemoryError
-
-
-@each("fail", [too_much, out_of_memory, out_of_memory_on_mps, memory_error])
-def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any, says: Says) -> None:
-    with pytest.raises(TrainingFailed) as found, oom_advice("so much; take less"):
-        fail()
-    says(found, "out of memory", "so much; take less")
-    assert found.value.exit_code == 5
-    assert found.value.__cause__ is not None
-
-
-@each("error", [RuntimeError("shapes differ"), KeyError("x"), OSError()])
-def test_other_errors_pass_as_they_are(error: Exception) -> None:
-    with pytest.raises(type(error)) as found, oom_advice("so much"):
-        raise error
-    assert found.value is error
-
-
-@each(
-    ("name", "there", "device"),
-    [
-        ("auto", False, "cpu"),
-        ("auto", True, "cuda"),
-        ("cpu", True, "cpu"),
-        ("cpu", False, "cpu"),
-        ("cuda", True, "cuda"),
-        ("mps", True, "mps"),
-    ],
-)
-def test_a_device_is_found_by_its_name(
-    monkeypatch: pytest.MonkeyPatch, name: str, there: bool, device: str
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: there)
-    assert device_of(name).type == device
-
-
-@each(
-    ("name", "parts"),
-    [
-        ("gpu", ("--device 'gpu'", "auto, cpu, cuda, cuda:N and mps")),
-        ("cuda", ("--device cuda", "--device cpu")),
-        ("mps", ("--device mps", "--device cpu")),
-    ],
-)
-def test_a_device_that_is_not_there_is_refused(
-    monkeypatch: pytest.MonkeyPatch, name: str, parts: tuple[str, ...], says: Says
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    with pytest.raises(UsageError) as found:
-        device_of(name)
-    says(found, *parts)
-    assert found.value.exit_code == 2
-
-
-def test_more_ranks_than_gpus_are_refused(says: Says) -> None:
-    """Of CPUs there are as many as one likes."""
-    mps = torch.device("mps")
-    assert [device_count(one, mps) for one in ("1", "all")] == [1, 1]
-    assert [device_count(one, CPU) for one in ("3", "all")] == [3, 1]
-    with pytest.raises(UsageError) as found:
-        device_count("2", mps)
-    says(found, "--devices 2", "1 GPU;", "all")

@@ -60,10 +60,10 @@ class Density(FigureKind):
                 f"and {len(models)}; name the models first, then the table"
             )
         # PyTorch is behind these.
+        from numtok.training.device import device_of
         from numtok.training.features import Features
         from numtok.training.model_json import TableModelFile, read_model_file
         from numtok.training.regressor_files import read_regressor
-        from numtok.training.trainer import device_of
 
         source, table = tables[0], read_table_of(tables[0])
         feature = one_feature(source.ref, table.file)

@@ -28,8 +28,8 @@ from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.column import Numerals
 from numtok.seeds import generator
 from numtok.store.artifact import Artifact
+from numtok.training.device import oom_advice
 from numtok.training.model_files import LoadedModel, check_reads
-from numtok.training.trainer import oom_advice
 
 _ROWS, _TOKENS = 256, 1 << 14  # of a batch, at most
 _REACH = 100.0  # times the number that stands there, to both sides, unless said
