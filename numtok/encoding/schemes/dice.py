@@ -1,11 +1,15 @@
 """GPT with DICE: the tokens of ``numgpt``, and the whole number goes in by its angle."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from numtok.encoding.schemes._mantissa import MantissaScheme
 from numtok.encoding.schemes.base import Scheme
+from numtok.errors import UsageError
 from numtok.registry import Interval, Range
+
+RANGE = Range(0.0, 10_000.0)  # Sundararaman et al.'s
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,28 @@ class DiceScheme(MantissaScheme):
     digest: ClassVar[str] = "10d1ab04342d9172"
 
     exponents: Interval = Interval(-8, 12)
-    range: Range = Range(0.0, 10_000.0)
+    range: Range = RANGE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self.range)
 
     @property
     def parts(self) -> tuple[str, str]:
-        usual = self.range == type(self).range
-        return self.embedder if usual else f"{self.embedder},range={self.range}", self.head
+        return (
+            self.embedder if self.range == RANGE else f"{self.embedder},range={self.range}",
+            self.head,
+        )
 
     def suited(self, largest: float, decimals: int) -> Scheme:
         # Of angles from -pi / 2 to pi / 2 no two have the same sine.
         return replace(self, range=Range(-largest, largest)) if largest else self
+
+
+def check_range(range: Range) -> None:
+    """Raises UsageError for a range whose numbers have no angles, or all the same."""
+    if not 0 < range.high - range.low < math.inf:
+        raise UsageError(
+            f"dice: range={range} is not possible; it is from one number to a larger one, such as "
+            "0..10000"
+        )

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.declaration import setting
-from numtok.errors import UsageError
+from numtok.encoding.schemes.dice import RANGE, check_range
 from numtok.models.embedders._fused import Fused
 from numtok.models.embedders._whole import Whole
 from numtok.models.embedders.base import Embedder
@@ -46,16 +46,12 @@ class DiceEmbedder(Embedder):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Sundararaman et al. (2020); NumGPT, Table 1"
     dimensions: int = setting(64, at_least=2)
-    range: Range = Range(0.0, 10_000.0)
+    range: Range = RANGE
     clip: bool = False
     seed: int = setting(0, at_least=0)
 
     def __post_init__(self) -> None:
-        if not 0 < self.range.high - self.range.low < math.inf:
-            raise UsageError(
-                f"dice: range={self.range} is not possible; it is from one number to a larger one, "
-                "such as 0..10000"
-            )
+        check_range(self.range)
 
     def rescale(self, module: nn.Module, times: float) -> None:
         cast(Fused, module).rescale(times)

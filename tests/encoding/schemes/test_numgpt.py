@@ -188,6 +188,12 @@ def test_exponents_that_cannot_be_are_refused(name: str, exponents: str, says: S
     says(found, f"exponents={exponents}", "-290 to 290")
 
 
+def test_a_range_without_angles_is_refused_before_numbers_are_encoded(says: Says) -> None:
+    with pytest.raises(UsageError) as found:
+        SCHEMES.build("dice,range=5")
+    says(found, "range=5", "from one number to a larger")
+
+
 def test_text_around_numbers_comes_back() -> None:
     one = codec("numgpt")
     column = Texts.of(pa.array(["eggs weigh -60.25 g, or 1000"]))

@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.schemes._radix import compose
 from numtok.encoding.schemes.base import SCHEMES, Failure, Outcome, Scheme, names_of
-from numtok.encoding.schemes.dice import DiceScheme
 from numtok.encoding.schemes.p10 import P10
 from numtok.encoding.schemes.p1000 import P1000
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.embedders.dice import DiceEmbedder
 from numtok.numerals.column import Numerals
 from numtok.plugins import add_plugin_folders, plugin_folders
 from numtok.registry import (
@@ -540,7 +538,6 @@ def test_places_suit_the_numbers_and_are_those_of_embedder_and_head(
 
 def test_the_range_of_dice_is_its_embedders_and_suits_the_numbers() -> None:
     dice = SCHEMES.build("dice")
-    assert DiceScheme.range == DiceEmbedder.range
     assert dice.parts == ("dice", "numgpt") == dice.suited(0, 0).parts
     suited = dice.suited(199.5, 1)
     assert spec_of(suited) == "dice,range=-199.5..199.5"
