@@ -29,6 +29,7 @@ splits.py           the splits of an encoded artifact
 targets.py          targets and answer starts, from characters to numbers and tokens
 texts.py            columns of texts as bytes, the numbers found in them, and the pieces in
                     between
+tokenizer_json.py   a codec as the file that Hugging Face's tokenizers read
 train_numbers.py    what of its numbers that needs: moments, a sample as written
 unit.py             one unit of encode: rows in, shards and a receipt out
 whole_text.py       texts cut into tokens with their numbers in them, and where these are

@@ -414,43 +414,6 @@ class Codec:
         """sha256 of :meth:`to_json`: equal only where the same text gives the same tokens."""
         return hashlib.sha256(self.to_json()).hexdigest()
 
-    def tokenizer_json(self) -> bytes | None:
-        """A Hugging Face ``tokenizer.json`` that gives the same ids; None with a value channel.
-
-        It reads the ``text`` column with each ``[NUM]`` replaced by :meth:`written_number`. Where
-        an answer starts within a word the shards differ: there a token must begin.
-        """
-        if self.scheme.channel:
-            return None
-        content = self.text.huggingface()
-        shifted = {
-            token: index + self.text_first for token, index in content["model"]["vocab"].items()
-        }
-        own = self.names[: self.text_first]
-        # A text token of the same name is never met: such text is escaped.
-        vocabulary = shifted | {token: index for index, token in enumerate(own)}
-        added = [
-            {
-                "id": index,
-                "content": token,
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
-                "special": index < len(SPECIALS),
-            }
-            for index, token in enumerate(own)
-        ]
-        added += [
-            token | {"id": token["id"] + self.text_first}
-            for token in content["added_tokens"] or ()
-            if not token["special"]
-        ]
-        model = content["model"] | {"vocab": vocabulary}
-        return json.dumps(
-            content | {"model": model, "added_tokens": added}, ensure_ascii=False
-        ).encode()
-
 
 def _in_answer(spans: Spans, marks: NDArray[np.int32] | None) -> NDArray[np.bool_]:
     """bool[numbers]: which begin at the mark of their row, or behind it."""

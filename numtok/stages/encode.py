@@ -30,6 +30,7 @@ from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_r
 from numtok.encoding.model_folder import TOKENIZER
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import Scheme
+from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.errors import UsageError
 from numtok.plugins import is_plugin
@@ -326,7 +327,7 @@ def _lasting_ref(store: Store, parents: list[Parent]) -> str | None:
 
 def _write_codec(folder: Path, codec: Codec) -> list[Output]:
     """Write ``scheme.json``, and ``tokenizer.json`` where there is one."""
-    contents = {SCHEME_FILE: codec.to_json(), TOKENIZER: codec.tokenizer_json()}
+    contents = {SCHEME_FILE: codec.to_json(), TOKENIZER: tokenizer_json(codec)}
     outputs = []
     for name, content in contents.items():
         if content is not None:

@@ -17,6 +17,7 @@ from torch import nn
 
 from numtok import files
 from numtok.encoding.model_folder import TOKENIZER
+from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.models.batches import PAD
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
@@ -127,7 +128,7 @@ def _write_whole(whole: "PreTrainedModel", loaded: LoadedModel, folder: Path) ->
     whole.generation_config = GenerationConfig(**_IDS, suppress_tokens=_NEVER)
     with quiet(), files.reporting("write", folder):
         whole.save_pretrained(folder)
-    tokenizer = loaded.codec.tokenizer_json()
+    tokenizer = tokenizer_json(loaded.codec)
     assert tokenizer is not None  # no value stands beside a token
     content = json.loads(tokenizer)
     content["post_processor"] = {  # rows begin with [END]

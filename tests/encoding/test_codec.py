@@ -22,6 +22,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.schemes.base import SCHEMES, Channel, Failure, Outcome
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
 from numtok.encoding.texts import Spans, Texts, unescape
+from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
@@ -347,7 +348,7 @@ def test_a_token_begins_at_every_mark(text: str, given_: tuple[list[str], list[i
 @cache
 def read_by_huggingface(scheme: str, text: str) -> Tokenizer:
     """The codec's ``tokenizer.json``."""
-    content = codec(scheme, text).tokenizer_json()
+    content = tokenizer_json(codec(scheme, text))
     assert content is not None
     return Tokenizer.from_str(content.decode())
 
@@ -381,7 +382,7 @@ def test_huggingface_knows_the_special_tokens_by_their_ids(scheme: str) -> None:
 
 
 def test_a_scheme_with_a_value_channel_has_no_tokenizer_json() -> None:
-    assert codec("xval").tokenizer_json() is None
+    assert tokenizer_json(codec("xval")) is None
 
 
 # --- scheme.json -------------------------------------------------------------------------------
@@ -401,7 +402,7 @@ def test_a_codec_is_what_its_scheme_json_holds(settings_: tuple[str, str, str, s
     again = Codec.from_json(one.to_json())
     assert again.to_json() == one.to_json()
     assert again.digest == one.digest
-    assert again.tokenizer_json() == one.tokenizer_json()
+    assert tokenizer_json(again) == tokenizer_json(one)
     texts = ["the air, 1,234.5 and 23% of -7e-3", "[NUM] äöü 0"]
     assert decoded(again, encode(again, texts)) == decoded(one, encode(one, texts))
 

@@ -33,6 +33,7 @@ from numtok.encoding.text_tokenizers.base import (
 )
 from numtok.encoding.text_tokenizers.file import File
 from numtok.encoding.texts import Spans, Texts, cut
+from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
@@ -422,7 +423,7 @@ def test_a_tokenizer_as_those_of_qwen_serves(tmp_path: Path) -> None:
     assert text.decode(ids) == "e\u0301 <extra> x".encode()
     none, policy = fit(NORMALIZERS.build("none"), Moments()), NumeralPolicy.parse("default")
     codec = Codec(SCHEMES.build("p1000"), policy, none, settings, text)
-    written = Tokenizer.from_str((codec.tokenizer_json() or b"").decode())
+    written = Tokenizer.from_str((tokenizer_json(codec) or b"").decode())
     assert written.encode("a<extra>").ids[-1] == codec.text_first + 300
 
 
