@@ -123,6 +123,11 @@ def spec_fields(kind: type) -> dict[str, Field[Any]]:
     return {key: field for key, field in settings_fields(kind).items() if field.metadata != LEARNT}
 
 
+def names_of_fields(kind: type) -> dict[str, str]:
+    """The field of each setting by its name in a spec or an option: ``on-error -> on_error``."""
+    return {flag_of(field): key for key, field in spec_fields(kind).items()}
+
+
 def required(kind: type) -> list[str]:
     """The settings that have no default, which a spec must give."""
     return [key for key, field in settings_fields(kind).items() if field.default is MISSING]
@@ -162,7 +167,7 @@ def check_bounds(
         for one in [getattr(value, end) for end in ends] or [value]:
             if one is not None and (wrong := declaration.wrong(one)) is not None:
                 option = f"--{flag_of(field)} {as_spec(value)}"
-                setting = f"{name}: {field.name}={as_spec(value)}"
+                setting = f"{name}: {flag_of(field)}={as_spec(value)}"
                 raise UsageError(f"{option if field.name in options else setting} {wrong}")
 
 
@@ -187,7 +192,7 @@ def read_setting(kind: type, known: Mapping[str, Field[Any]], key: str, value: A
     """Read one setting, a text or what is written of it, by the annotation of its field."""
     name = kind.__module__.rpartition(".")[2].replace("_", "-")
     if key not in known:
-        raise unknown(f"setting of {name!r}", key, known)
+        raise unknown(f"setting of {name!r}", key, [flag_of(field) for field in known.values()])
     wanted = _hints(kind)[key]
     if value is None and type(None) in get_args(wanted):  # what is not learnt yet, or not given
         return None
@@ -201,4 +206,5 @@ def read_setting(kind: type, known: Mapping[str, Field[Any]], key: str, value: A
             bool: "yes or no",
             int: "an integer",
         }
-        raise UsageError(f"{name}: {key}={text!r} is not {form.get(wanted, 'a number')}") from None
+        told = f"{name}: {flag_of(known[key])}={text!r} is not {form.get(wanted, 'a number')}"
+        raise UsageError(told) from None

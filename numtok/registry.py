@@ -36,12 +36,13 @@ from numtok.class_settings import (
     check_bounds,
     missing_in,
     mistyped_in,
+    names_of_fields,
     read_setting,
     required,
     settings_fields,
     spec_fields,
 )
-from numtok.declaration import declarations
+from numtok.declaration import declarations, flag_of
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
     Check,
@@ -111,10 +112,8 @@ class Registry(Generic[T]):
         what is wrong with it."""
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
-        known = spec_fields(kind)
-        given: dict[str, Any] = {
-            key if key in known else key.replace("-", "_"): value for key, value in options.items()
-        }
+        known, names = spec_fields(kind), names_of_fields(kind)
+        given: dict[str, Any] = {names.get(key, key): value for key, value in options.items()}
         if twice := given.keys() & (more or {}).keys():
             raise UsageError(f"{self._what} {spec!r} and --{min(twice)} give {min(twice)!r} twice")
         given |= more or {}
@@ -353,5 +352,5 @@ def spec_of(thing: object) -> str:
         if key == getattr(thing, "positional", None):
             parts[0] += f":{as_spec(value)}"
         else:
-            parts.append(f"{key}={as_spec(value)}")
+            parts.append(f"{flag_of(field)}={as_spec(value)}")
     return ",".join(parts)

@@ -62,7 +62,7 @@ def registry(kind: str) -> Registry[Any]:
 
 def check(kind: str, name: str) -> None:
     """Whether a part is what its registry takes: it is found, and built from a spec."""
-    options = ",from_=numbers.txt" if kind == "sources" else ""
+    options = ",from=numbers.txt" if kind == "sources" else ""
     part = registry(kind).build(name + options)
     assert kind == "figures" or settings_of(part)["name"] == name
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import cli, declaration, settings
+from numtok.analysis.probing.probes.base import PROBES
 from numtok.cli.output.printing import Format
 from numtok.cli.output.reference import reference
 from numtok.declaration import (
@@ -26,6 +27,7 @@ from numtok.declaration import (
     split_names,
 )
 from numtok.errors import UsageError
+from numtok.registry import spec_of
 from numtok.settings import encode, eval, fetch, gen, train
 from numtok.sweeps import file
 from tests.cases import case
@@ -254,3 +256,13 @@ def test_the_help_of_commands_loads_no_model_and_no_arrays() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "set()\n"), done.stderr
+
+
+def test_settings_have_the_same_names_in_a_spec_and_as_options() -> None:
+    made = PROBES.build("confidence,from=1,to=2")
+    assert spec_of(made) == "confidence,from=1.0,to=2.0"
+    assert made == PROBES.build("confidence,from_=1,to=2")  # as some wrote it
+    with pytest.raises(UsageError, match=r"'form'; did you mean 'from'\?"):
+        PROBES.build("confidence,form=1")
+    with pytest.raises(UsageError, match="from='x' is not a number"):
+        PROBES.build("confidence,from=x")

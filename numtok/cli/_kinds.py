@@ -63,7 +63,7 @@ class Kind:
         helps = help_of(self.kind)
         for field in self.settings:
             first = field.name == getattr(self.kind, "positional", None)
-            written = f"{self.name}:{field.name.upper()}" if first else f"{field.name}="
+            written = f"{self.name}:{field.name.upper()}" if first else f"{flag_of(field)}="
             yield written, default_of(field), allowed_of(field), helps.get(field.name, "")
 
     @property

@@ -58,7 +58,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from numtok import documents
-from numtok.class_settings import spec_fields
+from numtok.class_settings import names_of_fields
 from numtok.data.sources.base import SOURCES, TableSource, TextSource
 from numtok.data.tables.file import FORMATS
 from numtok.data.tasks.base import TASKS, TableTask
@@ -298,7 +298,7 @@ class _SweepReader:
                 if not issubclass(kind, TextSource):
                     told = "a field, and a sweep is of tables or texts"
                 raise UsageError(f"{source} brings {told}")
-            known = {flag_of(field): field.name for field in spec_fields(kind).values()}
+            known = names_of_fields(kind)
             for key in options:
                 if key not in known:
                     raise unknown(f"option of fetch {source}", key, known)

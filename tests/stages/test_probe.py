@@ -498,7 +498,7 @@ def test_settings_that_cannot_be_are_refused(says: Says) -> None:
         ("sweep", {"number": 0, "from_": 2.0, "to": 2.0}, ("--from 2 --to 2 ", "less than --to")),
         ("embedding", {"from_": 20.0}, ("--from 20 --to 10 ", "less than --to")),
         ("sweep", {"number": 0, "to": "inf"}, ("--to inf ", "finite")),
-        ("sweep", {"number": 0, "from_": "low"}, ("from_='low' ", "number")),
+        ("sweep", {"number": 0, "from_": "low"}, ("from='low' ", "number")),
     ]
     for kind, options, told in cases:
         with case(told[0]):

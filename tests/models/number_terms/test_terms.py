@@ -185,7 +185,7 @@ def test_an_objective_without_one_is_what_it_was() -> None:
             assert "number_loss" not in settings_of(OBJECTIVES.build(name))
             made = OBJECTIVES.build(f"{name},number-loss=mse:0.8")
             assert settings_of(made)["number_loss"] == "mse:0.8"
-            assert spec_of(made) == f"{name},number_loss=mse:0.8"
+            assert spec_of(made) == f"{name},number-loss=mse:0.8"
 
 
 def test_what_has_no_digits_and_what_is_no_loss_are_refused() -> None:
