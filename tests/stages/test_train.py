@@ -39,7 +39,7 @@ from numtok.stages.train import Config, pace, run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
-from numtok.training import device, text_learner
+from numtok.training import matmul_rate, text_learner
 from numtok.training.examples import SplitExamples
 from numtok.training.loop import Speed, Training, TrainingProgress
 from numtok.training.matmul_rate import MatmulRate
@@ -158,7 +158,9 @@ def test_a_cpu_that_has_no_bfloat16_is_told(
 ) -> None:
     monkeypatch.setattr(MatmulRate, "_known", {})
     monkeypatch.setattr(
-        device, "measured_matmul_rate", lambda device, bfloat16, tries: rate if bfloat16 else 60e9
+        matmul_rate,
+        "measured_matmul_rate",
+        lambda _, bfloat16, tries: rate if bfloat16 else 60e9,
     )
     notes: list[str] = []
     run(tiny(precision="bfloat16", steps=1), Store(store.root, notes.append), lambda update: None)
