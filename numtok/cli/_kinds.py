@@ -146,11 +146,11 @@ def options_of_kinds(settings: Any) -> dict[str, str]:
     """The options that some kind has, by name, and their parameters; all kinds are imported."""
     if settings is None or (found := expanding(settings)) is None:
         return {}
+    from numtok.class_settings import names_of_fields
     from numtok.registry import Registry
 
-    names = Registry[Any](registries()[found[1]], found[0])
-    fields = [field for name in names for field in Kind(found[1], name).settings]
-    return {flag_of(field): field.name for field in fields}
+    kinds = Registry[Any](registries()[found[1]], found[0])
+    return {option: key for name in kinds for option, key in names_of_fields(kinds[name]).items()}
 
 
 def kinds_of(settings: Any) -> tuple[str, str] | None:

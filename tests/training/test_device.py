@@ -19,8 +19,10 @@ from numtok.training.device import (
     wait,
 )
 from tests.cases import each
-from tests.fakemodels import CPU
+from tests.fakemodels import CPU, one_thread
 from tests.messages import Says
+
+__all__ = ["one_thread"]
 
 
 def too_much() -> None:

@@ -8,7 +8,9 @@ import torch
 
 from numtok.training import matmul_rate
 from numtok.training.matmul_rate import MatmulRate, measured_matmul_rate
-from tests.fakemodels import CPU
+from tests.fakemodels import CPU, one_thread
+
+__all__ = ["one_thread"]
 
 
 @pytest.fixture
