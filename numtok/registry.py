@@ -42,7 +42,7 @@ from numtok.class_settings import (
     settings_fields,
     spec_fields,
 )
-from numtok.declaration import declarations, flag_of
+from numtok.declaration import declarations, flag_named, flag_of
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
     Check,
@@ -297,8 +297,8 @@ def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
                 f"{what} {spec!r}: {pair!r} is not key=value; "
                 "a spec is written name[:value][,key=value...]"
             )
-        if key in options:
-            raise UsageError(f"{what} {spec!r} gives {key!r} twice")
+        if flag_named(key) in map(flag_named, options):
+            raise UsageError(f"{what} {spec!r} gives {flag_named(key)!r} twice")
         options[key] = value
     if not name or (colon and not positional):
         raise UsageError(

@@ -14,6 +14,7 @@ SCHEMA = 1  # of what is printed as JSON
 #: Of reports, comparisons, sweeps, errors and profiles, some fields of which had other names in 1.
 RENAMED_SCHEMA = 2
 GAP = 3  # characters between the columns of a table
+_UNFOLDED = 10  # characters of a cell that stays on a line, as a figure with its unit has to
 
 
 class Format(StrEnum):
@@ -185,11 +186,13 @@ def _print_rich_table(
 
 
 def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int | None]:
-    """Characters of each column of a table that has to fold its cells: between words, and in the
-    longest ones where words alone are too wide. None for each where nothing has to fold.
+    """Characters of each column of a table that has to fold its cells: the longer ones between
+    words, and the longest where words alone are too wide. None for each where nothing has to fold.
 
     >>> _widths([["scheme", "source"], ["p10", "xVal, Table 1"]], 20)
     [6, 11]
+    >>> _widths([["data=sums, scheme=p10", "12.9 s"]], 20)
+    [11, 6]
     """
     from rich.cells import cell_len
 
@@ -198,13 +201,21 @@ def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int | None]:
     room = limit - GAP * (len(columns) - 1)
     if sum(whole) <= room or room < len(columns):
         return [None] * len(columns)
-    widths = [max(cell_len(word) for word in " ".join(column).split(" ")) for column in columns]
+    widths = [max(map(_unfoldable, column)) for column in columns]
     while sum(widths) > room:
         widths[widths.index(max(widths))] -= 1
     while sum(widths) < room:  # to the one that lacks most
         lacking = [one - other for one, other in zip(whole, widths, strict=True)]
         widths[lacking.index(max(lacking))] += 1
     return [*widths]
+
+
+def _unfoldable(cell: str) -> int:
+    """Characters of the longest part of a cell that stands on a line of its own, if need be."""
+    from rich.cells import cell_len
+
+    parts = [cell] if cell_len(cell) <= _UNFOLDED else cell.split(" ")
+    return max(map(cell_len, parts))
 
 
 def _plain(cell: object) -> object:
