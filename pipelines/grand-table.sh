@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # The grand table: every encoding on eight data sets, at equal samples and at equal time.
 #
-# About eight hours of two cores with JOBS=2; SCALE=smoke does it run. ERA5 is where the weather
-# is from (a name that `numtok fetch era5` knows, or a copy), UCI a folder with a copy of
-# uci_datasets, so that nothing is downloaded. STEPS and MINUTES are the budgets of a training. What
-# was made is found again, so a run that was stopped goes on; airfoil's rows are written into this
-# folder, as texts.
+# On two cores with JOBS=2 some six hours at equal samples, and two and a half at equal time, while
+# nothing else should run; SCALE=smoke tries it out. ERA5 is where the weather is from (a name that
+# `numtok fetch era5` knows, or a copy), UCI a folder with a copy of uci_datasets, so that nothing is
+# downloaded. STEPS and MINUTES are the budgets of a training. What was made is found again, so a run
+# that was stopped goes on; airfoil's rows are written into this folder, as texts.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 given=${STEPS:-} # others have more

@@ -322,6 +322,7 @@ SPEC_ERRORS = [
     ("p10,digits", ("'digits' is not key=value", "name[:value]")),
     ("p10,digits=", ("'digits=' is not key=value", "name[:value]")),
     ("p10,digits=3,digits=4", ("'digits' twice",)),
+    ("xval,on-what=3,on_what=4", ("'on-what' twice",)),
     ("", ("''", "name[:value]")),
     ("p10:", ("'p10:'", "name[:value]")),
 ]
