@@ -186,8 +186,9 @@ def _print_rich_table(
 
 
 def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int | None]:
-    """Characters of each column of a table that has to fold its cells: the longer ones between
-    words, and the longest where words alone are too wide. None for each where nothing has to fold.
+    """Characters of each column of a table that has to fold its cells: between words, short cells
+    only where there is no room, and in the longest words where even these are too wide. None for
+    each where nothing has to fold.
 
     >>> _widths([["scheme", "source"], ["p10", "xVal, Table 1"]], 20)
     [6, 11]
@@ -201,7 +202,10 @@ def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int | None]:
     room = limit - GAP * (len(columns) - 1)
     if sum(whole) <= room or room < len(columns):
         return [None] * len(columns)
-    widths = [max(map(_unfoldable, column)) for column in columns]
+    for unfolded in (_UNFOLDED, 0):
+        widths = [max(_longest_part(cell, unfolded) for cell in column) for column in columns]
+        if sum(widths) <= room:
+            break
     while sum(widths) > room:
         widths[widths.index(max(widths))] -= 1
     while sum(widths) < room:  # to the one that lacks most
@@ -210,11 +214,11 @@ def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int | None]:
     return [*widths]
 
 
-def _unfoldable(cell: str) -> int:
-    """Characters of the longest part of a cell that stands on a line of its own, if need be."""
+def _longest_part(cell: str, unfolded: int) -> int:
+    """Characters of the longest word of a cell, or of all of it if it has at most so many."""
     from rich.cells import cell_len
 
-    parts = [cell] if cell_len(cell) <= _UNFOLDED else cell.split(" ")
+    parts = [cell] if cell_len(cell) <= unfolded else cell.split(" ")
     return max(map(cell_len, parts))
 
 
