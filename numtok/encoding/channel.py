@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.schemes.base import Channel, Encoded, Scheme
 from numtok.numerals.column import Numerals
+from numtok.numerals.literals import Significands
 
 _HELD = 10**6  # digits, read as one number, that float32 holds whatever they are multiplied by
 
@@ -49,18 +50,19 @@ class ChannelValues:
 def inexact(
     numerals: Numerals, encoded: Encoded, scheme: Scheme, normalizer: FittedNormalizer
 ) -> int:
-    """How many ordinary numbers their channel does not hold: as float64, which is the value of what
-    is written, and so of up to 15 digits that itself.
+    """How many ordinary numbers their channel does not hold as they are written.
 
-    That is, the value there is half a unit of the last digit off, or more (zeros at the end are no
+    That is, the value there is more than half a unit of the last digit off (zeros at the end are no
     such digits). A channel is float32, which holds about seven digits, fewer after some
-    normalisations.
+    normalisations, or float64, which holds fifteen, and all of what was a float64 before it was
+    written.
     """
     assert encoded.channel is not None
-    digits, exponents, _, more = numerals.significands
+    digits, exponents, negative, more = numerals.significands
     # Where values are multiplied alone, fewer digits than float32 tells apart need no look.
     multiplied = normalizer.normalizer.linear and normalizer.normalizer.keeps_zero
-    few = _HELD if multiplied or normalizer.normalizer.identity else 0
+    alone = multiplied or normalizer.normalizer.identity
+    few = _HELD if alone and not scheme.exact else 0
     near = np.flatnonzero((digits >= few) & (encoded.outcomes == 0))
     if not len(near):
         return 0
@@ -73,6 +75,5 @@ def inexact(
     read = scheme.factors[encoded.tokens[first]] * encoded.channel[looked_at]
     if not normalizer.normalizer.identity:
         read = normalizer.inverse(read)
-    return further_than_digits(
-        numerals.values[looked_at], read, digits[looked_at], exponents[looked_at], more[looked_at]
-    )
+    parts = digits[looked_at], exponents[looked_at], negative[looked_at], more[looked_at]
+    return further_than_digits(Significands(*parts), read)

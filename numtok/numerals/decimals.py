@@ -10,6 +10,7 @@ neither decides (more than 19 digits, on the edge) by ``float()`` itself.
 a tie although the float nearest to it is not.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -55,9 +56,8 @@ def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 _FIVE_HIGH, _FIVE_LOW = _powers_of_five()
 _POWERS_OF_TEN = np.array([10**k for k in range(20)], np.uint64)
 _TEN = np.array([10.0**k for k in range(23)])  # exact in float64
-_MOST_POWER = 400  # of ten, to both sides: more than float64 has
-_HALVES = np.array([float(f"5e{q - 1}") for q in range(-_MOST_POWER, _MOST_POWER + 1)])
 _TEN_WORD = np.uint64(10)
+_HALF = 0.5 + 1e-9  # of a unit: what is half of one off may be written as that number, too
 
 
 @_intrinsic
@@ -83,7 +83,7 @@ def _as_float(typing_context, a):  # type: ignore[no-untyped-def]
 
 _U = np.uint64
 _ONE, _ZERO_WORD, _THREE = _U(1), _U(0), _U(3)
-_LOW_NINE = _U((1 << 9) - 1)
+_LOW_NINE, _LOW_ELEVEN = _U((1 << 9) - 1), _U((1 << 11) - 1)
 _HIDDEN_BIT, _INFINITY = _U(1 << 52), _U(0x7FF << 52)
 
 
@@ -337,41 +337,54 @@ def round_half_even(
 
 
 @inlined
-def _half(q):  # type: ignore[no-untyped-def]
-    """Half of 10 to a power; 0 and infinity beyond those of float64."""
-    return _HALVES[max(0, min(q + _MOST_POWER, 2 * _MOST_POWER))]
+def _split(x):  # type: ignore[no-untyped-def]
+    """A float64 as a sum of two whose products with such parts are exact (Dekker 1971)."""
+    big = 134217729.0 * x  # 2^27 + 1
+    high = big - (big - x)
+    return high, x - high
 
 
-@kernel(int64(reads(float64), reads(float64), reads(uint64), reads(int32), reads(boolean)))
-def _further(values, others, digits, exponents, more):  # type: ignore[no-untyped-def]
+@inlined
+def _units_off(value, w, q):  # type: ignore[no-untyped-def]
+    """How far a float64 is above w * 10^q, w of at most 19 digits, in units of 10^q: to 1e-11
+    where that is little, so that it says whether the last digit is held."""
+    if q < _SMALLEST or q > _LARGEST:
+        return np.inf
+    # 10^q is power + rest, and w is most + few, both scaled by a power of two that costs nothing.
+    power = np.float64(_FIVE_HIGH[q - _SMALLEST] & ~_LOW_ELEVEN)
+    rest = np.float64(_FIVE_HIGH[q - _SMALLEST] & _LOW_ELEVEN)
+    rest += np.float64(_FIVE_LOW[q - _SMALLEST]) * 2.0**-64
+    most, few = np.float64(w & ~_LOW_ELEVEN), np.float64(w & _LOW_ELEVEN)
+    scaled = math.ldexp(value, 63 - ((217706 * q) >> 16))
+    product = most * power
+    one, two = _split(most)
+    three, four = _split(power)
+    rounding = ((one * three - product) + one * four + two * three) + two * four
+    return ((scaled - product) - (rounding + most * rest + few * power)) / power
+
+
+@kernel(int64(reads(uint64), reads(int32), reads(boolean), reads(boolean), reads(float64)))
+def _further(digits, exponents, negative, more, others):  # type: ignore[no-untyped-def]
     count = 0
-    for n in range(len(values)):
-        off = abs(others[n] - values[n])
-        if not np.isfinite(off):
+    for n in range(len(others)):
+        if not np.isfinite(others[n]):
             continue
-        m, q = digits[n], np.int64(exponents[n])
-        if not more[n]:
-            if off < _half(q):
-                continue
-            while m != _ZERO_WORD and m % _TEN_WORD == _ZERO_WORD:
-                m //= _TEN_WORD
-                q += 1
-            if off < _half(q):
-                continue
-        count += 1
+        m = digits[n]
+        off = _units_off(-others[n] if negative[n] else others[n], m, np.int64(exponents[n]))
+        off = abs(off - 0.5 * more[n])  # the number is somewhere in the unit above
+        half = _HALF
+        while off > half and not more[n] and m != _ZERO_WORD and m % _TEN_WORD == _ZERO_WORD:
+            m //= _TEN_WORD
+            half *= 10.0
+        count += off > half
     return count
 
 
-def further_than_digits(
-    values: NDArray[np.float64],
-    others: NDArray[np.float64],
-    digits: NDArray[np.uint64],
-    exponents: NDArray[np.int32],
-    more: NDArray[np.bool_],
-) -> int:
-    """How many of the ``others`` [n] are not the same as ``values`` [n], rounded to their digits.
+def further_than_digits(significands: Significands, others: NDArray[np.float64]) -> int:
+    """How many of the ``others`` [n] are not the numbers [n] that are written, rounded to their
+    digits.
 
-    That is: half a unit of the last digit away, or more; zeros at the end are no digits. Digits
-    are as in ``Significands``. Where the two are not finite it is not known, and not counted.
+    That is: more than half a unit of the last digit away, of the 19th where there are more; zeros
+    at the end are no digits. What is not finite is not known, and not counted.
     """
-    return int(_further(values, others, digits, exponents, more))
+    return int(_further(*significands, others))

@@ -1,6 +1,7 @@
 """Explain: how each scheme writes one number, and what comes back."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Failure, Outcome, Scheme
 from numtok.errors import UsageError
 from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.literals import plain_literal
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import policy_for, scan
 
@@ -39,7 +41,7 @@ def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Expl
     numerals = _numerals(number, policy)
     every = [name for name in SCHEMES if not SCHEMES.required(name)]
     schemes = [scheme_of(spec) for spec in specs or every]
-    return [_written(scheme, numerals) for scheme in schemes]
+    return [_written(scheme, number, numerals) for scheme in schemes]
 
 
 def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
@@ -59,17 +61,18 @@ def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
     return Numerals.read(Literals(data, starts, ends))
 
 
-def _written(scheme: Scheme, numerals: Numerals) -> ExplainedNumber:
+def _written(scheme: Scheme, number: str, numerals: Numerals) -> ExplainedNumber:
     encoded = scheme.encode(numerals)
     decoded = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
     names = scheme.vocabulary()
     failure = Failure(decoded.failures[0])
-    value, back = float(numerals.values[0]), float(decoded.values[0])
     error = None
-    if not failure and np.isfinite([value, back]).all() and (value or not back):
-        # Of a number at the very end of float64 it can be more than float64 holds.
-        relative = abs(back - value) / (abs(value) or 1.0)
-        error = relative if np.isfinite(relative) else None
+    if not failure and np.isfinite([numerals.values[0], decoded.values[0]]).all():
+        # As written, not as float64, which may not hold all digits, or round both to the same.
+        value, back = (Decimal(plain_literal(each)) for each in (number, decoded.literal(0)))
+        if value or not back:
+            relative = float(abs(back - value) / (abs(value) or 1))
+            error = relative if np.isfinite(relative) else None
     outcome = Outcome(encoded.outcomes[0])
     return ExplainedNumber(
         scheme.title,

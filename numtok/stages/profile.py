@@ -26,6 +26,7 @@ from numtok import files
 from numtok.analysis.profiling.scheme_error import SchemeLosses, SlotLoss, Trial, losses
 from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile, slot_profile
+from numtok.analysis.profiling.slot_statistics import MOST_DIGITS
 from numtok.analysis.profiling.unit import Counted, ProfileUnit, merged
 from numtok.analysis.profiling.warnings import (
     COMMON,
@@ -61,6 +62,7 @@ from numtok.store.store import Store
 MOST_SLOTS = 64  # those with the fewest numbers are folded into one
 TEXT_SAMPLE = 4 << 20  # bytes of rows whose text is tokenised, about
 _NEARLY_ALL = 0.95
+_FLOAT64_DIGITS = 17  # at most: so many tell any two float64 apart
 _TEXT_TOKENIZER = "words"  # the default of encode
 
 #: Told what is being done, the bytes of input done, their sum, and the rows done.
@@ -333,6 +335,12 @@ def _notes(slots: Iterable[SlotProfile]) -> list[str]:
             notes.append(
                 f"{slot.name} always follows a comma: if these are decimals, write them with a "
                 "point; for 1,234 give --numerals default,thousands=yes"
+            )
+        if slot.digits_most is not None and slot.digits_most > _FLOAT64_DIGITS:
+            more = "+" if slot.digits_most == MOST_DIGITS else ""
+            notes.append(
+                f"{slot.name} has numbers of {slot.digits_most}{more} digits, and values are "
+                "learnt and compared as float64, which holds 15 to 17"
             )
         if slot.outside:
             notes.append(f"{slot.name} has {counted(slot.outside)} beyond float64, as 1e400 is")

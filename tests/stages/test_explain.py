@@ -50,6 +50,12 @@ def explained(numtok: Shell, *arguments: str) -> list[dict[str, object]]:
 # --- explain -----------------------------------------------------------------------------------
 
 
+def test_digits_that_float64_does_not_hold_are_an_error(numtok: Shell) -> None:
+    specs = ("--scheme", "bits", "--scheme", "digits")
+    errors = [row["relative error"] for row in explained(numtok, *specs, "123456789012345678")]
+    assert errors == [pytest.approx(2 / 123456789012345678), 0]
+
+
 def test_explain_prints_the_first_table_of_the_paper(numtok: Shell) -> None:
     rows = explained(numtok, "-60.2")
     found = {row["scheme"]: (row["tokens"], row["count"]) for row in rows}

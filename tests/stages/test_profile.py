@@ -595,6 +595,15 @@ def test_what_one_value_has_most_of_is_noted(tmp_path: Path, says: Says) -> None
     assert shown_range(found.slots[0]) == "only 1"
 
 
+def test_digits_beyond_float64_are_noted(tmp_path: Path, says: Says) -> None:
+    path = texts(
+        tmp_path / "a.jsonl", *(f"[{10**17 + k}, {k / 7!r}, 0.{10**20 + k}]" for k in range(9))
+    )
+    ids, long = (note for note in profile(tmp_path, path).notes if "float64" in note)
+    says(ids, "[0] has numbers of 18 digits", "float64", "15 to 17")
+    says(long, "[2] has numbers of 20+ digits")
+
+
 def test_numbers_with_commas_are_noted(tmp_path: Path, says: Says) -> None:
     cases: list[tuple[Callable[[int], str], list[str]]] = [
         (lambda k: f"dy {k},{k + 3} m", ['#2 after "dy"']),
