@@ -6,6 +6,7 @@ steps, so each of these methods is called by all of them, or by none. The group 
 """
 
 import atexit
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,11 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor, distributed
+
+# Its functions have the group as a default that there is when it is imported, which learning on
+# copies does. Imported before, it keeps no group, and no threads, past the end of Python, where one
+# that lets go of a tensor aborts the process.
+from torch.distributed.nn import functional as functional
 
 T = TypeVar("T")
 
@@ -93,8 +99,15 @@ def joined(device: torch.device) -> Iterator[Ranks]:
         yield Ranks(distributed.get_rank(), distributed.get_world_size())
     except BaseException:
         # Later: once it has left, the others fail for want of it, maybe before it has said why.
-        atexit.register(distributed.destroy_process_group)
+        atexit.register(_leave)
         raise
+    _leave()
+
+
+def _leave() -> None:
+    """End the group, which waits for its threads. They ask for Python's lock as they let go of
+    tensors, and what learns on copies would keep it, were it the last to let go of the group."""
+    gc.collect()
     distributed.destroy_process_group()
 
 

@@ -23,7 +23,7 @@ from numtok.seeds import generator
 from numtok.training.launch import Tell, launch
 from numtok.training.ranks import ALONE, Ranks, joined
 from numtok.training.trainer import Execution, Recipe, Trainer
-from tests.ending_rank import ends
+from tests.ending_rank import ends, threads_left
 from tests.fakemodels import CPU, batches, model, samples
 
 BATCH = 5
@@ -199,6 +199,13 @@ def test_a_rank_that_ends_ends_all_and_is_named(
     assert told == ["2 ranks"]
     assert gone(tmp_path)
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.integration
+def test_threads_of_the_group_end_before_python_does() -> None:
+    # One that was still to let go of a tensor then aborted the process, of 15 runs in one.
+    left = launch(2, threads_left, [], lambda _: None)
+    assert left and not any("gloo" in name for name in left)
 
 
 @pytest.mark.slow
