@@ -15,6 +15,7 @@ SCHEMA = 1  # of what is printed as JSON
 RENAMED_SCHEMA = 2
 GAP = 3  # characters between the columns of a table
 _UNFOLDED = 10  # characters of a cell that stays on a line, as a figure with its unit has to
+_NARROW = 7  # characters in which most figures stand
 
 
 class Format(StrEnum):
@@ -187,13 +188,15 @@ def _print_rich_table(
 
 def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int | None]:
     """Characters of each column of a table that has to fold its cells: between words, short cells
-    only where there is no room, and in the longest words where even these are too wide. None for
-    each where nothing has to fold.
+    only where there is no room, and in the longest words where even these are too wide, those of
+    the first column last. None for each where nothing has to fold.
 
     >>> _widths([["scheme", "source"], ["p10", "xVal, Table 1"]], 20)
     [6, 11]
     >>> _widths([["data=sums, scheme=p10", "12.9 s"]], 20)
     [11, 6]
+    >>> _widths([["numerologic", "1.2345678901234568e+17", "1.2345678901234568e+17"]], 40)
+    [11, 11, 12]
     """
     from rich.cells import cell_len
 
@@ -206,8 +209,10 @@ def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int | None]:
         widths = [max(_longest_part(cell, unfolded) for cell in column) for column in columns]
         if sum(widths) <= room:
             break
+    # The first column names the row, and keeps its words where that leaves room for the others.
+    begin = int(widths[0] <= min(room // 3, room - _NARROW * (len(columns) - 1)))
     while sum(widths) > room:
-        widths[widths.index(max(widths))] -= 1
+        widths[widths.index(max(widths[begin:]), begin)] -= 1
     while sum(widths) < room:  # to the one that lacks most
         lacking = [one - other for one, other in zip(whole, widths, strict=True)]
         widths[lacking.index(max(lacking))] += 1
