@@ -7,6 +7,7 @@ import torch
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader
+from numtok.numerals.column import Numerals
 
 PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
 
@@ -17,13 +18,19 @@ def head() -> ValueHead:
     return made
 
 
-def test_what_is_learnt_is_what_is_said() -> None:
-    patterns = np.random.default_rng(0).integers(0, 2**64, 10_000, np.uint64, endpoint=False)
-    values = patterns.view(np.float64)
-    values = values[np.isfinite(values)]
-    logits = torch.from_numpy(head().targets(values) * 60 - 30)
-    said = head().build(8).point(logits)
-    assert np.array_equal(said.view(np.int64), values.view(np.int64))
+@pytest.mark.parametrize("millions", [0.01, pytest.param(10, marks=pytest.mark.slow)])
+def test_every_float64_is_written_learnt_and_said_as_it_is(millions: float) -> None:
+    random, scheme, count = np.random.default_rng(0), SCHEMES.build("bits"), int(1e6 * millions)
+    for first in range(0, count, 100_000):
+        size = min(100_000, count - first)
+        patterns = random.integers(0, 2**64, size, np.uint64, endpoint=False)
+        values = patterns.view(np.float64)[np.isfinite(patterns.view(np.float64))]
+        encoded = scheme.encode(Numerals.of_literals([repr(one) for one in values.tolist()]))
+        assert encoded.channel is not None and not encoded.outcomes.any()
+        logits = torch.from_numpy(head().targets(encoded.channel) * 60 - 30)
+        said = head().build(8).point(logits)
+        back = scheme.decode(encoded.tokens, encoded.lengths, said).values
+        assert np.array_equal(back.view(np.int64), values.view(np.int64))
 
 
 def test_losses_are_ten_times_the_mean_over_all_bits() -> None:
