@@ -26,8 +26,9 @@ def test_every_float64_is_written_learnt_and_said_as_it_is(millions: float) -> N
         patterns = random.integers(0, 2**64, size, np.uint64, endpoint=False)
         values = patterns.view(np.float64)[np.isfinite(patterns.view(np.float64))]
         encoded = scheme.encode(Numerals.of_literals([repr(one) for one in values.tolist()]))
-        assert encoded.channel is not None and not encoded.outcomes.any()
-        logits = torch.from_numpy(head().targets(encoded.channel) * 60 - 30)
+        assert encoded.channel is not None and encoded.channel.dtype == np.float64
+        exact = encoded.channel.astype(np.float64)
+        logits = torch.from_numpy(head().targets(exact) * 60 - 30)
         said = head().build(8).point(logits)
         back = scheme.decode(encoded.tokens, encoded.lengths, said).values
         assert np.array_equal(back.view(np.int64), values.view(np.int64))
