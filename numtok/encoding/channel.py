@@ -59,7 +59,8 @@ def inexact(
     """
     assert encoded.channel is not None
     digits, exponents, negative, more = numerals.significands
-    # Where values are multiplied alone, fewer digits than float32 tells apart need no look.
+    # Where values are multiplied alone, fewer digits than float32 tells apart need no look; what is
+    # beside a token as float64 may have been rounded at a fixed place.
     multiplied = normalizer.normalizer.linear and normalizer.normalizer.keeps_zero
     alone = multiplied or normalizer.normalizer.identity
     few = _HELD if alone and not scheme.exact else 0

@@ -88,6 +88,12 @@ _HIDDEN_BIT, _INFINITY = _U(1 << 52), _U(0x7FF << 52)
 
 
 @inlined
+def _power_of_two(q):  # type: ignore[no-untyped-def]
+    """floor(q * log2(10)), by a fixed-point product."""
+    return (217706 * q) >> 16
+
+
+@inlined
 def _nearest_bits(w, q):  # type: ignore[no-untyped-def]
     """The bits of the float64 nearest to w * 10^q; w > 0 of at most 19 digits, exact."""
     if q < _SMALLEST:
@@ -106,8 +112,7 @@ def _nearest_bits(w, q):  # type: ignore[no-untyped-def]
     top = high >> _U(63)
     shift = top + _U(9)
     mantissa = high >> shift
-    # floor(q * log2(10)) + 63 by a fixed-point product, then the bias of float64.
-    power = ((217706 * q) >> 16) + 63 + np.int64(top) - np.int64(zeros) + 1023
+    power = _power_of_two(q) + 63 + np.int64(top) - np.int64(zeros) + 1023  # the bias of float64
     if power <= 0:  # subnormal
         if power <= -63:
             return _ZERO_WORD
@@ -355,7 +360,7 @@ def _units_off(value, w, q):  # type: ignore[no-untyped-def]
     rest = np.float64(_FIVE_HIGH[q - _SMALLEST] & _LOW_ELEVEN)
     rest += np.float64(_FIVE_LOW[q - _SMALLEST]) * 2.0**-64
     most, few = np.float64(w & ~_LOW_ELEVEN), np.float64(w & _LOW_ELEVEN)
-    scaled = math.ldexp(value, 63 - ((217706 * q) >> 16))
+    scaled = math.ldexp(value, 63 - _power_of_two(q))
     product = most * power
     one, two = _split(most)
     three, four = _split(power)
