@@ -100,8 +100,8 @@ class EncodedSplit:
     def drawn(self, rows: int | None) -> Ints:
         """Indices of this many rows, drawn by a hash of their ids, int64[k] ascending; None is all.
 
-        The draw depends on the ids alone, so every encoding of the same data has the same sample.
-        Clusters stay whole: as many as fit are drawn, and one at least.
+        The draw depends only on the ids, so every encoding of the same data has the same sample.
+        Clusters stay whole: the draw has at most ``rows`` rows, but at least one cluster.
         """
         if rows is None or rows >= len(self):
             return np.arange(len(self))

@@ -117,8 +117,8 @@ def leaderboard(
     target: str | None,
     winner: str | None = None,
 ) -> Leaderboard:
-    """Compare at least one finalist with rivals that predict the same rows; None for the median
-    alone.
+    """Compare at least one finalist with rivals that predict the same rows; with None, only with
+    the median.
 
     ``guesses`` are the medians by field. ``winner`` is the choice if it is made already; None
     chooses by these predictions. Raises DataError where reports are not of the same numbers.

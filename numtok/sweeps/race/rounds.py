@@ -1,4 +1,4 @@
-"""The rounds of a race: survivors train for the same time, and the best third goes on."""
+"""The rounds of a race: survivors train for the same time, and the best third survives."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
