@@ -27,7 +27,7 @@ MASKS = ("last", "random", "holes", "none")
 _SHOWN = 40  # characters of a text in a message, at most
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class NumberBatch:
     """``B`` texts of ``L`` tokens at most, ``N`` numbers of which are to be predicted.
 
@@ -50,6 +50,8 @@ class NumberBatch:
         float64[N]: the numbers as they are in the text, on the CPU; NaN for a ``[?]``.
     digest
         Of the codec.
+    causal
+        True if state j predicts token j and must not depend on later tokens.
     """
 
     tokens: Tensor
@@ -60,6 +62,7 @@ class NumberBatch:
     where: tuple[Tensor, Tensor]
     truths: Tensor
     digest: str
+    causal: bool
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -186,6 +189,7 @@ def _tensors(
         where=(torch.from_numpy(row), torch.from_numpy(column)),
         truths=torch.from_numpy(truths),
         digest=codec.digest,
+        causal=causal,
     )
 
 

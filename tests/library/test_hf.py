@@ -111,6 +111,22 @@ def test_a_head_of_one_number_is_calibrated() -> None:
         assert np.isfinite(model.head.predict(model.states(rows)).crps(TRUTHS)).all()
 
 
+def test_a_model_that_sees_the_numbers_to_predict_is_refused() -> None:
+    import numtok.hf
+
+    for scheme in ("xval", "p1000"):
+        codec = TextCodec.fit(TEXTS, scheme=scheme, text_tokenizer="bytes")
+        causal = numtok.hf.NumberCollator(codec, causal=True)(TEXTS)
+        leaky = made(codec, bert())
+        for _ in range(2):
+            with case(scheme), pytest.raises(UsageError, match=r"later tokens.*causal"):
+                leaky(**causal)
+        with case(scheme), pytest.raises(UsageError, match="later tokens"):
+            leaky.calibrate(numtok.batch(codec, TEXTS, causal=True))
+        leaky(**numtok.hf.NumberCollator(codec)(TEXTS))
+        made(codec, gpt2())(**causal)
+
+
 def test_other_numbers_are_drawn_each_time_and_the_same_by_the_same_seed() -> None:
     import numtok.hf
 
