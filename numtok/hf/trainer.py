@@ -16,6 +16,7 @@ from numtok.library.codec import TextCodec
 from numtok.library.embedder import NumberEmbedding
 from numtok.library.head import NumberHead
 from numtok.library.visibility import check_visibility
+from numtok.models.pretrained.architecture import learned_positions
 
 
 class NumberCollator:
@@ -91,14 +92,22 @@ class NumberModel(nn.Module):
     def __init__(self, model: nn.Module, embed: NumberEmbedding, head: NumberHead) -> None:
         super().__init__()
         self.model, self.embed, self.head = model, embed, head
+        self._longest = learned_positions(model)
         self._is_checked = False
 
     def states(self, rows: NumberBatch) -> Tensor:
         """[N, D], or [N, W, D]: the last hidden states at the places of the numbers.
 
-        Raises UsageError for rows of another codec, for a model that gives no such states, and for
-        a causal batch if the model attends to later tokens.
+        Raises DataError for rows longer than the model reads, UsageError for rows of another codec,
+        for a model that gives no such states, and for a causal batch if the model attends to later
+        tokens.
         """
+        length, longest = rows.tokens.shape[1], self._longest
+        if longest is not None and length > longest:
+            name = type(self.model).__name__
+            raise DataError(
+                f"a row has {length:,} tokens, {name} reads {longest:,}. Drop or shorten such rows"
+            )
         if rows.causal and not self._is_checked:
             check_visibility(self._states, rows)
             self._is_checked = True

@@ -17,7 +17,7 @@ from numtok.encoding.splits import learnt_values
 from numtok.encoding.texts import Spans, Texts
 from numtok.errors import DataError, UsageError, unknown
 from numtok.library.codec import TextCodec
-from numtok.library.wording import as_arguments
+from numtok.library.wording import as_arguments, typed
 from numtok.models.batches import Batch, Batches
 from numtok.models.inputs import single
 from numtok.models.objectives.base import autoregressive_batch, masked_batch
@@ -81,6 +81,7 @@ class NumberBatch:
 
 
 @as_arguments()
+@typed
 def batch(
     codec: TextCodec,
     texts: Any,
