@@ -873,6 +873,23 @@ def test_a_row_longer_than_the_context_is_refused(
     assert numtok(*run, "--preset", f"{TINY},context={tokens}").code == 0
 
 
+@pytest.mark.parametrize("objective", ["mlm", "ar"])
+def test_the_context_covers_the_splits_that_are_not_trained_on(
+    numtok: Shell, store: Store, tmp_path: Path, objective: str
+) -> None:
+    rows: list[dict[str, object]] = [{"text": f"at 1.{k} m", "split": "train"} for k in range(8)]
+    rows.append({"text": "at 2.5 m" + " and 1 m" * 30, "split": "ood"})
+    data = texts(store, tmp_path, rows, name="long")
+    longest = read_split(data, "ood").longest + (objective == "ar")
+    run = ("train", data.ref, "--steps", "1", "--objective", objective, "--format", "table")
+    ran = numtok(*run, "--preset", TINY)
+    reads = re.search(r"context, in tokens +(\d+)", ran.out + ran.err)
+    assert ran.code == 0 and reads and longest <= int(reads[1]) < longest + 16, ran
+    assert "split 'ood'" not in ran.err
+    ran = numtok(*run, "--preset", f"{TINY},context={longest - 1}")
+    assert ran.code == 0 and f"context={longest}" in ran.err, ran
+
+
 @pytest.mark.parametrize(
     ("file", "typed"), [("steps = 7", ("--tokens", "900")), ("minutes = 2", ("--steps", "3"))]
 )
