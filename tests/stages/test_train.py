@@ -28,7 +28,8 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
 from numtok.models.model import Model
-from numtok.models.presets import PRESETS, preset
+from numtok.models.presets import preset
+from numtok.models.sizes import PRESETS
 from numtok.models.trunks.base import TRUNKS
 from numtok.records import LOG_FILE, MODEL, TokenIds
 from numtok.stages.encode import Config as EncodeConfig
