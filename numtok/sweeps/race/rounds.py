@@ -235,4 +235,4 @@ class Rounds:
             )
             for place, one in enumerate(self.plan.candidates)
         ]
-        self.progress(RaceProgress(line, doing, done, total, standings))
+        self.progress(RaceProgress(line, doing, done, total, standings, self.plan.unit))
