@@ -14,7 +14,7 @@ from numtok.encoding.splits import read_codec
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError
 from numtok.library.opened import open_store
-from numtok.library.wording import as_arguments
+from numtok.library.wording import as_arguments, typed
 from numtok.records import ENCODED, MODEL, SCHEME_FILE
 from numtok.registry import spec_of
 
@@ -38,6 +38,7 @@ class TextCodec:
 
     @classmethod
     @as_arguments()
+    @typed
     def fit(
         cls,
         texts: Any,
@@ -69,6 +70,7 @@ class TextCodec:
 
     @classmethod
     @as_arguments()
+    @typed
     def load(cls, where: str | Path, *, store: str | Path | None = None) -> "TextCodec":
         """The codec of encoded data or of a model, by its REF in a store; or of a folder that holds
         a ``scheme.json``, as :meth:`save` leaves it.
@@ -80,6 +82,7 @@ class TextCodec:
                 return cls(Codec.read(path))
         return cls(read_codec(open_store(store).resolve(str(where), kinds={ENCODED, MODEL})))
 
+    @typed
     def save(self, folder: str | Path) -> None:
         """Write it into a folder, which is made if it is not there, as ``scheme.json``.
 
@@ -118,6 +121,7 @@ class TextCodec:
         """The tokens of one text by their names; ``[NUM:...]`` are those of numbers."""
         return [self.inner.written_number(token) for token in self.encode([text]).tokens[:, None]]
 
+    @typed
     def decode(self, encoded: EncodedTexts) -> list[str]:
         """Texts from columns as :meth:`encode` gives them: what lies between numbers byte for byte,
         and each number as the scheme holds it."""

@@ -18,9 +18,9 @@ from numtok.encoding.schemes.base import Channel
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.raw_numbers import RawNumbers, listed
 from numtok.library.codec import TextCodec
-from numtok.library.embedder import check_digits
+from numtok.library.embedder import check_digits, check_width
 from numtok.library.prediction import PredictedNumbers, floats
-from numtok.library.wording import as_arguments
+from numtok.library.wording import as_arguments, typed
 from numtok.models.decoding import NumberReadings, Reader
 from numtok.models.heads.base import HEADS, Calibration, Head, ValueHead, projection
 from numtok.models.number_heads import (
@@ -101,7 +101,7 @@ class NumberHead(NumberHeads):
         """
         if not isinstance(self.head, ValueHead) or self.head.raw:
             return
-        given = floats(truths, "truths", len(truths))
+        given = floats(truths, "truths")
         _, values = self._encoded(given)
         self._set_scaling(own_scaling(self.head, values))
 
@@ -209,16 +209,18 @@ class NumberHead(NumberHeads):
     def _states(self, hidden: Tensor) -> Tensor:
         """[N, W, D]; UsageError for other states than the head reads."""
         width = self.codec.scheme.tokens_per_number or 1
-        needed = width if self._says_tokens else 1
-        states = hidden[:, None] if hidden.dim() == 2 else hidden
-        shapes = f"[N, {self.width}]" if needed == 1 else f"[N, {needed}, {self.width}]"
-        if states.dim() != 3 or states.shape[2] != self.width or states.shape[1] < needed:
+        shapes = [(self.width,), (width, self.width)]
+        if self._says_tokens and width > 1:
+            del shapes[0]
+        if not isinstance(hidden, Tensor) or hidden.shape[1:] not in shapes or hidden.dim() < 2:
+            given = list(hidden.shape) if isinstance(hidden, Tensor) else type(hidden).__name__
+            expected = str(["N", *shapes[0]]).replace("'", "")
             raise UsageError(
-                f"the states have the shape {list(hidden.shape)}, the head reads {shapes}: "
-                "hidden[batch.where] of a model of that width"
-                + (", whose batch is not causal" if needed > 1 else "")
+                f"hidden must be a tensor {expected} (got {given}). Pass hidden[batch.where], of a "
+                "model of that width" + (" and a batch that is not causal" * (len(shapes) == 1))
             )
-        return states[:, :needed]
+        states = hidden if hidden.dim() == 3 else hidden[:, None]
+        return states if self._says_tokens else states[:, :1]
 
     def _encoded(self, truths: Floats) -> tuple[Ints, Channel]:
         """The tokens [N, W] of numbers, -1 behind their ends, and what is learnt beside them
@@ -231,7 +233,7 @@ class NumberHead(NumberHeads):
             )
         encoded = self.codec.encode_numbers(Numerals(truths), np.zeros(len(truths), np.bool_))
         lengths = encoded.lengths.astype(np.int64)
-        inside = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
+        inside = np.arange(int(lengths.max(initial=1))) < lengths[:, None]
         tokens = np.full(inside.shape, -1, np.int64)
         tokens[inside] = encoded.tokens
         if encoded.channel is None:
@@ -277,6 +279,7 @@ class NumberHead(NumberHeads):
 
 
 @as_arguments()
+@typed
 def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> NumberHead:
     """A head of the registry, such as ``scalar``, ``mdn:5``, ``riemann:256``, ``decoder:ud`` or,
     for schemes that write numbers by tokens alone, ``token``.
@@ -296,8 +299,7 @@ def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> Numb
     Raises UsageError for a spec that does not exist, a head that cannot say the numbers of the
     codec, and one that needs ``truths``; DataError where none of these is finite.
     """
-    if width < 1:
-        raise UsageError(f"width {width} is not possible; it is 1 or more, that of the model")
+    check_width(width)
     made = NumberHead(HEADS.build(spec), codec, width)
     if truths is not None:
         made.scale_by(truths)

@@ -1,5 +1,6 @@
 """What a head predicts: points at once, the whole distribution where it is asked for."""
 
+import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ from torch import Tensor
 from numtok.errors import UsageError
 from numtok.evaluation.raw_numbers import RawNumbers
 from numtok.library.view import html_table
+from numtok.library.wording import typed
 from numtok.models.decoding import NumberReadings
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration
@@ -54,8 +56,13 @@ class PredictedNumbers:
         return self._asked(lambda one, part: one.mode())
 
     def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
-        """float64[N, levels]; ValueError unless levels lie between 0 and 1, both excluded."""
-        return self._asked(lambda one, part: one.quantiles(levels))
+        """float64[N, levels]; UsageError unless levels lie between 0 and 1, both excluded."""
+        given = floats(levels, "levels")
+        if not len(given) or not ((given > 0) & (given < 1)).all():
+            raise UsageError(
+                f"levels must lie between 0 and 1, both excluded (got {reprlib.repr(levels)})"
+            )
+        return self._asked(lambda one, part: one.quantiles(given.tolist()))
 
     def cdf(self, values: Any) -> NDArray[np.float64]:
         """float64[N]: P(X <= value), of values [N]."""
@@ -74,8 +81,12 @@ class PredictedNumbers:
         given = floats(values, "values", len(self))
         return self._asked(lambda one, part: one.crps(given[part]))
 
+    @typed
     def sample(self, count: int = 1, *, seed: int = 0) -> NDArray[np.float64]:
         """float64[N, count]: independent draws, the same for the same seed."""
+        for name, value in (("count", count), ("seed", seed)):
+            if value < 0:
+                raise UsageError(f"{name} must be at least 0 (got {value})")
         random = np.random.default_rng(seed)
         return self._asked(lambda one, part: one.sample(count, random))
 
@@ -107,14 +118,16 @@ class PredictedNumbers:
         return replace(self, reading=self.reading.first(count), points=self.points[:count])
 
 
-def floats(values: Any, name: str, count: int) -> NDArray[np.float64]:
-    """Values as float64[count]; UsageError for what is no such column."""
+def floats(values: Any, name: str, count: int | None = None) -> NDArray[np.float64]:
+    """Values as float64[count], or of any count; UsageError for what is no such column."""
     if isinstance(values, Tensor):
         values = values.detach().cpu().numpy()
-    array = np.asarray(values, np.float64)
-    if array.shape != (count,):
-        raise UsageError(
-            f"{name} have the shape {list(array.shape)}, and there are {count:,} numbers; give one "
-            "for each"
-        )
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} must be numbers (got {reprlib.repr(values)})") from None
+    if array.ndim != 1:
+        raise UsageError(f"{name} must be a sequence of numbers (got {reprlib.repr(values)})")
+    if count not in (None, len(array)):
+        raise UsageError(f"{name} must be {count:,} numbers (got {len(array):,})")
     return array

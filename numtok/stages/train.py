@@ -38,7 +38,7 @@ from numtok.training.text_plan import TextPlan
 from numtok.training.weights import WEIGHTS
 
 Progress = Callable[[TrainingProgress | FitProgress], None]
-REVISION, TABLE_REVISION = 2, 1
+REVISION, TABLE_REVISION = 3, 1
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,9 @@ def numtok(
 ) -> Run:
     """Runs numtok in this process; exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+    for variable in ("NUMTOK_STORE", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
 
     def shell(*arguments: str) -> tuple[int, str, str]:
         ran = Shell(capsys, monkeypatch)(*arguments)

@@ -70,8 +70,9 @@ def numtok(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Shell]:
     monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "NUMTOK_THREADS", "COLUMNS", "FORCE_COLOR"):
+    for variable in ("NUMTOK_STORE", "NUMTOK_THREADS", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
     yield Shell(capsys, monkeypatch)
 
 
@@ -145,7 +146,10 @@ def test_a_figure_and_its_unit_stay_together() -> None:
     assert _widths(rows[:1], 12) == [5, 4], "words alone need the room"
 
 
-def test_a_table_folds_between_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_folds_between_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     row = ("numerologic", "a note of many words that has to be folded", "verylongword" * 2)
     print_table("title", ("scheme", "note", "what"), [row])
     assert capsys.readouterr().out.splitlines() == [
@@ -650,6 +654,15 @@ def test_a_signal_on_the_brink_of_a_wait_ends_it(
 
 
 # --- terminals and pipes -----------------------------------------------------------------------
+
+
+def test_a_wide_table_that_is_piped_has_each_row_on_one_line(
+    numtok: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    artifact = make(Store(tmp_path / "artifacts"), name="a-long-name-" * 12 + "end")
+    ran = numtok("ls")
+    assert [line.split()[1] for line in ran.out.splitlines()[-1:]] == [artifact.ref]
 
 
 def test_a_wide_table_folds_at_80_columns_and_loses_nothing(numtok: Shell, tmp_path: Path) -> None:

@@ -50,8 +50,9 @@ def numtok(
 ) -> Run:
     """Runs numtok in this process; exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+    for variable in ("NUMTOK_STORE", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
 
     def shell(*arguments: str) -> tuple[int, str, str]:
         ran = Shell(capsys, monkeypatch)(*arguments)
@@ -158,6 +159,8 @@ def test_a_label_names_each_part_that_is_not_the_schemes_own_even_of_one_experim
         ("xval", own | {"objective": "mlm:tokens"}, "xval, objective=mlm:tokens"),
         ("xval", own | {"objective": "mlm"}, "xval, objective=mlm:numbers"),
         ("xval", own | {"preset": "bigru"}, "xval, preset=bigru"),
+        ("xval", own | {"preset": "hf:gpt2,tune=lora"}, "xval, preset=hf:gpt2,tune=lora"),
+        ("xval", own | {"preset": "transformer,layers=2"}, "xval"),
         ("p1000,exponents=-9..9", {"normalize": "none"}, "p1000,exponents=-9..9"),
         ("bpe:40 (given 0123abcd)", {"embedder": "lookup"}, "bpe:40 (given 0123abcd)"),
         ("away", {"embedder": "lookup"}, "away, embedder=lookup, head=token"),

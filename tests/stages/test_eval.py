@@ -170,8 +170,9 @@ def numtok(
 ) -> Shell:
     """Runs numtok in this process."""
     monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+    for variable in ("NUMTOK_STORE", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
     return Shell(capsys, monkeypatch)
 
 

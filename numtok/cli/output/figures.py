@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from numtok.analysis.profiling.short_values import compact
-from numtok.cli.output.printing import GAP, Format, one_line, print_table
+from numtok.cli.output.printing import GAP, Format, one_line, print_table, table_width
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.experiments import ExperimentCosts
@@ -142,7 +142,7 @@ def print_figures(
         print_table(title, columns, rows, Format.MD, to)
     else:
         widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-        for index, chosen in enumerate(_chunks(widths, width(to))):
+        for index, chosen in enumerate(_chunks(widths, table_width(to))):
             part = [[row[column] for column in (0, *chosen)] for row in rows]
             head = [columns[column] for column in (0, *chosen)]
             *above, last = [""] if index else textwrap.wrap(title, width(to))

@@ -297,6 +297,12 @@ def _model(config: "PreTrainedConfig") -> "PreTrainedModel":
     return model
 
 
+def learned_positions(model: nn.Module) -> int | None:
+    """Number of tokens per row with a position vector; None if the model has no such table."""
+    positions = _position_tables(model)
+    return _context(getattr(model, "config", None), positions, False) if positions else None
+
+
 def _position_tables(model: nn.Module) -> list[nn.Embedding]:
     """Vectors that are added at positions: those of relative ones are no tables of positions."""
     return [
@@ -307,7 +313,7 @@ def _position_tables(model: nn.Module) -> list[nn.Embedding]:
     ]
 
 
-def _context(config: "PreTrainedConfig", positions: list[nn.Embedding], causal: bool) -> int | None:
+def _context(config: Any, positions: list[nn.Embedding], causal: bool) -> int | None:
     """The least of what limits a row. A window counts where a row is written token by token, since
     the cache has none."""
     limits = [getattr(config, "max_position_embeddings", None)]
