@@ -143,18 +143,27 @@ class Screening:
             ]
         )
 
-    def resolved(self, unit: Unit, find: Callable[[Texts], Spans]) -> Iterator[NumberedRows]:
-        """The usable rows of a unit with their numbers and targets; a row with a target that is no
-        number is none."""
+    def resolved(
+        self,
+        unit: Unit,
+        find: Callable[[Texts], Spans],
+        unwritable: Callable[[Texts], dict[int, str]] = lambda texts: {},
+    ) -> Iterator[NumberedRows]:
+        """The usable rows of a unit with their numbers and targets. Rows with a target that is not
+        a number are left out, and those that ``unwritable`` returns by index, with the reason."""
         for batch, splits in self.batches(unit):
             # Not held here while it is worked on: its texts are given up in the midst of that.
-            yield self._resolved(batch, splits, find)
+            yield self._resolved(batch, splits, find, unwritable)
 
     def _resolved(
-        self, batch: RowBatch, splits: Categories, find: Callable[[Texts], Spans]
+        self,
+        batch: RowBatch,
+        splits: Categories,
+        find: Callable[[Texts], Spans],
+        unwritable: Callable[[Texts], dict[int, str]],
     ) -> NumberedRows:
         found = _found(batch, splits, find)
-        if not (problems := found.targets.problems):
+        if not (problems := unwritable(found.texts) | found.targets.problems):
             return found
         bad = [batch.reject(index, text) for index, text in problems.items()]
         self.refuse(bad)
@@ -209,7 +218,7 @@ class EncodeUnit:
         unseen: set[str] = set()
         rejected = RejectedRows(self.draft, unit.index)
         with rejected, Shards(self.draft, unit.index, apart=CLIPPED) as shards:
-            for found in self.screening.resolved(unit, self.codec.find):
+            for found in self.screening.resolved(unit, self.codec.find, self.codec.unwritable):
                 batch, splits, texts, spans, targets = found
                 rejected.write(batch.rejected)
                 encoded = self.codec.encode(texts, spans, targets.answers)

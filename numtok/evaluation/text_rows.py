@@ -309,6 +309,8 @@ class TextPredictor:
         spans = codec.find(data)
         names = [row.where for row in rows]
         targets = hole_numbers(names, pieces, data, spans, percent=codec.policy.percent)
+        for row, problem in codec.unwritable(data).items():
+            raise DataError(f"{rows[row].where}: {problem}. Remove the character")
         encoded = codec.encode(data, spans, data.rows[1:] if answers else None)
         lost = np.isin(encoded.outcomes, LOSSES)
         lost[targets] = False

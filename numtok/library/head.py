@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from numtok.arrays import Floats, Ints
 from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.grammar import Grammar
-from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, stored_normalizer
+from numtok.encoding.normalizers.base import FittedNormalizer, no_scaling, stored_normalizer
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.raw_numbers import RawNumbers, listed
@@ -73,7 +73,7 @@ class NumberHead(NumberHeads):
         self.codec = inner
         self.width = width
         self.calibration: Calibration = {}
-        self.scaling = FittedNormalizer(NORMALIZERS.build("none"), {})
+        self.scaling = no_scaling()
         self._own: FittedNormalizer | None = None  # of the scaling, what was fitted
         self.value_head = None
         self._says_tokens = not isinstance(head, ValueHead) or inner.scheme.splits

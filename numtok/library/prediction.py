@@ -15,7 +15,7 @@ from numtok.library.view import html_table
 from numtok.library.wording import typed
 from numtok.models.decoding import NumberReadings
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration
+from numtok.models.heads.base import Calibration, default_point
 
 _SHOWN = 10  # numbers in a notebook
 _LEVELS = (0.05, 0.5, 0.95)
@@ -25,7 +25,8 @@ _LEVELS = (0.05, 0.5, 0.95)
 class PredictedNumbers:
     """Predictions of ``N`` numbers, in the units of the text.
 
-    :meth:`point` is there at once; what else is asked is worked out each time.
+    ``points`` are the values that the head writes or outputs without a distribution; answers of the
+    distribution are computed on each call.
     ``why_none`` says why there is no distribution, where there is none.
     """
 
@@ -39,8 +40,11 @@ class PredictedNumbers:
         return len(self.points)
 
     def point(self) -> NDArray[np.float64]:
-        """float64[N]: what the model says when it is asked for one number; NaN for no number."""
-        return self.points
+        """float64[N]: the median, or for a head of tokens or exact digits what it writes; NaN if
+        that is not a number."""
+        if self.why_none is not None or default_point(self.raw.heads.head) == "mode":
+            return self.points
+        return np.where(np.isnan(self.points), np.nan, self.median())
 
     def mean(self) -> NDArray[np.float64]:
         """float64[N]: the expected value."""
@@ -51,8 +55,8 @@ class PredictedNumbers:
         return self._asked(lambda one, part: one.median())
 
     def mode(self) -> NDArray[np.float64]:
-        """float64[N]: the peak of the distribution as the model has it; NaN if that is no
-        number."""
+        """float64[N]: the value with the highest density, or for a head of tokens or digits its
+        most probable output; NaN if that is not a number."""
         return self._asked(lambda one, part: one.mode())
 
     def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
@@ -106,7 +110,7 @@ class PredictedNumbers:
     def _repr_html_(self) -> str:
         """The first numbers with their 5%, 50% and 95% quantiles."""
         shown = self._first(_SHOWN)
-        head, columns = ["point"], shown.points[:, None]
+        head, columns = ["point"], shown.point()[:, None]
         if self.why_none is None and len(self):
             head += [f"{level:.0%}" for level in _LEVELS]
             columns = np.concatenate([columns, shown.quantiles(_LEVELS)], axis=1)

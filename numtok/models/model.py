@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.encoding.normalizers.base import (
-    NORMALIZERS,
-    FittedNormalizer,
     Undone,
+    no_scaling,
     stored_normalizer,
 )
 from numtok.encoding.schemes.base import Channel
@@ -99,7 +98,7 @@ class Model(NumberHeads):
             self.value_head = self.head.build(width)
         scaling = settings.scaling
         fitted = (
-            FittedNormalizer(NORMALIZERS.build("none"), {})
+            no_scaling()
             if scaling is None
             else stored_normalizer(scaling.normalizer, scaling.constants)
         )

@@ -166,8 +166,8 @@ def decode() -> Any:
 
 def point() -> Any:
     help = (
-        "The prediction: mode (greedy), or the distribution's median, mean; tables: raft, too. "
-        "Default: mode; tables: median."
+        "Prediction: the distribution's median, mean or mode (highest density, or the tokens "
+        "as written); tables also: raft. Default: median; mode for heads of tokens or digits."
     )
     choices = ("mode", "median", "mean", "raft")
     return setting(None, help, section=_OF_NUMBERS, choices=choices)

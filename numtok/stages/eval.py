@@ -41,7 +41,7 @@ from numtok.training.model_files import read_model
 from numtok.training.model_json import TableModelFile, TextModelFile, read_model_file
 from numtok.training.regressor_files import read_regressor
 
-REVISION, TABLE_REVISION = 12, 6
+REVISION, TABLE_REVISION = 13, 6
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,8 @@ def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifa
     measures, options = prediction_mode(config, model, file)
     more = list(map(METRICS.build, config.metrics))
     check_measures(more, measures, model.ref)
-    fill, point = config.fill if options is None else options.fill, config.point or "mode"
+    fill = config.fill if options is None else options.fill
+    point = config.point if options is None else options.point
     settings = {
         "stage": "eval",
         "revision": REVISION,
@@ -132,7 +133,7 @@ def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifa
         model=model.ref,
         data=data.ref,
         fill=None if fill == AUTOREGRESSIVE else fill,
-        point=point if measures == "numbers" else None,
+        point=point,
         device=device.type,
     )
 

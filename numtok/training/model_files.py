@@ -18,7 +18,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.models.heads.base import Calibration, ValueHead
+from numtok.models.heads.base import HEADS, Calibration, ValueHead, default_point
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.settings import ModelSettings
@@ -116,6 +116,14 @@ def is_causal(artifact: Artifact, file: TextModelFile) -> bool:
     objective that this numtok does not know."""
     with artifact.naming_plugins(), naming_model(model_path(artifact)):
         return OBJECTIVES.from_settings(file.settings.objective).causal
+
+
+def usual_point(artifact: Artifact, file: TextModelFile) -> str:
+    """Return the default of ``--point`` for a model whose file was read; UsageError for a head that
+    this numtok does not know."""
+    settings = file.settings.head
+    with artifact.naming_plugins(), naming_model(model_path(artifact)):
+        return default_point(None if settings is None else HEADS.from_settings(settings))
 
 
 def read_model(

@@ -19,7 +19,7 @@ from numtok.evaluation.predict import Options, Predictor
 from numtok.library.codec import TextCodec
 from numtok.library.head import NumberHead
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS
+from numtok.models.heads.base import HEADS, default_point
 from numtok.models.model import Model
 from numtok.reports import QUANTILES
 from numtok.stages import encode
@@ -247,9 +247,9 @@ def test_a_head_learns_and_says_what_that_of_a_model_does(scheme: str, spec: str
     trained = Trained({}, 0, {"deviation": 0.7}, "train", 0.0, 0, 0, 0, 0.0)
     loaded = LoadedModel(artifact, model, one.inner, trained)
     split = fakemodels.samples(scheme, TEXTS, targets=[2, 5, 7, 10])
-    expected = Predictor(loaded, split, Options("parallel", True, "mode", 0, 8)).run(
-        lambda done, total: None, print
-    )
+    expected = Predictor(
+        loaded, split, Options("parallel", True, default_point(model.head), 0, 8)
+    ).run(lambda done, total: None, print)
     # The tokens of a model may say that it is no number, which a value head alone does not.
     valid = expected.valid | (predicted.reading.logits is not None)
     assert np.allclose(predicted.point()[valid], expected.values[valid], rtol=1e-4, equal_nan=True)

@@ -19,6 +19,8 @@ import pytest
 
 from numtok import files
 from numtok.data.reading import units
+from numtok.encoding.text_tokenizers._bytelevel import ALPHABET
+from numtok.encoding.text_tokenizers.base import NO_PIECES, TEXT_TOKENIZERS
 from numtok.stages import encode as stage
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
@@ -241,6 +243,19 @@ def test_a_bad_line_ends_the_run_or_is_kept_aside_and_says_where_it_is(
         content = kept.pop("content", "").encode() or base64.b64decode(kept.pop("content_base64"))
         assert (kept, content) == ({"file": 0, "row": row, "reason": reason}, line)
     assert numtok("verify").code == 0
+
+
+def test_a_row_with_a_byte_that_the_tokenizer_lacks_is_bad(numtok: Shell, says: Says) -> None:
+    tokenizer = TEXT_TOKENIZERS.build("bytes").fit(NO_PIECES).huggingface()
+    del tokenizer["model"]["vocab"][ALPHABET[0x1B]]
+    Path("tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
+    put(GOOD + b'{"text": "x\\u001b 1"}\n' + GOOD)
+    command = "a.jsonl", "--text-tokenizer", "tokenizer.json"
+    failed(says, encode(numtok, *command), 3, "a.jsonl, line 2: ", "0x1B", SKIP)
+    ran = encode(numtok, *command, "--on-error", "skip", "--json")
+    counts = json.loads(ran.out)["counts"]
+    assert (counts["rows"], counts["rejected"]) == (2, 1)
+    assert [(bad["row"], "0x1B" in bad["reason"]) for bad in rejected()] == [(2, True)]
 
 
 def test_one_object_over_several_lines_is_no_row(numtok: Shell, says: Says) -> None:
