@@ -2,8 +2,8 @@
 
 Everything comes from the registries, plugins too: schemes (of tables heads), each as it is used
 unless asked otherwise, and for those whose numbers are values the other heads, and the other
-normalisation where slots need it. What is of all digits of a number goes with data as they are, so
-it takes part as it is used usually, alone.
+normalizations that the numbers need. What is of all digits of a number goes with data as they are,
+so it takes part as it is used usually, alone.
 """
 
 import math
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from numtok.analysis.profiling.recommendation import scales_values
 from numtok.analysis.profiling.warnings import CHANNEL_SHARE, counted, part, percent
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme
@@ -135,7 +136,7 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
     """The candidates, the one to try first at the beginning: all schemes as they are usually used,
     those that learn most in the same time first, with the fewest tokens in a row and, of as many,
     in the vocabulary, of all digits last; then what else goes with those whose numbers are
-    values."""
+    values. Values with the normalization that the profile advises come before all of these."""
     costs = {
         one.scheme: (one.tokens_per_row or math.inf, one.vocabulary) for one in profile.schemes
     }
@@ -148,18 +149,18 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
 
     schemes = {spec: scheme for _, spec, scheme in sorted(entered, key=cost)}
     usual = [_usual(spec, scheme) for spec, scheme in schemes.items()]
-    values = [
-        spec for spec, one in schemes.items() if one.channel and not one.splits and not one.exact
-    ]
+    values = [spec for spec, one in schemes.items() if scales_values(one)]
     tails = [_FOR_TAILS] if _has_tails(profile) else []
+    advised = [profile.value_normalize] if profile.value_normalize else []
     others = [
         Entrant(spec, head, normalize)
         for spec in values
-        for normalize in (None, *tails)
+        for normalize in (*advised, None, *tails)
         for head in (None, *_other_heads(schemes[spec].head))
         if head or normalize
     ]
-    return [*usual, *others]
+    first = [one for one in others if one.normalize in advised]
+    return [*first, *usual, *(one for one in others if one not in first)]
 
 
 def _suited(spec: str, profile: Profile) -> tuple[str, Scheme]:

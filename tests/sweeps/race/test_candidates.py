@@ -117,6 +117,20 @@ def test_a_logarithm_races_where_numbers_have_a_heavy_tail(tmp_path: Path) -> No
     assert "xval, normalize=signed-log" in labels
 
 
+def test_affine_races_first_where_numbers_are_at_a_high_level(
+    tmp_path: Path, plain: profile.Profile
+) -> None:
+    values = (20_000 + np.random.default_rng(0).uniform(-9, 9, 400)).round(2).tolist()
+    found = profiled(tmp_path, values)
+    entries = text_entries(found, judged(found, ()))
+    affine = [one for one in entries if one.normalize == "affine"]
+    assert entries[0] == Entrant("xval", normalize="affine")
+    assert {one.head for one in affine} > {None, "mdn:5"}
+    assert len({one.label for one in entries}) == len(entries)
+    usual = text_entries(plain, judged(plain, ()))
+    assert "affine" not in {one.normalize for one in usual}
+
+
 # --- tables ------------------------------------------------------------------------------------
 
 
