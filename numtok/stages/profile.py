@@ -24,6 +24,7 @@ import numpy as np
 
 from numtok import files
 from numtok.analysis.profiling.recommendation import (
+    AROUND_THE_MEAN,
     advised_normalizer,
     recommended,
     scales_values,
@@ -48,6 +49,7 @@ from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.encoding.fit_codec import Unfitted, no_rows
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments
+from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.encoding.slots.places import OTHER
@@ -125,7 +127,7 @@ class Profile:
     notes: tuple[str, ...]
     recommended: str | None
     recommended_normalize: str | None  # None: the scheme's own
-    value_normalize: str | None  # advised where models see each number as one value; None: as usual
+    value_normalize: str  # advised where models see each number as one value
 
 
 #: Shown, once all is counted, what was: the slots' names by node in the order of the text, and the
@@ -138,7 +140,8 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
 
     Raises UsageError, DataError (naming file, line and what was wrong) and StoreError.
     """
-    schemes = _schemes(config.schemes)
+    specs = _specs(config.schemes)
+    schemes = [scheme_of(spec) for spec in specs]
     policy = NumeralPolicy.parse(config.numerals or "default")
     rule = SplitRule.parse(config.split) if config.split else None
     reading = ReadingOptions(config.text_field, config.max_line)
@@ -160,14 +163,14 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
             raise no_rows(found.rejected)
         schemes = [scheme.fit(found.learnt.literals()) for scheme in schemes]
         text = _text_cost(units, screening, policy, schemes[0], found)
-    return _profile(config, found, schemes, text, look)
+    return _profile(config, found, dict(zip(specs, schemes, strict=True)), text, look)
 
 
-def _schemes(specs: Sequence[str]) -> list[Scheme]:
+def _specs(named: Sequence[str]) -> list[str]:
     every = [
         name for name in SCHEMES if not (SCHEMES.required(name) or SCHEMES[name].same_tokens_as)
     ]
-    return [scheme_of(spec) for spec in dict.fromkeys(specs or every)]
+    return list(dict.fromkeys(named or every))
 
 
 @contextmanager
@@ -236,11 +239,11 @@ def _text_cost(
 def _profile(
     config: Config,
     found: Counted,
-    schemes: Sequence[Scheme],
+    schemes: Mapping[str, Scheme],
     text: TextCost | None,
     look: Look | None,
 ) -> Profile:
-    """The result, from what was counted."""
+    """The result, from what was counted; schemes by the specs that name them."""
     notes = []
     moments = found.moments
     if not moments.count:
@@ -260,7 +263,12 @@ def _profile(
     slots = {node: slot_profile(node, labels[node], found) for node in nodes}
     numbers = sum(slot.numbers for slot in slots.values())
     trial = Trial.of(found.tallies, found.sample)
-    tried = [losses(one, found.tallies, labels, trial, moments) for one in schemes if numbers]
+    sizes = NumberSizes(
+        max((slot.largest or 0.0 for slot in slots.values()), default=0.0),
+        max((slot.decimals_most or 0 for slot in slots.values()), default=0),
+    )
+    sized = [one.suited(*sizes) if is_sized(spec) else one for spec, one in schemes.items()]
+    tried = [losses(one, found.tallies, labels, trial, moments) for one in sized if numbers]
     if look is not None:
         look({node: slot.name for node, slot in slots.items()}, found, tried)
     warnings = profile_warnings(tried, slots, numbers)
@@ -268,7 +276,7 @@ def _profile(
     first = recommended(
         [
             losses(one.scheme, found.tallies, labels, trial, moments, advised)
-            if advised and scales_values(one.scheme)
+            if scales_values(one.scheme)
             else one
             for one in tried
         ],
@@ -373,7 +381,7 @@ def _notes(slots: Iterable[SlotProfile]) -> list[str]:
     return notes
 
 
-def _high_level(slots: Iterable[SlotProfile], advised: str | None) -> list[str]:
+def _high_level(slots: Iterable[SlotProfile], advised: str) -> list[str]:
     """A note on fields whose numbers vary by far less than their magnitude, and the remedy."""
     fields = [
         f"{slot.name} ({short_value(slot.mean, slot.deviation)} ± {short_value(slot.deviation)})"
@@ -384,7 +392,7 @@ def _high_level(slots: Iterable[SlotProfile], advised: str | None) -> list[str]:
         return []
     remedy = (
         f"Encode with --scheme xval --normalize {advised}"
-        if advised
+        if advised == AROUND_THE_MEAN
         else "Subtract a constant from them, or use a scheme that keeps all digits, such as fone"
     )
     return [

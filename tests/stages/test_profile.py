@@ -309,7 +309,7 @@ def test_the_era5_page_is_good_to_read(numtok: Shell, says: Says) -> None:
         "fine: bits, bpe, digits, numerologic, numvalue, triads and tst lose nothing; no number is"
     )
     assert f"{fine} out of the range of a scheme" in " ".join(ran.out.split())
-    says(lines[-1].removesuffix(str(ERA5)), "next: numtok encode --scheme numgpt --split ")
+    says(lines[-1].removesuffix(str(ERA5)), "next: numtok encode --scheme fone")
 
 
 # --- costs -------------------------------------------------------------------------------------
@@ -337,7 +337,8 @@ def test_every_scheme_is_tried_and_plugins_too(tmp_path: Path, plugins: Path) ->
     add_plugin_folders([plugins])
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *(f"[{k}.5]" for k in range(1, 99))))
     others = [name for name in SCHEMES if not SCHEMES[name].same_tokens_as]
-    assert [scheme.scheme for scheme in found.schemes] == others
+    sized = {"fone": "fone,whole=2,decimals=1"}  # as encode does
+    assert [scheme.scheme for scheme in found.schemes] == [sized.get(one, one) for one in others]
     # The tokens of bits, of numgpt, and, without a text, of digits.
     assert set(SCHEMES) - set(others) == {"base10", "dice", "native"}
     (error,) = (loss.error_of_spread for loss in schemes(found)["decade"].slots)
@@ -588,6 +589,13 @@ def test_fields_at_a_high_level_are_named_and_affine_is_recommended(
     )
 
 
+def test_small_numbers_beside_large_ones_are_for_a_logarithm(tmp_path: Path) -> None:
+    """As docs/guide/which-encoding.md says, where numgpt was recommended."""
+    rows = [f"[{k}, {1000 * k}, {k / 100}]" for k in range(-50, 51)]
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
+    assert (found.recommended, found.recommended_normalize) == ("xval", "signed-log")
+
+
 def test_one_field_at_a_high_level_beside_others_is_named_without_affine(
     tmp_path: Path,
 ) -> None:
@@ -596,7 +604,8 @@ def test_one_field_at_a_high_level_beside_others_is_named_without_affine(
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
     [note] = found.notes
     assert "[0] (20,000 ± 2.92)" in note and "Subtract a constant" in note
-    assert found.value_normalize != "affine"
+    assert found.value_normalize == "signed-log"
+    assert found.recommended == "fone,whole=5,decimals=1"  # xval barely sees such changes
 
 
 def test_numbers_that_are_clipped_are_not_told_again_as_mixed_up(tmp_path: Path) -> None:

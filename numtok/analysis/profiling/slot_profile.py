@@ -57,15 +57,9 @@ class SlotProfile:
     @property
     def high_level(self) -> bool:
         """Whether the numbers vary by far less than their magnitude, such as 1,000,000 ± 5."""
-        return is_high_level(self.mean, self.deviation)
-
-
-def is_high_level(mean: float | None, deviation: float | None) -> bool:
-    """Whether numbers with this mean and standard deviation vary by far less than their magnitude.
-
-    False for constants, and for moments that are not known.
-    """
-    return mean is not None and deviation is not None and 0 < deviation < HIGH_LEVEL * abs(mean)
+        if self.mean is None or self.deviation is None:
+            return False
+        return 0 < self.deviation < HIGH_LEVEL * abs(self.mean)
 
 
 def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:
