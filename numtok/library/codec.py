@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.fit_codec import Unfitted
+from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.splits import read_codec
 from numtok.encoding.texts import Texts
@@ -66,6 +67,8 @@ class TextCodec:
         data = Texts.of(texts)
         if len(data.rows) == 1:
             raise DataError("there are no texts to fit a codec on; give one at least")
+        if is_sized(scheme):
+            unfitted = unfitted.suited(NumberSizes.of_texts(data, unfitted.policy))
         return cls(unfitted.fit_texts(data))
 
     @classmethod

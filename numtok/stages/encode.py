@@ -1,6 +1,7 @@
 """Encode: texts full of numbers -> Parquet shards of tokens and numbers.
 
-1. ``units.plan`` reads every byte once: digests, and units of 64 MiB.
+1. ``units.plan`` reads every byte once: digests, and units of 64 MiB. A scheme such as ``fone``
+   that is named without settings is sized to the numbers (``number_sizes``).
 2. ``fit_codec`` fits the codec on the train split; it is kept as ``scheme.json``.
 3. ``encoding.unit`` makes each unit one shard a split and a receipt. Units are
    independent, so they run in any process, and a killed run continues with
@@ -28,6 +29,7 @@ from numtok.declaration import command_line, of_version
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_rows
 from numtok.encoding.model_folder import TOKENIZER
+from numtok.encoding.number_sizes import SizeUnit, is_sized, measure_sizes
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.tokenizer_json import tokenizer_json
@@ -105,6 +107,12 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             sources, lambda done, total: progress("reading", done, total, 0), workers
         )
         parents += encoding_parents
+        if isinstance(encoding, Unfitted) and config.scheme and is_sized(config.scheme):
+            work = SizeUnit(screening, encoding.policy)
+            sizes = measure_sizes(
+                work, units, workers, lambda done: progress("measuring", done, total, 0)
+            )
+            encoding = encoding.suited(sizes)
         settings = _settings(config, encoding, rule, sources)
         name = config.name or f"{stem}-{name_of(encoding.scheme)}"
         if config.dry_run:

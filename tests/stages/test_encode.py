@@ -40,6 +40,7 @@ from numtok.encoding.splits import splits as found_splits
 from numtok.encoding.unit import EncodeUnit
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.records import encoded_schema
+from numtok.registry import spec_of
 from numtok.stages.encode import Config, run
 from numtok.store.artifact import Artifact
 from numtok.store.engines.local import Workers
@@ -596,10 +597,27 @@ def test_numbers_of_more_digits_than_a_channel_holds_are_told(
     assert "16.7% of the numbers are inexact" in ran.err and "--scheme digits" in ran.err
     counts = json.loads(numtok("encode", "--scheme", "xval", path, "--json").out)["counts"]
     assert counts["inexact"] == 1
-    told = numtok("encode", "--scheme", "fone", str(texts(tmp_path / "b.jsonl", "0.1234567"))).err
+    long = str(texts(tmp_path / "b.jsonl", "0.1234567"))
+    told = numtok("encode", "--scheme", "fone,whole=10", long).err
     assert "100% of the numbers are inexact: 5 digits behind the point are kept, more with" in told
     for options in (["digits"], ["p1000"]):
         assert "inexact" not in numtok("encode", "--scheme", *options, path).err
+
+
+def test_a_scheme_without_settings_is_sized_to_the_numbers_of_all_splits(tmp_path: Path) -> None:
+    store = Store(tmp_path / "artifacts")
+    rows = [{"text": "1.25", "split": "train"}, {"text": "at -340", "split": "test"}]
+    path = write(tmp_path / "a.jsonl", rows)
+    sized = encode(store, path, scheme="fone")
+    assert spec_of(codec_of(sized).scheme) == "fone,whole=3,decimals=2"
+    assert sized.manifest.counts.get("positive_overflow", 0) == 0
+    assert sized.manifest.settings["encoding"]["scheme"]["whole"] == 3
+    named = encode(store, path, scheme="fone,whole=3,decimals=2")
+    assert named.version == sized.version
+    usual = encode(store, path, scheme="fone,whole=10,decimals=5")
+    assert spec_of(codec_of(usual).scheme) == "fone" and usual.version != sized.version
+    dice = encode(store, path, scheme="dice")
+    assert spec_of(codec_of(dice).scheme) == "dice,range=-340..340"
 
 
 def clipped_and_rejected(tmp_path: Path, **options: Any) -> Artifact:

@@ -82,6 +82,8 @@ def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> N
         spec = profile.recommended
         split = len(profile.splits) > 1 or "--split" in options
         others = [] if split else ["--split", "validation=0.1,test=0.1"]
+        if profile.recommended_normalize:
+            others = ["--normalize", profile.recommended_normalize, *others]
         command = ["numtok", "encode", "--scheme", spec, *others, *options, *profile.inputs]
         print(f"next: {one_line(shlex.join(command))}", file=to)
 
