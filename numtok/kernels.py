@@ -36,10 +36,15 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.extending import intrinsic
 
+from numtok.errors import UsageError
+
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 _NUMBA_CONFIG: Any = numba.core.config
 _intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
 _NUMBA_CACHE: Any = numba.core.caching.FunctionCache
+
+if _NUMBA_CONFIG.DISABLE_JIT:
+    raise UsageError("numtok needs numba's compiler (NUMBA_DISABLE_JIT=1). Unset NUMBA_DISABLE_JIT")
 
 
 def _key(function: Callable[..., Any]) -> str:

@@ -173,6 +173,20 @@ def test_every_kernel_of_numtok_is_loaded_at_the_second_start(tmp_path: Path) ->
     assert second["misses"] == []
 
 
+@pytest.mark.integration
+def test_a_disabled_compiler_is_refused_in_one_line(tmp_path: Path, says: Says) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "1 of 2"}\n')
+    ran = subprocess.run(
+        [sys.executable, "-m", "numtok", "encode", "--scheme", "p10", "a.jsonl"],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+    says(ran.stderr, "NUMBA_DISABLE_JIT=1", "Unset")
+
+
 # --- which folder ------------------------------------------------------------------------------
 
 
