@@ -18,6 +18,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -30,7 +31,14 @@ from numtok.cli._signals import Terminated, raising_at_signals
 from numtok.cli._usage import unknown_command, unknown_kind, usage_message
 from numtok.cli.output.printing import one_line
 from numtok.config import FILE, Config, load
-from numtok.errors import NumtokError, StoreError, UsageError, unknown
+from numtok.errors import (
+    NumtokError,
+    StoreError,
+    TrainingFailed,
+    UsageError,
+    is_out_of_memory,
+    unknown,
+)
 from numtok.plugins import add_plugin_folders, fault_of
 from numtok.version import __version__
 
@@ -200,22 +208,10 @@ def _run() -> int:
     except Terminated:
         _complain("terminated")
         return 143
-    except OSError as error:
-        # Below the store these have become StoreErrors, so this is about an input or the output.
-        if isinstance(error, BrokenPipeError):
-            raise
-        _complain(f"input or output failed: {fault_of(error) or error}")
-        return StoreError.exit_code
+    except BrokenPipeError:
+        raise
     except Exception as error:
-        if (fault := fault_of(error)) is not None:
-            return _refused(fault)
-        if (line := usage_message(error)) is None:
-            traceback.print_exc()
-            _complain("this is a bug; please report it with the lines above")
-            return 70
-        if line:
-            _complain(line)
-        return 2
+        return _failed(error)
     code = code if isinstance(code, int) else 0
     if code == 130:
         _complain("interrupted")
@@ -232,6 +228,28 @@ def _help_of_parts(called: str, words: Sequence[str]) -> bool:
     for folder, spec in parts:
         print_kind(folder, spec)
     return bool(parts)
+
+
+def _failed(error: Exception) -> int:
+    """Report an error that is none of numtok's own; return the exit code."""
+    if is_out_of_memory(error):
+        what = shorten(f"{type(error).__name__}: {error}", 60, placeholder=" ...")
+        return _refused(
+            TrainingFailed(f"out of memory ({what}). Choose less data or a smaller model")
+        )
+    if isinstance(error, OSError):
+        # Below the store these have become StoreErrors, so this is about an input or the output.
+        _complain(f"input or output failed: {fault_of(error) or error}")
+        return StoreError.exit_code
+    if (fault := fault_of(error)) is not None:
+        return _refused(fault)
+    if (line := usage_message(error)) is None:
+        traceback.print_exc()
+        _complain("this is a bug; please report it with the lines above")
+        return 70
+    if line:
+        _complain(line)
+    return 2
 
 
 def _refused(error: NumtokError) -> int:

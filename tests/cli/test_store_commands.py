@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import csv
+import errno
 import importlib
 import io
 import json
@@ -20,6 +21,7 @@ from multiprocessing import popen_spawn_posix
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -30,6 +32,7 @@ from numtok import __version__, cli, files
 from numtok.cli import main
 from numtok.cli.output import printing
 from numtok.cli.output.printing import GAP, _widths, print_table
+from numtok.errors import needing
 from numtok.store.artifact import MANIFEST, Artifact, Parent
 from numtok.store.engines.local import Workers
 from numtok.store.store import Store
@@ -502,13 +505,39 @@ def test_a_bug_shows_its_traceback_and_exits_70(
     numtok: Shell, artifact: Artifact, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     def broken(store: Store) -> list[Artifact]:
-        raise MemoryError("no room")
+        raise RuntimeError("no room")
 
     monkeypatch.setattr(Store, "artifacts", broken)
     ran = numtok("ls")
     assert (ran.code, ran.out) == (70, "")
     assert ran.err.startswith("Traceback (most recent call last):")
-    says("\n".join(ran.err.splitlines()[-2:]), "MemoryError: no room", "numtok: this is a bug")
+    says("\n".join(ran.err.splitlines()[-2:]), "RuntimeError: no room", "numtok: this is a bug")
+
+
+def test_running_out_of_memory_anywhere_is_one_line_and_exits_5(
+    numtok: Shell, artifact: Artifact, monkeypatch: pytest.MonkeyPatch, says: Says
+) -> None:
+    unloaded = ImportError("libtorch_cpu.so: failed to map segment from shared object")
+    hidden = OSError("Could not find/load shared object file 'libllvmlite.so'")
+    hidden.__context__ = OSError("libllvmlite.so: failed to map segment from shared object")
+    for error in (
+        MemoryError("no room"),
+        RuntimeError("could not create a primitive"),
+        RuntimeError("can't start new thread"),
+        OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
+        unloaded,
+        hidden,
+    ):
+        with case(error):
+            monkeypatch.setattr(Store, "artifacts", Mock(side_effect=error))
+            ran = numtok("ls")
+            assert (ran.code, ran.out, ran.err.count("\n")) == (5, "", 1)
+            says(ran.err, "out of memory", type(error).__name__)
+
+
+def test_a_package_that_memory_has_no_room_for_is_not_called_missing() -> None:
+    with pytest.raises(ImportError, match="map segment"), needing("X", "xarray"):
+        raise ImportError("libx.so: failed to map segment from shared object")
 
 
 ENDS = pytest.mark.parametrize(
