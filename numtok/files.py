@@ -13,12 +13,13 @@ that is complete or absent), ``write_atomic``, ``read_bytes``, ``sha256_file``.
 
 import errno
 import hashlib
+import io
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self, final
+from typing import TYPE_CHECKING, Self, final
 
 from filelock import lock_descriptor
 
@@ -163,7 +164,7 @@ def not_regular(path: Path, mode: int) -> StoreError:
     return StoreError(f"{path} is {what}; only a regular file can be read here")
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> io.BufferedReader:
     """A file to read from, as Python has them; StoreError for what is none or cannot be read."""
     with reporting("read", path):
         return os.fdopen(system.open_read(path), "rb")

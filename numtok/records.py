@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from numtok.errors import UsageError
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -92,25 +90,6 @@ OPTIONAL = Row.__struct_fields__[1:]
 def is_split(name: str) -> bool:
     """Whether a split can have that name, by :data:`SPLIT_RULE`."""
     return SPLIT_NAME.fullmatch(name) is not None and name not in RESERVED
-
-
-def row_type(text_field: str) -> type[Row]:
-    """:class:`Row` with its text under another name.
-
-    Raises UsageError for the name of another field.
-    """
-    if text_field == "text":
-        return Row
-    if text_field in OPTIONAL or not text_field:
-        raise UsageError(
-            f"--text-field {text_field!r} is not possible: the field has a meaning of its own "
-            f"({', '.join(OPTIONAL)}), or no name; name the field that holds the text"
-        )
-    # Said anew, because renaming does not reach the fields of a base.
-    text = ("text", str, msgspec.field(name=text_field))
-    made = msgspec.defstruct("Row", [text], bases=(Row,), kw_only=True)
-    assert issubclass(made, Row)
-    return made
 
 
 class TokenIds(NamedTuple):

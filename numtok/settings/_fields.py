@@ -12,9 +12,9 @@ ARTIFACT = "Artifact"  # a section: what is made
 _OF_NUMBERS = "Reading numbers off"
 
 INPUTS = (
-    "JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of them, s3://bucket/part-*.jsonl, "
-    "- for standard input, a pipe, the REF of a data artifact; split=PATH puts all of a file in a "
-    "split."
+    "JSONL (.jsonl or .ndjson; plain, .gz or .zst), .parquet, a folder of them, "
+    "s3://bucket/part-*.jsonl, - for standard input, a pipe, the REF of a data artifact; "
+    "split=PATH puts all of a file in a split."
 )
 LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another
 _MOST_LINE = 1 << 30
@@ -120,7 +120,9 @@ def split_shares(
     return setting(None, help, metavar="SHARES")
 
 
-def text_field(help: str = "Where the text is.", **facts: Any) -> Any:
+def text_field(
+    help: str = "Field that holds the text; doc.body is body within doc.", **facts: Any
+) -> Any:
     return setting("text", help, metavar="NAME", counts="version", omit_default=True, **facts)
 
 

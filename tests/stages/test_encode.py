@@ -461,7 +461,7 @@ def test_files_called_like_splits_and_those_left_out_are_told_of(
     Path("fold").mkdir()
     for name in ("train", "test", "val-00000"):
         Path(f"fold/{name}.jsonl").write_text(f'{{"text": "{name} is 1"}}\n')
-    Path("fold/more.ndjson").write_text("{}")
+    Path("fold/more.json").write_text("{}")
     Path("fold/README.md").write_text("about it")
     told: list[str] = []
     store = Store(Path("store"), note=told.append)
@@ -470,7 +470,7 @@ def test_files_called_like_splits_and_those_left_out_are_told_of(
     for note, parts in zip(
         told,
         [
-            ("fold: not read", ".parquet: more.ndjson"),
+            ("fold: not read", ".parquet: more.json"),
             ("fold/test.jsonl: ", "write test=fold/test.jsonl"),
             ("fold/val-00000.jsonl: ", "write validation=fold/val-00000.jsonl"),
         ],
