@@ -29,6 +29,7 @@ from numtok.evaluation.comparison.seeds import (
     LEVEL,
     FoldStatistics,
     SeedStatistics,
+    bootstrapped,
     seed_statistics,
     t_test,
 )
@@ -235,19 +236,7 @@ def _part(
 ) -> SampleGroup:
     by_spec, labels = {spec_of(metric): metric for metric in metrics}, list(measured)
     answers = [[one.answers.take(rows) for one in each] for each in measured.values()]
-    spreads = []
-    for seeds in answers:
-        # The interval of several seeds is over the seeds: theirs alone are not looked at.
-        resamples = 1000 if len(seeds) == 1 else 1
-        found = [figures(metrics, one, level=LEVEL, resamples=resamples) for one in seeds]
-        spreads.append(
-            {
-                name: seed_statistics(
-                    [one[name] for one in found], metric.bounds, share=metric.share
-                )
-                for name, metric in by_spec.items()
-            }
-        )
+    spreads = [bootstrapped(metrics, seeds) for seeds in answers]
     base = _best(metrics[0], spreads) if chosen is None else chosen
 
     def apart(index: int, name: str) -> Difference | None:
