@@ -52,7 +52,7 @@ class NumberEvaluation:
     """Of a model of numbers."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(
-        _METRICS, _IN_GROUPS, ("slot-skill", *_IN_GROUPS)
+        _METRICS, _IN_GROUPS, ("slot-skill", *_IN_GROUPS, "mae", "lmae", "relative-mse")
     )
     evaluated: EvaluatedSplit
     train: EncodedSplit | None  # where the baselines are fitted

@@ -9,7 +9,7 @@ by Student's t-test over the seeds, which papers print.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
@@ -180,6 +180,7 @@ def run(config: Config, store: Store) -> Comparison:
         notes=[
             *shared_size(evaluations),
             *([] if (count := first.clusters(everywhere)) is None else [clusters_note(count)]),
+            *_without_baselines(metrics, evaluations),
         ],
         reference=None if reference is None else labelled[reference][0],
     )
@@ -209,6 +210,17 @@ def _metrics(specs: Sequence[str], evaluations: Sequence[Evaluation]) -> list[Me
     }
     usual = [metric for metric in map(METRICS.build, DEFAULT) if spec_of(metric) in defined]
     return usual or [METRICS.build(name) for name in evaluations[0].report.metrics or DEFAULT]
+
+
+def _without_baselines(
+    metrics: Sequence[Metric], evaluations: Sequence[Evaluation]
+) -> Iterator[str]:
+    """Which metrics the baselines could have, and no report has."""
+    baselines = [figures for one in evaluations for figures in one.report.baselines.values()]
+    known = set(chain.from_iterable(baselines))
+    for name in (spec_of(metric) for metric in metrics if not metric.needs):
+        if baselines and name not in known:
+            yield f"Baselines have no {name}. Add it to the reports: `numtok eval --metric {name}`."
 
 
 def _check_alike(evaluations: Sequence[Evaluation]) -> None:

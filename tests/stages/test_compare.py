@@ -115,6 +115,12 @@ def test_seeds_that_answer_alike_have_the_interval_of_one() -> None:
         assert other.low is not None and other.high is not None and other.low < other.high
 
 
+def test_a_metric_that_no_baseline_has_is_noted(store: Store) -> None:
+    for metric, noted in (("rmse", True), ("mse", False), ("crps", False)):
+        found = compared(store, Fake(), metrics=[metric])
+        assert any(f"eval --metric {metric}" in note for note in found.notes) is noted, metric
+
+
 def test_one_seed_has_its_own_bootstrap_interval(store: Store) -> None:
     figure = compared(store, Fake()).parts[0].standings["p1000"]["r2"].figure
     assert (figure.interval, figure.seeds, figure.deviation) == ("bootstrap", 1, None)
