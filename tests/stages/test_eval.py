@@ -730,8 +730,11 @@ def test_baselines_stand_beside_the_model(world: World) -> None:
     assert value(report.baselines["nearest"], "mse") == pytest.approx(np.mean(errors**2))
     assert set(report.baselines["linear"]) == {
         *("r2", "adjusted-r2", "signed-log-r2", "mse", "median-relative-error"),
-        *("relative-error-over", "exact-match,digits=3"),
+        *("relative-error-over", "exact-match,digits=3", "mae", "lmae", "relative-mse"),
     }
+    assert value(report.baselines["mean"], "mae") == pytest.approx(
+        np.mean(np.abs(report.train_mean - np.array(data)))
+    )
     assert report.notes == []
 
 

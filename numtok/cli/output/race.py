@@ -296,6 +296,7 @@ def _legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
 
 def remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
     """What a reader of the leaderboard must know: what is not counted, or not there."""
+    yield from board.notes
     scored = board.place(board.winner).skill.n
     if scored < board.numbers:
         yield (
