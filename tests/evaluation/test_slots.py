@@ -43,7 +43,7 @@ def found(artifact: Artifact, rows: int | None = None) -> NumberSlots | None:
     whole = read_split(artifact, "test")
     chosen = whole.drawn(rows)
     samples = whole.take(chosen)
-    evaluated = Rows(artifact, "test", samples, chosen)
+    evaluated = Rows(artifact, "test", samples, np.arange(len(samples)), chosen)
     return number_slots(
         evaluated, queries_of(samples, True), artifact, read_split(artifact, "train")
     )
