@@ -69,7 +69,7 @@ def measure_sizes(
 
 
 def is_sized(spec: str) -> bool:
-    """Whether a spec leaves its scheme to be sized to the data, by :meth:`Scheme.suited`.
+    """Return whether a spec leaves its scheme to be sized to the data, by :meth:`Scheme.suited`.
 
     Explicit settings are kept: ``fone`` is sized, ``fone,whole=10`` is not.
     """

@@ -28,7 +28,7 @@ _LOST = ("unwritable", "clipped", "rounded", "merged")  # kinds of warning, the 
 
 
 def scales_values(scheme: Scheme) -> bool:
-    """Whether models see each number as one value, which a normalization puts on a scale."""
+    """Return whether models see each number as one value, which a normalization puts on a scale."""
     return scheme.channel and not scheme.splits and not scheme.exact
 
 
@@ -77,7 +77,7 @@ def _hides_slot(tried: SchemeLosses, slot: SlotProfile) -> bool:
 
 
 def _hides(normalizer: FittedNormalizer, mean: float | None, deviation: float | None) -> bool:
-    """Whether normalized numbers vary by far less than their magnitude."""
+    """Return whether normalized numbers vary by far less than their magnitude."""
     if mean is None or deviation is None:
         return False
     low, middle, high = normalizer.forward(np.array([mean - deviation, mean, mean + deviation]))

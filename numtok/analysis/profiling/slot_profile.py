@@ -56,7 +56,7 @@ class SlotProfile:
 
     @property
     def high_level(self) -> bool:
-        """Whether the numbers vary by far less than their magnitude, such as 1,000,000 ± 5."""
+        """True if the numbers vary by far less than their magnitude, such as 1,000,000 ± 5."""
         if self.mean is None or self.deviation is None:
             return False
         return 0 < self.deviation < HIGH_LEVEL * abs(self.mean)

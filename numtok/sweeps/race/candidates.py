@@ -1,9 +1,8 @@
 """What may take part in a race, and why what may not.
 
-Everything comes from the registries, plugins too: schemes (of tables heads), each as it is used
-unless asked otherwise, and for those whose numbers are values the other heads, and the other
-normalizations that the numbers need. What is of all digits of a number goes with data as they are,
-so it takes part as it is used usually, alone.
+Everything comes from the registries, including plugins: schemes (for tables, heads), each with its
+defaults. Schemes whose numbers are values also race with other heads and with the normalizations
+that the numbers need. Schemes of all digits take unscaled data, so they race with their defaults.
 """
 
 import math
