@@ -231,6 +231,7 @@ class NumberEvaluation:
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
         """What is not scored or not comparable, and which baselines and options have no part."""
+        yield from self.evaluated.notes()
         yield from scores.notes
         left_out, predictor = scores.left_out, self.predictor
         yield from self._slot_notes(scores)

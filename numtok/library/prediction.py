@@ -123,7 +123,7 @@ class PredictedNumbers:
 
 
 def floats(values: Any, name: str, count: int | None = None) -> NDArray[np.float64]:
-    """Values as float64[count], or of any count; UsageError for what is no such column."""
+    """Values as float64[count], or of any count; UsageError for anything else."""
     if isinstance(values, Tensor):
         values = values.detach().cpu().numpy()
     try:

@@ -104,8 +104,9 @@ def max_line() -> Any:
     )
 
 
-def on_error(help: str) -> Any:
-    return setting("fail", help, choices=("fail", "skip"), counts="version", omit_default=True)
+def on_error(help: str, **facts: Any) -> Any:
+    choices = ("fail", "skip")
+    return setting("fail", help, choices=choices, counts="version", omit_default=True, **facts)
 
 
 def numerals() -> Any:

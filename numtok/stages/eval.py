@@ -123,6 +123,8 @@ def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifa
         "metrics": [settings_of(metric) for metric in (*_TEXTS[measures].metrics.usual, *more)],
         "device": device.type,
     }
+    if config.on_error != "fail":
+        settings["on_error"] = config.on_error
     if config.slots != "auto":
         settings["slots"] = config.slots
     if config.compile:  # another rounding: a near tie may go the other way
@@ -139,7 +141,8 @@ def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifa
 
     def opened(find: Find, devices: Devices) -> Evaluator:
         loaded = read_model(model, device, file, config.compile)
-        evaluated = EvaluatedSplit.of(loaded, data, config.split, config.rows, devices)
+        skip = config.on_error == "skip"
+        evaluated = EvaluatedSplit.of(loaded, data, config.split, config.rows, devices, skip)
         if options is not None:
             return NumberEvaluation.of(evaluated, find, options, config.slots)
         if measures == "labels":

@@ -164,14 +164,19 @@ def check_calibration(path: Path, head: ValueHead, calibration: Calibration) -> 
         )
 
 
-def check_reads(loaded: AskedModel, samples: EncodedSplit, told: str) -> None:
+def row_limit(model: Model) -> int:
+    """The most tokens of a row that a model reads."""
+    return model.settings.context - int(model.objective.causal)
+
+
+def check_reads(loaded: AskedModel, samples: EncodedSplit, told: str, remedy: str = "") -> None:
     """Raises DataError for rows that are too long, and for a head without its calibration;
-    ``told`` is what the rows are."""
-    context = loaded.model.settings.context - int(loaded.model.objective.causal)
+    ``told`` is what the rows are, ``remedy`` what else helps against long ones."""
+    context = row_limit(loaded.model)
     if samples.longest > context:
         raise DataError(
             f"{told} has a row of {samples.longest:,} tokens, "
-            f"{loaded.ref} reads {context:,}; train with a --preset of more context"
+            f"{loaded.ref} reads {context:,}; train with a --preset of more context{remedy}"
         )
     head = loaded.model.head
     if isinstance(head, ValueHead) and head.calibrated and not loaded.trained.calibration:

@@ -120,7 +120,7 @@ def _settings(
     validation: SplitExamples | None,
     others: Mapping[str, int],
 ) -> ModelSettings:
-    """Of a model that reads the rows of all splits, unless its context is limited."""
+    """Settings of a model that reads the rows of all splits, unless its context is limited."""
     trained = max(one.samples.longest for one in (train, validation) if one is not None)
     context = _context(plan, trained, max([trained, *others.values()]), train.objective.causal)
     return plan.model_settings(context, _scaling(plan, train.samples), train.classes)
@@ -141,7 +141,7 @@ def _note_longer_rows(
         if longest > context:
             note(
                 f"split {name!r} has a row of {longest:,} tokens, this model reads {context:,}. "
-                f"Give the preset context={longest + int(causal)} to evaluate on that split"
+                f"Give the preset context={longest + int(causal)}, or evaluate with --on-error skip"
             )
 
 

@@ -81,8 +81,8 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
 
 
 def _trained_on(report: Report) -> str:
-    """Whether these rows were training data; nothing if that is unknown, because the model, or one
-    whose weights it began with, was trained on other data."""
+    """Say whether the model was trained on these rows; nothing if that is unknown, because it, or a
+    model whose weights it began with, was trained on other data."""
     if report.training_data != report.data:
         return ""
     if report.split == TRAIN:
