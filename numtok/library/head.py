@@ -23,6 +23,7 @@ from numtok.library.prediction import PredictedNumbers, floats
 from numtok.library.wording import as_arguments
 from numtok.models.decoding import NumberReadings, Reader
 from numtok.models.heads.base import HEADS, Calibration, Head, ValueHead, projection
+from numtok.models.inputs import single
 from numtok.models.number_heads import (
     NumberHeads,
     calibration_of,
@@ -247,6 +248,7 @@ class NumberHead(NumberHeads):
         which = ~np.isnan(values)
         if isinstance(self.head, ValueHead) and self.head.raw:
             return _TrueNumbers(tokens, which, truths[which])
+        which &= np.isfinite(single(values))  # the channel of an exact scheme is float64
         return _TrueNumbers(tokens, which, self.scaling.forward(values[which].astype(np.float64)))
 
     def get_extra_state(self) -> Tensor:

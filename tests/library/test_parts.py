@@ -279,6 +279,9 @@ def test_what_cannot_be_learnt_as_a_value_is_left_out() -> None:
     nothing = head.loss(hidden, [np.inf, -np.inf])
     nothing.backward()
     assert nothing.item() == 0 and hidden.grad is not None and not hidden.grad.any()
+    exact = numtok.head("scalar", codec("bits"), width=WIDTH)
+    beyond = exact.loss(hidden, [3.0, 1e300])  # float32 ends at 3.4e38
+    assert beyond.item() == pytest.approx(exact.loss(hidden[:1], [3.0]).item())
 
 
 # --- what does not go together ------------------------------------------------------------------
