@@ -112,7 +112,7 @@ class NumberHead(NumberHeads):
         self._set_scaling(own_scaling(self.head, values))
 
     def _set_scaling(self, own: FittedNormalizer | None) -> None:
-        """``own``: what was fitted to numbers; None: the codec's scaling alone."""
+        """Set the scaling fitted to ``truths``, or the default one for None."""
         self._own = own
         self.scaling = self._unfitted if own is None else own
 

@@ -29,7 +29,7 @@ class DigitPlaces(ABC):
         How many numbers beyond those of :meth:`numbered` training meets: to those that are not 0
         it adds one number of 0 to ``offsets - 1``.
     offset_per_row
-        Whether training draws that number for each row, or for each batch.
+        True if training draws that number for each row, False for each batch.
     """
 
     revision: ClassVar[int]
