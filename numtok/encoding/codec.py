@@ -180,8 +180,8 @@ class Codec:
 
         Raises DataError for a text that the text tokenizer cannot write.
         """
-        for row, problem in self.unwritable(texts).items():
-            raise DataError(f"text {row}: {problem}. Remove the character")
+        for text, problem in self.unwritable(texts).items():
+            raise DataError(f"text {text}: {problem}. Remove the character")
         segments = segments_of(texts, spans, marks)
         in_answer = _in_answer(spans, marks)
         chunks, number = [], 0

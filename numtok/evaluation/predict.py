@@ -257,7 +257,7 @@ class Predictor:
                 values[part] = getattr(predictive, self.options.point)()
         if not self._is_written:
             literals, finite = self._raw.literals(values), np.isfinite(values)
-            # Tokens beside a value head decide whether it is a number at all.
+            # A value head cannot output NaN or overflow: its token decides whether it is a number.
             valid = finite if self.loaded.model.value_head is None else finite & valid
         literals[~valid] = None
         values[~valid] = np.nan
@@ -280,7 +280,7 @@ class Predictor:
 
     @property
     def _is_written(self) -> bool:
-        """Whether predictions are the tokens or digits that the model writes."""
+        """True if predictions are the tokens or digits that the model writes."""
         return self.options.point == "mode" and default_point(self.loaded.model.head) == "mode"
 
     @property

@@ -13,7 +13,12 @@ from torch.nn import functional as F
 from numtok.arrays import Floats, Ints
 from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.grammar import Grammar
-from numtok.encoding.normalizers.base import FittedNormalizer, no_scaling, stored_normalizer
+from numtok.encoding.normalizers.base import (
+    FittedNormalizer,
+    Scaling,
+    no_scaling,
+    stored_normalizer,
+)
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.raw_numbers import RawNumbers, listed
@@ -23,6 +28,7 @@ from numtok.library.prediction import PredictedNumbers, floats
 from numtok.library.wording import as_arguments, typed
 from numtok.models.decoding import NumberReadings, Reader
 from numtok.models.heads.base import HEADS, Calibration, Head, ValueHead, projection
+from numtok.models.inputs import single
 from numtok.models.number_heads import (
     NumberHeads,
     calibration_of,
@@ -73,14 +79,14 @@ class NumberHead(NumberHeads):
         self.codec = inner
         self.width = width
         self.calibration: Calibration = {}
-        self.scaling = no_scaling()
-        self._own: FittedNormalizer | None = None  # of the scaling, what was fitted
+        self._unfitted: Scaling = no_scaling()
         self.value_head = None
         self._says_tokens = not isinstance(head, ValueHead) or inner.scheme.splits
         if isinstance(head, ValueHead):
             self.value_head = head.build(width)
             if head.raw and (back := raw_scaling(inner.normalizer)) is not None:
-                self.scaling = back
+                self._unfitted = back
+        self._set_scaling(None)
         words: nn.Module = nn.Identity()
         if self._says_tokens:
             words = projection(width, inner.vocabulary_size, 1, bias=False)
@@ -105,8 +111,10 @@ class NumberHead(NumberHeads):
         _, values = self._encoded(given)
         self._set_scaling(own_scaling(self.head, values))
 
-    def _set_scaling(self, own: FittedNormalizer) -> None:
-        self.scaling = self._own = own
+    def _set_scaling(self, own: FittedNormalizer | None) -> None:
+        """Set the scaling fitted to ``truths``, or the default one for None."""
+        self._own = own
+        self.scaling = self._unfitted if own is None else own
 
     def loss(self, hidden: Tensor, truths: Any) -> Tensor:
         """[]: the mean loss of N numbers, from the states [N, D] or [N, W, D] that predict them and
@@ -249,6 +257,7 @@ class NumberHead(NumberHeads):
         which = ~np.isnan(values)
         if isinstance(self.head, ValueHead) and self.head.raw:
             return _TrueNumbers(tokens, which, truths[which])
+        which &= np.isfinite(single(values))  # the channel of an exact scheme is float64
         return _TrueNumbers(tokens, which, self.scaling.forward(values[which].astype(np.float64)))
 
     def get_extra_state(self) -> Tensor:
@@ -267,14 +276,16 @@ class NumberHead(NumberHeads):
             if len(content) > _LARGEST:
                 raise ValueError(f"{len(content):,} bytes are too many")
             kept = msgspec.json.decode(content, type=_HeadState)
+            own = None
             if kept.scaling is not None:
-                self._set_scaling(
-                    stored_normalizer(kept.scaling.normalizer, kept.scaling.constants)
-                )
+                own = stored_normalizer(kept.scaling.normalizer, kept.scaling.constants)
+            elif isinstance(self.head, ValueHead) and self.head.scaled:
+                raise ValueError(f"it has no scaling, which {spec_of(self.head)} needs")
         except (AttributeError, ValueError) as error:
             raise DataError(
                 f"the state of the head is damaged ({error}); save it again with state_dict()"
             ) from None
+        self._set_scaling(own)
         self.calibration = kept.calibration
 
 

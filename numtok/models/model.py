@@ -295,7 +295,7 @@ class Model(NumberHeads):
         tokens: NDArray[np.int64],
         values: Channel,
         before: NDArray[np.int64] | None,
-        moved_places: float = 0.0,
+        moved_places: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[Any], ...]:
         known = self.embedding.of_host(self.embedder, tokens, values)
         if self.places is None:

@@ -158,10 +158,12 @@ def _unseen(plan: TextPlan, note: Callable[[str], None]) -> int:
 
 
 def _tell_unsayable(plan: TextPlan, train: SplitExamples, note: Callable[[str], None]) -> None:
-    """Note how many numbers of the train split have more digits before the point than a head that
-    learns them as they are can say."""
+    """Note how many numbers of the train split are too large for a head that learns them as they
+    are in the text."""
     head = None if plan.config.head is None else HEADS.build(plan.config.head)
-    if not isinstance(head, ValueHead) or not head.exact:
+    if not isinstance(head, ValueHead) or head.scaled:
+        return
+    if not (head.exact or plan.codec.scheme.exact):  # in float32, which encode has counted
         return
     numbers = train.samples.numbers
     if beyond := int((np.isfinite(numbers) & ~head.representable(numbers)).sum()):

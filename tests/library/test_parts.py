@@ -281,6 +281,28 @@ def test_what_cannot_be_learnt_as_a_value_is_left_out() -> None:
     nothing = head.loss(hidden, [np.inf, -np.inf])
     nothing.backward()
     assert nothing.item() == 0 and hidden.grad is not None and not hidden.grad.any()
+    exact = numtok.head("scalar", codec("bits"), width=WIDTH)
+    beyond = exact.loss(hidden, [3.0, 1e300])  # float32 ends at 3.4e38
+    assert beyond.item() == pytest.approx(exact.loss(hidden[:1], [3.0]).item())
+
+
+def test_a_state_without_scaling_replaces_that_of_the_new_head() -> None:
+    """Saved by a head without ``truths``, loaded into one that was given some, and the reverse."""
+    bare = partial(numtok.head, "scalar", codec("p1000"), width=WIDTH)
+    hidden = torch.randn(3, WIDTH)
+    for saved, new in ((bare(), bare(truths=[5e5, 6e5])), (bare(truths=[5e5, 6e5]), bare())):
+        new.load_state_dict(saved.state_dict())
+        assert new.predict(hidden).point().tolist() == saved.predict(hidden).point().tolist()
+        assert new.loss(hidden, [1.0, 2.0, 3.0]) == saved.loss(hidden, [1.0, 2.0, 3.0])
+        new.load_state_dict(new.state_dict())
+
+
+def test_a_state_without_the_scaling_that_a_head_needs_is_refused(says: Says) -> None:
+    head = numtok.head("riemann:8", codec("p1000"), width=WIDTH, truths=[1.0, 2.0])
+    state = numtok.head("scalar", codec("p1000"), width=WIDTH).get_extra_state()
+    with pytest.raises(DataError) as caught:
+        head.set_extra_state(state)
+    says(caught, "no scaling", "riemann:8")
 
 
 # --- what does not go together ------------------------------------------------------------------

@@ -214,7 +214,7 @@ class Chained:
 
 
 def no_scaling() -> FittedNormalizer:
-    """Return the scaling that leaves values as they are."""
+    """Return the scaling that does not change values."""
     return FittedNormalizer(NORMALIZERS.build("none"), {})
 
 

@@ -95,8 +95,8 @@ class HuggingFace(FittedTokenizer):
         return ""
 
     def _gives_back(self, text: str) -> bool:
-        """Whether a text comes back, without the characters of which a byte is missing: texts
-        that have one of those are refused row by row (``Codec.unwritable``)."""
+        """Return whether a text survives a round trip. Characters with a missing byte are left
+        out: texts that have them are rejected row by row (``Codec.unwritable``)."""
         missing = set(np.flatnonzero(missing_bytes(self)).tolist())
         text = "".join(letter for letter in text if not missing & set(letter.encode()))
         ids = self._tokenizer.encode(text, add_special_tokens=False).ids

@@ -26,7 +26,7 @@ from numtok.models.distributions.predictive import (
 
 _AT_ONCE = 1 << 15  # components whose terms are held at a time: more leave a core's cache
 _CANDIDATES = 64  # components whose centers a mode is searched from
-_RAW_CANDIDATES = 16  # likewise, if the normalization is not linear
+_RAW_CANDIDATES = 16  # the same if the normalization is not linear
 _CLIMBS = 100  # steps from the best of them
 # Corners for what has no closed form: so many deviations to each side, and so many corners.
 _SPAN, _LEAST, _CORNERS = 12.0, 9, 4800

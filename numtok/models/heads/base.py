@@ -152,7 +152,7 @@ class ValueReader(nn.Module, ABC):
 
     @abstractmethod
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N], normalised: the median, or for tokens and digits the most probable output.
+        """float64[N], normalized: the median, or for tokens and digits the most probable output.
 
         It goes in again where a number is said from left to right, so it is quick to have.
         """

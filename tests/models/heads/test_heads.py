@@ -247,6 +247,14 @@ def test_the_mode_of_a_histogram_is_its_densest_bin() -> None:
     assert one.mode()[0] == SIGNED_LOG.inverse(np.array([0.25]))[0]
 
 
+@each("spec", ["scalar", "pointwise", "mdn:2", "numgpt"])
+def test_a_target_beyond_float32_is_counted_and_not_learnt_as_zero(spec: str) -> None:
+    head, values = value_head(spec), np.array([1.5, 1e300, -4e38, np.nan, -np.inf])
+    assert head.representable(values).tolist() == [True, False, False, False, False]
+    most = np.finfo(np.float32).max
+    assert head.targets(values)[:, 0].tolist() == [1.5, most, -most, 0, 0]
+
+
 @each("spec", ["pointwise", "pointwise,sigmoid=yes", "scalar"])
 def test_a_point_has_a_gaussian_of_its_validation_error(spec: str) -> None:
     reader = value_head(spec).build(4)
