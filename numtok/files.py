@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Self, final
 
 from filelock import lock_descriptor
 
-from numtok.errors import StoreError
+from numtok.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -382,6 +382,15 @@ def sha256_file(path: Path) -> tuple[str, int]:
         finally:
             system.close(fd)
     return digest.hexdigest(), size
+
+
+def check_output(option: str, path: Path) -> None:
+    """Raise UsageError if ``option`` gives a path that no file can be written to: before work that
+    would be lost."""
+    if not path.name or path.is_dir():
+        raise UsageError(f"{option} must be a file ({path} is a folder). Name a file in it")
+    if not is_folder(path.parent):
+        raise UsageError(f"{option} {path}: there is no folder {path.parent}. Make it first")
 
 
 def is_folder(path: Path) -> bool:

@@ -163,6 +163,9 @@ def _reflowed(text: str) -> str:
 
 def main() -> NoReturn:
     """Run the command line and exit with the code that the outcome has."""
+    _open_closed_streams()
+    if not os.environ.get("COLUMNS", "").strip("0"):
+        os.environ.pop("COLUMNS", None)  # rich takes a width of 0 literally
     # Threads that wait for each other spin, and where other work has taken a core they spin for
     # most of the time: training is then eight times slower. A shorter wait costs a fifth at worst.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
@@ -183,6 +186,16 @@ def main() -> NoReturn:
         _complain(f"cannot write the output: {error.strerror}")
         code = StoreError.exit_code
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Open standard streams that the caller closed (``>&-``) on the null device: files opened later
+    would take their descriptors, and ``print`` writes to stdout if ``sys.stderr`` is None."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor: the stream's own
+            os.set_inheritable(null, True)
+            setattr(sys, name, os.fdopen(null, mode, closefd=False))
 
 
 def _run() -> int:

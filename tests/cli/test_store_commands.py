@@ -295,11 +295,12 @@ def test_lineage_says_what_is_no_longer_there(numtok: Shell, artifact: Artifact)
 
 def test_lineage_escapes_what_would_move_the_cursor(numtok: Shell, tmp_path: Path) -> None:
     parents = [Parent("file", "a\n\x1b[31mb", "00" * 32, 1)]
-    with Store(tmp_path / "artifacts").draft("k", "n", {}, parents, ["x"]) as draft:
+    with Store(tmp_path / "artifacts").draft("k", "n", {}, parents, ["x", "\x1b[31m"]) as draft:
         assert not isinstance(draft, Artifact)
         draft.publish({}, {})
     assert "from file a\\n\\x1b[31mb\n" in numtok("lineage", "n").out
-    assert "a\\n\\x1b[31mb" in numtok("show", "n").out
+    shown = numtok("show", "n").out
+    assert "a\\n\\x1b[31mb" in shown and "\x1b" not in shown
 
 
 def test_verify_says_what_it_checked(numtok: Shell, artifact: Artifact) -> None:

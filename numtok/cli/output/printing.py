@@ -144,7 +144,7 @@ def print_made(
         print_table(title, columns, rows, to=sys.stderr)
         print(file=sys.stderr)
         for note in notes:
-            print(f"numtok: {note}", file=sys.stderr)
+            print(f"numtok: {one_line(note)}", file=sys.stderr)
     print(ref)
 
 

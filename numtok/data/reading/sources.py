@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from numtok.data.fetching.patience import noting_silence
 from numtok.data.reading.addresses import Address, is_address, shown_of
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import STDIN, Spool, is_stdin, is_stream, stem_of
@@ -186,10 +187,11 @@ def _objects(url: str, note: Callable[[str], None]) -> tuple[list[Address], str]
     give the files of a pattern one by one."""
     from numtok.data.reading.objects import find_objects  # imports fsspec
 
-    found, folder = find_objects(url)
+    shown = shown_of(url)
+    with noting_silence(note, shown):
+        found, folder = find_objects(url)
     if not folder:
         return [_of_known_kind(one) for one in found], found[0].name
-    shown = shown_of(url)
     every = [(one.url.removeprefix(folder), one) for one in found]
     names = {name for name, _ in every}
     made = [name.removesuffix(FILES) for name in names if _is_made(name, names)]

@@ -194,7 +194,7 @@ def grid(
     times = np.arange(0, 24 * days, step)
     axes = [times, np.array(latitudes)[::-1], np.array(longitudes)]
     t, latitude, longitude = np.meshgrid(*axes, indexing="ij")
-    values = (120 + t + (latitude + 90) / 256 + (longitude % 360) / 131072).astype(np.float32)
+    values = (150 + t / 2 + (latitude + 90) / 256 + (longitude % 360) / 131072).astype(np.float32)
     start = np.datetime64(START, "ns")
     return xr.Dataset(
         {name: (("time", "latitude", "longitude"), values, {"units": "K", "long_name": "warmth"})},
@@ -208,7 +208,9 @@ def grid(
 
 def true_value(time: Any, latitude: Any, longitude: Any) -> NDArray[np.float32]:
     hours = (time - np.datetime64(START, "ns")) / np.timedelta64(1, "h")
-    mixed = 120 + hours[:, None, None] + ((latitude + 90) / 256)[:, None] + longitude % 360 / 131072
+    mixed = (
+        150 + hours[:, None, None] / 2 + ((latitude + 90) / 256)[:, None] + longitude % 360 / 131072
+    )
     made: NDArray[np.float32] = mixed.astype(np.float32)
     return made
 
