@@ -70,10 +70,10 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         )
     if counts.inexact:
         lost = share(counts.inexact / max(1, counts.numbers))
-        notes.append(
-            f"{lost} of the numbers are inexact: {codec.scheme.held_digits}; --scheme digits keeps "
-            "all"
-        )
+        remedy = f"{codec.scheme.held_digits}; --scheme digits keeps all"
+        if codec.keeps_literals:
+            remedy = "the column `numbers` is float64 (about 16 digits). The tokens keep all digits"
+        notes.append(f"{lost} of the numbers are inexact: {remedy}")
     if counts.rejected:
         place = f"{result.artifact.path}/{_beside(result.artifact, 'rejected')}"
         notes.append(f"every rejected row is in {place}.jsonl")
