@@ -234,7 +234,7 @@ def _profile(
     look: Look | None,
 ) -> Profile:
     """The result, from what was counted."""
-    notes = []
+    notes = [unread] if (unread := found.unread.note()) else []
     moments = found.moments
     if not moments.count:
         moments = reduce(Moments.merged, (one.moments for one in found.tallies.values()), moments)
