@@ -26,7 +26,7 @@ _LOWER = 0x20
 _HYPHEN, _COLON, _T = ord("-"), ord(":"), ord("T")
 _UUID = 36  # characters: groups of 8, 4, 4, 4 and 12 digits, with hyphens between them
 _GROUPS = (0, 9, 14, 19, 24)  # where the groups of a UUID begin
-_HASH = 7  # characters: abbreviated Git hashes have this many, other hashes more
+_HASH = 8  # characters at least: checksums, trial ids and the first groups of UUIDs
 
 
 @inlined

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from numtok import files
+from numtok.analysis.profiling.notations import notation_notes
 from numtok.analysis.profiling.scheme_error import SchemeLosses, SlotLoss, Trial, losses
 from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile, slot_profile
@@ -273,7 +274,7 @@ def _profile(
         schemes=tuple(_scheme(one, slots, found.rows, text) for one in tried),
         warnings=tuple(warnings),
         lossless=lossless,
-        notes=(*notes, *_notes(slots.values())),
+        notes=(*notes, *_notes(slots.values()), *notation_notes(found.notations)),
         recommended=_recommended(tried, warnings, slots),
     )
 

@@ -50,7 +50,7 @@ _HEX = "[0-9A-Fa-f]"
 _UUID = re.compile(rf"(?<![0-9A-Za-z]){_HEX}{{8}}(-{_HEX}{{4}}){{3}}-{_HEX}{{12}}(?![0-9A-Za-z])")
 _HOUR = re.compile(r"T[0-9]{2}:[0-9]{2}")
 _HEX_TAIL = re.compile("(?=[a-f]+[0-9])[0-9a-f]+(?![0-9a-z])", re.ASCII | re.IGNORECASE)
-_HASH = re.compile("(?=.{7})[0-9]+e[0-9]{2,}", re.ASCII | re.IGNORECASE)
+_HASH = re.compile("(?=.{8})[0-9]+e[0-9]{2,}", re.ASCII | re.IGNORECASE)
 _DIGITS = re.compile("[0-9]+")
 _CHAIN = re.compile("[0-9]+(,[0-9]+)*")
 _GROUPS = re.compile("[1-9][0-9]{0,2}(,[0-9]{3})+")
@@ -122,7 +122,7 @@ def xval_reference(text: str) -> list[str]:
 FRAGMENTS = [
     *"0123459", *"..--++eExXboO__,,%%", *"'\")](]{}", *" aZn$^", "−", "°", "’", "”", "“", "–",
     "é", "×", "÷", "À", "Կ", "\u053f", "\u0540", "\u0301", "²", "µ", "第", "章", "５", "😀",
-    *"TafAF:", "T05:06", "٣", "𝟗", "550e8400-e29b-", "41d4-a716-", "446655440000", "1234e56",
+    *"TafAF:", "T05:06", "٣", "𝟗", "550e8400-e29b-", "41d4-a716-", "446655440000", "1234e567",
     "12", "234", ",567", "0x1", "1e5", "e-3", "1.5", ".25", "''", "[NUM]", "\u0092", "\u0099",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join) | st.text(max_size=8)

@@ -1360,9 +1360,7 @@ def test_a_damaged_scheme_file_is_told_in_one_line(tmp_path: Path) -> None:
         encode(Store(tmp_path), path, scheme=None, like=made.ref)
 
 
-def test_digits_in_no_number_are_counted_and_told(
-    tmp_path: Path, numtok: Shell
-) -> None:
+def test_digits_in_no_number_are_counted_and_told(tmp_path: Path, numtok: Shell) -> None:
     path = str(texts(tmp_path / "a.jsonl", *(f"T{n}.5 at {n % 7}" for n in range(100, 400))))
     ran = numtok("encode", "--scheme", "xval", path)
     told = " ".join(ran.err.split())

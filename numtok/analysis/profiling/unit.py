@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.analysis.profiling.notations import count_notations
 from numtok.analysis.profiling.slot_statistics import (
     NumberStatistics,
     SlotStatistics,
@@ -54,6 +55,7 @@ class Counted:
     rows_with_numbers: int = 0
     rejected: int = 0
     unread: UnreadDigits = field(default_factory=UnreadDigits)
+    notations: Counter[str] = field(default_factory=Counter)  # notations.count_notations
     text_bytes: int = 0
     number_bytes: int = 0
 
@@ -116,6 +118,7 @@ def _as_one(parts: Sequence[Counted]) -> Counted:
         whole.rows_with_numbers += part.rows_with_numbers
         whole.rejected += part.rejected
         whole.unread.merge(part.unread)
+        whole.notations += part.notations
         whole.text_bytes += part.text_bytes
         whole.number_bytes += part.number_bytes
     whole.tallies = merged_tallies(tallies)
@@ -170,6 +173,7 @@ class Counting:
         """Count some rows, which ``ids`` tell apart."""
         found = self.found
         found.unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
+        found.notations += count_notations(texts, spans)
         nodes = found.slots.assign(texts, spans)
         if len(targets.spans):
             own = [found.slots.target(name) for name in targets.names.names]
