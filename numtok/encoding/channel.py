@@ -90,11 +90,11 @@ def beyond_float64(numerals: Numerals, outcomes: NDArray[np.uint8]) -> int:
     These are the numbers that differ between the tokens of a scheme that keeps every digit and the
     column ``numbers``: 9007199254740993 is 9007199254740992 there.
     """
-    significands = numerals.significands
-    long = np.flatnonzero((significands.digits >= _FLOAT64_HOLDS) & (outcomes == Outcome.NUMBER))
+    digits, exponents, negative, more = numerals.significands
+    long = np.flatnonzero((digits >= _FLOAT64_HOLDS) & (outcomes == Outcome.NUMBER))
     if not len(long):
         return 0
     from numtok.numerals.decimals import further_than_digits
 
-    parts = Significands(*(part[long] for part in significands))
-    return further_than_digits(parts, numerals.values[long])
+    parts = digits[long], exponents[long], negative[long], more[long]
+    return further_than_digits(Significands(*parts), numerals.values[long])

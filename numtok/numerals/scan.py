@@ -160,8 +160,8 @@ def _thousands_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _continues_word(data, begin, i, j, end):  # type: ignore[no-untyped-def]
-    """True if the digits ``data[i:j]`` go on with an identifier (planet0, x1, utf8) or with a
-    number in another script; the hour of T05:06 does not."""
+    """True if the digits ``data[i:j]`` continue an identifier (planet0, x1, utf8) or a number in
+    another script. The hour of T05:06 does not."""
     if other_digit_before(data, begin, i):
         return True
     if not _letter_before(data, begin, i):

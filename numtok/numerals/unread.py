@@ -43,7 +43,7 @@ class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
     digits
         All decimal digits, of any script.
     unread
-        Those in no number.
+        Digits that are in no number.
     shapes
         How often words with such digits occur, in a sample; in a word each run of digits is ``0``.
     """
@@ -83,7 +83,7 @@ digits), 0_0 (leave out the underscores)'
 
 
 def remedy(shape: str) -> str:
-    """What to do so that the digits of a shape are read.
+    """Say how to write a shape so that its digits are read.
 
     >>> remedy("0x0F"), remedy("0.0.0")
     ('write these in decimal', 'versions and addresses are not numbers')
@@ -103,7 +103,7 @@ def count_unread(
     """Count the digits of a column of texts that are in no number.
 
     data, rows
-        As of :func:`numtok.numerals.scan.scan`.
+        The texts, laid out as for :func:`numtok.numerals.scan.scan`.
     starts, ends
         int32[numbers], the numbers that were found in it.
     """
