@@ -22,6 +22,7 @@ Scalar = str | int | float | bool | None
 DATA, TABLE, ENCODED, MODEL, DOWNLOAD = "data", "table", "encoded", "model", "download"
 FIELD = "field"  # values on a grid of latitude and longitude at many times
 INEXACT = "inexact"  # a count of encoded data (codec.inexact)
+UNREAD = "unread_digits"  # a fact of encoded data (numerals.unread.UnreadDigits)
 TRUNCATED = "beyond_sight"  # a count of encoded data and models (Scheme.beyond_sight)
 SCHEME_FILE = "scheme.json"  # of an encoded or model artifact: the codec
 LOG_FILE = "metrics.jsonl"  # of a model, of tables or of texts: what was logged as it learnt

@@ -27,7 +27,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.encoding.channel import inexact, normalized
+from numtok.encoding.channel import beyond_float64, inexact, normalized
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
 from numtok.encoding.schemes.base import (
     SCHEMES,
@@ -96,7 +96,7 @@ class EncodedTexts(NamedTuple):
     number_length: NDArray[np.int32]  # [numbers]
     channel: Channel | None  # [numbers]
     outcomes: NDArray[np.uint8]  # [numbers]
-    inexact: int  # numbers that :func:`inexact` counts
+    inexact: int  # numbers that :func:`inexact` or :func:`beyond_float64` counts
     marks: NDArray[np.int32]  # [n] token index within the row, -1 if none
     literals: Literals  # [numbers], as written
 
@@ -220,7 +220,7 @@ class Codec:
             number_length=joined("lengths"),
             channel=joined("channel") if self.scheme.channel else None,
             outcomes=joined("outcomes"),
-            inexact=int(joined("inexact").sum()) if self.scheme.channel else 0,
+            inexact=int(joined("inexact").sum()),
             marks=answers,
             literals=Literals(texts.data, spans.starts, spans.ends),
         )
@@ -250,7 +250,8 @@ class Codec:
             "outcomes": encoded.outcomes,
         }
         if encoded.channel is None:
-            return columns
+            rounded = beyond_float64(numerals, encoded.outcomes) if self.keeps_literals else 0
+            return columns | {"inexact": np.array([rounded])}
         lost = inexact(numerals, encoded, self.scheme, self.normalizer)
         return columns | {"channel": encoded.channel, "inexact": np.array([lost])}
 

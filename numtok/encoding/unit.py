@@ -26,6 +26,7 @@ from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
 from numtok.encoding.texts import Spans, Texts, offsets
 from numtok.errors import DataError
+from numtok.numerals.unread import UnreadDigits, count_unread
 from numtok.records import (
     CLUSTER,
     FLOOR,
@@ -55,7 +56,7 @@ _CLIPPED = pa.schema(
 )
 
 
-class UnitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class UnitFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the receipt of a unit says (:class:`EncodeUnit`)."""
 
     rows: dict[str, Natural]
@@ -63,6 +64,7 @@ class UnitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens: Natural
     outcomes: dict[str, Natural]
     rejected: Natural
+    unread: UnreadDigits
     unseen_columns: list[str]
 
 
@@ -215,6 +217,7 @@ class EncodeUnit:
     def __call__(self, unit: Unit) -> tuple[int, UnitFacts]:
         numbers = tokens = 0
         outcomes: Counter[str] = Counter()
+        unread = UnreadDigits()
         unseen: set[str] = set()
         rejected = RejectedRows(self.draft, unit.index)
         with rejected, Shards(self.draft, unit.index, apart=CLIPPED) as shards:
@@ -222,6 +225,7 @@ class EncodeUnit:
                 batch, splits, texts, spans, targets = found
                 rejected.write(batch.rejected)
                 encoded = self.codec.encode(texts, spans, targets.answers)
+                unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
                 numbers += len(encoded.numbers)
                 tokens += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))
@@ -244,7 +248,15 @@ class EncodeUnit:
             outputs, rows = shards.close()
             rows.pop(CLIPPED, None)
             outputs += rejected.close()
-        facts = UnitFacts(rows, numbers, tokens, dict(outcomes), rejected.count, sorted(unseen))
+        facts = UnitFacts(
+            rows=rows,
+            numbers=numbers,
+            tokens=tokens,
+            outcomes=dict(outcomes),
+            rejected=rejected.count,
+            unread=unread.commonest(),
+            unseen_columns=sorted(unseen),
+        )
         write_receipt(
             self.draft,
             self.receipt_of(unit),

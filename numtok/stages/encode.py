@@ -35,8 +35,9 @@ from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.errors import UsageError
+from numtok.numerals.unread import SHOWN_SHAPES, UnreadDigits
 from numtok.plugins import is_plugin
-from numtok.records import ENCODED, MODEL, SCHEME_FILE, Natural
+from numtok.records import ENCODED, MODEL, SCHEME_FILE, UNREAD, Natural
 from numtok.registry import name_of
 from numtok.settings.encode import Config as Config
 from numtok.store.artifact import RECEIPTS, Artifact, Output, Parent, version_of, walk
@@ -131,10 +132,11 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
                 return Result(draft.ref, draft, made=False)
             job = _Job(draft, units, screening, config, workers, progress)
             fit = job.fit(encoding)
-            counts = job.encode(fit)
+            counts, unread = job.encode(fit)
             seconds = time.monotonic() - started
+            facts = {UNREAD: msgspec.to_builtins(unread)} if unread.unread else None
             timing = {"seconds": seconds, "input_bytes": total, "workers": workers.count}
-            artifact = draft.publish(counts, timing)
+            artifact = draft.publish(counts, timing, facts)
             return Result(artifact.ref, artifact, made=True)
 
 
@@ -202,8 +204,8 @@ class _Job:
             facts=_FitFacts(fit.columns, fit.learnt_from),
         )
 
-    def encode(self, fit: FittedCodec) -> dict[str, int]:
-        """Encode every unit that has no receipt yet; the counts of all.
+    def encode(self, fit: FittedCodec) -> tuple[dict[str, int], UnreadDigits]:
+        """Encode every unit that has no receipt yet; the counts of all, and the digits not read.
 
         All shards have a column for every group and floor. One that first appears late makes
         the units be encoded again with it, so the result does not depend on where it appeared.
@@ -216,6 +218,7 @@ class _Job:
                 break
             more = sorted({*more, *unseen})
             self._keep(FittedCodec(codec, more, learnt_from))
+        unread = UnreadDigits()
         counts = Counter({"rows": 0, "numbers": 0, "tokens": 0, "rejected": 0})
         for fact in facts:
             for split, rows in fact.rows.items():
@@ -225,9 +228,11 @@ class _Job:
             counts["tokens"] += fact.tokens
             counts["rejected"] += fact.rejected
             counts.update(fact.outcomes)
+            unread.merge(fact.unread)
         if not counts["rows"]:
             raise no_rows(counts["rejected"])
-        return dict(counts) | {"vocabulary": codec.vocabulary_size} | learnt_from
+        every = dict(counts) | {"vocabulary": codec.vocabulary_size} | learnt_from
+        return every, unread.commonest(SHOWN_SHAPES)
 
     def _encode_with(self, codec: Codec, more: list[str]) -> list[UnitFacts]:
         settings = _digest([self.draft.version, codec.digest, more])

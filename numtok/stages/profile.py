@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from numtok import files
+from numtok.analysis.profiling.notations import notation_notes
 from numtok.analysis.profiling.recommendation import (
     AROUND_THE_MEAN,
     advised_normalizer,
@@ -244,7 +245,7 @@ def _profile(
     look: Look | None,
 ) -> Profile:
     """The result, from what was counted; schemes by the specs that name them."""
-    notes = []
+    notes = [unread] if (unread := found.unread.note()) else []
     moments = found.moments
     if not moments.count:
         moments = reduce(Moments.merged, (one.moments for one in found.tallies.values()), moments)
@@ -298,7 +299,12 @@ def _profile(
         schemes=tuple(_scheme(one, slots, found.rows, text) for one in tried),
         warnings=tuple(warnings),
         lossless=lossless,
-        notes=(*notes, *_high_level(slots.values(), advised), *_notes(slots.values())),
+        notes=(
+            *notes,
+            *_high_level(slots.values(), advised),
+            *_notes(slots.values()),
+            *notation_notes(found.notations),
+        ),
         recommended=first.spec if first else None,
         recommended_normalize=advised if first and scales_values(first.scheme) else None,
         value_normalize=advised,

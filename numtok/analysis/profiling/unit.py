@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.analysis.profiling.notations import count_notations
 from numtok.analysis.profiling.slot_statistics import (
     NumberStatistics,
     SlotStatistics,
@@ -34,6 +35,7 @@ from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
+from numtok.numerals.unread import UnreadDigits, count_unread
 from numtok.records import TRAIN
 
 _TOGETHER = 8  # parts that are joined at once
@@ -52,6 +54,8 @@ class Counted:
     splits: Counter[str] = field(default_factory=Counter)  # rows
     rows_with_numbers: int = 0
     rejected: int = 0
+    unread: UnreadDigits = field(default_factory=UnreadDigits)
+    notations: Counter[str] = field(default_factory=Counter)  # notations.count_notations
     text_bytes: int = 0
     number_bytes: int = 0
 
@@ -113,6 +117,8 @@ def _as_one(parts: Sequence[Counted]) -> Counted:
         whole.splits += part.splits
         whole.rows_with_numbers += part.rows_with_numbers
         whole.rejected += part.rejected
+        whole.unread.merge(part.unread)
+        whole.notations += part.notations
         whole.text_bytes += part.text_bytes
         whole.number_bytes += part.number_bytes
     whole.tallies = merged_tallies(tallies)
@@ -166,6 +172,8 @@ class Counting:
     ) -> None:
         """Count some rows, which ``ids`` tell apart."""
         found = self.found
+        found.unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
+        found.notations += count_notations(texts, spans)
         nodes = found.slots.assign(texts, spans)
         if len(targets.spans):
             own = [found.slots.target(name) for name in targets.names.names]
@@ -204,6 +212,7 @@ class Counting:
     def finished(self) -> Counted:
         """What was counted."""
         self.found.learnt.settle()
+        self.found.unread = self.found.unread.commonest()
         self.found.tallies = self._tallies.by_node()
         self.found.sample = self._samples.settled()
         return self.found

@@ -56,6 +56,7 @@ def print_profile(profile: Profile, options: Sequence[str], format: Format) -> N
 def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> None:
     print_lines(_head(profile), to)
     if not profile.numbers:
+        print_lines(_remarks(profile), to)
         return
     rows = _fitted_slots(profile, to)
     _print_aligned(_SLOT_COLUMNS, rows, {0}, to)

@@ -113,7 +113,13 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     shown = ", ".join(config.inputs)
     if not found.numbers:
         raise DataError(
-            f"{shown}: {found.rows:,} rows, and no number in them; a race needs numbers to predict"
+            ". ".join(
+                [
+                    f"{shown}: {found.rows:,} rows, and no number in them; a race needs numbers to "
+                    "predict",
+                    *found.notes,
+                ]
+            )
         )
     if rule is not None and config.split is None:  # else splits are theirs
         _few(shown, _counted(found.splits, "test"), "test")
