@@ -21,6 +21,7 @@ from numtok.data.reading.rows import NO_TARGETS, Categories
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.units import Unit, read
 from numtok.encoding.codec import Codec, EncodedTexts
+from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
 from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
@@ -55,7 +56,7 @@ _CLIPPED = pa.schema(
 )
 
 
-class UnitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class UnitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the receipt of a unit says (:class:`EncodeUnit`)."""
 
     rows: dict[str, Natural]
@@ -64,6 +65,14 @@ class UnitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outcomes: dict[str, Natural]
     rejected: Natural
     unseen_columns: list[str]
+    twin_limit: Natural  # of the hashes of RowTwins
+    row_hashes: dict[str, bytes]  # by split, uint64 each
+
+    @property
+    def twins(self) -> RowTwins:
+        """The hashes of the rows."""
+        hashes = {name: np.frombuffer(each, np.uint64) for name, each in self.row_hashes.items()}
+        return RowTwins(self.twin_limit, hashes)
 
 
 class NumberedRows(NamedTuple):
@@ -207,6 +216,7 @@ class EncodeUnit:
         numbers = tokens = 0
         outcomes: Counter[str] = Counter()
         unseen: set[str] = set()
+        twins = RowTwins()
         rejected = RejectedRows(self.draft, unit.index)
         with rejected, Shards(self.draft, unit.index, apart=CLIPPED) as shards:
             for found in self.screening.resolved(unit, self.codec.find):
@@ -220,6 +230,7 @@ class EncodeUnit:
                     outcomes[TRUNCATED] += long
                 if encoded.inexact:
                     outcomes[INEXACT] += encoded.inexact
+                twins.add(row_hashes(texts, spans, targets), splits)
                 unseen |= batch.rows.more_columns - set(self.more)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:
@@ -235,7 +246,16 @@ class EncodeUnit:
             outputs, rows = shards.close()
             rows.pop(CLIPPED, None)
             outputs += rejected.close()
-        facts = UnitFacts(rows, numbers, tokens, dict(outcomes), rejected.count, sorted(unseen))
+        facts = UnitFacts(
+            rows=rows,
+            numbers=numbers,
+            tokens=tokens,
+            outcomes=dict(outcomes),
+            rejected=rejected.count,
+            unseen_columns=sorted(unseen),
+            twin_limit=twins.limit,
+            row_hashes={name: hashes.tobytes() for name, hashes in twins.splits.items()},
+        )
         write_receipt(
             self.draft,
             self.receipt_of(unit),

@@ -28,6 +28,7 @@ from numtok.declaration import command_line, of_version
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_rows
 from numtok.encoding.model_folder import TOKENIZER
+from numtok.encoding.row_twins import TWINS, RowTwins
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.tokenizer_json import tokenizer_json
@@ -219,6 +220,10 @@ class _Job:
             counts.update(fact.outcomes)
         if not counts["rows"]:
             raise no_rows(counts["rejected"])
+        twins = RowTwins()
+        twins.merge(fact.twins for fact in facts)
+        for split, (found, compared) in twins.counts().items():
+            counts[f"{TWINS}{split}"] = round(found / compared * counts[f"rows_{split}"])
         return dict(counts) | {"vocabulary": codec.vocabulary_size} | learnt_from
 
     def _encode_with(self, codec: Codec, more: list[str]) -> list[UnitFacts]:

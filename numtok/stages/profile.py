@@ -273,7 +273,7 @@ def _profile(
         schemes=tuple(_scheme(one, slots, found.rows, text) for one in tried),
         warnings=tuple(warnings),
         lossless=lossless,
-        notes=(*notes, *_notes(slots.values())),
+        notes=(*notes, *_notes(slots.values()), *found.twins.notes(found.splits)),
         recommended=_recommended(tried, warnings, slots),
     )
 
