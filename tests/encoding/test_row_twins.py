@@ -22,7 +22,7 @@ def hashes(rows: list[str], targets: tuple[int, ...] = ()) -> list[int]:
     resolved = ResolvedTargets(
         counts, none, Categories(none, []), np.array(targets, np.int64), None, {}
     )
-    return row_hashes(texts, spans, resolved).tolist()
+    return [int(code) for code in row_hashes(texts, spans, resolved)]
 
 
 def test_case_spaces_and_target_numbers_do_not_tell_rows_apart() -> None:
