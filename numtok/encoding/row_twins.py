@@ -1,6 +1,6 @@
 """Rows of one split with a twin in the train split: equal up to case, spaces and target numbers.
 
-Rows are compared by a hash of 64 bits. Of many rows those with the smallest hashes are compared,
+Rows are compared by a hash of 63 bits, which a count in JSON can hold. Of many rows those with the smallest hashes are compared,
 the same ones in any division of the data.
 """
 
@@ -23,7 +23,7 @@ MOST = 1 << 17  # hashes that are kept of all splits together
 _PRIME = np.uint64(0x100000001B3)
 _TARGET = np.uint64(0x100)  # no byte
 _SPACE = np.uint8(32)
-_ANY_HASH = (1 << 64) - 1
+_ANY_HASH = (1 << 63) - 1
 
 
 @inlined
@@ -60,7 +60,7 @@ def _hash_rows(data, rows, starts, ends, targets, hashes):  # type: ignore[no-un
             else:
                 code = (code ^ np.uint64(c)) * _PRIME
                 i += 1
-        hashes[r] = hash_word(code)
+        hashes[r] = hash_word(code) >> np.uint64(1)
 
 
 def row_hashes(texts: Texts, spans: Spans, targets: ResolvedTargets) -> NDArray[np.uint64]:
