@@ -1,7 +1,7 @@
 """Rows of one split with a twin in the train split: equal up to case, spaces and target numbers.
 
-Rows are compared by a hash of 63 bits, which a count in JSON can hold. Of many rows those with the smallest hashes are compared,
-the same ones in any division of the data.
+Rows are compared by a hash of 63 bits. In large data only rows with small hashes are compared, the
+same ones in any division of the data.
 """
 
 from collections.abc import Iterable, Mapping
