@@ -21,6 +21,7 @@ from numtok.data.reading.rows import NO_TARGETS, Categories
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.units import Unit, read
 from numtok.encoding.codec import Codec, EncodedTexts
+from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
 from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
@@ -66,6 +67,14 @@ class UnitFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     rejected: Natural
     unread: UnreadDigits
     unseen_columns: list[str]
+    twin_limit: Natural  # of the hashes of RowTwins
+    row_hashes: dict[str, bytes]  # by split, uint64 each
+
+    @property
+    def twins(self) -> RowTwins:
+        """The hashes of the rows."""
+        hashes = {name: np.frombuffer(each, np.uint64) for name, each in self.row_hashes.items()}
+        return RowTwins(self.twin_limit, hashes)
 
 
 class NumberedRows(NamedTuple):
@@ -219,6 +228,7 @@ class EncodeUnit:
         outcomes: Counter[str] = Counter()
         unread = UnreadDigits()
         unseen: set[str] = set()
+        twins = RowTwins()
         rejected = RejectedRows(self.draft, unit.index)
         with rejected, Shards(self.draft, unit.index, apart=CLIPPED) as shards:
             for found in self.screening.resolved(unit, self.codec.find, self.codec.unwritable):
@@ -233,6 +243,7 @@ class EncodeUnit:
                     outcomes[TRUNCATED] += long
                 if encoded.inexact:
                     outcomes[INEXACT] += encoded.inexact
+                twins.add(row_hashes(texts, spans, targets), splits)
                 unseen |= batch.rows.more_columns - set(self.more)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:
@@ -256,6 +267,8 @@ class EncodeUnit:
             rejected=rejected.count,
             unread=unread.commonest(),
             unseen_columns=sorted(unseen),
+            twin_limit=twins.limit,
+            row_hashes={name: hashes.tobytes() for name, hashes in twins.splits.items()},
         )
         write_receipt(
             self.draft,

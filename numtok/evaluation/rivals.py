@@ -47,8 +47,8 @@ Key = tuple[str, str, int]
 
 
 class Rivals(NamedTuple):
-    """Numbers by their keys, [n], and by name what is said of each, float64[n]; NaN: nothing.
-    ``notes`` are sentences on baselines that are not fitted."""
+    """Keys of ``n`` numbers, and the predictions of each baseline by name, float64[n], NaN for
+    none. ``notes`` are sentences on baselines that are not fitted."""
 
     keys: list[Key]
     values: Mapping[str, Floats]

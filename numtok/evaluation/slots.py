@@ -114,9 +114,9 @@ def number_slots(
 def number_fields(*parts: Rows) -> list[FieldedSplit]:
     """Assign each number of some rows a field, the same for all parts.
 
-    A field is a slot whose texts are told apart by the word before a number, never by the whole
-    template: rows with and without ``, width 3 m`` share the field after ``length``. The second
-    number of a slot in one row is another field than the first.
+    A field is a slot that depends on the word before the number, never on the whole template: rows
+    with and without ``, width 3 m`` share the field after ``length``. The second number of a slot
+    in one row is in another field than the first.
     """
     slots, nodes = _settled(parts, Slots(wording.BY_ANCHOR))
     row_of, _ = _rows_and_positions(parts)

@@ -76,8 +76,8 @@ def fitted_rows(train: EncodedSplit) -> Ints:
 
 
 def fitted_on(rows: Ints, of: str | int) -> Ints:
-    """[k]: the rows, or targets, that it is fitted to, of many so many from everywhere: they may be
-    in order of what they say. ``of``: the target or the fold."""
+    """Sample the rows or targets that a fit uses, [k]: all, or 200,000 from everywhere, since rows
+    may be sorted by value. ``of``: the target or the fold."""
     if len(rows) <= _FITTED_ON:
         return rows
     return np.sort(generator(0, "floors", of).permutation(rows)[:_FITTED_ON])
@@ -130,7 +130,7 @@ def _by_field(count: int, kept: Ints, rows: Ints, fields: Ints, values: Floats) 
 
 
 def _gaps(samples: EncodedSplit, targets: Ints) -> Ints:
-    """How many numbers of its row stand between each of some targets and the one before it."""
+    """Count the numbers between each target and the previous target of its row."""
     numbers, every = samples.targets[targets], np.unique(samples.targets)
     place = np.searchsorted(every, numbers)
     before = np.where(place > 0, every[place - 1], -1)

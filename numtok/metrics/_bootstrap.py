@@ -60,7 +60,7 @@ def mean_over_seeds(seeds: Sequence[Statistic], stream: int | None) -> Statistic
 
     def statistic(weights: Floats) -> Floats:
         values = np.stack([one(weights) for one in seeds])  # [seeds, resamples]
-        if generator is not None and not (weights == 1).all():  # which is no resample
+        if generator is not None and not (weights == 1).all():  # the plain metric
             drawn = generator.integers(0, len(seeds), values.shape)
             values = np.take_along_axis(values, drawn, axis=0)
         return np.asarray(values.mean(axis=0))

@@ -30,6 +30,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_rows
 from numtok.encoding.model_folder import TOKENIZER
 from numtok.encoding.number_sizes import SizeUnit, is_sized, measure_sizes
+from numtok.encoding.row_twins import TWINS, RowTwins
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.tokenizer_json import tokenizer_json
@@ -231,6 +232,10 @@ class _Job:
             unread.merge(fact.unread)
         if not counts["rows"]:
             raise no_rows(counts["rejected"])
+        twins = RowTwins()
+        twins.merge(fact.twins for fact in facts)
+        for split, (found, compared) in twins.counts().items():
+            counts[f"{TWINS}{split}"] = round(found / compared * counts[f"rows_{split}"])
         every = dict(counts) | {"vocabulary": codec.vocabulary_size} | learnt_from
         return every, unread.commonest(SHOWN_SHAPES)
 

@@ -304,6 +304,7 @@ def _profile(
             *_high_level(slots.values(), advised),
             *_notes(slots.values()),
             *notation_notes(found.notations),
+            *found.twins.notes(found.splits),
         ),
         recommended=first.spec if first else None,
         recommended_normalize=advised if first and scales_values(first.scheme) else None,

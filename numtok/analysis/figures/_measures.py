@@ -49,7 +49,7 @@ def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> SeedStat
     and the seeds. Over folds it is their mean (each the mean over the seeds) and one standard
     deviation to both sides.
 
-    Raises UsageError where there are no folds, DataError where seeds have other test rows.
+    Raises UsageError without folds, DataError where seeds have other test rows.
     """
     if over == "seeds":
         for evaluation in group:

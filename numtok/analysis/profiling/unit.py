@@ -27,6 +27,7 @@ from numtok.encoding.number_sample import (
     smallest,
 )
 from numtok.encoding.row_keys import keys_of
+from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.slots.slots import Slots, merge
 from numtok.encoding.targets import ResolvedTargets
 from numtok.encoding.texts import Spans, Texts, offsets
@@ -52,6 +53,7 @@ class Counted:
     moments: Moments = field(default_factory=Moments)  # of the train split
     learnt: NumberSample = field(default_factory=NumberSample)  # of the train split
     splits: Counter[str] = field(default_factory=Counter)  # rows
+    twins: RowTwins = field(default_factory=RowTwins)
     rows_with_numbers: int = 0
     rejected: int = 0
     unread: UnreadDigits = field(default_factory=UnreadDigits)
@@ -121,6 +123,7 @@ def _as_one(parts: Sequence[Counted]) -> Counted:
         whole.notations += part.notations
         whole.text_bytes += part.text_bytes
         whole.number_bytes += part.number_bytes
+    whole.twins.merge(part.twins for part in parts)
     whole.tallies = merged_tallies(tallies)
     whole.sample = smallest(joined([part.sample for part in parts]))
     return whole
@@ -193,6 +196,7 @@ class Counting:
             starts, ends = spans.starts[chosen.numbers], spans.ends[chosen.numbers]
             self._samples.add(nodes[chosen.numbers], chosen.hashes, texts.data, starts, ends)
 
+        found.twins.add(row_hashes(texts, spans, targets), splits)
         for name, rows in splits.places():
             found.splits[name] += len(rows)
             if name == TRAIN:

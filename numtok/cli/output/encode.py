@@ -15,6 +15,7 @@ from numtok.cli.output.printing import (
     rows_by_split,
 )
 from numtok.encoding.codec import Codec
+from numtok.encoding.row_twins import TWINS, twins_note
 from numtok.numerals.unread import UnreadDigits
 from numtok.records import INEXACT, SCHEME_FILE, TRUNCATED, UNREAD, Natural
 from numtok.registry import spec_of
@@ -64,7 +65,11 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     rows = _rows(result.artifact, result.made)
     if normalizer:
         rows.append(("normalised", normalizer))
-    notes = []
+    notes = [
+        twins_note(split := key.removeprefix(TWINS), twins, every[f"rows_{split}"])
+        for key, twins in sorted(every.items())
+        if key.startswith(TWINS)
+    ]
     if any(key.endswith(_LOSSES) for key in every):
         notes.append(
             f"every lost number is listed in {_beside(result.artifact, 'clipped')}.parquet"
@@ -108,7 +113,7 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     rows += [("tokens per row", f"{counts.tokens / max(1, counts.rows):,.1f}")]
     rows += [("vocabulary", counts.vocabulary)]
     for key, count in sorted(manifest.counts.items()):
-        if key not in _PLAIN and not key.startswith("rows_"):
+        if key not in _PLAIN and not key.startswith(("rows_", TWINS)):
             lost = "lost: " if key.endswith(_LOSSES) else ""
             rows.append((lost + key.replace("_", " "), count))
     if counts.rejected:

@@ -161,7 +161,7 @@ def _measured(group: Sequence[Evaluation], column: Column) -> SeedStatistics | N
 
 
 def _answers(evaluation: Evaluation, column: Column) -> Predictions:
-    """The predictions that the figures of :func:`_figure` are of."""
+    """Predictions of the target or group that :func:`_figure` reads."""
     predictions, report = ReportPredictions.read(evaluation), evaluation.report
     if _part(report, column) is None:
         return predictions.answers
