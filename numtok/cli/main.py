@@ -16,6 +16,7 @@ import re
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from textwrap import shorten
@@ -168,6 +169,10 @@ def main() -> NoReturn:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     # Imports make half a million objects and no garbage; looking for it takes a tenth of a second.
     gc.set_threshold(100_000, 20, 100)
+    # NumPy's, of overflow or NaN, which results show; -W and PYTHONWARNINGS come first. Worker
+    # processes read the variable.
+    warnings.filterwarnings("ignore", category=RuntimeWarning, append=True)
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Half characters, as of a path that is no UTF-8 in the command of a manifest.
         sys.stdout.reconfigure(errors="backslashreplace")
