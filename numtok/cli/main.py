@@ -236,7 +236,7 @@ def _help_of_parts(called: str, words: Sequence[str]) -> bool:
 
 
 def _failed(error: Exception) -> int:
-    """Report an error that is none of numtok's own; return the exit code."""
+    """Report an error of Python or a library; return the exit code."""
     if is_out_of_memory(error):
         what = shorten(f"{type(error).__name__}: {error}", 60, placeholder=" ...")
         return _refused(

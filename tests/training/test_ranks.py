@@ -144,8 +144,8 @@ alone = cache(learnt_all)
     ],
 )
 def test_ranks_learn_what_one_process_learns(tmp_path: Path, count: int, ways: list[How]) -> None:
-    found = launch(count, grid, [ways], lambda _: None, tmp_path)
-    for how, together in zip(ways, found, strict=True):
+    learned = launch(count, grid, [ways], lambda _: None, tmp_path)
+    for how, together in zip(ways, learned, strict=True):
         bound = 1e-10 if how.double else 1e-4
         usual = alone(How(how.steps, how.double, every=how.every))
         for kind, found, wanted in zip(GRID[:: how.every], together, usual, strict=True):

@@ -46,8 +46,8 @@ def is_web(url: str) -> bool:
 
 
 def shown_of(url: str) -> str:
-    """An address as it is printed and kept: without a password, which may contain slashes, and the
-    name before it; on the web also without a name and the query, which may be a signature.
+    """Remove what opens an address, before it is printed or stored: a name and its password, which
+    may contain slashes; on the web also a name alone, and the query, which may be a signature.
 
     >>> shown_of("https://me:secret@example.org/a.jsonl?signature=3f")
     'https://example.org/a.jsonl'

@@ -65,7 +65,7 @@ class Spool:
             files.Sink(kept) as sink,
             files.reporting("read", Path(shown)),
         ):
-            read = partial(files.system.read, fd)
+            read: Callable[[int], bytes] = partial(files.system.read, fd)
             if self.longest is not None and ending == ".jsonl":
                 read = _refusing_long_lines(read, shown, self.longest)
             self.quota.copy(shown, folder, read, sink.write)
@@ -75,7 +75,7 @@ class Spool:
 def _refusing_long_lines(
     read: Callable[[int], bytes], shown: str, longest: int
 ) -> Callable[[int], bytes]:
-    """Read likewise; DataError within a line that is too long, as it may never end."""
+    """Wrap ``read`` to raise DataError within a line that is too long, as it may never end."""
     line, held = 1, 0
 
     def reading(size: int) -> bytes:
