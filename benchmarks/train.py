@@ -29,7 +29,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
@@ -322,8 +324,9 @@ def main() -> None:
     title = f"{options.preset}, {options.batch} rows of {options.tokens} tokens"
     if options.devices:
         shown = table(title, ("scheme", "objective"), ("one", "ranks", "ratio", "apart", "memory"))
-        for row in launch(options.devices, beside_one, [options], print):
-            shown.add_row(*row)
+        with TemporaryDirectory() as folder:
+            for row in launch(options.devices, beside_one, [options], print, Path(folder)):
+                shown.add_row(*row)
         Console().print(shown)
         print(f"tokens a second of one rank and of {options.devices}, threads: {options.threads}")
         return

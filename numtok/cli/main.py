@@ -16,6 +16,7 @@ import re
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from textwrap import shorten
@@ -171,6 +172,10 @@ def main() -> NoReturn:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     # Imports make half a million objects and no garbage; looking for it takes a tenth of a second.
     gc.set_threshold(100_000, 20, 100)
+    # NumPy's, of overflow or NaN, which results show; -W and PYTHONWARNINGS come first. Worker
+    # processes read the variable.
+    warnings.filterwarnings("ignore", category=RuntimeWarning, append=True)
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Half characters, as of a path that is no UTF-8 in the command of a manifest.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -244,7 +249,7 @@ def _help_of_parts(called: str, words: Sequence[str]) -> bool:
 
 
 def _failed(error: Exception) -> int:
-    """Report an error that is none of numtok's own; return the exit code."""
+    """Report an error of Python or a library; return the exit code."""
     if is_out_of_memory(error):
         what = shorten(f"{type(error).__name__}: {error}", 60, placeholder=" ...")
         return _refused(

@@ -96,7 +96,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         ReadingOptions(config.text_field, config.max_line), rule, config.on_error == "skip"
     )
     with ExitStack() as stack:
-        spool = Spool(lambda: stack.enter_context(store.spool()), quota)
+        longest = None if screening.skip else config.max_line
+        spool = Spool(lambda: stack.enter_context(store.spool()), quota, longest)
         sources, stem = find_sources(config.inputs, store.resolve, store.note, spool)
         check_rule(rule, sources)
         total = sum(source.size for source in sources)

@@ -149,7 +149,9 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
     screening = Screening(reading, rule, config.on_error == "skip")
     with ExitStack() as stack:
         opened = partial(_spool, store)
-        spool = Spool(lambda: stack.enter_context(opened()), Quota.parse(config.disk_limit))
+        quota = Quota.parse(config.disk_limit)
+        longest = None if screening.skip else config.max_line
+        spool = Spool(lambda: stack.enter_context(opened()), quota, longest)
         sources, _ = find_sources(config.inputs, store.resolve, store.note, spool)
         check_rule(rule, sources)
         total = sum(source.size for source in sources)

@@ -170,7 +170,8 @@ def _launch(
     def told(thing: Any) -> None:
         store.note(thing) if isinstance(thing, str) else progress(thing)
 
-    return launch(count, _rank, (config, store.root, draft), told)
+    with store.spool() as folder:
+        return launch(count, _rank, (config, store.root, draft), told, folder)
 
 
 def _rank(

@@ -220,8 +220,8 @@ class Store:
     def remove(self, artifact: Artifact, *, force: bool = False) -> None:
         """Remove an artifact at once and whole.
 
-        Raises UsageError where another was made from it, unless forced, and for
-        one that lies outside this store.
+        Raises UsageError where another was made from it, unless forced, for one that lies outside
+        this store, and if another process removed it first.
         """
         place = self.root / artifact.kind / artifact.name
         if artifact.path.resolve() != (place / artifact.version).resolve():
@@ -237,10 +237,11 @@ class Store:
             self._locked(place, artifact.version, artifact.ref),
             files.reporting("remove", artifact.path),
         ):
-            # Another process may have removed it while this one waited.
-            if files.is_folder(artifact.path):
+            if present := files.is_folder(artifact.path):
                 discard(artifact.path, artifact.version)
         _remove_if_empty(place, self.root / artifact.kind)
+        if not present:
+            raise UsageError(f"no artifact {artifact.ref}: another process removed it")
 
     def collect(self, *, remove: bool = True) -> list[Collected]:
         """Sweep drafts, spools, trash and lock files that no living process holds; or only name

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import torch
@@ -33,8 +32,11 @@ Tell = Callable[[Any], None]
 _HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
-def launch(count: int, work: Callable[..., T], arguments: Sequence[Any], told: Tell) -> T:
-    """``work(tell, *arguments)`` by ``count`` ranks; what the first of them gives.
+def launch(
+    count: int, work: Callable[..., T], arguments: Sequence[Any], told: Tell, folder: Path
+) -> T:
+    """``work(tell, *arguments)`` by ``count`` ranks; what the first of them gives. ``folder`` is
+    empty: logs and errors of the ranks are written there.
 
     ``told`` is called with what the first rank tells on the way. A signal to this process goes to
     all ranks, which have half a minute, and is then raised here. Raises the NumtokError that ended
@@ -43,7 +45,7 @@ def launch(count: int, work: Callable[..., T], arguments: Sequence[Any], told: T
     """
     _be_quiet()
     queue = multiprocessing.get_context("spawn").SimpleQueue()
-    with TemporaryDirectory(prefix="numtok-ranks-") as folder, _listening(queue, told):
+    with _listening(queue, told):
         config = LaunchConfig(
             min_nodes=1,
             max_nodes=1,
@@ -53,14 +55,14 @@ def launch(count: int, work: Callable[..., T], arguments: Sequence[Any], told: T
             rdzv_endpoint="127.0.0.1:0",  # any port that is free
             local_addr="127.0.0.1",
             max_restarts=0,
-            logs_specs=DefaultLogsSpecs(log_dir=folder),
+            logs_specs=DefaultLogsSpecs(log_dir=str(folder)),
         )
         begin = plugin_folders(), folder, count, pickle.dumps(work)
         before = {number: signal.getsignal(number) for number in _HANDLED}
         try:
             return elastic_launch(config, _rank)(*begin, queue, *arguments)[0]  # type: ignore[no-any-return]
         except ChildFailedError as error:
-            raise _fault(error, Path(folder)) from None
+            raise _fault(error, folder) from None
         except SignalException as error:
             received = error.sigval
         finally:
@@ -72,7 +74,7 @@ def launch(count: int, work: Callable[..., T], arguments: Sequence[Any], told: T
 
 def _rank(
     plugins: tuple[Path, ...],
-    folder: str,
+    folder: Path,
     count: int,
     work: bytes,
     queue: "SimpleQueue[Any]",
@@ -91,7 +93,7 @@ def _rank(
     except Exception as error:  # raised again by the command, which knows what came first
         unforeseen = RuntimeError(f"rank {rank} failed:\n{traceback.format_exc()}")
         cause = error if isinstance(error, NumtokError) else fault_of(error) or unforeseen
-        (Path(folder) / f"error-{time.time_ns()}").write_bytes(pickle.dumps(cause))
+        (folder / f"error-{time.time_ns()}").write_bytes(pickle.dumps(cause))
         sys.exit(1)
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 from unittest.mock import Mock
 
+import numpy as np
 import psutil
 import pytest
 from hypothesis import given
@@ -534,6 +536,25 @@ def test_running_out_of_memory_anywhere_is_one_line_and_exits_5(
             ran = numtok("ls")
             assert (ran.code, ran.out, ran.err.count("\n")) == (5, "", 1)
             says(ran.err, "out of memory", type(error).__name__)
+
+
+def test_warnings_of_numpy_do_not_reach_the_terminal(
+    numtok: Shell, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overflowing(store: Store) -> list[Artifact]:
+        np.float64(1e308) * np.float64(10)
+        return []
+
+    monkeypatch.setattr(Store, "artifacts", overflowing)
+    monkeypatch.delenv("PYTHONWARNINGS", raising=False)
+    for shown in (True, False):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.resetwarnings()
+            if shown:
+                warnings.simplefilter("always")
+            assert numtok("ls").code == 0
+        assert bool(caught) == shown
+    assert os.environ["PYTHONWARNINGS"] == "ignore::RuntimeWarning"
 
 
 def test_a_package_that_memory_has_no_room_for_is_not_called_missing() -> None:

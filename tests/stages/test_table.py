@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.data.reading.split_rule import SplitRule
+from numtok.data.tables import file
 from numtok.data.tables.table import Table, read_table
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.stages.table import SPLIT, Config, run
@@ -302,6 +303,20 @@ def test_what_is_wrong_with_a_table_is_told_in_one_line(here: Path, says: Says) 
         with case(content):
             (here / "a.csv").write_text(content)
             says(refused(Config("a.csv", "y")), "a.csv", *told)
+
+
+def test_a_table_with_too_many_columns_is_refused_before_it_is_read(
+    here: Path, monkeypatch: pytest.MonkeyPatch, says: Says
+) -> None:
+    monkeypatch.setattr(file, "_COLUMNS", 3)
+    pq.write_table(pa.table({name: [1, 2] for name in "wxyz"}), here / "a.parquet")
+    says(refused(Config("a.parquet", "y")), "a.parquet has 4 columns", "at most 3")
+    for newline in ("\n", "\r", "\r\n"):
+        with case(newline):
+            (here / "a.csv").write_text(newline.join(["", "w,x,y,z", "1,2,3,4", "2,3,4,5"]))
+            says(refused(Config("a.csv", "y")), "a.csv has 4 columns", "at most 3")
+            (here / "a.csv").write_text(newline.join(["", "w,x,y", "1,2,3", "2,3,4", "3,4,5"]))
+            assert made(Config("a.csv", "y")).file.target == "y"
 
 
 def test_text_that_is_not_utf8_is_refused(here: Path, says: Says) -> None:

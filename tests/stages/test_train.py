@@ -32,6 +32,7 @@ from numtok.models.presets import preset
 from numtok.models.sizes import PRESETS
 from numtok.models.trunks.base import TRUNKS
 from numtok.records import LOG_FILE, MODEL, TokenIds
+from numtok.stages import train as stage
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
@@ -1135,3 +1136,24 @@ def test_damaged_data_are_refused_in_one_line(
     ran = trained(numtok, *objective)
     assert (ran.code, ran.out) == (4, "")
     assert re.fullmatch(r"numtok: .* cannot be read: .*`numtok verify` says .*\n", ran.err)
+
+
+def test_ranks_leave_their_files_in_a_spool_which_gc_sweeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "artifacts")
+    folders: list[Path] = []
+
+    def killed(count: int, work: object, arguments: object, told: object, folder: Path) -> None:
+        folders.append(folder)
+        assert folder.is_dir()
+        raise TrainingFailed("rank 1 died (SIGKILL)")
+
+    monkeypatch.setattr(stage, "launch", killed)
+    with (
+        store.draft(MODEL, "m", {}, [], []) as draft,
+        pytest.raises(TrainingFailed, match="SIGKILL"),
+    ):
+        assert not isinstance(draft, Artifact)
+        stage._launch(2, Config("d"), store, draft, lambda _: None)
+    assert [(one.parent, one.name[:7]) for one in folders] == [(store.root, ".spool-")]

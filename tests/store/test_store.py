@@ -749,6 +749,17 @@ def test_an_artifact_is_removed_whole(store: Store) -> None:
     assert os.listdir(store.root) == []
 
 
+def test_an_artifact_that_another_process_removed_is_not_removed_again(
+    store: Store, says: Says
+) -> None:
+    artifact = make(store)
+    store.remove(artifact)
+    with pytest.raises(UsageError) as caught:
+        store.remove(artifact)
+    says(caught, artifact.ref, "another process removed it")
+    assert os.listdir(store.root) == []
+
+
 def test_a_parent_is_removed_only_by_force(store: Store, says: Says) -> None:
     parent = make(store)
     child = child_of(store, parent)

@@ -143,8 +143,9 @@ alone = cache(learnt_all)
         ),
     ],
 )
-def test_ranks_learn_what_one_process_learns(count: int, ways: list[How]) -> None:
-    for how, together in zip(ways, launch(count, grid, [ways], lambda _: None), strict=True):
+def test_ranks_learn_what_one_process_learns(tmp_path: Path, count: int, ways: list[How]) -> None:
+    learned = launch(count, grid, [ways], lambda _: None, tmp_path)
+    for how, together in zip(ways, learned, strict=True):
         bound = 1e-10 if how.double else 1e-4
         usual = alone(How(how.steps, how.double, every=how.every))
         for kind, found, wanted in zip(GRID[:: how.every], together, usual, strict=True):
@@ -195,22 +196,22 @@ def test_a_rank_that_ends_ends_all_and_is_named(
 ) -> None:
     told: list[Any] = []
     with pytest.raises(kind, match=message):
-        launch(2, ends, [tmp_path, how], told.append)
+        launch(2, ends, [tmp_path, how], told.append, tmp_path)
     assert told == ["2 ranks"]
     assert gone(tmp_path)
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.integration
-def test_threads_of_the_group_end_before_python_does() -> None:
+def test_threads_of_the_group_end_before_python_does(tmp_path: Path) -> None:
     # One that was still to let go of a tensor then aborted the process, of 15 runs in one.
-    left = launch(2, threads_left, [], lambda _: None)
+    left = launch(2, threads_left, [], lambda _: None, tmp_path)
     assert left and not any("gloo" in name for name in left)
 
 
 @pytest.mark.slow
 def test_ranks_end_with_the_process_that_started_them(tmp_path: Path) -> None:
-    arguments = (2, ends, [tmp_path, "waits"], print)
+    arguments = (2, ends, [tmp_path, "waits"], print, tmp_path)
     parent = multiprocessing.get_context("spawn").Process(target=launch, args=arguments)
     parent.start()
     while not (tmp_path / "1").exists() or not (tmp_path / "0").exists():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from numtok.data.fetching import patience
-from numtok.data.reading.addresses import is_web, kind_of
+from numtok.data.reading.addresses import is_web, kind_of, shown_of
 from numtok.errors import UsageError, needing
 
 
@@ -17,9 +17,15 @@ def file_system(url: str) -> tuple[Any, str]:
     """The file system of an address, and the path there, in the blocking way; credentials and
     settings are those that it finds itself (``AWS_*``, fsspec's files).
 
-    Raises UsageError for an address of no known kind, and where a library is missing.
+    Raises UsageError for an address of no known kind or with a password, which no library of these
+    takes and some print, and where a library is missing.
     """
-    kind = kind_of(url)
+    kind, shown = kind_of(url), shown_of(url)
+    if not is_web(url) and shown != url:
+        raise UsageError(
+            f"{shown}: the address must not contain a password. Set the credentials where its "
+            "library looks for them, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        )
     if is_web(url):
         # A file is read as it lies there, in parts alone.
         system = web(url, {"auto_decompress": False, "raise_for_status": _refuse})

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+#: ``name:password@``; what follows the colon of ``host:9000/a@b`` is a port.
+_PASSWORD = re.compile(r"(?<=://)(?!arn:)[^/@]*:(?![0-9]+/)[^@]*@")
 _WEB = ("http", "https")
 
 
@@ -44,13 +46,15 @@ def is_web(url: str) -> bool:
 
 
 def shown_of(url: str) -> str:
-    """An address as it is printed and kept: of the web without name, password and query, which may
-    be what opens it (a presigned one).
+    """Remove what opens an address, before it is printed or stored: a name and its password, which
+    may contain slashes; on the web also a name alone, and the query, which may be a signature.
 
     >>> shown_of("https://me:secret@example.org/a.jsonl?signature=3f")
     'https://example.org/a.jsonl'
+    >>> shown_of("s3://me:sec/ret@bucket/a.jsonl")
+    's3://bucket/a.jsonl'
     """
     if not is_web(url):
-        return url
+        return _PASSWORD.sub("", url)
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

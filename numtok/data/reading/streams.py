@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from numtok import files
@@ -36,16 +37,23 @@ def stem_of(path: str) -> str:
 
 @dataclass(frozen=True)
 class Spool:
-    """Keeps streams as files, because inputs are read twice. ``folder`` makes a new folder."""
+    """Keeps streams as files, because inputs are read twice.
+
+    folder
+        Makes a new folder.
+    longest
+        Bytes in a line beyond which JSON Lines are refused; None where long lines are skipped.
+    """
 
     folder: Callable[[], Path]
     quota: Quota
+    longest: int | None = None
 
     def keep(self, path: str, ending: str) -> Path:
         """All that comes out of a stream, in a file that ends so.
 
-        Raises UsageError where that is more than the quota allows, StoreError where it cannot be
-        read or written.
+        Raises UsageError where that is more than the quota allows, DataError for a line that is too
+        long, StoreError where it cannot be read or written.
         """
         folder = self.folder()
         kept = folder / f"stdin{ending}"
@@ -55,8 +63,33 @@ class Spool:
             files.Sink(kept) as sink,
             files.reporting("read", Path(shown)),
         ):
-            self.quota.copy(shown, folder, lambda size: files.system.read(fd, size), sink.write)
+            read: Callable[[int], bytes] = partial(files.system.read, fd)
+            if self.longest is not None and ending == ".jsonl":
+                read = _refusing_long_lines(read, shown, self.longest)
+            self.quota.copy(shown, folder, read, sink.write)
         return kept
+
+
+def _refusing_long_lines(
+    read: Callable[[int], bytes], shown: str, longest: int
+) -> Callable[[int], bytes]:
+    """Wrap ``read`` to raise DataError within a line that is too long, as it may never end."""
+    line, held = 1, 0
+
+    def reading(size: int) -> bytes:
+        nonlocal line, held
+        piece = read(size)
+        line += piece.count(b"\n")
+        end = piece.rfind(b"\n") + 1
+        held = len(piece) - end if end else held + len(piece)
+        if held > longest:
+            raise DataError(
+                f"{shown}, line {line}: the line has more than {longest:,} bytes. Split the row, "
+                "or raise --max-line"
+            )
+        return piece
+
+    return reading
 
 
 @contextmanager

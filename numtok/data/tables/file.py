@@ -16,7 +16,9 @@ from numtok.errors import DataError, UsageError
 
 FORMATS = (".csv", ".parquet")
 _ROW = re.compile("Row #([0-9]+)")  # in Arrow's messages, where the header is the first
+_HEADER = re.compile(rb"\s*([^\r\n]*)")
 _MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
+_COLUMNS = 20_000  # at most: each takes 30 kB here and in what reads it, however few rows there are
 
 
 def check_format(path: str) -> None:
@@ -73,11 +75,13 @@ def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
     """
     try:
         if path.endswith(".parquet"):
-            source = pa.BufferReader(data)
-            return pq.ParquetFile(source, page_checksum_verification=True).read()
+            file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+            _check_width(path, file.metadata.num_columns)
+            return file.read()
         if not data.strip():
             raise DataError(f"{path} is empty; a table needs a header and rows")
         check_utf8(data, path)
+        _check_width(path, _width(data))
         strings = dict.fromkeys(words, pa.string())
         table = read_csv(data, _options(column_types=strings), csv_form(data))
         _ = table.column_names  # are decoded only here
@@ -94,6 +98,20 @@ def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
             else "CSV (a header, fields between commas or semicolons)"
         )
         raise DataError(f"{path}: cannot be read as {what}: {why}; write it again") from error
+
+
+def _width(data: bytes) -> int:
+    """Most columns that the first line of a CSV can have: no header has a line break in a name."""
+    header = _HEADER.match(data)
+    return 0 if header is None else max(map(header[1].count, (b",", b";"))) + 1
+
+
+def _check_width(path: str, columns: int) -> None:
+    if columns > _COLUMNS:
+        raise DataError(
+            f"{path} has {columns:,} columns; at most {_COLUMNS:,} can be read. Keep the target "
+            "and the features that matter, and write the file again"
+        )
 
 
 def _options(**more: Any) -> "pyarrow.csv.ConvertOptions":
