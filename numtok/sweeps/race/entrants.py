@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from numtok.data.reading.sources import find_sources
 from numtok.data.reading.streams import Spool, is_stream
 from numtok.data.tables.columns import SPLIT_COLUMN
@@ -15,6 +17,7 @@ from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
 from numtok.evaluation.slots import LEAST as LEAST_OF_SLOT
+from numtok.models.presets import preset, trunk
 from numtok.records import TABLE, TRAIN
 from numtok.settings.race import Config
 from numtok.stages import encode, profile, table
@@ -37,6 +40,7 @@ from numtok.sweeps.race.words import Slot
 LEAST, FEW = (40, 10), (200, 30)
 _PREDICTED = 2_000  # numbers of the validation split, at most; of the test split so many times more
 _MORE = 5
+_MOST_NAMED = 5  # fields in a message
 
 
 class Entered(NamedTuple):
@@ -92,7 +96,9 @@ def _is_table_ref(ref: str, store: Store) -> bool:
 
 
 def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
-    """Raises UsageError, and DataError for texts without numbers or with too few rows."""
+    """Raises UsageError, and DataError for texts without numbers to learn or with too few rows."""
+    if config.preset is not None:
+        preset(config.preset)
     if config.drop:
         raise meaningless("drop", "texts")
     rule, name = _rule(config, store)
@@ -119,6 +125,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
         _few(shown, _counted(found.splits, "test"), "test")
     test = _test_split(shown, found.splits, rule)
     rows = _counted(found.splits, test)
+    _check_targets(shown, found, config.target)
     verdicts = judged(found, config.schemes)
     notes = [*found.notes, *_told(rule)]
     return Entered(
@@ -236,22 +243,31 @@ def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | 
     )
 
 
-def check_target(data: Artifact, target: str | None) -> None:
-    """UsageError for a target of texts that no row of the train split names."""
-    if data.kind == TABLE or target is None:
-        return
-    known = sorted(set(read_split(data, TRAIN).target_name.to_pylist()))
-    if not known:
+def _check_targets(shown: str, found: profile.Profile, target: str | None) -> None:
+    """Raise UsageError for a target that no row of the train split has, and DataError for numbers
+    to predict that are constant."""
+    if target is not None and not found.targets:
         raise meaningless("target", "rows that have no targets")
-    if target not in known:
-        raise unknown("target", target, known)
+    if target is not None and target not in found.targets:
+        raise unknown("target", target, found.targets)
+    ranges = {slot.name: (slot.low, slot.high) for slot in found.slots}
+    if found.targets:
+        ranges = {name: ends for name, ends in found.targets.items() if target in (None, name)}
+    if all(low == high is not None for low, high in ranges.values()):
+        names = ", ".join(list(ranges)[:_MOST_NAMED])
+        raise DataError(
+            f"{shown}: all numbers to predict are constant ({names}). Pass data in which they vary"
+        )
 
 
 # --- tables ------------------------------------------------------------------------------------
 
 
 def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
-    """Raises UsageError, also for a target that is no column, and DataError for too few rows."""
+    """Raises UsageError, also for a target that is no column, and DataError for too few rows or a
+    target that is constant."""
+    if config.preset is not None:
+        trunk(config.preset)
     progress(RaceProgress("", "reading the table"))
     artifact, told = _table(config, store)
     rows_of = read_table_of(artifact)
@@ -263,6 +279,13 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
             "decided on test: make the table with both"
         )
     train = learnt_rows(rows_of, 0, None, 0)
+    median = np.median(rows_of.target[train])
+    for name in filter(splits.__contains__, dict.fromkeys([TRAIN, VALIDATION, test])):
+        if (rows_of.target[rows_of.split(name)] == median).all():
+            raise DataError(
+                f"{artifact.ref}: the target {file.target!r} is {median:g}, the training median, "
+                f"in every row of the split {name}. Pass other splits with --split"
+            )
     slot = Slot.of_column(file.target, rows_of.target[train])
     verdicts = judged_heads(config.schemes)
     held_back = VALIDATION not in splits

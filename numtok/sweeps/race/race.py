@@ -18,7 +18,6 @@ from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.entrants import (
     Encodings,
-    check_target,
     enter_table,
     enter_texts,
     is_table,
@@ -129,7 +128,6 @@ def _raced(
     if config.dry_run:
         return result
     data = Encodings(config, there, quiet, progress)
-    check_target(data.of(there.entries[0]), config.target)  # before anything else is encoded
     made = planned(config, there, data, quiet, side, progress, started)
     plan = PLAN.read(made.path)
     entries = {one.label: one for one in there.entries}

@@ -15,7 +15,7 @@ import pytest
 from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
-from numtok.errors import StoreError
+from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.report_files import read
 from numtok.records import ENCODED
 from numtok.reports import REPORT
@@ -244,6 +244,36 @@ def test_a_dry_run_trains_nothing_and_says_who_would_race(tmp_path: Path) -> Non
     told = "\n".join(introduction(result))
     assert "in the race:" in told and "ruled out:" in told and "last round" in told
     assert "area" in told and "1.2" not in result.entered
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
+    tmp_path: Path, dry_run: bool
+) -> None:
+    plain, constant = tmp_path / "plain.jsonl", tmp_path / "constant.jsonl"
+    plain.write_text("".join(f'{{"text": "{k} of {k % 7}"}}\n' for k in range(300)))
+    constant.write_text(
+        "".join(
+            f'{{"text": "{k} is 5", "targets": {{"y": [[{len(str(k)) + 4}, '
+            f"{len(str(k)) + 5}]]}}}}\n"
+            for k in range(300)
+        )
+    )
+    csv, late = numbers(tmp_path), tmp_path / "late.csv"
+    late.write_text("year,y\n" + "".join(f"{k},{k % 7 if k < 240 else 3}\n" for k in range(300)))
+    for path, options, error, parts in [
+        (rooms(tmp_path), {"preset": "nope"}, UsageError, "unknown preset 'nope'"),
+        (rooms(tmp_path), {"preset": "mlp"}, UsageError, "'mlp' is of tables"),
+        (csv, {"target": "y", "preset": "nano"}, UsageError, "'nano' is of texts"),
+        (rooms(tmp_path), {"target": "aera"}, UsageError, "unknown target 'aera'.*area"),
+        (str(plain), {"target": "aera"}, UsageError, "no targets"),
+        (str(constant), {}, DataError, "constant .y."),
+        (str(late), {"target": "y"}, DataError, "'y' is 3.*split test"),
+        (csv, {"target": "y", "devices": "99", "device": "cpu"}, UsageError, "--jobs"),
+    ]:
+        with pytest.raises(error, match=parts):
+            raced(tmp_path, path, dry_run=dry_run, **options)
+    assert count(tmp_path, ENCODED) == count(tmp_path, RACE) == 0
 
 
 def test_texts_with_splits_of_their_own_keep_them(tmp_path: Path) -> None:
