@@ -264,8 +264,8 @@ def _check_targets(shown: str, found: profile.Profile, target: str | None) -> No
 
 
 def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
-    """Raises UsageError, also for a target that is no column, and DataError for too few rows or a
-    target that is constant."""
+    """Raises UsageError, also for an unknown target column, and DataError for too few rows or a
+    constant target."""
     if config.preset is not None:
         trunk(config.preset)
     progress(RaceProgress("", "reading the table"))
@@ -323,7 +323,7 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
     given = any(SPLIT_COLUMN.fullmatch(name) for name in content.column_names)
     split = config.split or (None if given else rule)
     drop = tuple(dict.fromkeys([*config.drop, *dates]))
-    settings = table.Config(path, config.target, split, drop=drop)
+    settings = table.Config(path, config.target, split, drop=drop, on_error=config.on_error)
     return table.run(settings, store).artifact, [*_told(split), *_dropped(dates)]
 
 

@@ -276,6 +276,15 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
     assert count(tmp_path, ENCODED) == count(tmp_path, RACE) == 0
 
 
+def test_a_table_s_rows_without_a_target_are_skipped_if_asked(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("x,y\n" + "".join(f"{k},{k % 7 if k % 10 else ''}\n" for k in range(300)))
+    with pytest.raises(DataError, match=r"missing in row 1.*--on-error skip"):
+        raced(tmp_path, str(path), target="y", dry_run=True)
+    result = raced(tmp_path, str(path), target="y", dry_run=True, on_error="skip")
+    assert sum(result.rows) == 270 and any("30 of 300 rows" in note for note in result.notes)
+
+
 def test_texts_with_splits_of_their_own_keep_them(tmp_path: Path) -> None:
     lines = Path(rooms(tmp_path)).read_text().splitlines(keepends=True)
     inputs = []
