@@ -33,7 +33,7 @@ from numtok.sweeps.race.candidates import (
     text_entries,
 )
 from numtok.sweeps.race.progress import Progress, RaceProgress
-from numtok.sweeps.race.splitting import SHARES, rule_of_columns, rule_of_texts
+from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_columns, split_of_texts
 from numtok.sweeps.race.words import Slot
 
 #: Rows of the train split, and of the two others, below which a race is refused, or warned of.
@@ -101,7 +101,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
         preset(config.preset)
     if config.drop:
         raise meaningless("drop", "texts")
-    rule, name = _rule(config, store)
+    rule, name, split_notes = _rule(config, store)
     progress(RaceProgress("", "reading the data"))
     found = profile.run(
         profile.Config(
@@ -127,7 +127,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     rows = _counted(found.splits, test)
     _check_targets(shown, found, config.target)
     verdicts = judged(found, config.schemes)
-    notes = [*found.notes, *_told(rule)]
+    notes = [*found.notes, *split_notes]
     return Entered(
         config.name or f"{name}-race",
         False,
@@ -146,8 +146,9 @@ def _counted(splits: Mapping[str, int], test: str) -> tuple[int, int, int]:
     return splits.get(TRAIN, 0), splits.get(VALIDATION, 0), splits.get(test, 0)
 
 
-def _rule(config: Config, store: Store) -> tuple[str | None, str]:
-    """How rows are split that no input says the split of, and a name for the data."""
+def _rule(config: Config, store: Store) -> tuple[str | None, str, list[str]]:
+    """Return the split of rows whose input names none, a name for the data, and notes on the
+    split."""
     for one in config.inputs:
         if is_stream(one.partition("=")[2] or one) or is_stream(one):
             raise UsageError(
@@ -157,8 +158,9 @@ def _rule(config: Config, store: Store) -> tuple[str | None, str]:
     spool = Spool(_no_folder, Quota.parse(None))
     sources, name = find_sources(config.inputs, store.resolve, lambda note: None, spool)
     if config.split is not None or all(source.split is not None for source in sources):
-        return config.split, name
-    return rule_of_texts(sources, config.text_field, config.on_error == "skip"), name
+        return config.split, name, []
+    by_time = split_of_texts(sources, config.text_field, config.on_error == "skip")
+    return by_time.rule or SHARES, name, by_time.notes
 
 
 def _no_folder() -> Path:
@@ -319,23 +321,14 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
             f"{path} is a table; say which column is to be predicted with --target, one of "
             f"{', '.join(content.column_names)}"
         )
-    rule, dates = rule_of_columns(content, config.target)
+    by_time, dates = split_of_columns(content, config.target)
     given = any(SPLIT_COLUMN.fullmatch(name) for name in content.column_names)
-    split = config.split or (None if given else rule)
+    if given or config.split is not None:
+        by_time = TimeSplit(None)
+    split = config.split or by_time.rule
     drop = tuple(dict.fromkeys([*config.drop, *dates]))
     settings = table.Config(path, config.target, split, drop=drop, on_error=config.on_error)
-    return table.run(settings, store).artifact, [*_told(split), *_dropped(dates)]
-
-
-def _told(rule: str | None) -> list[str]:
-    """A note of a split by time."""
-    if rule is None or not rule.startswith("by="):
-        return []
-    return [
-        f"Rows are split by time (--split {rule}): what is tested comes after what is learnt. "
-        "If that column is no time of the rows, --split validation=0.1,test=0.2 draws them by "
-        "chance."
-    ]
+    return table.run(settings, store).artifact, [*by_time.notes, *_dropped(dates)]
 
 
 def _dropped(dates: Sequence[str]) -> list[str]:
