@@ -383,8 +383,8 @@ def measure(job: Job) -> Measured:
         literals = predictor.run(quiet, quiet).literals.tolist()
         return list(range(len(literals))), literals
 
-    some = samples.head(job.plain if causal and job.way == "plain" else None)
-    run(Predictor(loaded, some.head(4), options))
+    some = samples.sample(job.plain if causal and job.way == "plain" else None)
+    run(Predictor(loaded, some.sample(4), options))
     predictor = Predictor(loaded, some, options)  # lists the numbers of the scheme, once
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.process_time()

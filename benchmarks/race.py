@@ -81,8 +81,7 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
     artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
     quiet = Store(store.root, lambda note: None, any_name=True)
     rounds = Rounds(config, whole, artifacts, quiet, side, told)
-    _, board = rounds.run()
-    return board
+    return rounds.run().test
 
 
 def told(update: RaceProgress) -> None:

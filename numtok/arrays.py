@@ -1,4 +1,4 @@
-"""Short names for the arrays that there are most of."""
+"""Short names for the most frequent arrays, and what is done with them everywhere."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,3 +6,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+
+def ranges(starts: Ints, lengths: NDArray[np.signedinteger]) -> Ints:
+    """Concatenate ``start, start + 1, ...`` of every span, int64[sum of lengths].
+
+    >>> ranges(np.array([7, 2]), np.array([2, 3])).tolist()
+    [7, 8, 2, 3, 4]
+    """
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)

@@ -155,7 +155,7 @@ def race_result(store: Store) -> RaceResult:
         leaderboard=board,
         winner=board.winner,
         model=board.place(board.winner).models[0],
-        reasons=reasons_of(board, plan, verdicts),
+        reasons=reasons_of(board, board, plan, verdicts),
         commands=["numtok race rooms.jsonl", "numtok predict MODEL --text '[?]'"],
     )
 

@@ -11,7 +11,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Find out which encoding predicts the numbers of your data best, and print its model's REF.
 
     What suits the data races by successive halving on the validation split; the last ones are
-    trained with several seeds and decided on the test split. A race that was stopped goes on.
+    trained with several seeds and compared there again. The test split is read once, to report
+    on them. An interrupted race resumes.
 
     Example: numtok race rooms.jsonl --minutes 10
     """

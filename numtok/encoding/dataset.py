@@ -18,9 +18,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
+from numtok.arrays import Ints, ranges
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import DataError
 from numtok.records import CLUSTER, FLOOR, GROUP, NUMERAL, TokenIds, encoded_schema
+from numtok.seeds import seed_of
 from numtok.store.columns import check_nulls, check_schema, damaged, opened
 
 #: Indices int64[k] of numbers of a split to what is learnt for them, [k] of either float; NaN for
@@ -95,30 +97,53 @@ class EncodedSplit:
         found = pc.index_in(self.labels, value_set=pa.array(classes, pa.string()))
         return np.asarray(found.fill_null(-1).to_numpy(), np.int64)
 
-    def head(self, rows: int | None) -> "EncodedSplit":
-        """The first ``rows`` rows; all of them for None or more than there are."""
+    def drawn(self, rows: int | None) -> Ints:
+        """Indices of this many rows, drawn by a hash of their ids, int64[k] ascending; None is all.
+
+        The draw depends only on the ids, so every encoding of the same data has the same sample.
+        Clusters stay whole: the draw has at most ``rows`` rows, but at least one cluster.
+        """
         if rows is None or rows >= len(self):
+            return np.arange(len(self))
+        units = self.ids if self.clusters is None else pc.coalesce(self.clusters, self.ids)
+        keys = np.array([seed_of("sample", unit) for unit in units.to_pylist()], np.int64)
+        order = np.argsort(keys, kind="stable")
+        if self.clusters is not None:
+            ends = np.append(np.flatnonzero(np.diff(keys[order])) + 1, len(self))
+            whole = int(np.searchsorted(ends, rows, side="right"))
+            rows = int(ends[max(0, whole - 1)])
+        return np.sort(order[:rows])
+
+    def sample(self, rows: int | None) -> "EncodedSplit":
+        """Return the rows of :meth:`drawn`."""
+        return self.take(self.drawn(rows))
+
+    def take(self, rows: Ints) -> "EncodedSplit":
+        """Return the rows at the given indices, int64[k], which must ascend."""
+        if len(rows) == len(self):
             return self
-        tokens, numbers = int(self.token_rows[rows]), int(self.number_rows[rows])
-        targets = int(np.searchsorted(self.target_row, rows))
+        counts = np.diff(self.number_rows)[rows]
+        tokens = ranges(self.token_rows[rows], self.lengths[rows])
+        numbers = ranges(self.number_rows[rows], counts)
+        targets = np.flatnonzero(np.isin(self.target_row, rows))
         return EncodedSplit(
-            ids=self.ids[:rows],
-            tokens=self.tokens[:tokens],
-            token_rows=self.token_rows[: rows + 1],
-            number_rows=self.number_rows[: rows + 1],
-            numbers=self.numbers[:numbers],
-            number_start=self.number_start[:numbers],
-            number_length=self.number_length[:numbers],
-            channel=None if self.channel is None else self.channel[:numbers],
-            targets=self.targets[:targets],
-            target_row=self.target_row[:targets],
-            target_name=self.target_name[:targets],
-            target_literal=self.target_literal[:targets],
-            answer_start=self.answer_start[:rows],
-            labels=self.labels[:rows],
-            groups={name: column[:rows] for name, column in self.groups.items()},
-            floors={name: values[:targets] for name, values in self.floors.items()},
-            clusters=None if self.clusters is None else self.clusters[:rows],
+            ids=self.ids.take(rows),
+            tokens=self.tokens[tokens],
+            token_rows=_offsets([self.lengths[rows]]),
+            number_rows=_offsets([counts]),
+            numbers=self.numbers[numbers],
+            number_start=self.number_start[numbers],
+            number_length=self.number_length[numbers],
+            channel=None if self.channel is None else self.channel[numbers],
+            targets=np.searchsorted(numbers, self.targets[targets]),
+            target_row=np.searchsorted(rows, self.target_row[targets]),
+            target_name=self.target_name.take(targets),
+            target_literal=self.target_literal.take(targets),
+            answer_start=self.answer_start[rows],
+            labels=self.labels.take(rows),
+            groups={name: column.take(rows) for name, column in self.groups.items()},
+            floors={name: values[targets] for name, values in self.floors.items()},
+            clusters=None if self.clusters is None else self.clusters.take(rows),
         )
 
     @classmethod

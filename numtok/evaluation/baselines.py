@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.arrays import Bools, Floats, Ints
+from numtok.arrays import Bools, Floats, Ints, ranges
 from numtok.config import threads
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
@@ -43,7 +43,6 @@ from numtok.encoding.schemes.base import Failure
 from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import Queries, target_names
 from numtok.evaluation.seen_values import nearest
-from numtok.models.batches import ranges
 from numtok.seeds import generator
 
 #: Features [m, k] and values [m] to learn from, features [n, k] to predict from: values [n].

@@ -26,7 +26,7 @@ def target_calibrations(
     """What a calibrated head's distribution needs for each target, by name, from predictions of a
     split that was not learnt; empty for other heads, and where all targets have one name."""
     head, reader = loaded.model.head, loaded.model.value_head
-    samples = samples.head(_MOST)
+    samples = samples.sample(_MOST)
     several = len(set(samples.target_name.to_pylist())) > 1
     if reader is None or not isinstance(head, ValueHead) or not head.calibrated or not several:
         return {}

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_split
 from numtok.evaluation.devices import Devices
@@ -20,12 +21,13 @@ from numtok.training.model_files import LoadedModel, check_reads
 
 @dataclass(frozen=True)
 class EvaluatedSplit:
-    """One model on the first rows of one split, in memory, and on which devices."""
+    """One model on rows of one split, in memory, and the devices that predict them."""
 
     loaded: LoadedModel
     encoded: Artifact
     split: str
-    samples: EncodedSplit
+    rows: Ints  # indices in the split, ascending
+    samples: EncodedSplit  # these rows
     devices: Devices
 
     @classmethod
@@ -37,8 +39,11 @@ class EvaluatedSplit:
         rows: int | None,
         devices: Devices,
     ) -> "EvaluatedSplit":
-        """``rows`` of the split, or all for None. Raises DataError for rows that are too long."""
-        one = cls(loaded, encoded, split, read_split(encoded, split).head(rows), devices)
+        """Draw ``rows`` of the split by their ids; None takes all. Raises DataError for rows longer
+        than the model."""
+        whole = read_split(encoded, split)
+        drawn = whole.drawn(rows)
+        one = cls(loaded, encoded, split, drawn, whole.take(drawn), devices)
         check_reads(loaded, one.samples, str(one))
         return one
 

@@ -142,7 +142,9 @@ class LabelEvaluation:
         hand."""
         if self.learnt is not None:
             labelled = np.flatnonzero(self.samples.labels.is_valid().to_numpy(False))
-            asked = RowWords(self.evaluated.encoded, self.evaluated.split, labelled)
+            asked = RowWords(
+                self.evaluated.encoded, self.evaluated.split, self.evaluated.rows[labelled]
+            )
             yield from label_baselines(scores.answers, asked, self.learnt, self.classes, progress)
 
     def _unseen(self) -> list[str]:

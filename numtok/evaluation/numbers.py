@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok.arrays import Bools
+from numtok.arrays import Bools, ranges
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure
 from numtok.encoding.splits import learnt_data, read_learnt
@@ -22,7 +22,6 @@ from numtok.evaluation.queries import Queries, target_names
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.seen_values import outside
-from numtok.models.batches import ranges
 from numtok.records import TRAIN
 from numtok.registry import spec_of
 from numtok.reports import SLOT, Figures
@@ -77,8 +76,7 @@ class NumberEvaluation:
             return cls(evaluated, train, predictor, None, slots_sought=False)
         from numtok.evaluation.slots import Rows, number_slots  # which loads numba
 
-        every = np.arange(len(evaluated.samples))
-        rows = Rows(encoded, evaluated.split, evaluated.samples, every)
+        rows = Rows(encoded, evaluated.split, evaluated.samples, evaluated.rows)
         found = number_slots(rows, predictor.asked, learnt, train)
         return cls(evaluated, train, predictor, found, slots_sought=True)
 

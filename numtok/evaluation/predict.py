@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.arrays import Bools, Floats, Ints
+from numtok.arrays import Bools, Floats, Ints, ranges
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar
 from numtok.encoding.splits import learnt_values
@@ -28,7 +28,7 @@ from numtok.evaluation.devices import ONE, Devices
 from numtok.evaluation.queries import number_names, queries_of, resolutions
 from numtok.evaluation.raw_numbers import RawNumbers, listed
 from numtok.evaluation.stated_tails import with_tails
-from numtok.models.batches import Batch, Batches, positions, ranges
+from numtok.models.batches import Batch, Batches, positions
 from numtok.models.decoding import LONGEST, NumberReadings, Reader
 from numtok.models.distributions.multiples import Multiples
 from numtok.models.distributions.predictive import Predictive

@@ -39,13 +39,14 @@ class Rivals(NamedTuple):
 
 
 def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
-    """Of the first ``rows`` of a split of encoded data, or of a table; None: of all.
+    """Predict a split of a table, or ``rows`` rows of encoded data as ``EncodedSplit.sample`` draws
+    them; None predicts all.
 
     Limits, which are made of the truth, and what knows how long a number is have no part.
     """
     if data.kind == TABLE:
         return _of_table(read_table_of(data), split)
-    samples, train = read_split(data, split).head(rows), read_split(data, TRAIN)
+    samples, train = read_split(data, split).sample(rows), read_split(data, TRAIN)
     asked = queries_of(samples, causal=False)
     learnt = train.numbers[train.targets] if len(train.targets) else train.numbers
     learnt = learnt[np.isfinite(learnt)]

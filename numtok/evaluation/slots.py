@@ -20,7 +20,6 @@ from numtok.encoding.slots.slots import Slots, merge
 from numtok.encoding.splits import read_texts
 from numtok.evaluation.baselines import fitted_on
 from numtok.evaluation.queries import Queries
-from numtok.models.batches import ranges
 from numtok.records import TRAIN
 from numtok.store.artifact import Artifact
 
@@ -49,7 +48,8 @@ class NumberSlots(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Some rows of one split of encoded data: int64[k] ``chosen``, which rise, of ``samples``."""
+    """Some rows of one split of encoded data: ``samples`` holds only these, and int64[k] ``chosen``
+    are their indices in the split, ascending."""
 
     artifact: Artifact
     split: str
@@ -59,22 +59,18 @@ class Rows(NamedTuple):
     @property
     def counts(self) -> Ints:
         """int64[k]: the numbers of each."""
-        return np.diff(self.samples.number_rows)[self.chosen]
-
-    @property
-    def numbers(self) -> Ints:
-        """int64[n]: all of them, by their indices."""
-        return ranges(self.samples.number_rows[self.chosen], self.counts)
+        return np.diff(self.samples.number_rows)
 
 
 def number_slots(
     evaluated: Rows, asked: Queries, learnt: Artifact, train: EncodedSplit
 ) -> NumberSlots | None:
-    """The slots of the numbers that are asked for. ``evaluated`` are all rows of its samples,
-    ``train`` those of the train split of ``learnt``. None where no slot has enough numbers."""
-    known = Rows(learnt, TRAIN, train, fitted_on(np.arange(len(train)), "slots"))
+    """The slots of the numbers that are asked for; ``train`` are the rows of the train split of
+    ``learnt``. None where no slot has enough numbers."""
+    fitted = fitted_on(np.arange(len(train)), "slots")
+    known = Rows(learnt, TRAIN, train.take(fitted), fitted)
     slots, nodes = _settled([known, evaluated])
-    values = train.numbers[known.numbers]
+    values = known.samples.numbers
     learnt_at, asked_at = nodes[: len(values)], nodes[len(values) :][asked.numbers]
     finite = np.isfinite(values)
     values, learnt_at = values[finite], learnt_at[finite]
@@ -140,7 +136,7 @@ class _Targets(NamedTuple):
         coded: Any = rows.samples.target_name.dictionary_encode()
         codes = np.full(len(rows.samples.numbers), -1)
         codes[rows.samples.targets] = coded.indices.to_numpy()
-        return cls(coded.dictionary.to_pylist(), codes[rows.numbers])
+        return cls(coded.dictionary.to_pylist(), codes)
 
     def place(self, slots: Slots, nodes: NDArray[np.int32], begin: int) -> None:
         """Give the targets among the numbers from ``begin`` on the nodes of their names."""

@@ -34,6 +34,7 @@ from numtok.models.precision import on_host
 from numtok.records import FOLD, GROUP
 from numtok.registry import spec_of
 from numtok.reports import Costs, Figures, predictions_schema
+from numtok.seeds import uniforms
 from numtok.store.artifact import Artifact
 from numtok.training.features import Features
 from numtok.training.regressor_files import LoadedRegressor
@@ -81,11 +82,15 @@ class TableEvaluation:
         return TableEvaluation, (*made_of, ONE)
 
     def parts(self) -> Iterator[_TablePart]:
-        """The rows to predict, fold by fold, up to ``most`` in all; no fold without any."""
-        left = len(self.table) * len(self.loaded.fitted) if self.most is None else self.most
+        """The rows to predict, fold by fold; ``most`` of them in all, drawn by a hash of fold and
+        row. Folds without rows are left out."""
+        split = {fold: self._rows(fold) for fold in self.loaded.fitted}
+        keys = {fold: uniforms(rows, "sample", fold) for fold, rows in split.items()}
+        limit = np.inf
+        if self.most is not None and self.most < sum(map(len, split.values())):
+            limit = np.sort(np.concatenate(list(keys.values())))[self.most]
         for fold, fitted in self.loaded.fitted.items():
-            rows = self._rows(fold)[:left]
-            left -= len(rows)
+            rows = split[fold][keys[fold] < limit]
             if len(rows):
                 yield _TablePart(fold, rows, fitted)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import ranges
 from numtok.encoding.dataset import EncodedSplit, Values
 from numtok.encoding.schemes.base import Channel
 from numtok.seeds import generator
@@ -73,13 +74,6 @@ def positions(
     (array([4, 4, 7]), array([2, 3, 0]))
     """
     return np.repeat(rows, lengths), ranges(starts, lengths)
-
-
-def ranges(starts: NDArray[np.int64], lengths: NDArray[np.signedinteger]) -> NDArray[np.int64]:
-    """``start, start + 1, ...`` of every span, one after the other."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
 
 
 def flush_right(tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -20,8 +20,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from numtok.arrays import ranges
 from numtok.encoding.schemes.base import Channel
-from numtok.models.batches import Batch, flush_right, ranges
+from numtok.models.batches import Batch, flush_right
 from numtok.models.inputs import moved, single
 from numtok.models.model import Model
 from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right

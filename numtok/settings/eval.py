@@ -44,7 +44,13 @@ class Config:
     temperature: float = _fields.temperature()
     top_k: int = _fields.top_k()
     top_p: float = _fields.top_p()
-    rows: int | None = setting(None, "Only the first rows of the split.", metavar="N", at_least=1)
+    rows: int | None = setting(
+        None,
+        "Number of rows to evaluate, drawn by a hash of their ids; clusters stay whole. "
+        "Default: all.",
+        metavar="N",
+        at_least=1,
+    )
     batch: int = _fields.batch_of_rows(
         "Rows at a time; fewer where memory is out, and of labels where rows are long."
     )

@@ -41,7 +41,7 @@ from numtok.training.model_files import read_model
 from numtok.training.model_json import TableModelFile, TextModelFile, read_model_file
 from numtok.training.regressor_files import read_regressor
 
-REVISION, TABLE_REVISION = 11, 5
+REVISION, TABLE_REVISION = 12, 6
 
 
 @dataclass(frozen=True)

@@ -282,3 +282,59 @@ def test_shards_of_one_split_have_one_schema(tmp_path: Path) -> None:
     pq.write_table(pq.read_table(shard).drop(["group_op"]), other)
     with pytest.raises(StoreError, match=r"train-00001\.parquet .* the columns of train-00000"):
         read_rows([shard, other])
+
+
+# --- a sample of the rows ----------------------------------------------------------------------
+
+
+def test_rows_taken_are_those_of_the_whole(tmp_path: Path) -> None:
+    _, shards = encoded(tmp_path, "xval")
+    whole, rows = read_rows(shards), np.array([0, 3, 5])
+    some = whole.take(rows)
+    assert some.ids.to_pylist() == [whole.ids[row].as_py() for row in (0, 3, 5)]
+    np.testing.assert_array_equal(some.lengths, whole.lengths[rows])
+    numbers = [1, 22, 23, -4.5, 0.25, 7e3, 9, -0.125]
+    assert some.numbers.tolist() == numbers and some.channel is not None
+    np.testing.assert_allclose(some.channel / some.channel[0], numbers, rtol=1e-6)
+    assert some.numbers[some.targets].tolist() == [23, 1, 22, -0.125]
+    assert some.target_row.tolist() == [0, 0, 0, 2]
+    assert some.target_name.to_pylist() == ["sum", "terms", "terms", "y"]
+    begin, end = whole.token_rows[3:5].tolist()
+    np.testing.assert_array_equal(
+        some.tokens[some.token_rows[1] : some.token_rows[2]], whole.tokens[begin:end]
+    )
+    assert whole.take(np.arange(len(whole))) is whole
+
+
+def many(folder: Path, scheme: str, cluster: int = 0) -> EncodedSplit:
+    """400 rows in order of their numbers; clusters of this many rows."""
+    path = folder / "many.jsonl"
+    rows = [
+        {"id": f"r{k}", "text": f"is {k}"} | ({"cluster": f"c{k // cluster}"} if cluster else {})
+        for k in range(400)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = Config((str(path),), scheme=scheme, text_tokenizer="bytes", workers=1)
+    artifact = run(config, Store(folder / "artifacts"), lambda *_: None).artifact
+    assert artifact is not None
+    return read_rows(sorted(artifact.path.glob("train-*.parquet")))
+
+
+def test_a_sample_of_ordered_rows_is_of_them_all_and_one_for_all_schemes(tmp_path: Path) -> None:
+    drawn = {scheme: many(tmp_path, scheme).drawn(100) for scheme in ("xval", "digits")}
+    np.testing.assert_array_equal(drawn["xval"], drawn["digits"])
+    rows = drawn["xval"]
+    assert len(np.unique(rows)) == 100 and (np.diff(rows) > 0).all()
+    assert abs(rows.mean() - 199.5) < 4 * 400 / 12**0.5 / 10  # four standard errors
+    whole = many(tmp_path, "xval")
+    assert whole.drawn(None).tolist() == whole.drawn(1000).tolist() == list(range(400))
+
+
+def test_clusters_stay_whole_in_a_sample(tmp_path: Path) -> None:
+    split = many(tmp_path, "xval", cluster=7)
+    for wanted in (20, 50, 3):
+        rows = split.drawn(wanted)
+        sizes = np.unique(rows // 7, return_counts=True)[1]
+        full = np.where(np.unique(rows // 7) == 400 // 7, 400 % 7, 7)
+        np.testing.assert_array_equal(sizes, full)
+        assert len(rows) <= max(wanted, 7) and len(rows) > wanted - 7

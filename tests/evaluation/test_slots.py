@@ -40,8 +40,10 @@ def encoded(root: Path, train: Sequence[str], test: Sequence[str]) -> Artifact:
 
 
 def found(artifact: Artifact, rows: int | None = None) -> NumberSlots | None:
-    samples = read_split(artifact, "test").head(rows)
-    evaluated = Rows(artifact, "test", samples, np.arange(len(samples)))
+    whole = read_split(artifact, "test")
+    chosen = whole.drawn(rows)
+    samples = whole.take(chosen)
+    evaluated = Rows(artifact, "test", samples, chosen)
     return number_slots(
         evaluated, queries_of(samples, True), artifact, read_split(artifact, "train")
     )

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from numtok import seeds
-from numtok.models.batches import PAD, Batch, Batches, positions, ranges
+from numtok.arrays import ranges
+from numtok.models.batches import PAD, Batch, Batches, positions
 from numtok.seeds import generator, seed_of, uniforms
 from numtok.training.prefetch import prefetched
 from tests.cases import each

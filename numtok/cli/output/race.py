@@ -165,7 +165,7 @@ def introduction(result: "RaceResult") -> list[str]:
     for place, one in enumerate(result.expected, 1):
         last = place == len(result.expected)
         name = "last round" if last else f"round {place}"
-        of = f", {counted(one.seeds, 'seed')} each, on the test split" if last else ""
+        of = f", {counted(one.seeds, 'seed')} each, chosen on validation" if last else ""
         at = f"at {one.rates} rates " if one.rates > 1 else ""
         lines.append(f"{name}: {one.size} train {at}about {duration(one.seconds)} each{of}")
     return [*lines, *(f"note: {note}" for note in result.notes)]

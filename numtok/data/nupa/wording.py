@@ -30,7 +30,7 @@ _TASKS = {
     "sub": ("Subtract two numbers: ", " - "),
     "multiply": ("Multiply two numbers: ", " * "),
     "max": ("Get the maximal number: ", " and "),
-    "min": ("Get the mininal number: ", " and "),  # as in the benchmark's code
+    "min": ("Get the mininal number: ", " and "),  # sic, as the benchmark spells it
     "digit_max": (
         "Compare two numbers digit by digit and return the larger digit at each position, "
         + _DIGIT_BY_DIGIT,

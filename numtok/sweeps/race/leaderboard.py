@@ -1,4 +1,6 @@
-"""The last round of a race on the test split: figures with intervals, ties, the choice.
+"""The last round of a race on one split: metrics with intervals, ties, the choice.
+
+The winner is chosen on the validation split and reported on the test split.
 
 What decides is skill over the median of each slot, as in the rounds before; beside it stands skill
 over the best of what needs no model. Their intervals, and that of a difference, are of a paired
@@ -28,6 +30,9 @@ from numtok.sweeps.race.skill import in_slots, skill_apart, slot_rows
 MEDIAN = "median"  # what is always said by who knows the slot alone
 _LIKELIHOOD, _VALID, _ERROR = "interval-nll", "number-generation-ratio", "mae"
 _NOTHING = Figure(None, None, None, 0)
+#: A model that ties with a better one replaces it only if its steps take at most this fraction of
+#: the time: measured paces of equal models differ by some percent from run to run.
+CHEAPER = 0.8
 
 
 class Contestant(msgspec.Struct, frozen=True):
@@ -76,8 +81,10 @@ class Leaderboard(msgspec.Struct, frozen=True):
         themselves.
     baseline
         The best of what needs no model.
+    best
+        The model with the highest skill on this split.
     winner
-        Of the models tied with the best one, the one with the quickest steps.
+        The choice: see :func:`choice`.
     """
 
     split: str
@@ -105,13 +112,16 @@ class Finalist(NamedTuple):
 
 def leaderboard(
     finalists: Sequence[Finalist],
-    rivals: Rivals,
+    rivals: Rivals | None,
     guesses: Mapping[str, float],
     target: str | None,
+    winner: str | None = None,
 ) -> Leaderboard:
-    """Of at least one finalist; ``rivals`` are of the same rows, ``guesses`` the medians by slot.
+    """Compare at least one finalist with rivals that predict the same rows; with None, only with
+    the median.
 
-    Raises DataError where reports are not of the same numbers.
+    ``guesses`` are the medians by field. ``winner`` is the choice if it is made already; None
+    chooses by these predictions. Raises DataError where reports are not of the same numbers.
     """
     read = {
         one.label: [ReportPredictions.read(each).of_target(target) for each in one.evaluations]
@@ -141,8 +151,6 @@ def leaderboard(
         for one in finalists
     ]
     baselines = [judge.place(name, [one], answers[best]) for name, one in judge.baselines.items()]
-    # By their labels, too, so that the result does not depend on an order.
-    winner = min((one for one in models if one.tied), key=lambda one: (one.pace or 0, one.label))
     return Leaderboard(
         finalists[0].evaluations[0].report.split,
         len(first.answers.truth),
@@ -151,8 +159,28 @@ def leaderboard(
         sorted([*models, *baselines], key=lambda one: (-_value(one.skill), one.label)),
         judge.baseline,
         best,
-        winner.label,
+        winner or choice(models),
     )
+
+
+def choice(models: Sequence[Contestant]) -> str:
+    """Choose the best model, or one that ties with it and is at least 20% cheaper per step.
+
+    From the best on, the most skilled of those that are that much cheaper takes over, as long as
+    there are any: paces within 20% of each other never decide.
+    """
+    # Labels make the choice independent of the order.
+    ordered = sorted(models, key=lambda one: (-_value(one.skill), one.label))
+    tied = [one for one in ordered if one.tied]
+    chosen = tied[0]
+    while cheaper := [one for one in tied if _pace(one) <= CHEAPER * _pace(chosen)]:
+        chosen = cheaper[0]
+    return chosen.label
+
+
+def _pace(model: Contestant) -> float:
+    assert model.pace is not None  # each finalist was measured
+    return model.pace
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,16 +240,18 @@ class _Judge:
 
 
 def _aligned(
-    predictions: ReportPredictions, asked: Predictions, rivals: Rivals, median: float
+    predictions: ReportPredictions, asked: Predictions, rivals: Rivals | None, median: float
 ) -> dict[str, Predictions]:
     """The answers of each rival to the questions of a report, ``asked`` in slots; where it says
     nothing, the median of the slot, and of no slot that of all."""
     assert asked.slot_median is not None
     guess = np.where(np.isnan(asked.slot_median), median, asked.slot_median)
-    places = {key: place for place, key in enumerate(rivals.keys)}
-    columns = (predictions.table.column(name).to_pylist() for name in ("id", TARGET, "position"))
-    rows = [places[key] for key in zip(*columns, strict=True)]
-    found = {MEDIAN: guess} | {name: values[rows] for name, values in rivals.values.items()}
+    found = {MEDIAN: guess}
+    if rivals is not None:
+        index = {key: row for row, key in enumerate(rivals.keys)}
+        keys = (predictions.table.column(name).to_pylist() for name in ("id", TARGET, "position"))
+        rows = [index[key] for key in zip(*keys, strict=True)]
+        found |= {name: values[rows] for name, values in rivals.values.items()}
     return {
         name: Predictions(
             asked.truth,

@@ -46,6 +46,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
         The rounds of all of them.
     rows
         Of the train, validation and test split.
+    validation, leaderboard
+        The last round on the validation split, which decides the choice, and on the test split.
     winner, model
         The choice, and the REF of its model of the first seed.
     reasons
@@ -69,6 +71,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     plan: str | None = None
     planned: Plan | None = None
     rounds: list[RoundResult] = []
+    validation: Leaderboard | None = None
     leaderboard: Leaderboard | None = None
     winner: str | None = None
     model: str | None = None
@@ -135,17 +138,18 @@ def _raced(
     # What a run learns depends, in its last digits, on its threads.
     side = side._replace(threads=plan.threads)
     race = Rounds(config, plan, artifacts, quiet, side, progress)
-    rounds, board = race.run()
+    rounds, validation, board = race.run()
     winner = board.place(board.winner)
     return msgspec.structs.replace(
         result,
         plan=made.ref,
         planned=plan,
         rounds=rounds,
+        validation=validation,
         leaderboard=board,
         winner=board.winner,
         model=winner.models[0],
-        reasons=reasons_of(board, plan, there.verdicts),
+        reasons=reasons_of(validation, board, plan, there.verdicts),
         commands=_commands(config, of_table, winner.models[0]),
         failed={label: str(problem) for label, problem in race.failed},
     )

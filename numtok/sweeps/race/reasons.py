@@ -4,21 +4,24 @@ from collections.abc import Sequence
 
 from numtok.reports import Figure
 from numtok.sweeps.race.candidates import Verdict
-from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
+from numtok.sweeps.race.leaderboard import CHEAPER, Leaderboard
 from numtok.sweeps.race.plan import Plan
 
 
-def reasons_of(board: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]) -> list[str]:
-    """What the choice is worth, why it and no other, and who else took part."""
-    winner = board.place(board.winner)
+def reasons_of(
+    validation: Leaderboard, test: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]
+) -> list[str]:
+    """Explain what the choice is worth on the test split, why validation chose it, and who else
+    took part."""
     return [
-        _worth(board, winner, plan),
-        _before_others(board, winner),
-        _others(board, plan, verdicts),
+        _worth(test, plan),
+        _why_chosen(validation),
+        _others(test, plan, verdicts),
     ]
 
 
-def _worth(board: Leaderboard, winner: Contestant, plan: Plan) -> str:
+def _worth(board: Leaderboard, plan: Plan) -> str:
+    winner = board.place(board.winner)
     on = f"on {board.numbers:,} numbers of the split {board.split}"
     seeds = f"the mean of {plan.seeds} seeds" if plan.seeds > 1 else "of one seed"
     skill, value = winner.over_baseline, winner.over_baseline.value
@@ -26,36 +29,44 @@ def _worth(board: Leaderboard, winner: Contestant, plan: Plan) -> str:
         return f"{board.baseline}, which needs no model, makes no error {on}: use that."
     if skill.low is None or skill.high is None or skill.low <= 0 <= skill.high:
         return (
-            f"{winner.label} is not told apart from {board.baseline}, the best of what needs no "
-            f"model, {on} ({_interval(skill)}, {seeds}): that may be all you need."
+            f"{winner.label} and {board.baseline}, the best baseline without a model, do not "
+            f"differ significantly {on} (skill over {board.baseline} {_interval(skill)}, {seeds}): "
+            "the baseline may be all you need."
         )
     if value < 0:
         return (
-            f"{winner.label} is the best of the models, and {board.baseline}, which needs none, is "
-            f"better {on} (skill {_interval(skill)}, {seeds}): use that, or give more minutes."
+            f"{winner.label} was chosen among the models, but {board.baseline}, which needs none, "
+            f"is better {on} (skill over {board.baseline} {_interval(skill)}, {seeds}): use that, "
+            "or give more minutes."
         )
     return (
-        f"{winner.label} has {100 * value:.0f}% less error than {board.baseline}, the best of what "
-        f"needs no model, {on} (skill {_interval(skill)}, {seeds})."
+        f"{winner.label} has {100 * value:.0f}% less error than {board.baseline}, the best "
+        f"baseline without a model, {on} (skill over {board.baseline} {_interval(skill)}, {seeds})."
     )
 
 
-def _before_others(board: Leaderboard, winner: Contestant) -> str:
+def _why_chosen(board: Leaderboard) -> str:
+    """Explain the choice on the validation split."""
+    winner = board.place(board.winner)
     others = [one for one in board.places if one.is_model and one.label != winner.label]
     tied = [one.label for one in others if one.tied]
     if tied:
-        told = ", ".join(tied)
-        return (
-            f"It ties with {told}: no difference from the best has an interval without 0, and of "
-            "those that tie the one with the quickest steps is chosen."
+        rule = (
+            f"its steps are at least {1 - CHEAPER:.0%} cheaper than those of {board.best}"
+            if winner.label != board.best
+            else f"none of them is at least {1 - CHEAPER:.0%} cheaper"
         )
+        return f"It was chosen among ties on the validation split, with {', '.join(tied)}: {rule}."
     if not others:
-        return "No other was in the last round."
-    nearest = max(others, key=lambda one: one.skill.value or 0.0)
-    assert nearest.behind is not None
+        return "No other model finished the last round."
+    ahead = [one for one in others if one.skill.value is not None]
+    if not ahead:
+        return "The skill of every other model in the last round is undefined."
+    nearest = max(ahead, key=lambda one: one.skill.value or 0.0)
+    assert nearest.behind is not None  # the best is the winner, since nothing ties with it
     return (
-        f"The next, {nearest.label}, is behind by {_interval(nearest.behind)} of skill, which is "
-        "no tie."
+        f"On the validation split it is ahead of the next, {nearest.label}, by "
+        f"{_interval(nearest.behind)} of skill."
     )
 
 

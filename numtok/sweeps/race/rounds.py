@@ -1,4 +1,4 @@
-"""The rounds of a race: all that are left train for the same time, and the best go on."""
+"""The rounds of a race: survivors train for the same time, and the best third survives."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
-from numtok.evaluation.rivals import rivals
+from numtok.evaluation.rivals import Rivals, rivals
 from numtok.reports import REPORT
 from numtok.settings import eval
 from numtok.settings.race import Config
@@ -17,7 +17,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
 from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard
-from numtok.sweeps.race.plan import Plan, Round
+from numtok.sweeps.race.plan import Candidate, Plan, Round
 from numtok.sweeps.race.planning import training
 from numtok.sweeps.race.progress import CandidateState, Progress, RaceProgress
 from numtok.sweeps.race.skill import score
@@ -29,12 +29,12 @@ class RoundResult(msgspec.Struct, frozen=True):
     """A round on the validation split, by label.
 
     steps
-        Of each, at each of its rates.
+        Steps, or epochs, of each candidate at each of its rates.
     tried
-        By learning rate, as it is written, the skill over the median of the slot; without those
-        that failed.
+        Skill over the median of the field, by learning rate as written; failed trainings are
+        missing.
     rates, skills, reports
-        The best rate, its skill, None where all failed, and the REF of its report.
+        The best rate, its skill (None if every training failed), and the REF of its report.
     """
 
     seconds: float
@@ -45,12 +45,73 @@ class RoundResult(msgspec.Struct, frozen=True):
     reports: dict[str, str]
 
 
+class RoundsOutcome(NamedTuple):
+    """The rounds, and the finalists on both splits.
+
+    validation
+        Decides the winner; the median is its only baseline.
+    test
+        Compares the finalists with every baseline. The test split is read only here.
+    """
+
+    rounds: list[RoundResult]
+    validation: Leaderboard
+    test: Leaderboard
+
+
 class _Trial(NamedTuple):
-    """A training that went well, and what it is worth."""
+    """A finished training and its score."""
 
     rate: float
     skill: float
     evaluation: Evaluation
+
+
+@dataclass(kw_only=True, eq=False)
+class RaceEntry:
+    """A candidate during the race.
+
+    reached
+        Number of the last round it trained in, from 1; 0 before the first.
+    skill
+        Best skill of that round; None before it is scored, or if every training failed.
+    rate
+        Learning rate that it keeps after its first round.
+    trials, pending
+        Finished trainings of the current round, and how many are left.
+    """
+
+    index: int
+    candidate: Candidate
+    state: str = "waiting"
+    reached: int = 0
+    skill: float | None = None
+    steps: int = 0
+    rate: float | None = None
+    trials: list[_Trial] = field(default_factory=list)
+    pending: int = 0
+
+    def start(self, number: int, steps: int) -> None:
+        """Enter a round."""
+        self.reached, self.steps, self.skill, self.state = number, steps, None, "waiting"
+
+    def keep_best_rate(self) -> _Trial | None:
+        """Return the best trial, and keep its rate; of equals the first in the plan wins."""
+        self.trials.sort(key=lambda trial: self.candidate.rates.index(trial.rate))
+        best = max(self.trials, key=lambda trial: trial.skill, default=None)
+        if best is not None:
+            self.rate = best.rate
+        return best
+
+
+def ranked(entries: Sequence[RaceEntry]) -> list[RaceEntry]:
+    """Scored entries, best first: by the last round they reached, then by their skill in it.
+
+    Scores of different rounds do not compare, since later rounds train longer. Entries that were
+    cut earlier follow the survivors, and take part again only in place of one that failed.
+    """
+    scored = [entry for entry in entries if entry.skill is not None]
+    return sorted(scored, key=lambda entry: (-entry.reached, -(entry.skill or 0.0)))
 
 
 @dataclass
@@ -66,94 +127,102 @@ class Rounds:
     failed: list[Failed] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._skills: dict[int, float | None] = {}
-        self._rates: dict[int, float] = {}  # that each goes on with
-        self._steps: dict[int, int] = {}
-        self._states = {place: "waiting" for place in range(len(self.plan.candidates))}
-        self._trials: dict[int, list[_Trial]] = {}
-        self._left: list[int] = []
+        self._entries = [
+            RaceEntry(index=index, candidate=candidate)
+            for index, candidate in enumerate(self.plan.candidates)
+        ]
 
-    def run(self) -> tuple[list[RoundResult], Leaderboard]:
-        """All rounds, by processes that are started once."""
+    def run(self) -> RoundsOutcome:
+        """Run all rounds in worker processes that start once."""
         with self.side.workers(self.store.spool) as engine:
             return self._run(engine)
 
-    def _run(self, engine: Engine) -> tuple[list[RoundResult], Leaderboard]:
-        alive = list(range(len(self.plan.candidates)))
-        rounds = []
+    def _run(self, engine: Engine) -> RoundsOutcome:
+        alive, count = self._entries, len(self.plan.rounds) + 1
+        results = []
         for number, one in enumerate(self.plan.rounds, 1):
-            title = f"round {number} of {len(self.plan.rounds) + 1}"
-            places = alive[: one.size]
-            rates = {place: [self._rates[place]] for place in places if place in self._rates}
-            self._train(engine, places, one, VALIDATION, rates, [0], title)
-            rounds.append(self._result(places, one))
-            alive = self._ranked(alive)
-        title = f"last round, on {self.plan.test}"
+            entries = alive[: one.size]
+            for entry in entries:
+                entry.start(number, one.steps[entry.index])
+            self._train(engine, entries, VALIDATION, [0], f"round {number} of {count}")
+            results.append(self._result(entries, one))
+            alive = ranked(self._entries)
+            if not alive:
+                raise self.failed[0].problem
         finalists, seeds = alive[: self.plan.last.size], range(self.plan.seeds)
-        usual = {place: self.plan.candidates[place].rates[0] for place in finalists}
-        rates = {place: [self._rates.get(place, usual[place])] for place in finalists}
-        self._train(engine, finalists, self.plan.last, self.plan.test, rates, seeds, title)
-        return rounds, self._board(finalists)
-
-    def _ranked(self, alive: Sequence[int]) -> list[int]:
-        """Those with a figure, the best first, of equals the first; the error of the first where
-        all have failed."""
-        skills = {place: self._skills.get(place) for place in alive}
-        ranked = [place for place in alive if skills[place] is not None]
-        if not ranked:
+        for entry in finalists:
+            entry.steps = self.plan.last.steps[entry.index]
+            entry.rate = entry.rate or entry.candidate.rates[0]
+        self._train(engine, finalists, VALIDATION, seeds, f"round {count} of {count}")
+        finalists = [entry for entry in finalists if len(entry.trials) == self.plan.seeds]
+        if not finalists:
             raise self.failed[0].problem
-        return sorted(ranked, key=lambda place: -(skills[place] or 0.0))
+        validation = self._board(finalists, None, None)
+        # The models are in the store by now; only their predictions on the test split are new.
+        self._train(engine, finalists, self.plan.test, seeds, f"on {self.plan.test}")
+        if any(len(entry.trials) < self.plan.seeds for entry in finalists):
+            raise self.failed[-1].problem
+        self._tell("", "comparing")
+        first = self.data[finalists[0].candidate.data]
+        others = rivals(first, self.plan.test, self.plan.rows[1])
+        return RoundsOutcome(results, validation, self._board(finalists, others, validation.winner))
 
-    def _result(self, places: Sequence[int], one: Round) -> RoundResult:
-        """What came of a round; each goes on with the rate that was best for it, of equals the
-        first of the plan."""
-        labels = {place: self.plan.candidates[place].label for place in places}
-        best: dict[int, _Trial] = {}
-        for place in places:
-            trials = self._trials[place]
-            trials.sort(key=lambda trial: self.plan.candidates[place].rates.index(trial.rate))
-            if trials:
-                best[place] = max(trials, key=lambda trial: trial.skill)
-                self._rates[place] = best[place].rate
+    def _board(
+        self, entries: Sequence[RaceEntry], others: Rivals | None, winner: str | None
+    ) -> Leaderboard:
+        finalists = [
+            Finalist(
+                entry.candidate.label,
+                entry.candidate.pace,
+                entry.trials[0].rate,
+                sorted(
+                    (trial.evaluation for trial in entry.trials), key=lambda each: each.report.seed
+                ),
+            )
+            for entry in entries
+        ]
+        return leaderboard(finalists, others, self.plan.guesses, self.config.target, winner)
+
+    def _result(self, entries: Sequence[RaceEntry], one: Round) -> RoundResult:
+        """The result of a round; each entry keeps the rate that was best for it."""
+        best = {entry.candidate.label: entry.keep_best_rate() for entry in entries}
+        scored = {label: trial for label, trial in best.items() if trial is not None}
         return RoundResult(
             one.seconds,
-            {label: one.steps[place] for place, label in labels.items()},
+            {entry.candidate.label: entry.steps for entry in entries},
             {
-                label: {f"{trial.rate:g}": trial.skill for trial in self._trials[place]}
-                for place, label in labels.items()
+                entry.candidate.label: {f"{trial.rate:g}": trial.skill for trial in entry.trials}
+                for entry in entries
             },
-            {labels[place]: trial.rate for place, trial in best.items()},
-            {label: self._skills[place] for place, label in labels.items()},
-            {labels[place]: trial.evaluation.ref for place, trial in best.items()},
+            {label: trial.rate for label, trial in scored.items()},
+            {entry.candidate.label: entry.skill for entry in entries},
+            {label: trial.evaluation.ref for label, trial in scored.items()},
         )
 
     def _train(
         self,
         engine: Engine,
-        places: Sequence[int],
-        one: Round,
+        entries: Sequence[RaceEntry],
         split: str,
-        rates: Mapping[int, Sequence[float]],
         seeds: Sequence[int],
         title: str,
     ) -> None:
-        """Train and evaluate, at the rates of each, of the others at all; what came of it is in
-        ``_trials`` and ``_skills``."""
-        self._states |= {place: "waiting" if place in places else "out" for place in self._states}
-        self._steps |= {place: one.steps[place] for place in places}
-        self._trials = {place: [] for place in places}
-        for place in places if split == VALIDATION else ():
-            self._skills[place] = None
-        runs = list(self._runs(places, one, split, rates, seeds))
-        self._left = [run.index for run in runs]
+        """Train and evaluate each entry, at its own rate or at all of its rates; the outcome is in
+        ``trials`` and ``skill``."""
+        for entry in self._entries:
+            entry.state = "waiting" if entry in entries else "out"
+            entry.trials = []
+        runs = list(self._runs(entries, split, seeds))
+        for run in runs:
+            self._entries[run.index].pending += 1
         self._tell("", title, 0, len(runs))
         done = 0
 
         def each(outcome: RunOutcome) -> None:
             nonlocal done
             done += 1
-            told = self._took(outcome, split)
-            self._tell(f"{title}, {done}/{len(runs)}: {told}", title, done, len(runs))
+            line = self._record(outcome)
+            self._tell(f"{title}, {done}/{len(runs)}: {line}", title, done, len(runs))
 
         runner = Runner(
             self.store.root, self.side, lambda told: None, self.failed, each=each, engine=engine
@@ -161,78 +230,55 @@ class Rounds:
         runner(runs)
 
     def _runs(
-        self,
-        places: Sequence[int],
-        one: Round,
-        split: str,
-        rates: Mapping[int, Sequence[float]],
-        seeds: Sequence[int],
+        self, entries: Sequence[RaceEntry], split: str, seeds: Sequence[int]
     ) -> Iterator[Run]:
         plan, device = self.plan, self.config.device
         rows = plan.rows[split != VALIDATION]
-        for seed, place in itertools.product(seeds, places):
-            candidate = plan.candidates[place]
-            data, steps = self.data[candidate.data], one.steps[place]
+        for seed, entry in itertools.product(seeds, entries):
+            candidate = entry.candidate
+            data, steps = self.data[candidate.data], entry.steps
             budget: dict[str, Any] = {"steps": steps}
             if plan.unit == "epochs":
                 budget = {"epochs": steps, "patience": max(5, steps // 10)}
             ask = eval.Config(model="", data=str(data.path), split=split, rows=rows, device=device)
-            for rate in rates.get(place, candidate.rates):
+            for rate in candidate.rates if entry.rate is None else [entry.rate]:
                 more = budget | {"seed": seed, "learning_rate": rate}
                 learn = training(data, candidate.options, plan.preset, plan.batch, device, **more)
                 point = {"candidate": candidate.label, "seed": str(seed)}
                 point |= {"rate": f"{rate:g}"} if plan.tried > 1 else {}
-                yield Run(place, "", point, learn, ask)
+                yield Run(entry.index, "", point, learn, ask)
 
-    def _took(self, outcome: RunOutcome, split: str) -> str:
-        """Keep what came of a run, and say it."""
-        place, rate = outcome.run.index, outcome.run.train.learning_rate
-        assert rate is not None  # each run is told its rate
-        self._left.remove(place)
-        label = self.plan.candidates[place].label
+    def _record(self, outcome: RunOutcome) -> str:
+        """Keep the outcome of a run, and return a line about it."""
+        run = outcome.run
+        entry, rate = self._entries[run.index], run.train.learning_rate
+        assert rate is not None  # _runs sets it
+        entry.pending -= 1
         if outcome.report is None:
-            self._settle(place)
-            return f"{label}: {outcome.problem}"
-        evaluation = read(self.store.resolve(str(outcome.report), {REPORT}))
-        found = ReportPredictions.read(evaluation).of_target(self.config.target)
-        skill = score(found, self.plan.guesses)
-        self._trials[place].append(_Trial(rate, skill, evaluation))
-        if split == VALIDATION:
-            self._skills[place] = max(one.skill for one in self._trials[place])
-        self._settle(place)
-        seed = f", seed {outcome.run.point['seed']}" if split != VALIDATION else ""
-        at = f", rate {rate:g}" if self.plan.tried > 1 else ""
-        return f"{label}{seed}{at}, {self._steps[place]:,} {self.plan.unit}, skill {skill:.3f}"
-
-    def _settle(self, place: int) -> None:
-        """Say what became of a candidate, once nothing of it is left to do."""
-        if place not in self._left:
-            self._states[place] = "done" if self._trials[place] else "failed"
-
-    def _board(self, finalists: Sequence[int]) -> Leaderboard:
-        self._tell("", "comparing")
-        entered = []
-        for place in finalists:
-            one, trials = self.plan.candidates[place], self._trials[place]
-            if len(trials) == self.plan.seeds:
-                evaluations = [trial.evaluation for trial in trials]
-                evaluations.sort(key=lambda each: each.report.seed)
-                entered.append(Finalist(one.label, one.pace, trials[0].rate, evaluations))
-        if not entered:
-            raise self.failed[0].problem
-        first = self.data[self.plan.candidates[finalists[0]].data]
-        beside = rivals(first, self.plan.test, self.plan.rows[1])
-        return leaderboard(entered, beside, self.plan.guesses, self.config.target)
+            line = str(outcome.problem)
+        else:
+            evaluation = read(self.store.resolve(str(outcome.report), {REPORT}))
+            predictions = ReportPredictions.read(evaluation).of_target(self.config.target)
+            skill = score(predictions, self.plan.guesses)
+            entry.trials.append(_Trial(rate, skill, evaluation))
+            if run.eval.split == VALIDATION:
+                entry.skill = max(trial.skill for trial in entry.trials)
+            seed = f"seed {run.point['seed']}, "
+            at = f"rate {rate:g}, " if self.plan.tried > 1 else ""
+            line = f"{seed}{at}{entry.steps:,} {self.plan.unit}, skill {skill:.3f}"
+        if not entry.pending:
+            entry.state = "done" if entry.trials else "failed"
+        return f"{entry.candidate.label}: {line}"
 
     def _tell(self, line: str, doing: str, done: int = 0, total: int = 0) -> None:
-        running = dict.fromkeys(self._left[: self.side.jobs])
+        running = [entry for entry in self._entries if entry.pending][: self.side.jobs]
         standings = [
             CandidateState(
-                one.label,
-                "running" if place in running else self._states[place],
-                self._steps.get(place, 0),
-                self._skills.get(place),
+                entry.candidate.label,
+                "running" if entry in running else entry.state,
+                entry.steps,
+                entry.skill,
             )
-            for place, one in enumerate(self.plan.candidates)
+            for entry in self._entries
         ]
         self.progress(RaceProgress(line, doing, done, total, standings))

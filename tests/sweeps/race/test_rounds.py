@@ -1,0 +1,179 @@
+"""Rounds of a race on a stub engine: scripted errors in place of trainings."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from numtok.errors import DataError, NumtokError
+from numtok.evaluation.report_files import TARGET, ReportPredictions, read
+from numtok.evaluation.rivals import Rivals
+from numtok.reports import Figure
+from numtok.settings.race import Config
+from numtok.store.store import Store
+from numtok.sweeps.race import rounds
+from numtok.sweeps.race.leaderboard import Contestant, choice
+from numtok.sweeps.race.plan import Candidate, Plan, Round
+from numtok.sweeps.race.reasons import reasons_of
+from numtok.sweeps.race.rounds import Rounds, RoundsOutcome
+from numtok.sweeps.runs import Failed, Run, RunOutcome
+from tests.fakereports import Fake, make
+
+#: By label the noise of each round and of the test split; None is a training that fails.
+Noises = Mapping[str, Sequence[float | None]]
+Race = Callable[[Noises, Sequence[int]], RoundsOutcome]
+
+
+@pytest.fixture
+def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
+    """Race candidates whose errors are given, in rounds of these sizes."""
+    store = Store(tmp_path / "artifacts")
+
+    def run(noises: Noises, sizes: Sequence[int]) -> RoundsOutcome:
+        class StubRunner:
+            def __init__(
+                self,
+                root: Path,
+                side: Any,
+                progress: Any,
+                failed: list[Failed],
+                each: Callable[[RunOutcome], None],
+                engine: Any,
+            ) -> None:
+                self.each, self.failed = each, failed
+
+            def __call__(self, runs: Sequence[Run]) -> None:
+                for one in runs:
+                    label, split = one.point["candidate"], one.eval.split
+                    number = len(sizes) if split == "test" else (one.train.steps or 0) - 1
+                    noise = noises[label][number]
+                    if noise is None:
+                        problem: NumtokError = DataError(f"{label} diverged")
+                        self.failed.append(Failed(label, problem))
+                        self.each(RunOutcome(one, None, problem))
+                        continue
+                    fake = Fake(label, one.train.seed, noise, split=split)
+                    report = make(store, fake, f"{label}-{number}-{one.train.seed}")
+                    self.each(RunOutcome(one, report.path))
+
+        def median_only(*_: Any) -> Rivals:
+            first = ReportPredictions.read(read(make(store, Fake(), "keys")))
+            columns = (first.table[name].to_pylist() for name in ("id", TARGET, "position"))
+            return Rivals(list(zip(*columns, strict=True)), {})
+
+        monkeypatch.setattr(rounds, "Runner", StubRunner)
+        monkeypatch.setattr(rounds, "rivals", median_only)
+        data = make(store, Fake(), "data")
+        count = len(noises)
+        every = [
+            Round(size, 1.0, [number] * count) for number, size in enumerate(sizes, 1)
+        ]  # steps tell the stub which round it is
+        plan = Plan(
+            unit="steps",
+            preset="nano",
+            batch=16,
+            candidates=[Candidate(label, data.ref, label, {}, 0.01, [0.002]) for label in noises],
+            rounds=every[:-1],
+            last=every[-1],
+            seeds=2,
+            threads=1,
+            test="test",
+            rows=(None, None),
+            guesses={"": 0.0},
+            unfit={},
+            left_out=0,
+        )
+        side: Any = SimpleNamespace(workers=lambda spool: nullcontext(None), jobs=1)
+        config = Config(("rows.jsonl",))
+        return Rounds(config, plan, {data.ref: data}, store, side, lambda _: None).run()
+
+    return run
+
+
+def contestant(label: str, skill: float | None, pace: float, tied: bool = True) -> Contestant:
+    known = Figure(skill, skill, skill, 100)
+    return Contestant(
+        label, True, known, known, known, tied, known, {}, known, pace, 0.002, None, [], []
+    )
+
+
+def models(outcome: RoundsOutcome) -> set[str]:
+    return {one.label for one in outcome.test.places if one.is_model}
+
+
+def test_a_candidate_that_was_cut_does_not_return_for_its_score_in_a_shorter_round(
+    race: Race,
+) -> None:
+    """Of round 2, b's error is larger than c's of round 1, and b survives all the same."""
+    outcome = race(
+        {
+            "a": (10, 5, 5, 5),
+            "b": (20, 60, 20, 20),
+            "c": (30, None, 1, 1),
+            "d": (40, None, 1, 1),
+        },
+        (4, 2, 2),
+    )
+    assert models(outcome) == {"a", "b"}
+
+
+def test_one_that_was_cut_replaces_one_that_failed(race: Race) -> None:
+    outcome = race(
+        {
+            "a": (10, 5, 5, 5),
+            "b": (20, None, 1, 1),
+            "c": (30, None, 20, 20),
+            "d": (40, None, 1, 1),
+        },
+        (4, 2, 2),
+    )
+    assert models(outcome) == {"a", "c"}
+
+
+def test_validation_chooses_and_the_test_split_only_reports(race: Race) -> None:
+    outcome = race({"a": (10, 5, 40), "b": (20, 40, 5)}, (2, 2))
+    assert outcome.validation.split == "validation" and outcome.test.split == "test"
+    assert outcome.test.best == "b"
+    assert outcome.test.winner == outcome.validation.winner == "a"
+
+
+def test_a_finalist_without_all_its_seeds_is_not_on_the_test_split(race: Race) -> None:
+    assert models(race({"a": (10, None, 1), "b": (20, 40, 5)}, (2, 2))) == {"b"}
+    with pytest.raises(DataError, match="a diverged"):
+        race({"a": (None, 1), "b": (None, 1)}, (2,))
+
+
+@pytest.mark.parametrize(
+    ("paces", "chosen"),
+    [
+        ((912, 909), "best"),  # noise of a measurement
+        ((1.0, 0.81), "best"),
+        ((1.0, 0.8), "m1"),
+        ((1.0, 0.5, 0.49), "m1"),  # both cheaper, and the more skilled one of these
+        ((1.0, 0.7, 0.5), "m2"),
+    ],
+)
+def test_a_tie_is_decided_by_cost_only_where_one_is_a_fifth_cheaper(
+    paces: Sequence[float], chosen: str
+) -> None:
+    tied = [
+        contestant("best" if not k else f"m{k}", 0.9 - k / 100, pace=pace)
+        for k, pace in enumerate(paces)
+    ]
+    behind: Contestant = contestant("behind", 0.1, pace=0.001, tied=False)
+    assert choice([behind, *reversed(tied)]) == chosen
+
+
+def test_an_undefined_skill_is_not_the_next_best(race: Race) -> None:
+    outcome = race({"a": (10, 5, 5), "worse": (20, 300, 300)}, (2, 2))
+    [worse] = [one for one in outcome.validation.places if one.label == "worse"]
+    assert worse.skill.value is not None and worse.skill.value < 0 and not worse.tied
+    places = [*outcome.validation.places, contestant("unknown", None, pace=1.0, tied=False)]
+    validation = msgspec.structs.replace(outcome.validation, places=places)
+    plan: Any = SimpleNamespace(seeds=2, candidates=[1, 2, 3], left_out=0)
+    _, why_chosen, _ = reasons_of(validation, outcome.test, plan, [])
+    assert "worse" in why_chosen and "unknown" not in why_chosen
