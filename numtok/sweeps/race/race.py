@@ -24,7 +24,7 @@ from numtok.sweeps.race.entrants import (
 )
 from numtok.sweeps.race.leaderboard import Leaderboard
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, expected
-from numtok.sweeps.race.planning import finalists_of, planned, rates_of, time_of
+from numtok.sweeps.race.planning import Replanning, finalists_of, planned, rates_of, time_of
 from numtok.sweeps.race.progress import Progress
 from numtok.sweeps.race.reasons import reasons_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
@@ -137,7 +137,11 @@ def _raced(
     artifacts = {one.data: data.of(entries[one.label]) for one in plan.candidates}
     # What a run learns depends, in its last digits, on its threads.
     side = side._replace(threads=plan.threads)
-    race = Rounds(config, plan, artifacts, quiet, side, progress)
+    replan = Replanning(
+        config=config, plan=plan, stored=made, store=quiet, jobs=side.jobs,
+        progress=progress, started=started,
+    )  # fmt: skip
+    race = Rounds(config, plan, artifacts, quiet, side, progress, replan)
     rounds, validation, board = race.run()
     winner = board.place(board.winner)
     return msgspec.structs.replace(

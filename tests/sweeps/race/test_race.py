@@ -25,6 +25,7 @@ from numtok.sweeps.race import planning
 from numtok.sweeps.race.plan import PLAN, RACE
 from numtok.sweeps.race.progress import CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
+from numtok.sweeps.race.rounds import Rounds
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.fakepages import charts
@@ -131,7 +132,7 @@ def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> Non
     assert board.place(board.baseline).over_baseline.value == 0
     assert result.model in board.place(board.winner).models
     assert len(result.reasons) == 3
-    assert [count(folder, kind) for kind in (RACE, ENCODED, REPORT)] == [1, 4, 10]
+    assert [count(folder, kind) for kind in (RACE, ENCODED, REPORT)] == [2, 4, 10]
     first = result.rounds[0].skills
     gone_on = {one.label for one in models}
     assert min(first[label] or 0 for label in gone_on) >= max(
@@ -235,6 +236,25 @@ def test_a_plan_is_kept_however_fast_the_machine_is_then(
     config = Config((str(folder / "rooms.jsonl"),), schemes=SCHEMES, preset=TINY, **HOW)
     again = run(config, Store(tmp_path / "artifacts"), lambda _: None, lambda _: None)
     assert again.planned == first.planned and again.plan == first.plan
+
+
+def test_later_rounds_are_shortened_on_a_slower_machine_and_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a store that has only the plans the same rounds are trained, however fast they are."""
+    more: dict[str, Any] = {"schemes": SCHEMES, "preset": TINY, "seeds": 1}
+    monkeypatch.setattr(Rounds, "_slowdown", lambda _: 3.0)
+    slow = raced(tmp_path, rooms(tmp_path), **more)
+    plan, [first] = slow.planned, slow.rounds
+    assert plan is not None and slow.leaderboard is not None
+    labels = [one.label for one in plan.candidates]
+    last = {one.label: one.costs.steps for one in slow.leaderboard.places if one.costs is not None}
+    for label, steps in last.items():
+        assert first.steps[label] <= steps < plan.last.steps[labels.index(label)]
+    shutil.copytree(tmp_path / "artifacts" / RACE, tmp_path / "again" / "artifacts" / RACE)
+    monkeypatch.setattr(Rounds, "_slowdown", lambda _: 1.0)
+    again = raced(tmp_path / "again", rooms(tmp_path), **more)
+    assert without_clocks(again) == without_clocks(slow)
 
 
 def test_a_dry_run_trains_nothing_and_says_who_would_race(tmp_path: Path) -> None:
