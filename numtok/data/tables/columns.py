@@ -95,8 +95,8 @@ def feature_column(
 
 
 def has_target(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
-    """Whether each row [n] has a target that :func:`target_column` takes; in a column of another
-    type none has."""
+    """Return for each row [n] if :func:`target_column` accepts its target; a column that is not
+    numeric has none."""
     column = _plain(column)
     if pa.types.is_string(column.type):
         texts = pc.if_else(pc.match_substring_regex(column, _NUMBER), column, None)

@@ -16,6 +16,7 @@ from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Verdict
+from numtok.sweeps.race.close_calls import close_calls
 from numtok.sweeps.race.entrants import (
     Encodings,
     enter_table,
@@ -52,6 +53,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
         The choice, and the REF of its model of the first seed.
     reasons
         Three sentences.
+    close_calls
+        A sentence for each round that eliminated a candidate by a difference within noise.
     commands
         What repeats the race, and what predicts with the model.
     failed
@@ -76,6 +79,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     winner: str | None = None
     model: str | None = None
     reasons: list[str] = []
+    close_calls: list[str] = []
     commands: list[str] = []
     failed: dict[str, str] = {}
 
@@ -154,6 +158,7 @@ def _raced(
         winner=board.winner,
         model=winner.models[0],
         reasons=reasons_of(validation, board, plan, there.verdicts),
+        close_calls=list(close_calls(rounds, plan, quiet, config.target)),
         commands=_commands(config, of_table, winner.models[0]),
         failed={label: str(problem) for label, problem in race.failed},
     )
