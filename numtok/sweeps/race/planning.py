@@ -103,6 +103,9 @@ class Replanning:
     """Shortens the later rounds of a race if the machine is slower than the plan assumes.
 
     The rounds are stored as a child of the plan, so a resumed race has the same rounds.
+
+    deadline
+        By ``time.monotonic``; at least half of the time is for the rounds, as in the plan.
     """
 
     config: Config
@@ -111,7 +114,7 @@ class Replanning:
     store: Store
     jobs: int
     progress: Progress
-    started: float
+    deadline: float
 
     def __call__(self, number: int, before: Round, slowdown: float) -> list[Round]:
         """Return the rounds after the round ``number``, which took ``slowdown`` seconds per second
@@ -132,7 +135,7 @@ class Replanning:
         return rounds
 
     def _shortened(self, planned: list[Round], before: Round, slowdown: float) -> list[Round]:
-        left = max(1.0, self.config.seconds - (time.monotonic() - self.started))
+        left = max(1.0, self.deadline - time.monotonic())
         paces = [one.pace * slowdown for one in self.plan.candidates]
         there_is = Time(left, self.plan.beside * slowdown, self.jobs)
         return shortened(there_is, planned, before, paces, self.plan.seeds)

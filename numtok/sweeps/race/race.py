@@ -141,9 +141,10 @@ def _raced(
     artifacts = {one.data: data.of(entries[one.label]) for one in plan.candidates}
     # What a run learns depends, in its last digits, on its threads.
     side = side._replace(threads=plan.threads)
+    deadline = max(started + config.seconds, time.monotonic() + config.seconds / 2)
     replan = Replanning(
         config=config, plan=plan, stored=made, store=quiet, jobs=side.jobs,
-        progress=progress, started=started,
+        progress=progress, deadline=deadline,
     )  # fmt: skip
     race = Rounds(config, plan, artifacts, quiet, side, progress, replan)
     rounds, validation, board = race.run()
