@@ -50,7 +50,7 @@ def toml(content: bytes, shown: str, parse_float: Callable[[str], Any] = float) 
         return parse_float(text)
 
     try:
-        found = tomllib.loads(content.decode(), parse_float=finite)
+        found = tomllib.loads(content.decode("utf-8-sig"), parse_float=finite)
     except ValueError as error:  # of TOML, of UTF-8, and as above
         # One line also where the parser's message has several.
         raise UsageError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error

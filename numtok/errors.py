@@ -11,6 +11,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar
 
+#: Messages of libraries that run out of memory and have no exception of their own for it: PyTorch's
+#: allocators, oneDNN (which gives no reason), C++, the dynamic linker, the system.
+_OUT_OF_MEMORY = (
+    *("DefaultCPUAllocator", "MPS backend out of", "could not create a primitive"),
+    *("std::bad_alloc", "failed to map segment", "Cannot allocate memory"),
+    "can't start new thread",
+)
+
 
 class NumtokError(Exception):
     """Base of the errors that numtok raises on purpose; never raised itself."""
@@ -102,9 +110,25 @@ class StoreError(NumtokError):
 
 
 class TrainingFailed(NumtokError):
-    """A model cannot go on: its loss is not finite, or memory is out, in evaluation too."""
+    """Training or another command cannot continue: the loss is not finite, or memory ran out."""
 
     exit_code = 5
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether a library raised this error, or one that led to it, because memory ran out.
+
+    >>> is_out_of_memory(RuntimeError("could not create a primitive"))
+    True
+    """
+    if isinstance(error, NumtokError):
+        return False
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":  # PyTorch's
+        return True
+    if any(words in str(error) for words in _OUT_OF_MEMORY):
+        return True
+    cause = error.__cause__ or error.__context__
+    return cause is not None and is_out_of_memory(cause)
 
 
 def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:
@@ -137,7 +161,9 @@ def needing(what: str, packages: str, otherwise: str = "") -> Iterator[None]:
     """
     try:
         yield
-    except ImportError:
+    except ImportError as error:
+        if is_out_of_memory(error):
+            raise
         install = packages.replace(" and", "")
         raise UsageError(
             f"{what} needs the package{'s' * (' ' in packages)} {packages}; `pip install "

@@ -13,16 +13,17 @@ that is complete or absent), ``write_atomic``, ``read_bytes``, ``sha256_file``.
 
 import errno
 import hashlib
+import io
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self, final
+from typing import TYPE_CHECKING, Self, final
 
 from filelock import lock_descriptor
 
-from numtok.errors import StoreError
+from numtok.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -163,7 +164,7 @@ def not_regular(path: Path, mode: int) -> StoreError:
     return StoreError(f"{path} is {what}; only a regular file can be read here")
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> io.BufferedReader:
     """A file to read from, as Python has them; StoreError for what is none or cannot be read."""
     with reporting("read", path):
         return os.fdopen(system.open_read(path), "rb")
@@ -381,6 +382,15 @@ def sha256_file(path: Path) -> tuple[str, int]:
         finally:
             system.close(fd)
     return digest.hexdigest(), size
+
+
+def check_output(option: str, path: Path) -> None:
+    """Raise UsageError if ``option`` gives a path that no file can be written to: before work that
+    would be lost."""
+    if not path.name or path.is_dir():
+        raise UsageError(f"{option} must be a file ({path} is a folder). Name a file in it")
+    if not is_folder(path.parent):
+        raise UsageError(f"{option} {path}: there is no folder {path.parent}. Make it first")
 
 
 def is_folder(path: Path) -> bool:

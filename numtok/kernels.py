@@ -7,8 +7,9 @@ under the temporary directory, else nowhere, with one note on stderr. numba
 alone looks beside the source file first, raises where nothing is writable, and
 raises again when a file of its cache is damaged or the disk is full.
 
-The folder carries a digest of every source file that defines kernels, because
-numba itself does not notice that a kernel inlined from another file changed.
+Each kernel has a subfolder named by a digest of everything compiled into it:
+its bytecode, that of the functions it calls, and the values of the globals they
+read. numba itself notices only that the kernel's own file changed.
 """
 
 import hashlib
@@ -17,9 +18,11 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from enum import EnumMeta
 from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
@@ -29,22 +32,74 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
+from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
 from numba.extending import intrinsic
 
-_PACKAGE = Path(__file__).parent
-_MARK = b"from numtok.kernels import"
+from numtok.errors import UsageError
+
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 _NUMBA_CONFIG: Any = numba.core.config
 _intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
 _NUMBA_CACHE: Any = numba.core.caching.FunctionCache
 
+if _NUMBA_CONFIG.DISABLE_JIT:
+    raise UsageError("numtok needs numba's compiler (NUMBA_DISABLE_JIT=1). Unset NUMBA_DISABLE_JIT")
 
-def _sources_digest() -> str:
-    digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        content = path.read_bytes()
-        if _MARK in content or path.name == "kernels.py":
-            digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + content)
+
+def _key(function: Callable[..., Any]) -> str:
+    """A digest of everything that is compiled into a kernel."""
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {_OPTIONS}".encode())
+    _add(digest, function, set())
     return digest.hexdigest()[:16]
+
+
+def _add(digest: Any, value: Any, seen: set[Callable[..., Any]]) -> None:
+    """Add a value that compiled code refers to; a function with all that it refers to, once."""
+    if isinstance(value, Dispatcher):
+        digest.update(repr(sorted(value.targetoptions.items())).encode())
+        value = value.py_func
+    elif isinstance(value, _Intrinsic):
+        value = value._defn
+    digest.update(f"\0{type(value).__name__} ".encode())
+    if isinstance(value, FunctionType):
+        if value not in seen:
+            seen.add(value)
+            cells = [cell.cell_contents for cell in value.__closure__ or ()]
+            _add(digest, (value.__defaults__, *cells), seen)
+            _add_code(digest, value.__code__, value.__globals__, seen)
+    elif isinstance(value, tuple):
+        for item in value:
+            _add(digest, item, seen)
+        digest.update(b"\0end")
+    elif isinstance(value, np.ndarray):
+        digest.update(f"{value.dtype} {value.shape} ".encode() + value.tobytes())
+    elif isinstance(value, int | float | str | bytes | None | np.generic | types.Type):
+        digest.update(repr(value).encode())
+    elif isinstance(value, BuiltinFunctionType | type) and not issubclass(type(value), EnumMeta):
+        digest.update(f"{value.__module__}.{value.__qualname__}".encode())
+    elif isinstance(value, ModuleType) and value.__name__.partition(".")[0] != "numtok":
+        digest.update(f"{value.__name__} {getattr(value, '__version__', '')}".encode())
+    else:
+        raise TypeError(
+            f"a kernel cannot refer to {value!r}, which its cache key cannot cover; refer to a "
+            "number, an array, a tuple or a function"
+        )
+
+
+def _add_code(
+    digest: Any, code: CodeType, names: Mapping[str, Any], seen: set[Callable[..., Any]]
+) -> None:
+    """Add bytecode, its constants, and the globals among the names that it uses."""
+    digest.update(code.co_code + repr(code.co_names).encode())
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _add_code(digest, constant, names, seen)
+        else:
+            _add(digest, constant, seen)
+    for name in code.co_names:
+        if name in names:
+            _add(digest, names[name], seen)
 
 
 def _candidates() -> list[Path]:
@@ -94,10 +149,9 @@ def _note(reason: str) -> None:
 
 
 def _choose() -> Path | None:
-    digest = _sources_digest()
     places = _candidates()
     for place in places:
-        if (real := _private(place)) and (folder := _private(real / digest)):
+        if (real := _private(place)) and (folder := _private(real / "kernels")):
             return folder
     _note(f"no folder among {', '.join(map(str, places))} is writable and private")
     return None
@@ -117,9 +171,7 @@ def writes(dtype: Any) -> Any:
 
 
 def _compile(function: Callable[..., Any], signature: Any, cache: bool) -> Callable[..., Any]:
-    compiled: Callable[..., Any] = numba.njit(
-        signature, cache=cache, nogil=True, error_model="numpy"
-    )(function)
+    compiled: Callable[..., Any] = numba.njit(signature, cache=cache, **_OPTIONS)(function)
     return compiled
 
 
@@ -133,7 +185,7 @@ def _compile_cached(
     before = _NUMBA_CONFIG.CACHE_DIR
     # Set for each kernel: numba reads its environment again when it changes, and the kernels of
     # other packages in this process are not ours to place.
-    _NUMBA_CONFIG.CACHE_DIR = str(folder)
+    _NUMBA_CONFIG.CACHE_DIR = str(folder / _key(function))
     try:
         try:
             return _compile(function, signature, cache=True)
@@ -169,9 +221,7 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that only kernels call; compiled into each of them."""
     # Left to itself LLVM does not inline most of them, which halves the speed of the scanner.
-    compiled: Callable[..., Any] = numba.njit(forceinline=True, nogil=True, error_model="numpy")(
-        function
-    )
+    compiled: Callable[..., Any] = numba.njit(forceinline=True, **_OPTIONS)(function)
     return compiled
 
 

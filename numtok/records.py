@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from numtok.errors import UsageError
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -24,6 +22,7 @@ Scalar = str | int | float | bool | None
 DATA, TABLE, ENCODED, MODEL, DOWNLOAD = "data", "table", "encoded", "model", "download"
 FIELD = "field"  # values on a grid of latitude and longitude at many times
 INEXACT = "inexact"  # a count of encoded data (codec.inexact)
+UNREAD = "unread_digits"  # a fact of encoded data (numerals.unread.UnreadDigits)
 TRUNCATED = "beyond_sight"  # a count of encoded data and models (Scheme.beyond_sight)
 SCHEME_FILE = "scheme.json"  # of an encoded or model artifact: the codec
 LOG_FILE = "metrics.jsonl"  # of a model, of tables or of texts: what was logged as it learnt
@@ -92,25 +91,6 @@ OPTIONAL = Row.__struct_fields__[1:]
 def is_split(name: str) -> bool:
     """Whether a split can have that name, by :data:`SPLIT_RULE`."""
     return SPLIT_NAME.fullmatch(name) is not None and name not in RESERVED
-
-
-def row_type(text_field: str) -> type[Row]:
-    """:class:`Row` with its text under another name.
-
-    Raises UsageError for the name of another field.
-    """
-    if text_field == "text":
-        return Row
-    if text_field in OPTIONAL or not text_field:
-        raise UsageError(
-            f"--text-field {text_field!r} is not possible: the field has a meaning of its own "
-            f"({', '.join(OPTIONAL)}), or no name; name the field that holds the text"
-        )
-    # Said anew, because renaming does not reach the fields of a base.
-    text = ("text", str, msgspec.field(name=text_field))
-    made = msgspec.defstruct("Row", [text], bases=(Row,), kw_only=True)
-    assert issubclass(made, Row)
-    return made
 
 
 class TokenIds(NamedTuple):

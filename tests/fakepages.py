@@ -101,7 +101,7 @@ def race_result(store: Store) -> RaceResult:
     ]  # fmt: skip
     predictions = ReportPredictions.read(finalists[0].evaluations[0])
     columns = (predictions.table[name].to_pylist() for name in ("id", TARGET, "position"))
-    rivals = Rivals(list(zip(*columns, strict=True)), {"mean": predictions.answers.truth + 50})
+    rivals = Rivals(list(zip(*columns, strict=True)), {"mean": predictions.answers.truth + 50}, [])
     first = [
         make(store, Fake(name, 0, noise, split="validation"), f"first-{name}")
         for name, noise in zip(names, noises, strict=True)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok import files
-from numtok.errors import StoreError
+from numtok.errors import StoreError, UsageError
 from numtok.files import Sink
 from tests.cases import case
 from tests.faults import Plan, installed, points
@@ -210,3 +210,24 @@ def test_a_tree_is_removed_without_following_links(tmp_path: Path) -> None:
     assert files.remove_tree(tmp_path / "gone") >= 5
     assert (tmp_path / "kept" / "file").exists()
     assert not (tmp_path / "gone").exists()
+
+
+def test_a_path_of_no_file_is_refused_before_there_is_anything_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: Says
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path, part in (
+        ("", "is a folder"),
+        (".", "is a folder"),
+        ("..", "is a folder"),
+        ("/", "is a folder"),
+        (str(tmp_path), "is a folder"),
+        ("none/page.html", "no folder none"),
+    ):
+        with case(path=path):
+            with pytest.raises(UsageError) as caught:
+                files.check_output("--html", Path(path))
+            says(caught, "--html", part)
+    (tmp_path / "there.html").write_text("an earlier page")
+    for name in ("page.html", "there.html"):
+        files.check_output("--html", Path(name))

@@ -4,8 +4,9 @@ Permission bits do not bind root, so a folder that cannot be made is here a path
 and a folder of another user one whose owner's id is not ours.
 """
 
-import ast
+import enum
 import errno
+import importlib
 import json
 import multiprocessing
 import os
@@ -20,11 +21,13 @@ from typing import Any
 
 import numba.core.caching
 import numba.core.config
+import numpy as np
 import pytest
 from numba import int64
 from numba.core.errors import NumbaError
 
 from numtok import kernels
+from tests.cases import each
 from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -168,6 +171,20 @@ def test_every_kernel_of_numtok_is_loaded_at_the_second_start(tmp_path: Path) ->
     assert "numtok.numerals.decimals._read" in first["misses"]
     assert second["hits"] == first["misses"]
     assert second["misses"] == []
+
+
+@pytest.mark.integration
+def test_a_disabled_compiler_is_refused_in_one_line(tmp_path: Path, says: Says) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "1 of 2"}\n')
+    ran = subprocess.run(
+        [sys.executable, "-m", "numtok", "encode", "--scheme", "p10", "a.jsonl"],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+    says(ran.stderr, "NUMBA_DISABLE_JIT=1", "Unset")
 
 
 # --- which folder ------------------------------------------------------------------------------
@@ -392,57 +409,63 @@ def files_with_kernels() -> list[Path]:
     return [
         path
         for path in sorted((ROOT / "numtok").rglob("*.py"))
-        if kernels._MARK in path.read_bytes() and path.name != "kernels.py"
+        if b"from numtok.kernels import" in path.read_bytes()
     ]
 
 
-def test_the_digest_follows_every_file_with_kernels_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def adding(folder: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> Callable[[int], int]:
+    """The kernel of one file, which adds a constant of another, as a fresh process imports it."""
+    (folder / "constant.py").write_text(f"STEP = {step}\n")
+    (folder / "adder.py").write_text(
+        "from constant import STEP\n\n\ndef add(x):\n    return x + STEP\n"
+    )
+    os.utime(folder / "adder.py", (0, 0))
+    monkeypatch.syspath_prepend(folder)
+    for name in ("constant", "adder"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    added: Callable[[int], int] = importlib.import_module("adder").add
+    return added
+
+
+def test_a_kernel_is_compiled_again_after_a_constant_of_another_file_changed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, text in {
-        "kernels.py": "base = 1\n",
-        "a/one.py": "from numtok.kernels import kernel\n",
-        "b/two.py": "from numtok.kernels import inlined\n",
-        "b/other.py": "nothing = 0\n",
-    }.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    monkeypatch.setattr(kernels, "_PACKAGE", tmp_path)
-    seen = [kernels._sources_digest()]
-    (tmp_path / "b/other.py").write_text("nothing = 1\n")
-    assert kernels._sources_digest() == seen[0]
-    for name in ("kernels.py", "a/one.py", "b/two.py"):
-        (tmp_path / name).write_text((tmp_path / name).read_text() + "more = 1\n")
-        seen.append(kernels._sources_digest())
-    (tmp_path / "b/two.py").rename(tmp_path / "b/three.py")
-    seen.append(kernels._sources_digest())
-    assert len(set(seen)) == len(seen)
+    assert compiled(adding(folder, monkeypatch, 2))(1) == 3
+    assert compiled(adding(folder, monkeypatch, 3))(1) == 4
+    again = compiled(adding(folder, monkeypatch, 2))
+    assert again(1) == 3 and loaded(again)
 
 
-def test_kernels_take_no_constant_from_a_file_that_the_digest_leaves_out() -> None:
-    covered = {ROOT / "numtok" / "kernels.py", *files_with_kernels()}
-    assert len(covered) >= 4
-    for path in sorted(covered):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        outside = {
-            alias.asname or alias.name
-            for node in tree.body
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numtok.")
-            for alias in node.names
-            if ROOT / f"{(node.module or '').replace('.', '/')}.py" not in covered
-        }
-        for function in tree.body:
-            if isinstance(function, ast.FunctionDef) and any(
-                name.id in ("kernel", "inlined")
-                for decorator in function.decorator_list
-                for name in ast.walk(decorator)
-                if isinstance(name, ast.Name)
-            ):
-                used = {
-                    name.id
-                    for statement in function.body
-                    for name in ast.walk(statement)
-                    if isinstance(name, ast.Name)
-                }
-                assert not used & outside, f"{path}: {function.name} uses {used & outside}"
+def key(
+    step: str = "2", table: str = "[1, 2]", helper: str = "x + STEP", body: str = "helper(x)"
+) -> str:
+    """The cache key of a kernel that calls a function with constants, each from elsewhere."""
+    called = {"STEP": eval(step), "TABLE": np.array(eval(table))}
+    exec(f"def helper(x, table=None):\n    return {helper} + TABLE[0]", called)
+    calling: dict[str, Any] = {"helper": kernels.inlined(called["helper"])}
+    exec(f"def total(x):\n    return {body}", calling)
+    return kernels._key(calling["total"])
+
+
+def test_the_key_covers_the_code_and_the_constants_of_all_functions_that_are_called() -> None:
+    keys = [
+        key(),
+        key(step="3"),
+        key(step="2.0"),
+        key(table="[1, 3]"),
+        key(helper="x - STEP"),
+        key(helper="x + 7"),
+        key(body="helper(x) + 1"),
+        key(body="helper(x) + 2"),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key() == keys[0]
+
+
+@each("constant", [enum.Enum("Kind", "A B"), kernels, {"A": 1}])
+def test_a_global_that_the_key_cannot_cover_is_refused(constant: Any) -> None:
+    names: dict[str, Any] = {"constant": constant}
+    exec("def total(x):\n    return constant", names)
+    with pytest.raises(TypeError, match="cache key"):
+        kernels._key(names["total"])

@@ -211,6 +211,7 @@ class Mine(DigitPlaces):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "here"
     offsets: ClassVar[int] = 1
+    offset_per_row: ClassVar[bool] = False
     most: ClassVar[int] = 1
 
     def numbered(self, tokens, digits):

@@ -18,6 +18,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -30,7 +31,14 @@ from numtok.cli._signals import Terminated, raising_at_signals
 from numtok.cli._usage import unknown_command, unknown_kind, usage_message
 from numtok.cli.output.printing import one_line
 from numtok.config import FILE, Config, load
-from numtok.errors import NumtokError, StoreError, UsageError, unknown
+from numtok.errors import (
+    NumtokError,
+    StoreError,
+    TrainingFailed,
+    UsageError,
+    is_out_of_memory,
+    unknown,
+)
 from numtok.plugins import add_plugin_folders, fault_of
 from numtok.version import __version__
 
@@ -155,6 +163,9 @@ def _reflowed(text: str) -> str:
 
 def main() -> NoReturn:
     """Run the command line and exit with the code that the outcome has."""
+    _open_closed_streams()
+    if not os.environ.get("COLUMNS", "").strip("0"):
+        os.environ.pop("COLUMNS", None)  # rich takes a width of 0 literally
     # Threads that wait for each other spin, and where other work has taken a core they spin for
     # most of the time: training is then eight times slower. A shorter wait costs a fifth at worst.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
@@ -175,6 +186,16 @@ def main() -> NoReturn:
         _complain(f"cannot write the output: {error.strerror}")
         code = StoreError.exit_code
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Open standard streams that the caller closed (``>&-``) on the null device: files opened later
+    would take their descriptors, and ``print`` writes to stdout if ``sys.stderr`` is None."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor: the stream's own
+            os.set_inheritable(null, True)
+            setattr(sys, name, os.fdopen(null, mode, closefd=False))
 
 
 def _run() -> int:
@@ -200,22 +221,10 @@ def _run() -> int:
     except Terminated:
         _complain("terminated")
         return 143
-    except OSError as error:
-        # Below the store these have become StoreErrors, so this is about an input or the output.
-        if isinstance(error, BrokenPipeError):
-            raise
-        _complain(f"input or output failed: {fault_of(error) or error}")
-        return StoreError.exit_code
+    except BrokenPipeError:
+        raise
     except Exception as error:
-        if (fault := fault_of(error)) is not None:
-            return _refused(fault)
-        if (line := usage_message(error)) is None:
-            traceback.print_exc()
-            _complain("this is a bug; please report it with the lines above")
-            return 70
-        if line:
-            _complain(line)
-        return 2
+        return _failed(error)
     code = code if isinstance(code, int) else 0
     if code == 130:
         _complain("interrupted")
@@ -232,6 +241,28 @@ def _help_of_parts(called: str, words: Sequence[str]) -> bool:
     for folder, spec in parts:
         print_kind(folder, spec)
     return bool(parts)
+
+
+def _failed(error: Exception) -> int:
+    """Report an error that is none of numtok's own; return the exit code."""
+    if is_out_of_memory(error):
+        what = shorten(f"{type(error).__name__}: {error}", 60, placeholder=" ...")
+        return _refused(
+            TrainingFailed(f"out of memory ({what}). Choose less data or a smaller model")
+        )
+    if isinstance(error, OSError):
+        # Below the store these have become StoreErrors, so this is about an input or the output.
+        _complain(f"input or output failed: {fault_of(error) or error}")
+        return StoreError.exit_code
+    if (fault := fault_of(error)) is not None:
+        return _refused(fault)
+    if (line := usage_message(error)) is None:
+        traceback.print_exc()
+        _complain("this is a bug; please report it with the lines above")
+        return 70
+    if line:
+        _complain(line)
+    return 2
 
 
 def _refused(error: NumtokError) -> int:

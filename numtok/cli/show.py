@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from numtok.cli._shared import OneJsonOption, RefArgument, open_store
-from numtok.cli.output.printing import Size, counted, print_json, print_table
+from numtok.cli.output.printing import Size, counted, one_line, print_json, print_table
 
 _SHOWN_FILES = 20
 
@@ -36,7 +36,7 @@ def command(context: typer.Context, ref: RefArgument, json: OneJsonOption = Fals
         ("content", manifest.content),
         ("folder", str(artifact.path)),
     ]
-    print(shlex.join(manifest.command))  # on a line of its own, to be copied
+    print(one_line(shlex.join(manifest.command)))  # on a line of its own, to be copied
     print_table(f"{manifest.kind}/{artifact.ref}", ("field", "value"), facts)
     rows = [(file.path, Size(file.bytes)) for file in files[:_SHOWN_FILES]]
     rest = f"; the first {_SHOWN_FILES}:" if len(files) > _SHOWN_FILES else ""

@@ -21,6 +21,7 @@ in_memory.py        texts as rows of encoded data, in memory
 model_folder.py     where a pretrained model lies: a folder, or a hub id
 number_sample.py    samples of numbers and rows, the same in any division
 row_keys.py         keys of numbers, by which samples are the same in any division
+row_twins.py        rows with a twin in the train split
 sample_literals.py  literals that schemes are tried out on
 scheme_digest.py    the digest of a scheme's output
 scheme_spec.py      the scheme of a spec, also that of a file

@@ -1,14 +1,15 @@
-"""What a scheme is given of numbers, what a value head learns of them, and how many of them the
-channel does not hold."""
+"""Normalized numbers for schemes and value heads, and counts of numbers that are stored inexactly
+(in the channel, or in the float64 column ``numbers``)."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import FittedNormalizer
-from numtok.encoding.schemes.base import Channel, Encoded, Scheme
+from numtok.encoding.schemes.base import Channel, Encoded, Outcome, Scheme
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import Significands
 
+_FLOAT64_HOLDS = 10**15  # float64 holds every literal whose digits, as an integer, are fewer
 _HELD = 10**6  # digits, read as one number, that float32 holds whatever they are multiplied by
 
 
@@ -78,3 +79,22 @@ def inexact(
         read = normalizer.inverse(read)
     parts = digits[looked_at], exponents[looked_at], negative[looked_at], more[looked_at]
     return further_than_digits(Significands(*parts), read)
+
+
+def beyond_float64(numerals: Numerals, outcomes: NDArray[np.uint8]) -> int:
+    """Count the ordinary numbers whose written digits float64 does not hold.
+
+    outcomes
+        uint8[n], the :class:`Outcome` of each of the ``n`` numbers.
+
+    These are the numbers that differ between the tokens of a scheme that keeps every digit and the
+    column ``numbers``: 9007199254740993 is 9007199254740992 there.
+    """
+    digits, exponents, negative, more = numerals.significands
+    long = np.flatnonzero((digits >= _FLOAT64_HOLDS) & (outcomes == Outcome.NUMBER))
+    if not len(long):
+        return 0
+    from numtok.numerals.decimals import further_than_digits
+
+    parts = digits[long], exponents[long], negative[long], more[long]
+    return further_than_digits(Significands(*parts), numerals.values[long])

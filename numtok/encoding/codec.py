@@ -27,7 +27,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.encoding.channel import inexact, normalized
+from numtok.encoding.channel import beyond_float64, inexact, normalized
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
 from numtok.encoding.schemes.base import (
     SCHEMES,
@@ -41,12 +41,14 @@ from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
     FittedTokenizer,
     NumberTokens,
+    Pieces,
     Segments,
     TextTokenizer,
+    missing_bytes,
 )
 from numtok.encoding.texts import Spans, Texts, chunks_of, offsets, segments_of, unescape
 from numtok.encoding.whole_text import cut_whole
-from numtok.errors import UsageError, naming
+from numtok.errors import DataError, UsageError, naming
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import fault_of
@@ -94,7 +96,7 @@ class EncodedTexts(NamedTuple):
     number_length: NDArray[np.int32]  # [numbers]
     channel: Channel | None  # [numbers]
     outcomes: NDArray[np.uint8]  # [numbers]
-    inexact: int  # numbers that :func:`inexact` counts
+    inexact: int  # numbers that :func:`inexact` or :func:`beyond_float64` counts
     marks: NDArray[np.int32]  # [n] token index within the row, -1 if none
     literals: Literals  # [numbers], as written
 
@@ -146,6 +148,27 @@ class Codec:
 
         return Spans(*scan(texts.data, texts.rows, self.policy))
 
+    @cached_property
+    def _missing_bytes(self) -> NDArray[np.bool_]:
+        return missing_bytes(self.text)
+
+    def unwritable(self, texts: Texts) -> dict[int, str]:
+        """Return the indices of texts that the text tokenizer would change, with the reason."""
+        if not self._missing_bytes.any():
+            return {}
+        at = np.flatnonzero(self._missing_bytes[texts.data])
+        at = at[(at >= texts.rows[0]) & (at < texts.rows[-1])]
+        rows, first = np.unique(np.searchsorted(texts.rows, at, "right") - 1, return_index=True)
+        return {
+            row: f"the text has the byte 0x{byte:02X}, which the text tokenizer lacks"
+            for row, byte in zip(rows.tolist(), texts.data[at[first]].tolist(), strict=True)
+            if not self._gives_back(texts.data[texts.rows[row] : texts.rows[row + 1]])
+        }
+
+    def _gives_back(self, text: NDArray[np.uint8]) -> bool:
+        ids = self.text.encode(Pieces(text, np.array([0, len(text)], np.int32))).ids
+        return self.text.decode(ids) == text.tobytes()
+
     def encode(
         self, texts: Texts, spans: Spans, marks: NDArray[np.int32] | None = None
     ) -> EncodedTexts:
@@ -154,7 +177,11 @@ class Codec:
         marks
             int32[n], a byte offset in the text, counted in ``texts.data``, where a new token must
             begin (an answer's start), or -1; none may lie inside a number.
+
+        Raises DataError for a text that the text tokenizer cannot write.
         """
+        for text, problem in self.unwritable(texts).items():
+            raise DataError(f"text {text}: {problem}. Remove the character")
         segments = segments_of(texts, spans, marks)
         in_answer = _in_answer(spans, marks)
         chunks, number = [], 0
@@ -193,7 +220,7 @@ class Codec:
             number_length=joined("lengths"),
             channel=joined("channel") if self.scheme.channel else None,
             outcomes=joined("outcomes"),
-            inexact=int(joined("inexact").sum()) if self.scheme.channel else 0,
+            inexact=int(joined("inexact").sum()),
             marks=answers,
             literals=Literals(texts.data, spans.starts, spans.ends),
         )
@@ -223,7 +250,8 @@ class Codec:
             "outcomes": encoded.outcomes,
         }
         if encoded.channel is None:
-            return columns
+            rounded = beyond_float64(numerals, encoded.outcomes) if self.keeps_literals else 0
+            return columns | {"inexact": np.array([rounded])}
         lost = inexact(numerals, encoded, self.scheme, self.normalizer)
         return columns | {"channel": encoded.channel, "inexact": np.array([lost])}
 

@@ -263,6 +263,18 @@ def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[s
     return table
 
 
+def longest_row(shards: Sequence[Path], ids: TokenIds) -> int:
+    """Number of tokens of the longest row of some shards, which are read one group at a time."""
+    longest = 0
+    for path in shards:
+        with opened_shard(path, ids) as file:
+            for group in range(file.metadata.num_row_groups):
+                tokens = read_group(path, file, group, ["tokens"])["tokens"]
+                lengths = pc.list_value_length(tokens).to_numpy()
+                longest = max(longest, int(lengths.max(initial=0)))
+    return longest
+
+
 def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
     """How much memory the tokens and numbers of some shards take, about."""
     size = 0

@@ -17,6 +17,7 @@ from numtok.encoding.channel import normalized
 from numtok.encoding.codec import Codec
 from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, Normalizer, fit
+from numtok.encoding.number_sizes import NumberSizes
 from numtok.encoding.row_keys import keys_of
 from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.text_tokenizers.base import (
@@ -93,6 +94,12 @@ class Unfitted:
                 "which leaves numbers as they are written; leave --normalize out"
             )
         return cls(scheme, policy, normalizer, *text_tokenizer_of(text_tokenizer or "words"))
+
+    def suited(self, sizes: NumberSizes) -> "Unfitted":
+        """The same with its scheme sized to numbers, which a normalization would change."""
+        if not self.normalizer.identity:
+            return self
+        return replace(self, scheme=self.scheme.suited(*sizes))
 
     def settings(self) -> dict[str, Any]:
         """What versions are taken over."""

@@ -50,6 +50,9 @@ class Grammar:
         self._known: dict[tuple[bytes, bool], int] = {}
         self._state = lru_cache(_REMEMBERED)(self._look_up)
 
+    def __reduce__(self) -> tuple[type["Grammar"], tuple[Scheme]]:
+        return Grammar, (self.scheme,)  # states are a cache of the scheme's answers
+
     def __len__(self) -> int:
         """How many states have been met so far: 0, 1, ..."""
         return len(self._masks)

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.codec import LARGEST, Codec
-from numtok.encoding.dataset import EncodedSplit, Values, bytes_of, opened_shard, read_group
+from numtok.encoding.dataset import (
+    EncodedSplit,
+    Values,
+    bytes_of,
+    longest_row,
+    opened_shard,
+    read_group,
+)
 from numtok.encoding.schemes.base import Channel
 from numtok.encoding.texts import Spans, Texts, unescape
 from numtok.errors import StoreError, UsageError, unknown
@@ -81,6 +88,11 @@ def read_split(
     shards, ids = splits(artifact)[split], _ids(artifact)
     too_large = spill is not None and bytes_of(shards, ids) > _MEMORY * memory()
     return EncodedSplit.read(shards, ids, spill() if spill and too_large else None)
+
+
+def longest_of(artifact: Artifact, split: str) -> int:
+    """Number of tokens of the longest row of an existing split."""
+    return longest_row(splits(artifact)[split], _ids(artifact))
 
 
 def _ids(artifact: Artifact) -> TokenIds:

@@ -21,11 +21,13 @@ from numtok.data.reading.rows import NO_TARGETS, Categories
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.units import Unit, read
 from numtok.encoding.codec import Codec, EncodedTexts
+from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
 from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
 from numtok.encoding.texts import Spans, Texts, offsets
 from numtok.errors import DataError
+from numtok.numerals.unread import UnreadDigits, count_unread
 from numtok.records import (
     CLUSTER,
     FLOOR,
@@ -55,7 +57,7 @@ _CLIPPED = pa.schema(
 )
 
 
-class UnitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class UnitFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the receipt of a unit says (:class:`EncodeUnit`)."""
 
     rows: dict[str, Natural]
@@ -63,7 +65,16 @@ class UnitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens: Natural
     outcomes: dict[str, Natural]
     rejected: Natural
+    unread: UnreadDigits
     unseen_columns: list[str]
+    twin_limit: Natural  # of the hashes of RowTwins
+    row_hashes: dict[str, bytes]  # by split, uint64 each
+
+    @property
+    def twins(self) -> RowTwins:
+        """The hashes of the rows."""
+        hashes = {name: np.frombuffer(each, np.uint64) for name, each in self.row_hashes.items()}
+        return RowTwins(self.twin_limit, hashes)
 
 
 class NumberedRows(NamedTuple):
@@ -143,18 +154,27 @@ class Screening:
             ]
         )
 
-    def resolved(self, unit: Unit, find: Callable[[Texts], Spans]) -> Iterator[NumberedRows]:
-        """The usable rows of a unit with their numbers and targets; a row with a target that is no
-        number is none."""
+    def resolved(
+        self,
+        unit: Unit,
+        find: Callable[[Texts], Spans],
+        unwritable: Callable[[Texts], dict[int, str]] = lambda texts: {},
+    ) -> Iterator[NumberedRows]:
+        """The usable rows of a unit with their numbers and targets. Rows with a target that is not
+        a number are left out, and those that ``unwritable`` returns by index, with the reason."""
         for batch, splits in self.batches(unit):
             # Not held here while it is worked on: its texts are given up in the midst of that.
-            yield self._resolved(batch, splits, find)
+            yield self._resolved(batch, splits, find, unwritable)
 
     def _resolved(
-        self, batch: RowBatch, splits: Categories, find: Callable[[Texts], Spans]
+        self,
+        batch: RowBatch,
+        splits: Categories,
+        find: Callable[[Texts], Spans],
+        unwritable: Callable[[Texts], dict[int, str]],
     ) -> NumberedRows:
         found = _found(batch, splits, find)
-        if not (problems := found.targets.problems):
+        if not (problems := unwritable(found.texts) | found.targets.problems):
             return found
         bad = [batch.reject(index, text) for index, text in problems.items()]
         self.refuse(bad)
@@ -206,13 +226,16 @@ class EncodeUnit:
     def __call__(self, unit: Unit) -> tuple[int, UnitFacts]:
         numbers = tokens = 0
         outcomes: Counter[str] = Counter()
+        unread = UnreadDigits()
         unseen: set[str] = set()
+        twins = RowTwins()
         rejected = RejectedRows(self.draft, unit.index)
         with rejected, Shards(self.draft, unit.index, apart=CLIPPED) as shards:
-            for found in self.screening.resolved(unit, self.codec.find):
+            for found in self.screening.resolved(unit, self.codec.find, self.codec.unwritable):
                 batch, splits, texts, spans, targets = found
                 rejected.write(batch.rejected)
                 encoded = self.codec.encode(texts, spans, targets.answers)
+                unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
                 numbers += len(encoded.numbers)
                 tokens += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))
@@ -220,6 +243,7 @@ class EncodeUnit:
                     outcomes[TRUNCATED] += long
                 if encoded.inexact:
                     outcomes[INEXACT] += encoded.inexact
+                twins.add(row_hashes(texts, spans, targets), splits)
                 unseen |= batch.rows.more_columns - set(self.more)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:
@@ -235,7 +259,17 @@ class EncodeUnit:
             outputs, rows = shards.close()
             rows.pop(CLIPPED, None)
             outputs += rejected.close()
-        facts = UnitFacts(rows, numbers, tokens, dict(outcomes), rejected.count, sorted(unseen))
+        facts = UnitFacts(
+            rows=rows,
+            numbers=numbers,
+            tokens=tokens,
+            outcomes=dict(outcomes),
+            rejected=rejected.count,
+            unread=unread.commonest(),
+            unseen_columns=sorted(unseen),
+            twin_limit=twins.limit,
+            row_hashes={name: hashes.tobytes() for name, hashes in twins.splits.items()},
+        )
         write_receipt(
             self.draft,
             self.receipt_of(unit),

@@ -23,7 +23,7 @@ report_files.py     report artifacts and their predictions, written and read
 rivals.py           what needs no model as predictions of numbers, to be paired with those of models
 scoring.py          from predictions to the figures of a report
 seen_values.py      values of a target in the train split
-slots.py            of each number its slot, and what the train split has there
+slots.py            slot and field of each number, and what the train split has there
 stated_tails.py     tails where a head's numbers end
 table_options.py    how numbers are read off a model of tables
 table_rows.py       rows of a table without the target, and what a model says of them

@@ -224,6 +224,7 @@ class AnswerEvaluation:
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
         """How many rows were not asked, and whose notation numbers have where the scheme keeps
         none."""
+        yield from self.evaluated.notes()
         yield from scores.notes
         if lacking := len(self.samples) - len(self.asked):
             yield f"Not asked: {lacking:,} rows without answer_start."

@@ -19,18 +19,18 @@ those of the rows
     What the rows themselves bring along (``records.Row``), each by its own name; those that say
     nothing of some numbers are scored on the others.
 linear
-    Least squares on the numbers of the row that are no target, where all rows have as many, or,
-    where rows have several targets of a name, on those between the target and the one before it;
-    and on those baselines of the rows that every number has. A fit for each target's name. Not for
-    rows without targets.
+    Least squares on the other numbers of the row, by field, or, where rows have several targets of
+    a name, on those between the target and the one before it; and on the baselines of the rows. A
+    missing number is the median of its field, and has an indicator. One fit per target name. Not
+    for rows without targets.
 boosted
-    Gradient-boosted trees on the same, where scikit-learn is installed.
+    Gradient-boosted trees on the same, where scikit-learn is installed; they handle missing numbers
+    themselves.
 """
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,16 +43,19 @@ from numtok.encoding.schemes.base import Failure
 from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import Queries, target_names
 from numtok.evaluation.seen_values import nearest
-from numtok.seeds import generator
+from numtok.evaluation.target_features import (
+    FieldedSplit,
+    NotFitted,
+    TargetFeatures,
+    target_features,
+)
 
-#: Features [m, k] and values [m] to learn from, features [n, k] to predict from: values [n].
+#: Features [m, k] and values [m] to learn from, features [n, k] to predict from: values [n]. A
+#: missing feature is NaN.
 Fit = Callable[[Floats, Floats, Floats], Floats]
-_FITTED_ON = 200_000  # rows or targets of one name in the train split, at most
-_MOST_FEATURES = 256
-_MOST_BEFORE = 16  # numbers before a target
+_FITS = "Baselines 'linear' and 'boosted'"
 _MOST_BOOSTED = 16
 _SEVERAL_THREADS = 1 << 20  # numbers to learn from, from which on they pay
-_Targets = tuple[EncodedSplit, Ints]  # some of its targets, by their indices
 _boosted: dict[bytes, Floats] = {}  # predictions, by what they were made of
 
 
@@ -65,7 +68,7 @@ def baselines(
     fill: str,
     slot_means: Floats | None = None,
 ) -> Iterator[tuple[str, Floats]]:
-    """Each baseline that can be had, by name, with its float64[a] predictions; NaN if invalid.
+    """Each baseline that needs no fit, by name, with its float64[a] predictions; NaN if invalid.
 
     ``fill`` as in ``predict.Options``; ``slot_means``, float64[a], as in ``slots.NumberSlots``.
     """
@@ -85,15 +88,56 @@ def baselines(
     if slot_means is not None:
         yield "slot", slot_means
     yield "nearest", nearest(train, names, samples.numbers[asked.numbers])
-    if (asked.targets < 0).any():
-        return  # every number in turn: each would need a fit of its own
-    found = np.full((len(fits()), len(names)), np.nan)
-    for name in np.unique(names):
-        mine = names == name
-        found[:, mine] = _fitted(train, samples, name, asked.targets[mine])
-    for baseline, values in zip(fits(), found, strict=True):
+
+
+def fitted_baselines(
+    train: FieldedSplit, samples: FieldedSplit, asked: Queries
+) -> Iterator[tuple[str, Floats]]:
+    """Each fit of :func:`fits`, by name, with its float64[a] predictions; NaN for the targets that
+    :func:`not_fitted` reports."""
+    names = target_names(samples.samples, asked)
+    predictions = np.full((len(fits()), len(names)), np.nan)
+    for _, mine, built in _by_target(train, samples, asked):
+        if isinstance(built, TargetFeatures):
+            for index, fit in enumerate(fits().values()):
+                predictions[index, mine] = fit(built.x, built.y, built.others[0])
+    for baseline, values in zip(fits(), predictions, strict=True):
         if not np.isnan(values).all():
             yield baseline, values
+
+
+def not_fitted(train: FieldedSplit, samples: FieldedSplit, asked: Queries) -> Iterator[str]:
+    """Why a baseline of :func:`fitted_baselines` is missing, one sentence each."""
+    yield from not_installed()
+    if _in_turn(asked):
+        yield (
+            f"{_FITS} are not fitted: some rows have no targets, so every number is predicted in "
+            "turn."
+        )
+    for name, _, built in _by_target(train, samples, asked):
+        if isinstance(built, NotFitted):
+            yield f"{_FITS} are not fitted for target {name!r}: {built.reason}."
+
+
+def not_installed() -> Iterator[str]:
+    """Why a baseline is fitted to no data at all, one sentence each."""
+    if "boosted" not in fits():
+        yield "Baseline 'boosted' is not fitted: scikit-learn is not installed."
+
+
+def _by_target(
+    train: FieldedSplit, samples: FieldedSplit, asked: Queries
+) -> Iterator[tuple[str, Bools, TargetFeatures | NotFitted]]:
+    """Each target name, bool[a] which numbers have it, and their features; nothing for rows whose
+    numbers are predicted in turn, since each number would need a fit of its own."""
+    names = target_names(samples.samples, asked)
+    for name in () if _in_turn(asked) else np.unique(names):
+        mine = names == name
+        yield name, mine, target_features(train, name, (samples, asked.targets[mine]))
+
+
+def _in_turn(asked: Queries) -> bool:
+    return bool((asked.targets < 0).any())
 
 
 def _by_place(train: EncodedSplit, samples: EncodedSplit, asked: Queries) -> Floats:
@@ -111,86 +155,6 @@ def _places(samples: EncodedSplit) -> Ints:
     """int64[n]: which number of its row each one is."""
     counts = np.diff(samples.number_rows)
     return np.arange(len(samples.numbers)) - np.repeat(samples.number_rows[:-1], counts)
-
-
-def _fitted(train: EncodedSplit, samples: EncodedSplit, name: str, asked: Ints) -> Floats:
-    """float64[fits, n]: what each fit to the targets of one name predicts for those ``asked``."""
-    values = np.full((len(fits()), len(asked)), np.nan)
-    if (found := features_beside(train, samples, name, asked)) is not None:
-        for place, fit in enumerate(fits().values()):
-            values[place, found.known] = fit(found.x, found.y, found.asked)
-    return values
-
-
-class FittingRows(NamedTuple):
-    """What a fit to the targets of one name has: features and values of ``m`` targets of the train
-    split, and features of ``n`` that are asked for, of those that have all.
-
-    x, y, asked
-        float64[m, k], float64[m] and float64[n, k].
-    known
-        bool[all asked]: which these n are.
-    """
-
-    x: Floats
-    y: Floats
-    asked: Floats
-    known: Bools
-
-
-def features_beside(
-    train: EncodedSplit, samples: EncodedSplit, name: str, asked: Ints
-) -> FittingRows | None:
-    """What stands beside the targets of one name, and beside those ``asked`` of other rows,
-    int64[n] among their targets; None where that cannot be fitted to."""
-    targets = np.flatnonzero(train.target_name.to_numpy(zero_copy_only=False) == name)
-    targets = fitted_on(targets, name)
-    x, features = _beside((train, targets), (samples, asked))
-    y = train.numbers[train.targets[targets]]
-    usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
-    known = np.asarray(np.isfinite(features).all(axis=1))
-    if not x.shape[1] or usable.sum() <= x.shape[1] or not known.any():
-        return None
-    return FittingRows(x[usable], y[usable], features[known], known)
-
-
-def _beside(*sides: _Targets) -> tuple[Floats, Floats]:
-    """float64[m, k] and [n, k]: what stands beside targets of one name, in rows to learn from and
-    in others that are asked about."""
-    before = 0
-    if any(len(np.unique(s.target_row[of])) < len(of) for s, of in sides):
-        before = int(min(_gaps(s, of).min(initial=_MOST_BEFORE) for s, of in sides))
-    if before:
-        found = [_before(s, of, before) for s, of in sides]
-    else:
-        found = [_others(s, s.target_row[of]) for s, of in sides]
-        if found[0].shape[1] != found[1].shape[1]:
-            found = [np.empty((len(of), 0)) for _, of in sides]
-    shared = [
-        name
-        for name in sorted(sides[0][0].floors.keys() & sides[1][0].floors.keys())
-        if all(np.isfinite(s.floors[name][of]).all() for s, of in sides)
-    ]
-    first, second = (
-        np.column_stack([x, *(s.floors[name][of] for name in shared)])
-        for x, (s, of) in zip(found, sides, strict=True)
-    )
-    return first, second
-
-
-def _gaps(samples: EncodedSplit, targets: Ints) -> Ints:
-    """How many numbers of its row stand between each of some targets and the one before it."""
-    numbers, every = samples.targets[targets], np.unique(samples.targets)
-    place = np.searchsorted(every, numbers)
-    before = np.where(place > 0, every[place - 1], -1)
-    first = samples.number_rows[samples.target_row[targets]]
-    return np.asarray(numbers - np.maximum(before + 1, first))
-
-
-def _before(samples: EncodedSplit, targets: Ints, count: int) -> Floats:
-    """float64[n, count]: the numbers before each of some targets."""
-    places = samples.targets[targets][:, None] - np.arange(count, 0, -1)
-    return np.asarray(samples.numbers[places])
 
 
 def _quantised(codec: Codec, samples: EncodedSplit, asked: Queries) -> Floats:
@@ -236,45 +200,34 @@ def _by_length(
     return found
 
 
-def _others(samples: EncodedSplit, rows: Ints) -> Floats:
-    """float64[n, k]: the numbers of some rows that are no target; k is 0 unless all of these have
-    the same, small number of them."""
-    begin = samples.number_rows[rows]
-    counts = samples.number_rows[rows + 1] - begin
-    first, end = (np.searchsorted(samples.target_row, rows, side) for side in ("left", "right"))
-    none = np.empty((len(rows), 0))
-    if (counts - (end - first)).max(initial=0) > _MOST_FEATURES:
-        return none
-    numbers = ranges(begin, counts)
-    other = np.isin(numbers, samples.targets[ranges(first, end - first)], invert=True)
-    found = np.bincount(np.repeat(np.arange(len(rows)), counts), other, len(rows))
-    if not len(found) or found.min() != found.max() or not 0 < found[0] <= _MOST_FEATURES:
-        return none
-    return samples.numbers[numbers[other]].reshape(len(rows), -1)
-
-
 def fits() -> Mapping[str, Fit]:
     """What is fitted to a train split, by name."""
     return {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
 
 
-def fitted_on(rows: Ints, of: str | int) -> Ints:
-    """[k]: the rows, or targets, that it is fitted to, of many so many from everywhere: they may be
-    in order of what they say. ``of``: the target or the fold."""
-    if len(rows) <= _FITTED_ON:
-        return rows
-    return np.sort(generator(0, "floors", of).permutation(rows)[:_FITTED_ON])
-
-
 def linear(x: Floats, y: Floats, asked: Floats) -> Floats:
-    """Least squares from features [m, k] and values [m]; of features [n, k], float64[n]."""
-    size = np.abs(x).max(axis=0)  # first of all, so that no sum or square leaves float64
+    """Least squares from features [m, k] and values [m]; of features [n, k], float64[n].
+
+    A missing feature (NaN) is its training median. A feature that is missing in some of the ``m``
+    rows also has an indicator; none may be missing in all of them.
+    """
+    missing = np.isnan(x)
+    medians = np.nanquantile(x, 0.5, axis=0, method="inverted_cdf")  # a value: no sum overflows
+    indicators = missing.any(axis=0)
+    size = np.abs(np.where(missing, medians, x)).max(axis=0)  # so that no square leaves float64
     size[size == 0] = 1.0
-    mean, spread = (x / size).mean(axis=0), (x / size).std(axis=0)
+
+    def scaled(features: Floats) -> Floats:
+        absent = np.isnan(features)
+        return np.column_stack(
+            [np.where(absent, medians, features) / size, absent[:, indicators].astype(np.float64)]
+        )
+
+    mean, spread = scaled(x).mean(axis=0), scaled(x).std(axis=0)
     spread[spread == 0] = 1.0
 
     def columns(features: Floats) -> Floats:
-        return np.column_stack([np.ones(len(features)), (features / size - mean) / spread])
+        return np.column_stack([np.ones(len(features)), (scaled(features) - mean) / spread])
 
     weights, *_ = np.linalg.lstsq(columns(x), y, rcond=None)
     return np.asarray(columns(asked) @ weights)

@@ -1,6 +1,6 @@
 """What every evaluation of texts is of: a model, and rows of one split of encoded data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,10 @@ from numtok.evaluation.evaluation import predictions_table
 from numtok.records import CLUSTER, GROUP
 from numtok.reports import Measures, predictions_schema
 from numtok.store.artifact import Artifact
-from numtok.training.model_files import LoadedModel, check_reads
+from numtok.training.model_files import LoadedModel, check_reads, row_limit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvaluatedSplit:
     """One model on rows of one split, in memory, and the devices that predict them."""
 
@@ -28,6 +28,7 @@ class EvaluatedSplit:
     split: str
     rows: Ints  # indices in the split, ascending
     samples: EncodedSplit  # these rows
+    skipped: int  # rows longer than the model reads
     devices: Devices
 
     @classmethod
@@ -38,14 +39,32 @@ class EvaluatedSplit:
         split: str,
         rows: int | None,
         devices: Devices,
+        skip_long: bool = False,
     ) -> "EvaluatedSplit":
-        """Draw ``rows`` of the split by their ids; None takes all. Raises DataError for rows longer
-        than the model."""
+        """Draw ``rows`` of the split by their ids; None takes all. Rows longer than the model reads
+        are skipped if ``skip_long`` is set; DataError if it is not, or if all are longer."""
         whole = read_split(encoded, split)
         drawn = whole.drawn(rows)
-        one = cls(loaded, encoded, split, drawn, whole.take(drawn), devices)
-        check_reads(loaded, one.samples, str(one))
+        fits = whole.lengths[drawn] <= row_limit(loaded.model)
+        kept = drawn[fits] if skip_long and fits.any() else drawn
+        one = cls(
+            loaded=loaded,
+            encoded=encoded,
+            split=split,
+            rows=kept,
+            samples=whole.take(kept),
+            skipped=len(drawn) - len(kept),
+            devices=devices,
+        )
+        check_reads(loaded, one.samples, str(one), ", or skip such rows: --on-error skip")
         return one
+
+    def notes(self) -> Iterator[str]:
+        """A note about rows that were skipped, for reports."""
+        if self.skipped:
+            rows = "1 row is" if self.skipped == 1 else f"{self.skipped:,} rows are"
+            limit = row_limit(self.loaded.model)
+            yield f"{rows} longer than the {limit:,} tokens that the model reads, and skipped."
 
     def __str__(self) -> str:
         return f"split {self.split!r} of {self.encoded.ref}"

@@ -155,6 +155,7 @@ class LabelEvaluation:
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
         """Rows without a label or with one that training never saw, and what is said of
         baselines."""
+        yield from self.evaluated.notes()
         yield from scores.notes
         if lacking := self.samples.labels.null_count:
             yield f"Not scored: {_rows(lacking)} without a label."

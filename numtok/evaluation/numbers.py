@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure
 from numtok.encoding.splits import learnt_data, read_learnt
 from numtok.errors import DataError
-from numtok.evaluation.baselines import baselines, target_means
+from numtok.evaluation.baselines import baselines, fitted_baselines, not_fitted, target_means
 from numtok.evaluation.calibration import target_calibrations
 from numtok.evaluation.evaluated_split import EvaluatedSplit
 from numtok.evaluation.evaluation import ReportMetrics, quantile_columns
@@ -22,6 +23,7 @@ from numtok.evaluation.queries import Queries, target_names
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.seen_values import outside
+from numtok.evaluation.target_features import FieldedSplit, fitted_rows
 from numtok.records import TRAIN
 from numtok.registry import spec_of
 from numtok.reports import SLOT, Figures
@@ -49,13 +51,14 @@ class NumberEvaluation:
     """Of a model of numbers."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(
-        _METRICS, _IN_GROUPS, ("slot-skill", *_IN_GROUPS)
+        _METRICS, _IN_GROUPS, ("slot-skill", *_IN_GROUPS, "mae", "lmae", "relative-mse")
     )
     evaluated: EvaluatedSplit
     train: EncodedSplit | None  # where the baselines are fitted
     predictor: Predictor
     slots: "NumberSlots | None"
     slots_sought: bool
+    fielded: tuple[FieldedSplit, FieldedSplit] | None  # train and samples; None without train
 
     @classmethod
     def of(
@@ -72,13 +75,20 @@ class NumberEvaluation:
         if not len(predictor.asked.numbers):
             raise DataError(f"{evaluated} has no number to predict; evaluate on rows with numbers")
         learnt = learnt_data(loaded.artifact, encoded, find)
-        if learnt is None or train is None or not _wanted(slots, predictor.asked):
-            return cls(evaluated, train, predictor, None, slots_sought=False)
-        from numtok.evaluation.slots import Rows, number_slots  # which loads numba
+        if learnt is None or train is None:
+            return cls(evaluated, train, predictor, None, slots_sought=False, fielded=None)
+        from numtok.evaluation.slots import Rows, number_fields, number_slots  # which loads numba
 
-        rows = Rows(encoded, evaluated.split, evaluated.samples, evaluated.rows)
-        found = number_slots(rows, predictor.asked, learnt, train)
-        return cls(evaluated, train, predictor, found, slots_sought=True)
+        samples = evaluated.samples
+        every = np.arange(len(samples))
+        rows = Rows(encoded, evaluated.split, samples, every, evaluated.rows)
+        of_train, of_samples = number_fields(
+            Rows(learnt, TRAIN, train, fitted_rows(train)),
+            rows._replace(chosen=np.unique(samples.target_row)),
+        )
+        sought = _wanted(slots, predictor.asked)
+        found = number_slots(rows, predictor.asked, learnt, train) if sought else None
+        return cls(evaluated, train, predictor, found, sought, (of_train, of_samples))
 
     @property
     def loaded(self) -> LoadedModel:
@@ -172,7 +182,8 @@ class NumberEvaluation:
         found = baselines(
             self.loaded.codec, self.samples, self.asked, self.train, mean, fill, means
         )
-        scored = ((name, values[finite]) for name, values in found)
+        fitted = () if self.fielded is None else fitted_baselines(*self.fielded, self.asked)
+        scored = ((name, values[finite]) for name, values in chain(found, fitted))
         return number_baselines(scores, scored, self.samples.floors)
 
     def _decoding(self) -> dict[str, Any]:
@@ -220,6 +231,7 @@ class NumberEvaluation:
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
         """What is not scored or not comparable, and which baselines and options have no part."""
+        yield from self.evaluated.notes()
         yield from scores.notes
         left_out, predictor = scores.left_out, self.predictor
         yield from self._slot_notes(scores)
@@ -242,6 +254,8 @@ class NumberEvaluation:
             yield "Numbers were normalised by signed-log, which the paper does not do."
         if predictor.options.draws and not predictor.draws:
             yield "The distribution has an exact form; --draws was not needed."
+        if self.fielded is not None:
+            yield from not_fitted(*self.fielded, self.asked)
         if self.train is None:
             yield (
                 "What the model learnt from is not at hand: no nearest, linear or boosted baseline."

@@ -33,7 +33,7 @@ from numtok.models.decoding import LONGEST, NumberReadings, Reader
 from numtok.models.distributions.multiples import Multiples
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical as Drawn
-from numtok.models.heads.base import Calibration, ValueHead
+from numtok.models.heads.base import Calibration, ValueHead, default_point
 from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
 from numtok.models.trunks.base import TrunkCache
 from numtok.reports import QUANTILES
@@ -56,7 +56,8 @@ class Options:
     constrained
         Only what the scheme's grammar allows; else whatever is most probable.
     point
-        ``mode``: what greedy decoding gives; ``median`` or ``mean`` of the distribution.
+        ``mode``: the value with the highest density in raw units, or what greedy decoding of tokens
+        and digits gives; ``median`` or ``mean`` of the distribution.
     draws
         Numbers drawn for the distribution where it has no exact form (autoregressive tokens).
     batch
@@ -252,10 +253,12 @@ class Predictor:
                     log_interval[part] = tailed.log_recorded(of, half[part])
             crps[part], pit[part] = predictive.crps(of), predictive.cdf(of)
             quantiles[part] = predictive.quantiles(QUANTILES)
-            if self.options.point != "mode":
+            if not self._is_written:
                 values[part] = getattr(predictive, self.options.point)()
-        if self.options.point != "mode":
-            valid, literals = np.isfinite(values), self._raw.literals(values)
+        if not self._is_written:
+            literals, finite = self._raw.literals(values), np.isfinite(values)
+            # A value head cannot output NaN or overflow: its token decides whether it is a number.
+            valid = finite if self.loaded.model.value_head is None else finite & valid
         literals[~valid] = None
         values[~valid] = np.nan
         return Predicted(
@@ -274,6 +277,11 @@ class Predictor:
             tailed = with_tails(exact.mantissa, model.scaling, self._learnt_from)
             return exact if tailed is exact.mantissa else replace(exact, mantissa=tailed)
         return with_tails(exact, self._raw.scaling, self._learnt_from)
+
+    @property
+    def _is_written(self) -> bool:
+        """True if predictions are the tokens or digits that the model writes."""
+        return self.options.point == "mode" and default_point(self.loaded.model.head) == "mode"
 
     @property
     def _only_path(self) -> bool:

@@ -9,19 +9,19 @@ from numtok.reports import Measures
 from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.predict import Config as PredictConfig
 from numtok.store.artifact import Artifact
-from numtok.training.model_files import is_causal
+from numtok.training.model_files import is_causal, usual_point
 from numtok.training.model_json import TextModelFile
 
 
 def prediction_mode(
     config: EvalConfig | PredictConfig, model: Artifact, file: TextModelFile
 ) -> tuple[Measures, Options | None]:
-    """What is predicted, and of numbers how they are read off; ``point`` None is ``mode``, and
-    ``file`` says what the model is.
+    """Return what is predicted and, for numbers, how they are read off. ``file`` describes the
+    model; if ``point`` is None, its head has the default.
 
     Raises UsageError for settings that mean nothing for it, or that the model cannot do.
     """
-    point = config.point or "mode"
+    point = config.point or usual_point(model, file)
     if point not in POINTS:
         raise UsageError(
             f"--point {point!r} is for tables; of texts allowed are {', '.join(POINTS)}"
@@ -56,7 +56,7 @@ def _given(config: EvalConfig | PredictConfig) -> Iterator[str]:
     there = {
         "fill": config.fill is not None,
         "decode": config.decode != "constrained",
-        "point": config.point not in (None, "mode"),
+        "point": config.point is not None,
         "draws": config.draws != 0,
         "slots": isinstance(config, EvalConfig) and config.slots != "auto",
     }

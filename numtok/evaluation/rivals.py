@@ -15,9 +15,24 @@ from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
 from numtok.data.tables.table import Table
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
-from numtok.evaluation.baselines import baselines, features_beside, fits, fitted_on
+from numtok.evaluation.baselines import (
+    baselines,
+    fits,
+    fitted_baselines,
+    not_fitted,
+    not_installed,
+)
 from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import queries_of, target_names
+from numtok.evaluation.slots import Rows, number_fields
+from numtok.evaluation.target_features import (
+    FieldedSplit,
+    NotFitted,
+    Targets,
+    fitted_on,
+    fitted_rows,
+    target_features,
+)
 from numtok.evaluation.tuned_boosting import Known, tuned
 from numtok.records import LIMITS, TABLE, TRAIN
 from numtok.store.artifact import Artifact
@@ -32,10 +47,12 @@ Key = tuple[str, str, int]
 
 
 class Rivals(NamedTuple):
-    """Numbers by their keys, [n], and by name what is said of each, float64[n]; NaN: nothing."""
+    """Keys of ``n`` numbers, and the predictions of each baseline by name, float64[n], NaN for
+    none. ``notes`` are sentences on baselines that are not fitted."""
 
     keys: list[Key]
     values: Mapping[str, Floats]
+    notes: list[str]
 
 
 def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
@@ -46,43 +63,57 @@ def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
     """
     if data.kind == TABLE:
         return _of_table(read_table_of(data), split)
-    samples, train = read_split(data, split).sample(rows), read_split(data, TRAIN)
+    whole, train = read_split(data, split), read_split(data, TRAIN)
+    drawn = whole.drawn(rows)
+    samples = whole.take(drawn)
     asked = queries_of(samples, causal=False)
     learnt = train.numbers[train.targets] if len(train.targets) else train.numbers
     learnt = learnt[np.isfinite(learnt)]
     mean = float(learnt.mean()) if len(learnt) else None
     found = dict(baselines(read_codec(data), samples, asked, train, mean, AUTOREGRESSIVE))
+    of_train, of_looked_at, of_samples = _fielded(
+        data, Rows(data, split, samples, np.unique(samples.target_row), drawn), train
+    )
+    found |= dict(fitted_baselines(of_train, of_samples, asked))
     values = {name: values for name, values in found.items() if name not in LIMITS}
     names = target_names(samples, asked)
     if (asked.targets >= 0).all() and find_spec("sklearn"):
-        looked_at = read_split(data, VALIDATION)
         best = np.full(len(names), np.nan)
         for name in np.unique(names):
             mine = names == name
-            best[mine] = _tuned(train, looked_at, samples, name, asked.targets[mine])
+            best[mine] = _tuned(of_train, of_looked_at, name, (of_samples, asked.targets[mine]))
         values |= {} if np.isnan(best).all() else {TUNED: best}
     of = asked.rows[asked.queries]
     places = (asked.numbers - samples.number_rows[of]).tolist()
     ids = samples.ids.take(of).to_pylist()
-    return Rivals(list(zip(ids, names.tolist(), places, strict=True)), values)
+    return Rivals(
+        list(zip(ids, names.tolist(), places, strict=True)),
+        values,
+        list(not_fitted(of_train, of_samples, asked)),
+    )
 
 
-def _tuned(
-    train: EncodedSplit, looked_at: EncodedSplit, samples: EncodedSplit, name: str, asked: Ints
-) -> Floats:
+def _fielded(data: Artifact, asked: Rows, train: EncodedSplit) -> list[FieldedSplit]:
+    """The train and the validation split, and the rows that are asked for, by field."""
+    looked_at = read_split(data, VALIDATION)
+    return number_fields(
+        Rows(data, TRAIN, train, fitted_rows(train)),
+        Rows(data, VALIDATION, looked_at, np.unique(looked_at.target_row)),
+        asked,
+    )
+
+
+def _tuned(train: FieldedSplit, looked_at: FieldedSplit, name: str, asked: Targets) -> Floats:
     """float64[n] of the targets of one name that are asked for; NaN where nothing can be fitted."""
-    values = np.full(len(asked), np.nan)
-    targets = np.flatnonzero(looked_at.target_name.to_numpy(zero_copy_only=False) == name)
-    known = features_beside(train, looked_at, name, targets)
-    wanted = features_beside(train, samples, name, asked)
-    if known is None or wanted is None or known.x.shape[1] != wanted.x.shape[1]:
-        return values
-    truth = looked_at.numbers[looked_at.targets[targets[known.known]]]
+    samples = looked_at.samples
+    targets = np.flatnonzero(samples.target_name.to_numpy(zero_copy_only=False) == name)
+    truth = samples.numbers[samples.targets[targets]]
     finite = np.isfinite(truth)
-    if finite.any():
-        looking = Known(known.asked[finite], truth[finite])
-        values[wanted.known] = tuned(Known(wanted.x, wanted.y), looking, wanted.asked)
-    return values
+    built = target_features(train, name, (looked_at, targets[finite]), asked)
+    if isinstance(built, NotFitted) or not finite.any():
+        return np.full(len(asked[1]), np.nan)
+    known, wanted = built.others
+    return tuned(Known(built.x, built.y), Known(known, truth[finite]), wanted)
 
 
 def _of_table(table: Table, split: str) -> Rivals:
@@ -94,7 +125,10 @@ def _of_table(table: Table, split: str) -> Rivals:
         keys += [(str(row), table.file.target, fold) for row in rows.tolist()]
         for name, values in _of_fold(table, fold, rows):
             found.setdefault(name, []).append(values)
-    return Rivals(keys, {name: np.concatenate(parts) for name, parts in found.items()})
+    notes = list(not_installed())
+    if not table.file.features:
+        notes.append("Baselines are not fitted: the table has no feature columns.")
+    return Rivals(keys, {name: np.concatenate(parts) for name, parts in found.items()}, notes)
 
 
 def _of_fold(table: Table, fold: int, rows: Ints) -> Iterator[tuple[str, Floats]]:

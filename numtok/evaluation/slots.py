@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.arrays import Floats, Ints
+from numtok.arrays import Floats, Ints, ranges
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.slots import wording
 from numtok.encoding.slots.places import OTHER, TEXT
 from numtok.encoding.slots.slots import Slots, merge
 from numtok.encoding.splits import read_texts
-from numtok.evaluation.baselines import fitted_on
 from numtok.evaluation.queries import Queries
+from numtok.evaluation.target_features import FieldedSplit, fitted_on
 from numtok.records import TRAIN
 from numtok.store.artifact import Artifact
 
@@ -48,29 +49,39 @@ class NumberSlots(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Some rows of one split of encoded data: ``samples`` holds only these, and int64[k] ``chosen``
-    are their indices in the split, ascending."""
+    """Some rows of one split of encoded data: int64[k] ``chosen``, ascending, of ``samples``, which
+    are the rows ``drawn`` of the split, or all of them for None."""
 
     artifact: Artifact
     split: str
     samples: EncodedSplit
     chosen: Ints
+    drawn: Ints | None = None
+
+    @property
+    def stored(self) -> Ints:
+        """int64[k]: their indices in the split."""
+        return self.chosen if self.drawn is None else self.drawn[self.chosen]
 
     @property
     def counts(self) -> Ints:
         """int64[k]: the numbers of each."""
-        return np.diff(self.samples.number_rows)
+        return np.diff(self.samples.number_rows)[self.chosen]
+
+    @property
+    def numbers(self) -> Ints:
+        """int64[n]: all of them, by their indices."""
+        return ranges(self.samples.number_rows[self.chosen], self.counts)
 
 
 def number_slots(
     evaluated: Rows, asked: Queries, learnt: Artifact, train: EncodedSplit
 ) -> NumberSlots | None:
-    """The slots of the numbers that are asked for; ``train`` are the rows of the train split of
-    ``learnt``. None where no slot has enough numbers."""
-    fitted = fitted_on(np.arange(len(train)), "slots")
-    known = Rows(learnt, TRAIN, train.take(fitted), fitted)
-    slots, nodes = _settled([known, evaluated])
-    values = known.samples.numbers
+    """The slots of the numbers that are asked for. ``evaluated`` are all rows of its samples,
+    ``train`` those of the train split of ``learnt``. None where no slot has enough numbers."""
+    known = Rows(learnt, TRAIN, train, fitted_on(np.arange(len(train)), "slots"))
+    slots, nodes = _settled([known, evaluated], Slots())
+    values = train.numbers[known.numbers]
     learnt_at, asked_at = nodes[: len(values)], nodes[len(values) :][asked.numbers]
     finite = np.isfinite(values)
     values, learnt_at = values[finite], learnt_at[finite]
@@ -100,9 +111,34 @@ def number_slots(
     return NumberSlots(names[asked_at], means[asked_at], medians[asked_at], told)
 
 
-def _settled(parts: Sequence[Rows]) -> tuple[Slots, NDArray[np.int32]]:
-    """The places in all rows, and int32[numbers] at which each number is."""
-    slots, found = Slots(), [np.empty(0, np.int32)]
+def number_fields(*parts: Rows) -> list[FieldedSplit]:
+    """Assign each number of some rows a field, the same for all parts.
+
+    A field is a slot that depends on the word before the number, never on the whole template: rows
+    with and without ``, width 3 m`` share the field after ``length``. The second number of a slot
+    in one row is in another field than the first.
+    """
+    slots, nodes = _settled(parts, Slots(wording.BY_ANCHOR))
+    row_of, _ = _rows_and_positions(parts)
+    codes = row_of * len(slots) + nodes
+    order = np.argsort(codes, kind="stable")
+    _, counts = np.unique(codes, return_counts=True)
+    nth = np.empty(len(codes), np.int64)
+    nth[order] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    fields = nodes + len(slots) * nth
+    bounds = np.cumsum([0, *(len(part.numbers) for part in parts)])
+    fielded = []
+    for part, begin, end in zip(parts, bounds[:-1], bounds[1:], strict=True):
+        of_all = np.full(len(part.samples.numbers), -1)
+        of_all[part.numbers] = fields[begin:end]
+        fielded.append(FieldedSplit(part.samples, of_all))
+    return fielded
+
+
+def _settled(parts: Sequence[Rows], slots: Slots) -> tuple[Slots, NDArray[np.int32]]:
+    """The places in all rows, from empty ``slots`` on, and int32[numbers] at which each number
+    is."""
+    found = [np.empty(0, np.int32)]
 
     def merged() -> None:
         nonlocal slots, found
@@ -111,7 +147,7 @@ def _settled(parts: Sequence[Rows]) -> tuple[Slots, NDArray[np.int32]]:
 
     for part in parts:
         targets, begin = _Targets.of(part), 0
-        for texts, spans in read_texts(part.artifact, part.split, part.chosen):
+        for texts, spans in read_texts(part.artifact, part.split, part.stored):
             nodes = slots.assign(texts, spans)
             targets.place(slots, nodes, begin)
             begin += len(nodes)
@@ -136,7 +172,7 @@ class _Targets(NamedTuple):
         coded: Any = rows.samples.target_name.dictionary_encode()
         codes = np.full(len(rows.samples.numbers), -1)
         codes[rows.samples.targets] = coded.indices.to_numpy()
-        return cls(coded.dictionary.to_pylist(), codes)
+        return cls(coded.dictionary.to_pylist(), codes[rows.numbers])
 
     def place(self, slots: Slots, nodes: NDArray[np.int32], begin: int) -> None:
         """Give the targets among the numbers from ``begin`` on the nodes of their names."""

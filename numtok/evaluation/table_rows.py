@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from numtok.arrays import Floats
 from numtok.data.tables.columns import feature_column, first_word
-from numtok.data.tables.file import check_format, check_names, parsed, read_file
+from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.devices import Note, devices
 from numtok.evaluation.table_options import TableOptions
@@ -119,7 +119,7 @@ def _features(
     wanted, there = loaded.file.settings.features, table.column_names
     check_names(path, there)
     if lacking := [one.name for one in wanted if one.name not in there]:
-        commas = "; are fields separated by commas?" if len(there) == 1 else ""
+        commas = "; are fields separated by commas or semicolons?" if len(there) == 1 else ""
         raise UsageError(
             f"{path} has no column {_listed(lacking)}, but {_listed(there)}{commas}; "
             f"{loaded.artifact.ref} was fitted to "
@@ -183,7 +183,8 @@ def _records(path: str, data: bytes, table: "pa.Table") -> Iterator[list[str]]:
     if path.endswith(".csv"):
         csv.field_size_limit(max(csv.field_size_limit(), len(data) + 1))
         text = data.decode("utf-8-sig", "surrogateescape")
-        yield from filter(None, csv.reader(io.StringIO(text, newline="")))
+        lines = io.StringIO(text, newline="")
+        yield from filter(None, csv.reader(lines, delimiter=csv_form(data).separator))
         return
     columns = [_written(path, name, table[name]) for name in table.column_names]
     yield list(table.column_names)

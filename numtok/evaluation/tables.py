@@ -21,13 +21,14 @@ from numtok.arrays import Floats, Ints
 from numtok.data.tables.rows import VALIDATION, learnt_rows
 from numtok.data.tables.table import Table
 from numtok.errors import DataError
-from numtok.evaluation.baselines import fits, fitted_on
+from numtok.evaluation.baselines import fits, not_installed
 from numtok.evaluation.devices import ONE, Devices, Note
 from numtok.evaluation.evaluation import ReportMetrics, predictions_table, quantile_columns
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.stated_tails import with_tails
 from numtok.evaluation.table_options import TableOptions
+from numtok.evaluation.target_features import fitted_on
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, Head
 from numtok.models.precision import on_host
@@ -293,6 +294,7 @@ class TableEvaluation:
                 "These rows were held back from the train split, to know when to stop: good to "
                 "choose by, too good to report."
             )
+        yield from not_installed()
         if not self._is_learnt:
             yield "Of another table than that of the model; baselines that learn rows are left out."
         bounded = next(iter(self.loaded.fitted.values())).model.head.bounded

@@ -19,7 +19,7 @@ import torch
 
 from numtok.arrays import Floats
 from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
-from numtok.data.reading.json_lines import json_lines
+from numtok.data.reading.json_lines import json_lines, row_decoder
 from numtok.data.tables.file import FORMATS
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.holes import HOLE, filled, hole_numbers
@@ -80,13 +80,13 @@ class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
-    """The rows of a file of JSONL, plain, ``.gz`` or ``.zst``; of standard input for ``-``.
+    """The rows of a file of JSONL, plain or packed; of standard input for ``-``.
 
     Raises UsageError for a file that is not there, DataError for a line that is no row.
     """
     if path.endswith(FORMATS):
         raise UsageError(f"{path} is a table, this is a model of texts; give it JSONL of texts")
-    for where, line, row in json_lines(path, _row_type(text_field)):
+    for where, line, row in json_lines(path, row_decoder(_GivenRow, text_field)):
         yield _query(where, line, row)
 
 
@@ -132,24 +132,15 @@ def _check_length_is_known(loaded: AskedModel) -> None:
         )
 
 
-def _row_type(text_field: str) -> type[msgspec.Struct]:
-    if text_field in ("", "predicted", "answer_start"):
-        raise UsageError(
-            f"--text-field {text_field!r} is not possible: the field has a meaning of its own, or "
-            "no name; name the field that holds the text"
-        )
-    return msgspec.defstruct(
-        "Row",
-        [
-            ("text", str),
-            ("predicted", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET),
-            ("answer_start", int | None, None),
-        ],
-        rename={"text": text_field},
-    )
+class _GivenRow(msgspec.Struct):
+    """The fields of a line that a prediction uses."""
+
+    text: str
+    predicted: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    answer_start: int | None = None
 
 
-def _query(where: str, line: bytes, row: Any) -> Query:
+def _query(where: str, line: bytes, row: _GivenRow) -> Query:
     if row.predicted is not msgspec.UNSET:
         raise DataError(f"{where}: the row has a field predicted, which would be lost; rename it")
     if row.answer_start is not None and not 0 <= row.answer_start <= len(row.text):
@@ -309,6 +300,8 @@ class TextPredictor:
         spans = codec.find(data)
         names = [row.where for row in rows]
         targets = hole_numbers(names, pieces, data, spans, percent=codec.policy.percent)
+        for row, problem in codec.unwritable(data).items():
+            raise DataError(f"{rows[row].where}: {problem}. Remove the character")
         encoded = codec.encode(data, spans, data.rows[1:] if answers else None)
         lost = np.isin(encoded.outcomes, LOSSES)
         lost[targets] = False

@@ -16,6 +16,7 @@ from numtok.evaluation.text_rows import Query, RowPrediction, TextPredictor
 from numtok.hf.cache import RowsRead, too_long
 from numtok.hf.tokenizer import NumtokTokenizer
 from numtok.models.batches import PAD
+from numtok.models.heads.base import default_point
 from numtok.models.model import Model
 from numtok.reports import Measures
 from numtok.settings.predict import Config
@@ -156,7 +157,7 @@ class NumtokModel(PreTrainedModel):
         texts: Any,
         tokenizer: NumtokTokenizer,
         *,
-        point: str = "mode",
+        point: str | None = None,
         decode: str = "constrained",
     ) -> list[RowPrediction]:
         """What the model says of each text, for the numbers written ``[?]``, or its label, as
@@ -168,6 +169,7 @@ class NumtokModel(PreTrainedModel):
         config = Config(model="", text=("",), point=point, decode=decode)
         causal = self.network.objective.causal
         constrained = decode == "constrained"
+        point = point or default_point(self.network.head)
         options = Options(
             AUTOREGRESSIVE if causal else PARALLEL, constrained, point, config.draws, config.batch
         )

@@ -15,6 +15,8 @@ from numtok.library.batch import NumberBatch, batch
 from numtok.library.codec import TextCodec
 from numtok.library.embedder import NumberEmbedding
 from numtok.library.head import NumberHead
+from numtok.library.visibility import check_visibility
+from numtok.models.pretrained.architecture import learned_positions
 
 
 class NumberCollator:
@@ -44,7 +46,7 @@ class NumberCollator:
         self.codec, self.field = codec, field
         self.mask, self.causal, self.rate = mask, causal, rate
 
-    def __call__(self, rows: Sequence[str | Mapping[str, Any]]) -> dict[str, Tensor | str]:
+    def __call__(self, rows: Sequence[str | Mapping[str, Any]]) -> dict[str, Tensor | str | bool]:
         """The arguments by name; DataError as :func:`numtok.batch`, and for a row without its
         field."""
         texts = [row if isinstance(row, str) else self._text(row) for row in rows]
@@ -63,6 +65,7 @@ class NumberCollator:
             "column": column,
             "labels": made.truths,
             "digest": made.digest,
+            "causal": made.causal,
         }
 
     def _text(self, row: Mapping[str, Any]) -> Any:
@@ -82,17 +85,35 @@ class NumberModel(nn.Module):
 
     model
         One without a head of its own, as ``AutoModel`` loads it, whose width is that of both.
+
+    The first causal batch goes through :func:`numtok.check_visibility`.
     """
 
     def __init__(self, model: nn.Module, embed: NumberEmbedding, head: NumberHead) -> None:
         super().__init__()
         self.model, self.embed, self.head = model, embed, head
+        self._longest = learned_positions(model)
+        self._is_checked = False
 
     def states(self, rows: NumberBatch) -> Tensor:
         """[N, D], or [N, W, D]: the last hidden states at the places of the numbers.
 
-        Raises UsageError for rows of another codec, and for a model that gives no such states.
+        Raises DataError for rows longer than the model reads, UsageError for rows of another codec,
+        for a model that gives no such states, and for a causal batch if the model attends to later
+        tokens.
         """
+        length, longest = rows.tokens.shape[1], self._longest
+        if longest is not None and length > longest:
+            name = type(self.model).__name__
+            raise DataError(
+                f"a row has {length:,} tokens, {name} reads {longest:,}. Drop or shorten such rows"
+            )
+        if rows.causal and not self._is_checked:
+            check_visibility(self._states, rows)
+            self._is_checked = True
+        return self._states(rows)
+
+    def _states(self, rows: NumberBatch) -> Tensor:
         mask = rows.attention_mask.long()
         told = self.model(inputs_embeds=self.embed(rows), attention_mask=mask)
         states = getattr(told, "last_hidden_state", None)
@@ -114,11 +135,21 @@ class NumberModel(nn.Module):
         column: Tensor,
         labels: Tensor,
         digest: str,
+        causal: bool,
     ) -> dict[str, Tensor]:
         """``loss`` [] and, where it does not train, ``points`` float64[N], of what a
         :class:`NumberCollator` gives; ``labels``: float64[N]."""
-        where = row, column
-        rows = NumberBatch(tokens, values, exact, attention_mask, positions, where, labels, digest)
+        rows = NumberBatch(
+            tokens=tokens,
+            values=values,
+            exact=exact,
+            attention_mask=attention_mask,
+            positions=positions,
+            where=(row, column),
+            truths=labels,
+            digest=digest,
+            causal=causal,
+        )
         states = self.states(rows)
         given = {"loss": self.head.loss(states, labels)}
         if not self.training:

@@ -9,6 +9,7 @@ opened.py      the store that functions read and write
 prediction.py  what a head predicts: points, and distributions where they are asked for
 settings.py    settings of commands as arguments of functions
 stored.py      numtok.load: what is in a store, as an object of its kind
+visibility.py  numtok.check_visibility: whether a causal model sees what it must predict
 view.py        what a command prints of a result, as text and in a notebook
 wording.py     errors in the words of Python
 """

@@ -17,7 +17,7 @@ from numtok.encoding.splits import learnt_values
 from numtok.encoding.texts import Spans, Texts
 from numtok.errors import DataError, UsageError, unknown
 from numtok.library.codec import TextCodec
-from numtok.library.wording import as_arguments
+from numtok.library.wording import as_arguments, typed
 from numtok.models.batches import Batch, Batches
 from numtok.models.inputs import single
 from numtok.models.objectives.base import autoregressive_batch, masked_batch
@@ -27,7 +27,7 @@ MASKS = ("last", "random", "holes", "none")
 _SHOWN = 40  # characters of a text in a message, at most
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class NumberBatch:
     """``B`` texts of ``L`` tokens at most, ``N`` numbers of which are to be predicted.
 
@@ -50,6 +50,8 @@ class NumberBatch:
         float64[N]: the numbers as they are in the text, on the CPU; NaN for a ``[?]``.
     digest
         Of the codec.
+    causal
+        True if state j predicts token j and must not depend on later tokens.
     """
 
     tokens: Tensor
@@ -60,6 +62,7 @@ class NumberBatch:
     where: tuple[Tensor, Tensor]
     truths: Tensor
     digest: str
+    causal: bool
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -78,6 +81,7 @@ class NumberBatch:
 
 
 @as_arguments()
+@typed
 def batch(
     codec: TextCodec,
     texts: Any,
@@ -186,6 +190,7 @@ def _tensors(
         where=(torch.from_numpy(row), torch.from_numpy(column)),
         truths=torch.from_numpy(truths),
         digest=codec.digest,
+        causal=causal,
     )
 
 

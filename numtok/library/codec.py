@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.fit_codec import Unfitted
+from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.splits import read_codec
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError
 from numtok.library.opened import open_store
-from numtok.library.wording import as_arguments
+from numtok.library.wording import as_arguments, typed
 from numtok.records import ENCODED, MODEL, SCHEME_FILE
 from numtok.registry import spec_of
 
@@ -38,6 +39,7 @@ class TextCodec:
 
     @classmethod
     @as_arguments()
+    @typed
     def fit(
         cls,
         texts: Any,
@@ -65,10 +67,13 @@ class TextCodec:
         data = Texts.of(texts)
         if len(data.rows) == 1:
             raise DataError("there are no texts to fit a codec on; give one at least")
+        if is_sized(scheme):
+            unfitted = unfitted.suited(NumberSizes.of_texts(data, unfitted.policy))
         return cls(unfitted.fit_texts(data))
 
     @classmethod
     @as_arguments()
+    @typed
     def load(cls, where: str | Path, *, store: str | Path | None = None) -> "TextCodec":
         """The codec of encoded data or of a model, by its REF in a store; or of a folder that holds
         a ``scheme.json``, as :meth:`save` leaves it.
@@ -80,6 +85,7 @@ class TextCodec:
                 return cls(Codec.read(path))
         return cls(read_codec(open_store(store).resolve(str(where), kinds={ENCODED, MODEL})))
 
+    @typed
     def save(self, folder: str | Path) -> None:
         """Write it into a folder, which is made if it is not there, as ``scheme.json``.
 
@@ -118,6 +124,7 @@ class TextCodec:
         """The tokens of one text by their names; ``[NUM:...]`` are those of numbers."""
         return [self.inner.written_number(token) for token in self.encode([text]).tokens[:, None]]
 
+    @typed
     def decode(self, encoded: EncodedTexts) -> list[str]:
         """Texts from columns as :meth:`encode` gives them: what lies between numbers byte for byte,
         and each number as the scheme holds it."""

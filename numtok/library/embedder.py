@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from numtok.errors import UsageError, unknown
 from numtok.library.batch import NumberBatch
 from numtok.library.codec import TextCodec
-from numtok.library.wording import as_arguments
+from numtok.library.wording import as_arguments, check_type, typed
 from numtok.models.embedders.base import EMBEDDERS, INIT, Embedder
 from numtok.models.heads.base import Head
 from numtok.models.inputs import moved
@@ -39,6 +39,7 @@ class NumberEmbedding(nn.Module):
         return self.module.get_parameter("table.weight")
 
     @torch.no_grad()
+    @typed
     def begin_with(self, vectors: Tensor, *, rows: str = "drawn") -> None:
         """Begin with the token vectors [T, D] of a pretrained model, ``get_input_embeddings()``,
         whose tokenizer is that of the codec (``text_tokenizer="hf:FOLDER_OR_ID"``).
@@ -76,6 +77,7 @@ class NumberEmbedding(nn.Module):
 
 
 @as_arguments()
+@typed
 def embedder(spec: str, codec: TextCodec, *, width: int) -> NumberEmbedding:
     """An embedder of the registry, such as ``scaled``, ``fourier`` or ``numgpt,dimensions=32``.
 
@@ -90,13 +92,19 @@ def embedder(spec: str, codec: TextCodec, *, width: int) -> NumberEmbedding:
     Raises UsageError for a spec that does not exist, and for one that cannot embed the tokens of
     the codec, or not in that width, or all of their digits where the codec scales numbers.
     """
-    if width < 1:
-        raise UsageError(f"width {width} is not possible; it is 1 or more, that of the model")
+    check_width(width)
     return NumberEmbedding(EMBEDDERS.build(spec), codec, width)
+
+
+def check_width(width: int) -> None:
+    """Raise UsageError for a width below 1."""
+    if width < 1:
+        raise UsageError(f"width must be at least 1 (got {width}). Pass the width of the model")
 
 
 def check_digest(batch: NumberBatch, digest: str) -> None:
     """Raise UsageError for a batch that another codec made than the one of that digest."""
+    check_type("batch", batch, NumberBatch)
     if batch.digest != digest:
         raise UsageError(
             "the batch was made with another codec than the embedder; make both with one codec, "

@@ -13,16 +13,22 @@ from torch.nn import functional as F
 from numtok.arrays import Floats, Ints
 from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.grammar import Grammar
-from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, stored_normalizer
+from numtok.encoding.normalizers.base import (
+    FittedNormalizer,
+    Scaling,
+    no_scaling,
+    stored_normalizer,
+)
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.raw_numbers import RawNumbers, listed
 from numtok.library.codec import TextCodec
-from numtok.library.embedder import check_digits
+from numtok.library.embedder import check_digits, check_width
 from numtok.library.prediction import PredictedNumbers, floats
-from numtok.library.wording import as_arguments
+from numtok.library.wording import as_arguments, typed
 from numtok.models.decoding import NumberReadings, Reader
 from numtok.models.heads.base import HEADS, Calibration, Head, ValueHead, projection
+from numtok.models.inputs import single
 from numtok.models.number_heads import (
     NumberHeads,
     calibration_of,
@@ -73,14 +79,14 @@ class NumberHead(NumberHeads):
         self.codec = inner
         self.width = width
         self.calibration: Calibration = {}
-        self.scaling = FittedNormalizer(NORMALIZERS.build("none"), {})
-        self._own: FittedNormalizer | None = None  # of the scaling, what was fitted
+        self._unfitted: Scaling = no_scaling()
         self.value_head = None
         self._says_tokens = not isinstance(head, ValueHead) or inner.scheme.splits
         if isinstance(head, ValueHead):
             self.value_head = head.build(width)
             if head.raw and (back := raw_scaling(inner.normalizer)) is not None:
-                self.scaling = back
+                self._unfitted = back
+        self._set_scaling(None)
         words: nn.Module = nn.Identity()
         if self._says_tokens:
             words = projection(width, inner.vocabulary_size, 1, bias=False)
@@ -101,12 +107,14 @@ class NumberHead(NumberHeads):
         """
         if not isinstance(self.head, ValueHead) or self.head.raw:
             return
-        given = floats(truths, "truths", len(truths))
+        given = floats(truths, "truths")
         _, values = self._encoded(given)
         self._set_scaling(own_scaling(self.head, values))
 
-    def _set_scaling(self, own: FittedNormalizer) -> None:
-        self.scaling = self._own = own
+    def _set_scaling(self, own: FittedNormalizer | None) -> None:
+        """Set the scaling fitted to ``truths``, or the default one for None."""
+        self._own = own
+        self.scaling = self._unfitted if own is None else own
 
     def loss(self, hidden: Tensor, truths: Any) -> Tensor:
         """[]: the mean loss of N numbers, from the states [N, D] or [N, W, D] that predict them and
@@ -209,16 +217,18 @@ class NumberHead(NumberHeads):
     def _states(self, hidden: Tensor) -> Tensor:
         """[N, W, D]; UsageError for other states than the head reads."""
         width = self.codec.scheme.tokens_per_number or 1
-        needed = width if self._says_tokens else 1
-        states = hidden[:, None] if hidden.dim() == 2 else hidden
-        shapes = f"[N, {self.width}]" if needed == 1 else f"[N, {needed}, {self.width}]"
-        if states.dim() != 3 or states.shape[2] != self.width or states.shape[1] < needed:
+        shapes = [(self.width,), (width, self.width)]
+        if self._says_tokens and width > 1:
+            del shapes[0]
+        if not isinstance(hidden, Tensor) or hidden.shape[1:] not in shapes or hidden.dim() < 2:
+            given = list(hidden.shape) if isinstance(hidden, Tensor) else type(hidden).__name__
+            expected = str(["N", *shapes[0]]).replace("'", "")
             raise UsageError(
-                f"the states have the shape {list(hidden.shape)}, the head reads {shapes}: "
-                "hidden[batch.where] of a model of that width"
-                + (", whose batch is not causal" if needed > 1 else "")
+                f"hidden must be a tensor {expected} (got {given}). Pass hidden[batch.where], of a "
+                "model of that width" + (" and a batch that is not causal" * (len(shapes) == 1))
             )
-        return states[:, :needed]
+        states = hidden if hidden.dim() == 3 else hidden[:, None]
+        return states if self._says_tokens else states[:, :1]
 
     def _encoded(self, truths: Floats) -> tuple[Ints, Channel]:
         """The tokens [N, W] of numbers, -1 behind their ends, and what is learnt beside them
@@ -231,7 +241,7 @@ class NumberHead(NumberHeads):
             )
         encoded = self.codec.encode_numbers(Numerals(truths), np.zeros(len(truths), np.bool_))
         lengths = encoded.lengths.astype(np.int64)
-        inside = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
+        inside = np.arange(int(lengths.max(initial=1))) < lengths[:, None]
         tokens = np.full(inside.shape, -1, np.int64)
         tokens[inside] = encoded.tokens
         if encoded.channel is None:
@@ -247,6 +257,7 @@ class NumberHead(NumberHeads):
         which = ~np.isnan(values)
         if isinstance(self.head, ValueHead) and self.head.raw:
             return _TrueNumbers(tokens, which, truths[which])
+        which &= np.isfinite(single(values))  # the channel of an exact scheme is float64
         return _TrueNumbers(tokens, which, self.scaling.forward(values[which].astype(np.float64)))
 
     def get_extra_state(self) -> Tensor:
@@ -265,18 +276,21 @@ class NumberHead(NumberHeads):
             if len(content) > _LARGEST:
                 raise ValueError(f"{len(content):,} bytes are too many")
             kept = msgspec.json.decode(content, type=_HeadState)
+            own = None
             if kept.scaling is not None:
-                self._set_scaling(
-                    stored_normalizer(kept.scaling.normalizer, kept.scaling.constants)
-                )
+                own = stored_normalizer(kept.scaling.normalizer, kept.scaling.constants)
+            elif isinstance(self.head, ValueHead) and self.head.scaled:
+                raise ValueError(f"it has no scaling, which {spec_of(self.head)} needs")
         except (AttributeError, ValueError) as error:
             raise DataError(
                 f"the state of the head is damaged ({error}); save it again with state_dict()"
             ) from None
+        self._set_scaling(own)
         self.calibration = kept.calibration
 
 
 @as_arguments()
+@typed
 def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> NumberHead:
     """A head of the registry, such as ``scalar``, ``mdn:5``, ``riemann:256``, ``decoder:ud`` or,
     for schemes that write numbers by tokens alone, ``token``.
@@ -296,8 +310,7 @@ def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> Numb
     Raises UsageError for a spec that does not exist, a head that cannot say the numbers of the
     codec, and one that needs ``truths``; DataError where none of these is finite.
     """
-    if width < 1:
-        raise UsageError(f"width {width} is not possible; it is 1 or more, that of the model")
+    check_width(width)
     made = NumberHead(HEADS.build(spec), codec, width)
     if truths is not None:
         made.scale_by(truths)

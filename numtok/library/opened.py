@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from numtok.library.wording import check_type
 from numtok.store.store import Store
 
 
@@ -14,6 +15,7 @@ def store_root(where: str | Path | None) -> Path:
 
 def open_store(where: str | Path | None, *, quiet: bool = True) -> Store:
     """The store there; unless quiet, notes for a waiting user go to standard error."""
+    check_type("store", where, str | Path | None)
     root = store_root(where)
     return Store(root, _unsaid) if quiet else Store(root)
 

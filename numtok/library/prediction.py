@@ -1,5 +1,6 @@
 """What a head predicts: points at once, the whole distribution where it is asked for."""
 
+import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,9 +12,10 @@ from torch import Tensor
 from numtok.errors import UsageError
 from numtok.evaluation.raw_numbers import RawNumbers
 from numtok.library.view import html_table
+from numtok.library.wording import typed
 from numtok.models.decoding import NumberReadings
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration
+from numtok.models.heads.base import Calibration, default_point
 
 _SHOWN = 10  # numbers in a notebook
 _LEVELS = (0.05, 0.5, 0.95)
@@ -23,7 +25,8 @@ _LEVELS = (0.05, 0.5, 0.95)
 class PredictedNumbers:
     """Predictions of ``N`` numbers, in the units of the text.
 
-    :meth:`point` is there at once; what else is asked is worked out each time.
+    ``points`` are the values that the head writes or outputs without a distribution; answers of the
+    distribution are computed on each call.
     ``why_none`` says why there is no distribution, where there is none.
     """
 
@@ -37,8 +40,11 @@ class PredictedNumbers:
         return len(self.points)
 
     def point(self) -> NDArray[np.float64]:
-        """float64[N]: what the model says when it is asked for one number; NaN for no number."""
-        return self.points
+        """float64[N]: the median, or for a head of tokens or exact digits what it writes; NaN if
+        that is not a number."""
+        if self.why_none is not None or default_point(self.raw.heads.head) == "mode":
+            return self.points
+        return np.where(np.isnan(self.points), np.nan, self.median())
 
     def mean(self) -> NDArray[np.float64]:
         """float64[N]: the expected value."""
@@ -49,13 +55,18 @@ class PredictedNumbers:
         return self._asked(lambda one, part: one.median())
 
     def mode(self) -> NDArray[np.float64]:
-        """float64[N]: the peak of the distribution as the model has it; NaN if that is no
-        number."""
+        """float64[N]: the value with the highest density, or for a head of tokens or digits its
+        most probable output; NaN if that is not a number."""
         return self._asked(lambda one, part: one.mode())
 
     def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
-        """float64[N, levels]; ValueError unless levels lie between 0 and 1, both excluded."""
-        return self._asked(lambda one, part: one.quantiles(levels))
+        """float64[N, levels]; UsageError unless levels lie between 0 and 1, both excluded."""
+        given = floats(levels, "levels")
+        if not len(given) or not ((given > 0) & (given < 1)).all():
+            raise UsageError(
+                f"levels must lie between 0 and 1, both excluded (got {reprlib.repr(levels)})"
+            )
+        return self._asked(lambda one, part: one.quantiles(given.tolist()))
 
     def cdf(self, values: Any) -> NDArray[np.float64]:
         """float64[N]: P(X <= value), of values [N]."""
@@ -74,8 +85,12 @@ class PredictedNumbers:
         given = floats(values, "values", len(self))
         return self._asked(lambda one, part: one.crps(given[part]))
 
+    @typed
     def sample(self, count: int = 1, *, seed: int = 0) -> NDArray[np.float64]:
         """float64[N, count]: independent draws, the same for the same seed."""
+        for name, value in (("count", count), ("seed", seed)):
+            if value < 0:
+                raise UsageError(f"{name} must be at least 0 (got {value})")
         random = np.random.default_rng(seed)
         return self._asked(lambda one, part: one.sample(count, random))
 
@@ -95,7 +110,7 @@ class PredictedNumbers:
     def _repr_html_(self) -> str:
         """The first numbers with their 5%, 50% and 95% quantiles."""
         shown = self._first(_SHOWN)
-        head, columns = ["point"], shown.points[:, None]
+        head, columns = ["point"], shown.point()[:, None]
         if self.why_none is None and len(self):
             head += [f"{level:.0%}" for level in _LEVELS]
             columns = np.concatenate([columns, shown.quantiles(_LEVELS)], axis=1)
@@ -107,14 +122,16 @@ class PredictedNumbers:
         return replace(self, reading=self.reading.first(count), points=self.points[:count])
 
 
-def floats(values: Any, name: str, count: int) -> NDArray[np.float64]:
-    """Values as float64[count]; UsageError for what is no such column."""
+def floats(values: Any, name: str, count: int | None = None) -> NDArray[np.float64]:
+    """Values as float64[count], or of any count; UsageError for anything else."""
     if isinstance(values, Tensor):
         values = values.detach().cpu().numpy()
-    array = np.asarray(values, np.float64)
-    if array.shape != (count,):
-        raise UsageError(
-            f"{name} have the shape {list(array.shape)}, and there are {count:,} numbers; give one "
-            "for each"
-        )
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} must be numbers (got {reprlib.repr(values)})") from None
+    if array.ndim != 1:
+        raise UsageError(f"{name} must be a sequence of numbers (got {reprlib.repr(values)})")
+    if count not in (None, len(array)):
+        raise UsageError(f"{name} must be {count:,} numbers (got {len(array):,})")
     return array

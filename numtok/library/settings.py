@@ -2,12 +2,13 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from numtok.declaration import declaration_of, declarations, help_of
 from numtok.errors import UsageError, unknown
+from numtok.library.wording import check_type
 
 Settings = TypeVar("Settings")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -75,9 +76,16 @@ def _is_several(field: dataclasses.Field[Any]) -> bool:
 
 def _value(field: dataclasses.Field[Any], value: Any) -> Any:
     if _is_several(field):
-        one = isinstance(value, str | Path) or hasattr(value, "ref")
-        return tuple(map(_word, [value] if one else value))
-    return Path(value) if field.type in (Path, Path | None) and value else _word(value)
+        several = isinstance(value, Iterable) and not isinstance(value, str | Path)
+        words = tuple(map(_word, value if several and not hasattr(value, "ref") else [value]))
+        for word in words:
+            check_type(field.name, word, get_args(field.type)[0])
+        return words
+    if field.type in (Path, Path | None) and isinstance(value, str | Path) and value:
+        return Path(value)
+    word = _word(value)
+    check_type(field.name, word, field.type)
+    return word
 
 
 def _word(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Resampling with replacement: weights, replicates of statistics, percentile intervals."""
+"""Resampling with replacement: weights, seeds, replicates of statistics, intervals."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -47,6 +47,25 @@ def replicates(
         for values, statistic in zip(found, statistics, strict=True):
             values.append(statistic(weights))
     return [np.concatenate(values) for values in found]
+
+
+def mean_over_seeds(seeds: Sequence[Statistic], stream: int | None) -> Statistic:
+    """The mean of the seeds' statistics in each resample.
+
+    With a ``stream`` of random numbers, each resample draws its seeds with replacement.
+    """
+    if len(seeds) == 1:
+        return seeds[0]
+    generator = None if stream is None else np.random.default_rng([stream])
+
+    def statistic(weights: Floats) -> Floats:
+        values = np.stack([one(weights) for one in seeds])  # [seeds, resamples]
+        if generator is not None and not (weights == 1).all():  # the plain metric
+            drawn = generator.integers(0, len(seeds), values.shape)
+            values = np.take_along_axis(values, drawn, axis=0)
+        return np.asarray(values.mean(axis=0))
+
+    return statistic
 
 
 def interval(values: Floats, level: float) -> tuple[float | None, float | None]:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from numtok.arrays import Bools, Floats, Ints
 from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic as Statistic
-from numtok.metrics._bootstrap import interval, replicates
+from numtok.metrics._bootstrap import interval, mean_over_seeds, replicates
 from numtok.metrics._weighted import mean
 from numtok.metrics._wilson import Z as Z
 from numtok.metrics._wilson import ends as ends
@@ -317,18 +317,38 @@ def figures(
     >>> figures([METRICS.build("mae")], Predictions.of([1, 2, 3], [1, 2, 4]))
     {'mae': Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)}
     """
+    return figures_over_seeds(metrics, [answers], resamples=resamples, level=level)
+
+
+@_quiet
+def figures_over_seeds(
+    metrics: Sequence[Metric],
+    seeds: Sequence[Predictions],
+    *,
+    resamples: int = _RESAMPLES,
+    level: float = _LEVEL,
+) -> dict[str, Figure]:
+    """Compute the mean of each metric over the seeds of one experiment, by its spec.
+
+    All seeds answer the same questions. Each resample draws samples and, as often as there are
+    seeds, one of the seeds; otherwise as :func:`figures`. Undefined if it is for one of the seeds.
+    """
     _check(resamples, level)
-    defined = [metric for metric in metrics if metric.missing(answers) is None]
+    first = seeds[0]
+    defined = [m for m in metrics if not any(m.missing(answers) for answers in seeds)]
     found = _bootstrapped(
-        [metric.of_counted(answers) for metric in defined], answers, resamples, level
+        [mean_over_seeds([m.of_counted(one) for one in seeds], stream=1) for m in defined],
+        first,
+        resamples,
+        level,
     )
     by_spec = {
         spec_of(metric): _counted(
-            figure, metric.counted(answers), answers.sample, level if metric.share else None
+            figure, metric.counted(first), first.sample, level if metric.share else None
         )
         for metric, (figure, _) in zip(defined, found, strict=True)
     }
-    nothing = Figure(None, None, None, len(answers.truth))
+    nothing = Figure(None, None, None, len(first.truth))
     return {spec_of(metric): by_spec.get(spec_of(metric), nothing) for metric in metrics}
 
 
@@ -388,19 +408,15 @@ def paired(
         every = [*first, *second]
     if any(metric.missing(answers) for answers in every):
         return PairedDifference(Figure(None, None, None, len(truth)), None)
-    ours, theirs = ([metric.statistic(answers) for answers in side] for side in (first, second))
-
-    generator = np.random.default_rng(0)
-
-    def over_seeds(side: Sequence[Statistic], weights: Floats) -> Floats:
-        values = np.stack([one(weights) for one in side])  # [seeds, resamples]
-        if draw_seeds and len(side) > 1 and not (weights == 1).all():  # which is no resample
-            drawn = generator.integers(0, len(side), values.shape)
-            values = np.take_along_axis(values, drawn, axis=0)
-        return np.asarray(values.mean(axis=0))
+    ours, theirs = (
+        mean_over_seeds(
+            [metric.statistic(answers) for answers in side], stream=stream if draw_seeds else None
+        )
+        for stream, side in enumerate((first, second), 1)
+    )
 
     def difference(weights: Floats) -> Floats:
-        return over_seeds(ours, weights) - over_seeds(theirs, weights)
+        return ours(weights) - theirs(weights)
 
     [(figure, found)] = _bootstrapped([difference], every[0], resamples, level)
     share = None

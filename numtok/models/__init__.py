@@ -20,10 +20,11 @@ meta.py         a model of shapes alone, which takes no memory
 model.py        embedder, trunk and heads together
 number_heads.py  what says numbers of hidden states, in a model or behind any module
 precision.py    float64, on devices that have it and those that have not
-presets.py      sizes of models by name
+presets.py      specs of models: a size or a trunk, with settings changed
 projections.py  a number's embedding after the first layer norm, on one direction
 regressor.py    trunk and head together: a model of tables
 settings.py     what model.json says of a model: its parts and their sizes
+sizes.py        sizes of transformers by name
 steps.py        the hidden states that predict numbers, token by token
 trunk_settings.py  the settings of a trunk as versions and files hold them
 vocabulary.py   which token ids are numbers, and what multiplies the value beside them

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.in_memory import rows_of
-from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.normalizers.base import no_scaling
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import learnt_values
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
@@ -32,7 +32,7 @@ def codec(scheme: str) -> Codec:
     return Codec(
         SCHEMES.build(scheme),
         NumeralPolicy(),
-        FittedNormalizer(NORMALIZERS.build("none"), {}),
+        no_scaling(),
         tokenizer,
         tokenizer.load({}),
     )

@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.encoding.normalizers.base import (
-    NORMALIZERS,
-    FittedNormalizer,
     Undone,
+    no_scaling,
     stored_normalizer,
 )
 from numtok.encoding.schemes.base import Channel
@@ -99,7 +98,7 @@ class Model(NumberHeads):
             self.value_head = self.head.build(width)
         scaling = settings.scaling
         fitted = (
-            FittedNormalizer(NORMALIZERS.build("none"), {})
+            no_scaling()
             if scaling is None
             else stored_normalizer(scaling.normalizer, scaling.constants)
         )
@@ -296,7 +295,7 @@ class Model(NumberHeads):
         tokens: NDArray[np.int64],
         values: Channel,
         before: NDArray[np.int64] | None,
-        moved_places: float = 0.0,
+        moved_places: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[Any], ...]:
         known = self.embedding.of_host(self.embedder, tokens, values)
         if self.places is None:

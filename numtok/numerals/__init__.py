@@ -6,5 +6,7 @@ fixed_point.py  so many digits before the point and behind it, exactly
 literals.py  one literal's value and digits, in plain Python
 policy.py    what is a number: the settings of the scanner
 scan.py      finds the numbers in a column of bytes
+unread.py    counts the digits that are in no number
 _eight.py    eight digits at a time, for the two kernels that read digits
+_identifiers.py  digits in hashes, UUIDs, times and numbers of other scripts, for the scanner
 """

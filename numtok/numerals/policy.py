@@ -23,7 +23,7 @@ class NumeralPolicy:
         Read ``23%`` as 0.23 (as NumGPT does), not as 23 and a sign.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     rule: str = "default"
     thousands: bool = False
     percent: bool = False

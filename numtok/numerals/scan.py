@@ -11,6 +11,13 @@ from numpy.typing import NDArray
 
 from numtok.kernels import byte_at, inlined, kernel, reads, writes
 from numtok.numerals._eight import digits_end, next_digit
+from numtok.numerals._identifiers import (
+    hash_end,
+    hour_at,
+    other_digit_at,
+    other_digit_before,
+    uuid_end,
+)
 from numtok.numerals.policy import NumeralPolicy
 
 # Classes of ASCII bytes; the two-byte letters of Latin, Greek and Cyrillic need two bytes.
@@ -64,8 +71,8 @@ def _letter_before(data, begin, i):  # type: ignore[no-untyped-def]
 @inlined
 def _operand_before(data, begin, i):  # type: ignore[no-untyped-def]
     """True if what ends before ``i`` is an operand, so that a sign or point at ``i`` is not a
-    number's own: a digit, letter, ``)``, ``]``, ``}``, percent or degree sign, point, or a quote
-    that closes (one right after any of these)."""
+    number's own: a digit (of any script), letter, ``)``, ``]``, ``}``, percent or degree sign,
+    point, or a quote that closes (one right after any of these)."""
     if i <= begin:
         return False
     last = byte_at(data, i - 1)
@@ -88,7 +95,7 @@ def _operand_before(data, begin, i):  # type: ignore[no-untyped-def]
         return True
     if last == 0xB0 and i - 2 >= begin and byte_at(data, i - 2) == 0xC2:  # U+00B0, the degree sign
         return True
-    return _letter_before(data, begin, i)
+    return _letter_before(data, begin, i) or other_digit_before(data, begin, i)
 
 
 @inlined
@@ -152,15 +159,37 @@ def _thousands_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _continues_word(data, begin, i, j, end):  # type: ignore[no-untyped-def]
+    """True if the digits ``data[i:j]`` continue an identifier (planet0, x1, utf8) or a number in
+    another script. The hour of T05:06 does not."""
+    if other_digit_before(data, begin, i):
+        return True
+    if not _letter_before(data, begin, i):
+        return False
+    hour = hour_at(data, i, j, end) and not _letter_before(data, begin, i - 1)
+    return not hour
+
+
+@inlined
+def _digit_before(data, begin, i):  # type: ignore[no-untyped-def]
+    """True if the character that ends before ``i`` is a digit of any script."""
+    ascii_digit = i > begin and is_digit_byte(byte_at(data, i - 1))
+    return ascii_digit or other_digit_before(data, begin, i)
+
+
+@inlined
 def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no-untyped-def]
     """The number whose first digit is at ``i``: (start, end, True), or (_, resume, False)."""
     j = digits_end(data, i, end)
     start = i
     leading_point = False
-    if _letter_before(data, begin, i):  # planet0, x1, utf8: the run continues an identifier
+    uuid = uuid_end(data, begin, i, j, end)
+    if uuid > i:
+        return i, uuid, False
+    if _continues_word(data, begin, i, j, end):
         return i, j, False
     if i > begin and byte_at(data, i - 1) == _POINT:
-        if i - 1 > begin and _CLASS[byte_at(data, i - 2)] == _DIGIT:  # planet0.5, the tail of 1.2.3
+        if _digit_before(data, begin, i - 1):  # planet0.5, the tail of 1.2.3
             return i, j, False
         leading_point = not _operand_before(data, begin, i - 1)  # not in fig.5, 1..2
         if leading_point:
@@ -180,7 +209,14 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
         # "5." is 5 and a full stop, but "5.e3" is 5000.
         if fraction > j + 1 or _exponent_end(data, fraction, end) > fraction:
             j = fraction
+    exponent = j
     j = _exponent_end(data, j, end)
+    identifier = hash_end(data, i, exponent, j, end)
+    if identifier > i:  # 3f9e1a, 5381e182
+        return i, identifier, False
+    point = j < end and byte_at(data, j) == _POINT
+    if other_digit_at(data, j + point, end):  # the rest of the number is in another script
+        return i, j, False
     if j < end and byte_at(data, j) == _UNDERSCORE:  # 1_000, 2_layers: an identifier
         return i, j, False
     if (

@@ -12,9 +12,9 @@ ARTIFACT = "Artifact"  # a section: what is made
 _OF_NUMBERS = "Reading numbers off"
 
 INPUTS = (
-    "JSONL (.jsonl, .jsonl.gz, .jsonl.zst), .parquet, a folder of them, s3://bucket/part-*.jsonl, "
-    "- for standard input, a pipe, the REF of a data artifact; split=PATH puts all of a file in a "
-    "split."
+    "JSONL (.jsonl or .ndjson; plain, .gz or .zst), .parquet, a folder of them, "
+    "s3://bucket/part-*.jsonl, - for standard input, a pipe, the REF of a data artifact; "
+    "split=PATH puts all of a file in a split."
 )
 LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another
 _MOST_LINE = 1 << 30
@@ -104,8 +104,9 @@ def max_line() -> Any:
     )
 
 
-def on_error(help: str) -> Any:
-    return setting("fail", help, choices=("fail", "skip"), counts="version", omit_default=True)
+def on_error(help: str, **facts: Any) -> Any:
+    choices = ("fail", "skip")
+    return setting("fail", help, choices=choices, counts="version", omit_default=True, **facts)
 
 
 def numerals() -> Any:
@@ -120,7 +121,9 @@ def split_shares(
     return setting(None, help, metavar="SHARES")
 
 
-def text_field(help: str = "Where the text is.", **facts: Any) -> Any:
+def text_field(
+    help: str = "Field that holds the text; doc.body is body within doc.", **facts: Any
+) -> Any:
     return setting("text", help, metavar="NAME", counts="version", omit_default=True, **facts)
 
 
@@ -166,8 +169,8 @@ def decode() -> Any:
 
 def point() -> Any:
     help = (
-        "The prediction: mode (greedy), or the distribution's median, mean; tables: raft, too. "
-        "Default: mode; tables: median."
+        "Prediction: the distribution's median, mean or mode (highest density, or the tokens "
+        "as written); tables also: raft. Default: median; mode for heads of tokens or digits."
     )
     choices = ("mode", "median", "mean", "raft")
     return setting(None, help, section=_OF_NUMBERS, choices=choices)

@@ -51,6 +51,9 @@ class Config:
         metavar="N",
         at_least=1,
     )
+    on_error: str = _fields.on_error(
+        "A row longer than the model reads: fail, or skip it.", of="texts"
+    )
     batch: int = _fields.batch_of_rows(
         "Rows at a time; fewer where memory is out, and of labels where rows are long."
     )

@@ -9,7 +9,7 @@ by Student's t-test over the seeds, which papers print.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
@@ -29,6 +29,7 @@ from numtok.evaluation.comparison.seeds import (
     LEVEL,
     FoldStatistics,
     SeedStatistics,
+    bootstrapped,
     seed_statistics,
     t_test,
 )
@@ -179,6 +180,7 @@ def run(config: Config, store: Store) -> Comparison:
         notes=[
             *shared_size(evaluations),
             *([] if (count := first.clusters(everywhere)) is None else [clusters_note(count)]),
+            *_without_baselines(metrics, evaluations),
         ],
         reference=None if reference is None else labelled[reference][0],
     )
@@ -210,6 +212,17 @@ def _metrics(specs: Sequence[str], evaluations: Sequence[Evaluation]) -> list[Me
     return usual or [METRICS.build(name) for name in evaluations[0].report.metrics or DEFAULT]
 
 
+def _without_baselines(
+    metrics: Sequence[Metric], evaluations: Sequence[Evaluation]
+) -> Iterator[str]:
+    """Which metrics the baselines could have, and no report has."""
+    baselines = [figures for one in evaluations for figures in one.report.baselines.values()]
+    known = set(chain.from_iterable(baselines))
+    for name in (spec_of(metric) for metric in metrics if not metric.needs):
+        if baselines and name not in known:
+            yield f"Baselines have no {name}. Add it to the reports: `numtok eval --metric {name}`."
+
+
 def _check_alike(evaluations: Sequence[Evaluation]) -> None:
     """UsageError where reports are of different things, which no metric measures together."""
     first = evaluations[0]
@@ -235,19 +248,7 @@ def _part(
 ) -> SampleGroup:
     by_spec, labels = {spec_of(metric): metric for metric in metrics}, list(measured)
     answers = [[one.answers.take(rows) for one in each] for each in measured.values()]
-    spreads = []
-    for seeds in answers:
-        # The interval of several seeds is over the seeds: theirs alone are not looked at.
-        resamples = 1000 if len(seeds) == 1 else 1
-        found = [figures(metrics, one, level=LEVEL, resamples=resamples) for one in seeds]
-        spreads.append(
-            {
-                name: seed_statistics(
-                    [one[name] for one in found], metric.bounds, share=metric.share
-                )
-                for name, metric in by_spec.items()
-            }
-        )
+    spreads = [bootstrapped(metrics, seeds) for seeds in answers]
     base = _best(metrics[0], spreads) if chosen is None else chosen
 
     def apart(index: int, name: str) -> Difference | None:

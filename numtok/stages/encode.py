@@ -1,6 +1,7 @@
 """Encode: texts full of numbers -> Parquet shards of tokens and numbers.
 
-1. ``units.plan`` reads every byte once: digests, and units of 64 MiB.
+1. ``units.plan`` reads every byte once: digests, and units of 64 MiB. A scheme such as ``fone``
+   that is named without settings is sized to the numbers (``number_sizes``).
 2. ``fit_codec`` fits the codec on the train split; it is kept as ``scheme.json``.
 3. ``encoding.unit`` makes each unit one shard a split and a receipt. Units are
    independent, so they run in any process, and a killed run continues with
@@ -28,13 +29,16 @@ from numtok.declaration import command_line, of_version
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_rows
 from numtok.encoding.model_folder import TOKENIZER
+from numtok.encoding.number_sizes import SizeUnit, is_sized, measure_sizes
+from numtok.encoding.row_twins import TWINS, RowTwins
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.errors import UsageError
+from numtok.numerals.unread import SHOWN_SHAPES, UnreadDigits
 from numtok.plugins import is_plugin
-from numtok.records import ENCODED, MODEL, SCHEME_FILE, Natural
+from numtok.records import ENCODED, MODEL, SCHEME_FILE, UNREAD, Natural
 from numtok.registry import name_of
 from numtok.settings.encode import Config as Config
 from numtok.store.artifact import RECEIPTS, Artifact, Output, Parent, version_of, walk
@@ -105,6 +109,12 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             sources, lambda done, total: progress("reading", done, total, 0), workers
         )
         parents += encoding_parents
+        if isinstance(encoding, Unfitted) and config.scheme and is_sized(config.scheme):
+            work = SizeUnit(screening, encoding.policy)
+            sizes = measure_sizes(
+                work, units, workers, lambda done: progress("measuring", done, total, 0)
+            )
+            encoding = encoding.suited(sizes)
         settings = _settings(config, encoding, rule, sources)
         name = config.name or f"{stem}-{name_of(encoding.scheme)}"
         if config.dry_run:
@@ -123,10 +133,11 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
                 return Result(draft.ref, draft, made=False)
             job = _Job(draft, units, screening, config, workers, progress)
             fit = job.fit(encoding)
-            counts = job.encode(fit)
+            counts, unread = job.encode(fit)
             seconds = time.monotonic() - started
+            facts = {UNREAD: msgspec.to_builtins(unread)} if unread.unread else None
             timing = {"seconds": seconds, "input_bytes": total, "workers": workers.count}
-            artifact = draft.publish(counts, timing)
+            artifact = draft.publish(counts, timing, facts)
             return Result(artifact.ref, artifact, made=True)
 
 
@@ -194,8 +205,8 @@ class _Job:
             facts=_FitFacts(fit.columns, fit.learnt_from),
         )
 
-    def encode(self, fit: FittedCodec) -> dict[str, int]:
-        """Encode every unit that has no receipt yet; the counts of all.
+    def encode(self, fit: FittedCodec) -> tuple[dict[str, int], UnreadDigits]:
+        """Encode every unit that has no receipt yet; the counts of all, and the digits not read.
 
         All shards have a column for every group and floor. One that first appears late makes
         the units be encoded again with it, so the result does not depend on where it appeared.
@@ -208,6 +219,7 @@ class _Job:
                 break
             more = sorted({*more, *unseen})
             self._keep(FittedCodec(codec, more, learnt_from))
+        unread = UnreadDigits()
         counts = Counter({"rows": 0, "numbers": 0, "tokens": 0, "rejected": 0})
         for fact in facts:
             for split, rows in fact.rows.items():
@@ -217,9 +229,15 @@ class _Job:
             counts["tokens"] += fact.tokens
             counts["rejected"] += fact.rejected
             counts.update(fact.outcomes)
+            unread.merge(fact.unread)
         if not counts["rows"]:
             raise no_rows(counts["rejected"])
-        return dict(counts) | {"vocabulary": codec.vocabulary_size} | learnt_from
+        twins = RowTwins()
+        twins.merge(fact.twins for fact in facts)
+        for split, (found, compared) in twins.counts().items():
+            counts[f"{TWINS}{split}"] = round(found / compared * counts[f"rows_{split}"])
+        every = dict(counts) | {"vocabulary": codec.vocabulary_size} | learnt_from
+        return every, unread.commonest(SHOWN_SHAPES)
 
     def _encode_with(self, codec: Codec, more: list[str]) -> list[UnitFacts]:
         settings = _digest([self.draft.version, codec.digest, more])

@@ -41,7 +41,7 @@ from numtok.training.model_files import read_model
 from numtok.training.model_json import TableModelFile, TextModelFile, read_model_file
 from numtok.training.regressor_files import read_regressor
 
-REVISION, TABLE_REVISION = 12, 6
+REVISION, TABLE_REVISION = 13, 6
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,8 @@ def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifa
     measures, options = prediction_mode(config, model, file)
     more = list(map(METRICS.build, config.metrics))
     check_measures(more, measures, model.ref)
-    fill, point = config.fill if options is None else options.fill, config.point or "mode"
+    fill = config.fill if options is None else options.fill
+    point = config.point if options is None else options.point
     settings = {
         "stage": "eval",
         "revision": REVISION,
@@ -122,6 +123,8 @@ def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifa
         "metrics": [settings_of(metric) for metric in (*_TEXTS[measures].metrics.usual, *more)],
         "device": device.type,
     }
+    if config.on_error != "fail":
+        settings["on_error"] = config.on_error
     if config.slots != "auto":
         settings["slots"] = config.slots
     if config.compile:  # another rounding: a near tie may go the other way
@@ -132,13 +135,14 @@ def _of_texts(config: Config, model: Artifact, file: TextModelFile, data: Artifa
         model=model.ref,
         data=data.ref,
         fill=None if fill == AUTOREGRESSIVE else fill,
-        point=point if measures == "numbers" else None,
+        point=point,
         device=device.type,
     )
 
     def opened(find: Find, devices: Devices) -> Evaluator:
         loaded = read_model(model, device, file, config.compile)
-        evaluated = EvaluatedSplit.of(loaded, data, config.split, config.rows, devices)
+        skip = config.on_error == "skip"
+        evaluated = EvaluatedSplit.of(loaded, data, config.split, config.rows, devices, skip)
         if options is not None:
             return NumberEvaluation.of(evaluated, find, options, config.slots)
         if measures == "labels":

@@ -21,6 +21,7 @@ def run(config: Config, store: Store) -> None:
     Raises UsageError (also where matplotlib is missing), DataError, StoreError.
     """
     check_matplotlib()
+    files.check_output("--out", config.out)
     size = None if config.size is None else _pixels(config.size)
     figure = FIGURES.build(config.kind, config.options)
     picture = picture_of(figure, config.refs, store)

@@ -207,7 +207,7 @@ def _of_file(artifact: Artifact, split: str, path: str) -> tuple[list[_Answer], 
 
 def _read_given(path: str) -> dict[str, str | None]:
     given: dict[str, str | None] = {}
-    for where, _, one in json_lines(path, _Given, _LINE):
+    for where, _, one in json_lines(path, msgspec.json.Decoder(_Given), _LINE):
         if one.id in given:
             raise DataError(f"{where}: id {one.id!r} comes twice; leave one")
         given[one.id] = one.answer

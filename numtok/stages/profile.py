@@ -23,17 +23,24 @@ from pathlib import Path
 import numpy as np
 
 from numtok import files
+from numtok.analysis.profiling.notations import notation_notes
+from numtok.analysis.profiling.recommendation import (
+    AROUND_THE_MEAN,
+    advised_normalizer,
+    recommended,
+    scales_values,
+)
 from numtok.analysis.profiling.scheme_error import SchemeLosses, SlotLoss, Trial, losses
 from numtok.analysis.profiling.short_values import short_value
-from numtok.analysis.profiling.slot_profile import SlotProfile, slot_profile
+from numtok.analysis.profiling.slot_profile import HIGH_LEVEL, SlotProfile, slot_profile
 from numtok.analysis.profiling.slot_statistics import MOST_DIGITS
 from numtok.analysis.profiling.unit import Counted, ProfileUnit, merged
 from numtok.analysis.profiling.warnings import (
     COMMON,
-    ORDER,
     ProfileWarning,
-    badness,
     counted,
+    listed,
+    percent,
     profile_warnings,
 )
 from numtok.data.reading.batches import ReadingOptions
@@ -43,6 +50,7 @@ from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.encoding.fit_codec import Unfitted, no_rows
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments
+from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.encoding.slots.places import OTHER
@@ -124,6 +132,8 @@ class Profile:
     lossless: tuple[str, ...]  # schemes that are certain to give back every number
     notes: tuple[str, ...]
     recommended: str | None
+    recommended_normalize: str | None  # None: the scheme's own
+    value_normalize: str  # advised where models see each number as one value
 
 
 #: Shown, once all is counted, what was: the slots' names by node in the order of the text, and the
@@ -136,7 +146,8 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
 
     Raises UsageError, DataError (naming file, line and what was wrong) and StoreError.
     """
-    schemes = _schemes(config.schemes)
+    specs = _specs(config.schemes)
+    schemes = [scheme_of(spec) for spec in specs]
     policy = NumeralPolicy.parse(config.numerals or "default")
     rule = SplitRule.parse(config.split) if config.split else None
     reading = ReadingOptions(config.text_field, config.max_line)
@@ -158,14 +169,14 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
             raise no_rows(found.rejected)
         schemes = [scheme.fit(found.learnt.literals()) for scheme in schemes]
         text = _text_cost(units, screening, policy, schemes[0], found)
-    return _profile(config, found, schemes, text, look)
+    return _profile(config, found, dict(zip(specs, schemes, strict=True)), text, look)
 
 
-def _schemes(specs: Sequence[str]) -> list[Scheme]:
+def _specs(named: Sequence[str]) -> list[str]:
     every = [
         name for name in SCHEMES if not (SCHEMES.required(name) or SCHEMES[name].same_tokens_as)
     ]
-    return [scheme_of(spec) for spec in dict.fromkeys(specs or every)]
+    return list(dict.fromkeys(named or every))
 
 
 @contextmanager
@@ -234,12 +245,12 @@ def _text_cost(
 def _profile(
     config: Config,
     found: Counted,
-    schemes: Sequence[Scheme],
+    schemes: Mapping[str, Scheme],
     text: TextCost | None,
     look: Look | None,
 ) -> Profile:
-    """The result, from what was counted."""
-    notes = []
+    """The result, from what was counted; schemes by the specs that name them."""
+    notes = [unread] if (unread := found.unread.note()) else []
     moments = found.moments
     if not moments.count:
         moments = reduce(Moments.merged, (one.moments for one in found.tallies.values()), moments)
@@ -258,10 +269,25 @@ def _profile(
     slots = {node: slot_profile(node, labels[node], found) for node in nodes}
     numbers = sum(slot.numbers for slot in slots.values())
     trial = Trial.of(found.tallies, found.sample)
-    tried = [losses(one, found.tallies, labels, trial, moments) for one in schemes if numbers]
+    sizes = NumberSizes(
+        max((slot.largest or 0.0 for slot in slots.values()), default=0.0),
+        max((slot.decimals_most or 0 for slot in slots.values()), default=0),
+    )
+    sized = [one.suited(*sizes) if is_sized(spec) else one for spec, one in schemes.items()]
+    tried = [losses(one, found.tallies, labels, trial, moments) for one in sized if numbers]
     if look is not None:
         look({node: slot.name for node, slot in slots.items()}, found, tried)
     warnings = profile_warnings(tried, slots, numbers)
+    advised = advised_normalizer(moments)
+    first = recommended(
+        [
+            losses(one.scheme, found.tallies, labels, trial, moments, advised)
+            if scales_values(one.scheme)
+            else one
+            for one in tried
+        ],
+        slots,
+    )
     lossless = tuple(one.spec for one in tried if _lossless(one))
     return Profile(
         inputs=config.inputs,
@@ -282,8 +308,16 @@ def _profile(
         schemes=tuple(_scheme(one, slots, found.rows, text) for one in tried),
         warnings=tuple(warnings),
         lossless=lossless,
-        notes=(*notes, *_notes(slots.values())),
-        recommended=_recommended(tried, warnings, slots),
+        notes=(
+            *notes,
+            *_high_level(slots.values(), advised),
+            *_notes(slots.values()),
+            *notation_notes(found.notations),
+            *found.twins.notes(found.splits),
+        ),
+        recommended=first.spec if first else None,
+        recommended_normalize=advised if first and scales_values(first.scheme) else None,
+        value_normalize=advised,
     )
 
 
@@ -363,30 +397,21 @@ def _notes(slots: Iterable[SlotProfile]) -> list[str]:
     return notes
 
 
-def _recommended(
-    tried: Sequence[SchemeLosses],
-    warnings: Sequence[ProfileWarning],
-    slots: Mapping[int, SlotProfile],
-) -> str | None:
-    """The scheme to try first: the one that clips least (in thousandths of all numbers: a stray one
-    does not decide), then that rounds least, and so on by the kinds of warning; of those that are
-    alike in all, the shortest one, and rather a value than all digits of it, which is learnt sooner
-    (docs/RESULTS.md, What a race loses)."""
-    numbers = max(1, sum(slot.numbers for slot in slots.values()))
-
-    def badness_of(one: SchemeLosses) -> tuple[int, list[float], float, int, bool, str]:
-        losses = one.by_node.items()
-        clipped = 1000 * sum(loss.clipped for _, loss in losses) // numbers
-        against = _weighed([each for each in warnings if one.spec in each.schemes])
-        tokens = sum(loss.tokens_per_number * slots[node].numbers for node, loss in losses)
-        return clipped, against, tokens, one.vocabulary, one.scheme.exact, one.spec
-
-    usable = [one for one in tried if not one.problem]
-    return min(usable, key=badness_of).spec if usable else None
-
-
-def _weighed(warnings: Sequence[ProfileWarning]) -> list[float]:
-    """How bad the worst warning of each kind is, 0 where there is none; worse kinds first."""
+def _high_level(slots: Iterable[SlotProfile], advised: str) -> list[str]:
+    """A note on fields whose numbers vary by far less than their magnitude, and the remedy."""
+    fields = [
+        f"{slot.name} ({short_value(slot.mean, slot.deviation)} ± {short_value(slot.deviation)})"
+        for slot in slots
+        if slot.high_level and slot.mean is not None and slot.deviation is not None
+    ]
+    if not fields:
+        return []
+    remedy = (
+        f"Encode with --scheme xval --normalize {advised}"
+        if advised == AROUND_THE_MEAN
+        else "Subtract a constant from them, or use a scheme that keeps all digits, such as fone"
+    )
     return [
-        max((badness(one) for one in warnings if one.kind == kind), default=0) for kind in ORDER
+        f"the standard deviation is below {percent(HIGH_LEVEL)} of the mean in {listed(fields)}; "
+        f"models barely see such changes. {remedy}"
     ]

@@ -25,7 +25,16 @@ from numtok.data.tables.columns import (
     target_column,
     write_columns,
 )
-from numtok.data.tables.file import FORMATS, check_format, check_names, parsed, read_csv, read_file
+from numtok.data.tables.file import (
+    FORMATS,
+    CsvForm,
+    check_format,
+    check_names,
+    csv_form,
+    parsed,
+    read_csv,
+    read_file,
+)
 from numtok.declaration import command_line
 from numtok.errors import UsageError, unknown
 from numtok.records import TABLE
@@ -89,19 +98,23 @@ def run(config: Config, store: Store) -> Result:
             return Result(draft.ref, draft, made=False)
         columns = _columns(config, parsed(config.path, data), rule)
         if config.path.endswith(".csv"):
-            columns = replace(columns, notes=(*columns.notes, *_codes(data, columns)))
+            form = csv_form(data)
+            first = [] if form.note is None else [f"{config.path}: {form.note}"]
+            notes = (*first, *columns.notes, *_codes(data, columns, form))
+            columns = replace(columns, notes=notes)
         counts = write_columns(draft.path, columns)
         artifact = draft.publish(counts, {"seconds": time.monotonic() - started})
         return Result(artifact.ref, artifact, made=True)
 
 
-def _codes(data: bytes, columns: TableColumns) -> Iterator[str]:
+def _codes(data: bytes, columns: TableColumns, form: CsvForm) -> Iterator[str]:
     """Which features may be codes, though Arrow takes 00037 for 37 and 0x1F for 31."""
     names = [name for name, one in columns.features.items() if pa.types.is_floating(one.type)]
     if not names:
         return
     texts = dict.fromkeys(names, pa.string())
-    written = read_csv(data, pyarrow.csv.ConvertOptions(include_columns=names, column_types=texts))
+    options = pyarrow.csv.ConvertOptions(include_columns=names, column_types=texts)
+    written = read_csv(data, options, form)
     for name in names:
         row = pc.index(pc.match_substring_regex(written[name], _CODE), True).as_py()
         if row >= 0:
@@ -123,7 +136,11 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
         for name in given:
             if name not in names:
                 alone = len(names) == 1 and path.endswith(".csv")
-                hint = "there is one column; are fields separated by commas?" if alone else ""
+                hint = (
+                    "there is one column; are fields separated by commas or semicolons?"
+                    if alone
+                    else ""
+                )
                 raise UsageError(f"{path}: {unknown(option, name, filter(None, names), hint)}")
     left = [name for name in names if name not in (config.target, *config.drop)]
     folds = [name for name in left if SPLIT_COLUMN.fullmatch(name) and name not in config.features]

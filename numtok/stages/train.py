@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from numtok import files
 from numtok.declaration import CheckApplies, command_line, no_options
 from numtok.encoding.splits import read_codec, splits
 from numtok.errors import DataError, UsageError
@@ -38,7 +39,7 @@ from numtok.training.text_plan import TextPlan
 from numtok.training.weights import WEIGHTS
 
 Progress = Callable[[TrainingProgress | FitProgress], None]
-REVISION, TABLE_REVISION = 2, 1
+REVISION, TABLE_REVISION = 3, 1
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ def run(
     data = store.resolve(config.data, kinds={ENCODED, TABLE})
     of_table = data.kind == TABLE
     check(*("tables", "a table") if of_table else ("texts", "encoded data"))
+    if config.profile is not None:
+        files.check_output("--profile", config.profile)
     with joined(device_of(config.device)) as ranks:
         plan = (_of_table if of_table else _of_texts)(config, data, store, ranks)
         if not ranks.first:

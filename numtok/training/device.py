@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import torch
 
 from numtok.config import threads
-from numtok.errors import TrainingFailed, UsageError
+from numtok.errors import TrainingFailed, UsageError, is_out_of_memory
 from numtok.training.ranks import launched
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
@@ -103,10 +103,8 @@ def oom_advice(advice: str) -> Iterator[None]:
     """Turn a lack of memory into TrainingFailed: "out of memory with " and what to do."""
     try:
         yield
-    except (MemoryError, RuntimeError) as error:
-        # CUDA's allocator has an exception of its own, those of a CPU and of MPS have none.
-        told = any(words in str(error) for words in ("DefaultCPUAllocator", "MPS backend out of"))
-        if not told and not isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+    except Exception as error:
+        if not is_out_of_memory(error):
             raise
         raise TrainingFailed(f"out of memory with {advice}") from error
 

@@ -58,7 +58,9 @@ class SplitExamples:
         """What is learnt in a step."""
         batch = self.batches.of(self._order.at(self._seed, step))
         seen = self.objective.example(batch, generator(self._seed, "masks", step))
-        return replace(seen, moved_places=generator(self._seed, "places", step).random())
+        random, rows = generator(self._seed, "places", step), len(seen.tokens)
+        of_batch, of_rows = random.random(), random.random(rows)
+        return replace(seen, moved_places=np.column_stack([np.full(rows, of_batch), of_rows]))
 
     def row_count(self, steps: int) -> int:
         """How many rows so many steps learn."""

@@ -18,7 +18,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.models.heads.base import Calibration, ValueHead
+from numtok.models.heads.base import HEADS, Calibration, ValueHead, default_point
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.settings import ModelSettings
@@ -118,6 +118,14 @@ def is_causal(artifact: Artifact, file: TextModelFile) -> bool:
         return OBJECTIVES.from_settings(file.settings.objective).causal
 
 
+def usual_point(artifact: Artifact, file: TextModelFile) -> str:
+    """Return the default of ``--point`` for a model whose file was read; UsageError for a head that
+    this numtok does not know."""
+    settings = file.settings.head
+    with artifact.naming_plugins(), naming_model(model_path(artifact)):
+        return default_point(None if settings is None else HEADS.from_settings(settings))
+
+
 def read_model(
     artifact: Artifact, device: torch.device, file: ModelFile | None = None, compiled: bool = False
 ) -> LoadedModel:
@@ -156,14 +164,19 @@ def check_calibration(path: Path, head: ValueHead, calibration: Calibration) -> 
         )
 
 
-def check_reads(loaded: AskedModel, samples: EncodedSplit, told: str) -> None:
+def row_limit(model: Model) -> int:
+    """The most tokens of a row that a model reads."""
+    return model.settings.context - int(model.objective.causal)
+
+
+def check_reads(loaded: AskedModel, samples: EncodedSplit, told: str, remedy: str = "") -> None:
     """Raises DataError for rows that are too long, and for a head without its calibration;
-    ``told`` is what the rows are."""
-    context = loaded.model.settings.context - int(loaded.model.objective.causal)
+    ``told`` is what the rows are, ``remedy`` what else helps against long ones."""
+    context = row_limit(loaded.model)
     if samples.longest > context:
         raise DataError(
             f"{told} has a row of {samples.longest:,} tokens, "
-            f"{loaded.ref} reads {context:,}; train with a --preset of more context"
+            f"{loaded.ref} reads {context:,}; train with a --preset of more context{remedy}"
         )
     head = loaded.model.head
     if isinstance(head, ValueHead) and head.calibrated and not loaded.trained.calibration:

@@ -1,6 +1,6 @@
 """Training a model of texts in its draft: from encoded splits to the files of the model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import torch
 
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import FittedNormalizer, Undone
-from numtok.encoding.splits import learnt_values, read_split, splits
+from numtok.encoding.splits import learnt_values, longest_of, read_split, splits
 from numtok.errors import DataError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, Calibration, ValueHead
@@ -53,7 +53,9 @@ def train_texts(
     train, validation = _splits(plan, spill, note)
     unseen = _unseen(plan, note)
     _tell_unsayable(plan, train, note)
-    settings = _settings(plan, train, validation)
+    others = _other_splits(plan)
+    settings = _settings(plan, train, validation, others)
+    _note_longer_rows(settings, train.objective.causal, others, note)
     execution = plan.execution
     ranks = execution.ranks
     run = TrainingRun(draft, TrainerState, plan.device, note, execution.bfloat16, ranks)
@@ -107,18 +109,40 @@ def pace_texts(
 ) -> float:
     """Seconds a step, measured for about ``limit`` seconds on a model that is thrown away."""
     train, validation = _splits(plan, spill, note)
-    settings = _settings(plan, train, validation)
+    settings = _settings(plan, train, validation, _other_splits(plan))
     trainer = Trainer(plan.model(settings), plan.recipe(1 << 30), plan.execution)
     return seconds_per_step(trainer, train, limit, warm=1)
 
 
 def _settings(
-    plan: TextPlan, train: SplitExamples, validation: SplitExamples | None
+    plan: TextPlan,
+    train: SplitExamples,
+    validation: SplitExamples | None,
+    others: Mapping[str, int],
 ) -> ModelSettings:
-    """Of a model that reads the rows of both splits."""
-    longest = max(one.samples.longest for one in (train, validation) if one is not None)
-    context = _context(plan, longest + int(train.objective.causal))
+    """Settings of a model that reads the rows of all splits, unless its context is limited."""
+    trained = max(one.samples.longest for one in (train, validation) if one is not None)
+    context = _context(plan, trained, max([trained, *others.values()]), train.objective.causal)
     return plan.model_settings(context, _scaling(plan, train.samples), train.classes)
+
+
+def _other_splits(plan: TextPlan) -> dict[str, int]:
+    """Number of tokens of the longest row of each split that training does not read."""
+    names = splits(plan.encoded).keys() - {TRAIN, VALIDATION}
+    return {name: longest_of(plan.encoded, name) for name in sorted(names)}
+
+
+def _note_longer_rows(
+    settings: ModelSettings, causal: bool, others: Mapping[str, int], note: Callable[[str], None]
+) -> None:
+    """Note the splits that have rows longer than the model will read."""
+    context = settings.context - int(causal)
+    for name, longest in others.items():
+        if longest > context:
+            note(
+                f"split {name!r} has a row of {longest:,} tokens, this model reads {context:,}. "
+                f"Give the preset context={longest + int(causal)}, or evaluate with --on-error skip"
+            )
 
 
 def _unseen(plan: TextPlan, note: Callable[[str], None]) -> int:
@@ -134,10 +158,12 @@ def _unseen(plan: TextPlan, note: Callable[[str], None]) -> int:
 
 
 def _tell_unsayable(plan: TextPlan, train: SplitExamples, note: Callable[[str], None]) -> None:
-    """Note how many numbers of the train split have more digits before the point than a head that
-    learns them as they are can say."""
+    """Note how many numbers of the train split are too large for a head that learns them as they
+    are in the text."""
     head = None if plan.config.head is None else HEADS.build(plan.config.head)
-    if not isinstance(head, ValueHead) or not head.exact:
+    if not isinstance(head, ValueHead) or head.scaled:
+        return
+    if not (head.exact or plan.codec.scheme.exact):  # in float32, which encode has counted
         return
     numbers = train.samples.numbers
     if beyond := int((np.isfinite(numbers) & ~head.representable(numbers)).sum()):
@@ -147,20 +173,24 @@ def _tell_unsayable(plan: TextPlan, train: SplitExamples, note: Callable[[str], 
         )
 
 
-def _context(plan: TextPlan, longest: int) -> int:
-    """The most tokens that the model reads; DataError where the longest row has more."""
+def _context(plan: TextPlan, trained: int, longest: int, causal: bool) -> int:
+    """The most tokens that the model reads: those of the longest row of all splits, unless the
+    preset or ``--init`` sets a limit. DataError if rows to train on exceed it."""
+    trained, longest = trained + int(causal), longest + int(causal)  # [END] comes first
     chosen = plan.chosen.trunk.context
     if chosen is None:
         return longest  # or more
     context = chosen or -(-longest // _CONTEXT) * _CONTEXT
-    if plan.init is not None and not chosen:
-        context = max(longest, plan.init.model.settings.context)
     if plan.init is not None:
-        check_length(longest, plan.encoded, plan.init)
-    if longest > context:
+        check_length(trained, plan.encoded, plan.init)
+        there = plan.init.model.settings
+        if not chosen:
+            fixed = there.of_trunk.learns_positions
+            context = there.context if fixed else max(longest, there.context)
+    if trained > context:
         raise DataError(
-            f"{plan.encoded.ref} has a row of {longest:,} tokens, --preset {plan.preset} reads "
-            f"{context:,}; give the preset context={longest}"
+            f"{plan.encoded.ref} has a row of {trained:,} tokens, --preset {plan.preset} reads "
+            f"{context:,}; give the preset context={trained}"
         )
     return context
 

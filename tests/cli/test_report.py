@@ -36,8 +36,9 @@ def numtok(
 ) -> Run:
     """Runs numtok in this process; exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+    for variable in ("NUMTOK_STORE", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
 
     def shell(*arguments: str) -> tuple[int, str, str]:
         ran = Shell(capsys, monkeypatch)(*arguments)
@@ -312,9 +313,12 @@ def test_a_number_is_short_and_near_1_long_enough(value: float | None, text: str
         (0.99998, 0.99997, 0.99999, "0.999980 [0.999970, 0.999990]"),
         (-3.2, -10, 0.5, "-3.2 [-10.0, 0.5]"),
         (-0.404, -4.1, 1.2, "-0.40 [-4, 1]"),
-        (0.0317, -2.4, 2.5, "0 [-2, 2]"),
+        (0.0317, -2.4, 2.5, "0.032 [-2, 2]"),
+        (0.315, -24, 0.4, "0.32 [-24, 0.40]"),
+        (-0.2, -0.21, 30, "-0.20 [-0.21, 30]"),
+        (0.0, -24, 0.4, "0 [-24, 0]"),
         (123.4, 100, 150, "123 [100, 150]"),
-        (-0.00001, -0.001, 0.001, "0.0000 [-0.0010, 0.0010]"),
+        (-0.00001, -0.001, 0.001, "-1e-5 [-0.0010, 0.0010]"),
         (-1e8, -3e8, -2e7, "-1e8 [-3e8, -2e7]"),
         (2e-5, 1e-5, 3.2e-5, "2e-5 [1e-5, 3.2e-5]"),
         (0.3, 0.3, 0.3, "0.3"),
@@ -335,6 +339,10 @@ def test_what_is_printed_is_within_a_third_of_the_width(ends: list[float]) -> No
     text = interval(value, low, high)
     printed = float(text.split()[0])
     assert abs(printed - value) <= max((high - low) / 3, 1e-3 * abs(value))
+    if "[" in text:
+        assert printed != 0 or abs(value) <= 1e-12 * max(map(abs, ends))
+        shown = [float(end) for end in text.partition("[")[2].rstrip("]").split(",")]
+        assert shown[0] <= printed <= shown[1]
 
 
 def test_costs_have_units() -> None:

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import csv
+import errno
 import importlib
 import io
 import json
@@ -20,6 +21,7 @@ from multiprocessing import popen_spawn_posix
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -30,6 +32,7 @@ from numtok import __version__, cli, files
 from numtok.cli import main
 from numtok.cli.output import printing
 from numtok.cli.output.printing import GAP, _widths, print_table
+from numtok.errors import needing
 from numtok.store.artifact import MANIFEST, Artifact, Parent
 from numtok.store.engines.local import Workers
 from numtok.store.store import Store
@@ -70,8 +73,9 @@ def numtok(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Shell]:
     monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "NUMTOK_THREADS", "COLUMNS", "FORCE_COLOR"):
+    for variable in ("NUMTOK_STORE", "NUMTOK_THREADS", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
     yield Shell(capsys, monkeypatch)
 
 
@@ -145,7 +149,10 @@ def test_a_figure_and_its_unit_stay_together() -> None:
     assert _widths(rows[:1], 12) == [5, 4], "words alone need the room"
 
 
-def test_a_table_folds_between_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_folds_between_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     row = ("numerologic", "a note of many words that has to be folded", "verylongword" * 2)
     print_table("title", ("scheme", "note", "what"), [row])
     assert capsys.readouterr().out.splitlines() == [
@@ -288,11 +295,12 @@ def test_lineage_says_what_is_no_longer_there(numtok: Shell, artifact: Artifact)
 
 def test_lineage_escapes_what_would_move_the_cursor(numtok: Shell, tmp_path: Path) -> None:
     parents = [Parent("file", "a\n\x1b[31mb", "00" * 32, 1)]
-    with Store(tmp_path / "artifacts").draft("k", "n", {}, parents, ["x"]) as draft:
+    with Store(tmp_path / "artifacts").draft("k", "n", {}, parents, ["x", "\x1b[31m"]) as draft:
         assert not isinstance(draft, Artifact)
         draft.publish({}, {})
     assert "from file a\\n\\x1b[31mb\n" in numtok("lineage", "n").out
-    assert "a\\n\\x1b[31mb" in numtok("show", "n").out
+    shown = numtok("show", "n").out
+    assert "a\\n\\x1b[31mb" in shown and "\x1b" not in shown
 
 
 def test_verify_says_what_it_checked(numtok: Shell, artifact: Artifact) -> None:
@@ -498,13 +506,39 @@ def test_a_bug_shows_its_traceback_and_exits_70(
     numtok: Shell, artifact: Artifact, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     def broken(store: Store) -> list[Artifact]:
-        raise MemoryError("no room")
+        raise RuntimeError("no room")
 
     monkeypatch.setattr(Store, "artifacts", broken)
     ran = numtok("ls")
     assert (ran.code, ran.out) == (70, "")
     assert ran.err.startswith("Traceback (most recent call last):")
-    says("\n".join(ran.err.splitlines()[-2:]), "MemoryError: no room", "numtok: this is a bug")
+    says("\n".join(ran.err.splitlines()[-2:]), "RuntimeError: no room", "numtok: this is a bug")
+
+
+def test_running_out_of_memory_anywhere_is_one_line_and_exits_5(
+    numtok: Shell, artifact: Artifact, monkeypatch: pytest.MonkeyPatch, says: Says
+) -> None:
+    unloaded = ImportError("libtorch_cpu.so: failed to map segment from shared object")
+    hidden = OSError("Could not find/load shared object file 'libllvmlite.so'")
+    hidden.__context__ = OSError("libllvmlite.so: failed to map segment from shared object")
+    for error in (
+        MemoryError("no room"),
+        RuntimeError("could not create a primitive"),
+        RuntimeError("can't start new thread"),
+        OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
+        unloaded,
+        hidden,
+    ):
+        with case(error):
+            monkeypatch.setattr(Store, "artifacts", Mock(side_effect=error))
+            ran = numtok("ls")
+            assert (ran.code, ran.out, ran.err.count("\n")) == (5, "", 1)
+            says(ran.err, "out of memory", type(error).__name__)
+
+
+def test_a_package_that_memory_has_no_room_for_is_not_called_missing() -> None:
+    with pytest.raises(ImportError, match="map segment"), needing("X", "xarray"):
+        raise ImportError("libx.so: failed to map segment from shared object")
 
 
 ENDS = pytest.mark.parametrize(
@@ -650,6 +684,15 @@ def test_a_signal_on_the_brink_of_a_wait_ends_it(
 
 
 # --- terminals and pipes -----------------------------------------------------------------------
+
+
+def test_a_wide_table_that_is_piped_has_each_row_on_one_line(
+    numtok: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    artifact = make(Store(tmp_path / "artifacts"), name="a-long-name-" * 12 + "end")
+    ran = numtok("ls")
+    assert [line.split()[1] for line in ran.out.splitlines()[-1:]] == [artifact.ref]
 
 
 def test_a_wide_table_folds_at_80_columns_and_loses_nothing(numtok: Shell, tmp_path: Path) -> None:

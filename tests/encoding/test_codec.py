@@ -652,5 +652,20 @@ def test_numbers_that_their_channel_does_not_hold_are_counted(
     assert encoded.inexact == lost
 
 
-def test_a_scheme_without_a_channel_counts_none() -> None:
+def test_a_scheme_that_rounds_digits_counts_none() -> None:
     assert encode(codec("p10"), ["123456789"]).inexact == 0
+    assert encode(codec("p10"), ["9007199254740993"]).inexact == 0
+
+
+@each("scheme", ["digits", "native", "numerologic", "triads", "tst"])
+def test_text_schemes_count_values_that_the_column_numbers_does_not_hold(scheme: str) -> None:
+    held = ["9007199254740992", "0.1", "1e23", "3.141592653589793", "1e400", "1e-400", "12"]
+    rounded = ["9007199254740993", "-9007199254740995", "0.1234567890123456789"]
+    literals = [*held, *rounded]
+    encoded = encode(codec(scheme), [" ".join(literals)])
+    wrong = [
+        abs(Decimal(value) - Decimal(literal)) > unit(literal) / 2
+        for literal, value in zip(literals, encoded.numbers.tolist(), strict=True)
+        if literal not in ("1e400", "1e-400")
+    ]
+    assert encoded.inexact == sum(wrong) == len(rounded)

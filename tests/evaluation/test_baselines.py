@@ -20,10 +20,11 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.encoding.texts import Texts
-from numtok.evaluation import baselines
+from numtok.evaluation import baselines, target_features
 from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL
 from numtok.evaluation.queries import queries_of
 from numtok.evaluation.seen_values import SeenValues
+from numtok.evaluation.target_features import FieldedSplit
 from tests.cases import case
 from tests.fakemodels import codec, samples
 
@@ -62,7 +63,24 @@ def baselines_of(
     fill: str = PARALLEL,
 ) -> dict[str, NDArray[np.float64]]:
     asked = queries_of(test, one_by_one)
-    return dict(baselines.baselines(of or codec("p1000"), test, asked, train, mean, fill))
+    found = dict(baselines.baselines(of or codec("p1000"), test, asked, train, mean, fill))
+    if train is not None:
+        found |= dict(baselines.fitted_baselines(by_order(train), by_order(test), asked))
+    return found
+
+
+def by_order(split: EncodedSplit) -> FieldedSplit:
+    """The first number of each row that is not a target is one field, the second the next."""
+    fields = np.full(len(split.numbers), -1)
+    for row in range(len(split)):
+        numbers = np.arange(*split.number_rows[row : row + 2])
+        others = np.setdiff1d(numbers, split.targets)
+        fields[others] = np.arange(len(others))
+    return FieldedSplit(split, fields)
+
+
+def reasons(test: EncodedSplit, train: EncodedSplit) -> list[str]:
+    return list(baselines.not_fitted(by_order(train), by_order(test), queries_of(test, False)))
 
 
 def test_values_of_a_target_that_was_not_learnt_are_none_and_those_nearby_all_numbers() -> None:
@@ -232,12 +250,12 @@ def test_a_column_that_never_changes_does_no_harm() -> None:
     assert found["linear"].tolist() == pytest.approx([40.0, 2.0])
 
 
-def test_rows_with_an_infinite_number_are_not_fitted_and_get_no_fitted_baseline() -> None:
-    train = rows("digits", [*TRAIN, "1e400 and 3 give 4", "3 and 3 give 1e400"], 2)
+def test_an_infinite_feature_is_missing_and_an_infinite_target_is_not_fitted() -> None:
+    train = rows("digits", [*TRAIN, "3 and 3 give 1e400"], 2)
     found = baselines_of(rows("digits", [*TEST, "-1e400 and 3 give 4"], 2), train)
-    assert found["linear"][:3] == pytest.approx([-1.5, 298.5, -9.5])
-    assert np.isfinite(found["boosted"][:3]).all()
-    assert np.isnan(found["linear"][3]) and np.isnan(found["boosted"][3])
+    median = sorted(range(40))[19]
+    assert found["linear"] == pytest.approx([-1.5, 298.5, -9.5, 3 * median - 2 * 3 + 0.5])
+    assert np.isfinite(found["boosted"]).all()
 
 
 def test_boosted_is_better_than_linear_where_the_task_is_not_linear() -> None:
@@ -309,31 +327,51 @@ def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyP
     assert len(fits) == 4
 
 
-def test_where_rows_are_not_alike_nothing_is_fitted() -> None:
-    for test, train in [
-        (["1 and 2 give 3", "1 and 2 and 3 give 6"], TRAIN),  # rows of different lengths
-        (["1 and 2 and 3 give 6"], TRAIN),  # another number of them than in training
-        (["3"], ["4", "5"]),  # none
-        (TEST, TRAIN[:2]),  # fewer rows than features
+def last_of_each(texts: Sequence[str]) -> EncodedSplit:
+    ends = samples("p1000", texts).number_rows[1:] - 1
+    return samples("p1000", texts, targets=ends.tolist())
+
+
+def test_rows_that_lack_a_number_are_fitted_with_a_missing_value() -> None:
+    """The target is 5 where the second number is missing, else the sum."""
+    texts = [f"{a} and {b} give {a + b}" for a in range(9) for b in range(9)]
+    lacking = [f"{a} give 5" for a in range(9)]
+    test = last_of_each(["20 and 3 give 0", "4 give 0", "1 and 2 and 3 give 0"])
+    found = baselines_of(test, last_of_each([*texts, *lacking]))
+    # Least squares with an indicator: rows without the number have an intercept of their own.
+    assert found["linear"][0] == pytest.approx(23, abs=2)
+    assert found["linear"][1] == pytest.approx(5, abs=1.5)
+    assert found["boosted"][1] == pytest.approx(5, abs=1.5)
+    assert np.isfinite([found["linear"], found["boosted"]]).all()
+
+
+def test_a_fit_that_cannot_be_says_why() -> None:
+    many = " ".join(map(str, range(target_features._MOST_FEATURES + 2)))
+    for test, train, words in [
+        (["3"], ["4", "5"], "no other number"),
+        (TEST, TRAIN[:2], "too few"),
+        ([many], [many, many], "fields"),
     ]:
         with case(test, train):
-
-            def last_of_each(texts: list[str]) -> EncodedSplit:
-                ends = samples("p1000", texts).number_rows[1:] - 1
-                return samples("p1000", texts, targets=ends.tolist())
-
-            assert list(baselines_of(last_of_each(test), last_of_each(train))) == [
-                "quantisation",
-                "nearest",
-            ]
+            made = last_of_each(test), last_of_each(train)
+            assert list(baselines_of(*made)) == ["quantisation", "nearest"]
+            [reason] = reasons(*made)
+            assert "number" in reason and words in reason
+    assert reasons(last_of_each(TEST), last_of_each(TRAIN)) == []
+    assert len(reasons(samples("p1000", TEST), samples("p1000", TRAIN))) == 1
 
 
 # --- several numbers of a row ------------------------------------------------------------------
 
 
+def features_of(split: EncodedSplit) -> Values:
+    built = target_features._features((by_order(split), np.arange(len(split.targets))))
+    assert not isinstance(built, target_features.NotFitted)
+    return built[0]
+
+
 def test_features_are_the_numbers_that_are_no_target() -> None:
-    found = baselines._others(rows("p1000", TEST, 0, 2), np.array([0, 2]))
-    assert found.tolist() == [[7], [8]]
+    assert features_of(rows("p1000", TEST, 0, 2)).tolist() == [[7]] * 2 + [[1]] * 2 + [[8]] * 2
 
 
 def test_every_target_name_has_a_fit_of_its_own() -> None:
@@ -372,8 +410,10 @@ def test_baselines_do_not_depend_on_how_the_model_is_asked(places: tuple[int, ..
 
 
 def test_a_number_that_is_two_targets_has_the_features_of_one() -> None:
-    found = baselines._others(samples("p1000", TEST[:1], targets=[2, 2]), np.arange(1))
-    assert found.tolist() == [[4, 7]]
+    made = samples("p1000", TEST[:2], targets=[2, 5])
+    twice = replace(made, targets=np.array([2, 2, 5]), target_row=np.array([0, 0, 1]))
+    index, _, values = target_features._others(by_order(twice), np.arange(2))
+    assert (index.tolist(), values.tolist()) == ([0, 0, 1, 1], [4, 7, 100, 1])
 
 
 def test_the_rows_that_are_fitted_have_a_limit_and_are_from_everywhere(
@@ -386,18 +426,12 @@ def test_the_rows_that_are_fitted_have_a_limit_and_are_from_everywhere(
         return np.zeros(len(asked))
 
     monkeypatch.setattr(baselines, "linear", fit)
-    monkeypatch.setattr(baselines, "_FITTED_ON", 40)
+    monkeypatch.setattr(target_features, "_FITTED_ON", 40)
     other = [f"{n} and {n * n} give 77" for n in range(40)]
     baselines_of(rows("p1000", TEST, 2), rows("p1000", [*TRAIN, *other], 2))
     [values] = learnt
     assert len(values) == 40
     assert 10 < values.count(77) < 30
-
-
-def test_rows_with_very_many_numbers_are_not_fitted() -> None:
-    many = " ".join(map(str, range(baselines._MOST_FEATURES + 2)))
-    made = samples("p1000", [many], targets=[0])
-    assert baselines._others(made, np.arange(1)).shape == (1, 0)
 
 
 # --- several targets of one name, baselines of rows -----------------------------------------------
@@ -422,8 +456,12 @@ def test_of_several_targets_of_a_name_each_is_fitted_on_the_numbers_before_it() 
     train = last_of_each_list([lines(number, 0) for number in range(40)])
     test = last_of_each_list([lines(number, 0.5) for number in range(5)])
     truth = test.numbers[test.targets]
-    assert baselines._gaps(test, np.arange(4)).tolist() == [3, 4, 3, 4]
-    features, asked = baselines._beside((train, np.arange(9)), (test, np.arange(2)))
+    assert target_features._gaps(test, np.arange(4)).tolist() == [3, 4, 3, 4]
+    built = target_features._features(
+        (by_order(train), np.arange(9)), (by_order(test), np.arange(2))
+    )
+    assert not isinstance(built, target_features.NotFitted)
+    features, asked = built
     assert (features.shape, asked.tolist()) == ((9, 3), [[0, 0.5, 1], [2.5, 4, 5.5]])
     assert baselines_of(test, train)["linear"] == pytest.approx(truth)
 
@@ -450,17 +488,16 @@ def test_rows_bring_baselines_along_and_fits_are_given_them() -> None:
 
 
 @pytest.mark.parametrize("where", ["train", "test"])
-def test_fits_are_given_the_baselines_alone_that_every_number_has(where: str) -> None:
-    """With one that some lack, be it in rows to learn from, they are what they are without."""
+def test_a_baseline_of_the_rows_that_some_numbers_lack_is_a_feature_with_missing_values(
+    where: str,
+) -> None:
     train = last_of_each_list([lines(number, 0) for number in range(40)])
     test = last_of_each_list([lines(3, 0.5)])
-    own = [one.numbers[one.targets - 1] for one in (train, test)]
+    own = [one.numbers[one.targets] for one in (train, test)]  # which tells the answer
     own[where == "test"][0] = np.nan
-    without = baselines_of(test, train)
     found = baselines_of(
-        replace(test, floors={"last": own[1]}), replace(train, floors={"last": own[0]})
+        replace(test, floors={"known": own[1]}), replace(train, floors={"known": own[0]})
     )
-    for name in ("linear", "boosted"):
-        assert np.isfinite(found[name]).all()
-        np.testing.assert_array_equal(found[name], without[name])
-    np.testing.assert_array_equal(found["last"], own[1])
+    assert np.isfinite([found["linear"], found["boosted"]]).all()
+    assert found["linear"][1:] == pytest.approx(test.numbers[test.targets][1:])
+    np.testing.assert_array_equal(found["known"], own[1])

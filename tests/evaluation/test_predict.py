@@ -27,6 +27,7 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.evaluation.predict import Options, Predicted, Predictor
 from numtok.evaluation.queries import Queries, queries_of
 from numtok.models.decoding import NumberReadings, Reader
+from numtok.models.heads.base import HEADS, default_point
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
 from numtok.registry import spec_of
@@ -813,6 +814,33 @@ def test_a_gaussian_has_one_point(bench: Bench) -> None:
     )
     assert median.values == pytest.approx(mode.values, rel=1e-6)
     assert mean.values == pytest.approx(mode.values, rel=1e-6)
+
+
+def test_the_mode_of_two_peaks_is_the_higher_one(bench: Bench) -> None:
+    """70% near 10, 30% near -10: no point is between them but the mean."""
+    found = {}
+    for point in ("mode", "median", "mean"):
+        predictor = bench.predictor("xval", "mlm", head="mdn:2", normalize="none", point=point)
+        reader = predictor.loaded.model.value_head
+        assert reader is not None
+        with torch.no_grad():
+            reader.get_parameter("linear.weight").zero_()
+            parameters = [*np.log([0.7, 0.3]), 10.0, -10.0, *np.log([0.5, 0.5])]
+            reader.get_parameter("linear.bias").copy_(torch.tensor(parameters))
+        found[point] = run(predictor)
+    assert found["mode"].values == pytest.approx(10, abs=1e-4)
+    assert found["median"].values == pytest.approx(10, abs=0.5)
+    assert found["mean"].values == pytest.approx(4, abs=1e-4)
+    assert found["mode"].literals[0] == "10"
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [("mdn:2", "median"), ("scalar", "median"), ("decoder:ud", "median"), ("fone", "mode")],
+)
+def test_the_default_point_of_a_distribution_is_its_median(head: str, expected: str) -> None:
+    assert default_point(HEADS.build(head)) == expected
+    assert default_point(HEADS.build("token")) == default_point(None) == "mode"
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,39 @@ def test_rivals_of_texts_are_without_those_that_know_the_truth(tmp_path: Path) -
     assert found.values["linear"] == pytest.approx(truth)
 
 
+def test_rows_that_lack_a_number_have_rivals(tmp_path: Path) -> None:
+    """The number that one row in ten lacks stands before the others: fields are aligned by the
+    words around them, not by their order."""
+    lines, truth = [], []
+    for row in range(400):
+        split = ("train", "train", "validation", "test")[row % 4]
+        width, length = row % 7, row % 19
+        text = "" if row % 10 == 3 else f"width {width} m, "
+        text += f"length {length} m, area "
+        total = str(100 if row % 10 == 3 else 5 * width + length)
+        lines.append(
+            {
+                "id": row,
+                "text": text + total,
+                "targets": {"area": [[len(text), len(text) + len(total)]]},
+                "split": split,
+            }
+        )
+        truth += [float(total)] if split == "test" else []
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    made = encode.run(
+        encode.Config((str(path),), scheme="digits"), Store(tmp_path / "store"), lambda *_: None
+    )
+    assert made.artifact is not None
+    found = rivals(made.artifact, "test")
+    assert set(found.values) == {"mean", "linear", "boosted", TUNED} and not found.notes
+    wanted = np.array(truth)
+    usual = np.abs(wanted - np.median(wanted)).mean()
+    for name in ("linear", "boosted", TUNED):
+        assert np.abs(found.values[name] - wanted).mean() < 0.5 * usual
+
+
 def test_trees_are_tuned_on_what_is_looked_at() -> None:
     """The loss that ignores outliers where what is looked at has none, and the reverse."""
     random = np.random.default_rng(0)

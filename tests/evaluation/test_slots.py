@@ -12,7 +12,7 @@ from numtok.encoding.splits import read_split, read_texts
 from numtok.errors import StoreError
 from numtok.evaluation import slots
 from numtok.evaluation.queries import queries_of
-from numtok.evaluation.slots import LEAST, NumberSlots, Rows, number_slots
+from numtok.evaluation.slots import LEAST, NumberSlots, Rows, number_fields, number_slots
 from numtok.stages import encode
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
@@ -43,7 +43,7 @@ def found(artifact: Artifact, rows: int | None = None) -> NumberSlots | None:
     whole = read_split(artifact, "test")
     chosen = whole.drawn(rows)
     samples = whole.take(chosen)
-    evaluated = Rows(artifact, "test", samples, chosen)
+    evaluated = Rows(artifact, "test", samples, np.arange(len(samples)), chosen)
     return number_slots(
         evaluated, queries_of(samples, True), artifact, read_split(artifact, "train")
     )
@@ -150,3 +150,23 @@ def test_a_text_without_the_numbers_of_its_row_is_damage(
     monkeypatch.setattr("numtok.encoding.splits._NUMBER", "[NUN]")
     with pytest.raises(StoreError, match="a text has not the numbers of its row"):
         list(read_texts(artifact, "test", np.arange(3)))
+
+
+def test_fields_are_aligned_in_rows_that_lack_numbers(tmp_path: Path) -> None:
+    texts = [
+        "long 1 m" if k % 5 == 0 else f"wide {k} m, long 1 m, holes {k} and 7" for k in range(5, 45)
+    ]
+    artifact = encoded(tmp_path, texts[:30], texts[30:])
+    parts = []
+    for split in ("train", "test"):
+        samples = read_split(artifact, split)
+        parts.append(Rows(artifact, split, samples, np.arange(len(samples))))
+    fielded = number_fields(*parts)
+    codes = np.concatenate([one.fields for one in fielded])
+    values = np.concatenate([one.samples.numbers for one in fielded])
+    assert len(set(codes[values == 1].tolist())) == 1
+    assert len(set(codes.tolist())) == 4
+    row, other = codes[:1], codes[1:5]
+    assert row[0] == other[1] and len(set(other.tolist())) == 4
+    some = number_fields(parts[0]._replace(chosen=np.array([0, 2])))[0].fields
+    assert (some >= 0).tolist() == [True, *[False] * 4, *[True] * 4, *[False] * (len(some) - 9)]

@@ -111,6 +111,44 @@ def test_a_head_of_one_number_is_calibrated() -> None:
         assert np.isfinite(model.head.predict(model.states(rows)).crps(TRUTHS)).all()
 
 
+def test_a_model_that_sees_the_numbers_to_predict_is_refused() -> None:
+    import numtok.hf
+
+    for scheme in ("xval", "p1000"):
+        codec = TextCodec.fit(TEXTS, scheme=scheme, text_tokenizer="bytes")
+        causal = numtok.hf.NumberCollator(codec, causal=True)(TEXTS)
+        leaky = made(codec, bert())
+        for _ in range(2):
+            with case(scheme), pytest.raises(UsageError, match=r"later tokens.*causal"):
+                leaky(**causal)
+        with case(scheme), pytest.raises(UsageError, match="later tokens"):
+            leaky.calibrate(numtok.batch(codec, TEXTS, causal=True))
+        leaky(**numtok.hf.NumberCollator(codec)(TEXTS))
+        made(codec, gpt2())(**causal)
+
+
+def test_a_row_longer_than_the_model_reads_is_refused() -> None:
+    import numtok.hf
+
+    codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
+    collator = numtok.hf.NumberCollator(codec, causal=True)
+    config = transformers.RobertaConfig(
+        vocab_size=2,
+        hidden_size=WIDTH,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=WIDTH,
+        max_position_embeddings=66,
+        is_decoder=True,
+    )
+    for model in (gpt2(), transformers.RobertaModel(config, add_pooling_layer=False)):
+        with case(type(model)):
+            numbers = made(codec, model)
+            numbers(**collator(["x" * 61 + " 1"]))
+            with pytest.raises(DataError, match=r"65 tokens.* 64"):
+                numbers(**collator(["x" * 62 + " 1"]))
+
+
 def test_other_numbers_are_drawn_each_time_and_the_same_by_the_same_seed() -> None:
     import numtok.hf
 

@@ -1,5 +1,7 @@
 """Codec, batch, embedder and head in a model of one's own: what goes in, what comes out."""
 
+import copy
+import pickle
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -17,7 +19,7 @@ from numtok.evaluation.predict import Options, Predictor
 from numtok.library.codec import TextCodec
 from numtok.library.head import NumberHead
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS
+from numtok.models.heads.base import HEADS, default_point
 from numtok.models.model import Model
 from numtok.reports import QUANTILES
 from numtok.stages import encode
@@ -245,9 +247,9 @@ def test_a_head_learns_and_says_what_that_of_a_model_does(scheme: str, spec: str
     trained = Trained({}, 0, {"deviation": 0.7}, "train", 0.0, 0, 0, 0, 0.0)
     loaded = LoadedModel(artifact, model, one.inner, trained)
     split = fakemodels.samples(scheme, TEXTS, targets=[2, 5, 7, 10])
-    expected = Predictor(loaded, split, Options("parallel", True, "mode", 0, 8)).run(
-        lambda done, total: None, print
-    )
+    expected = Predictor(
+        loaded, split, Options("parallel", True, default_point(model.head), 0, 8)
+    ).run(lambda done, total: None, print)
     # The tokens of a model may say that it is no number, which a value head alone does not.
     valid = expected.valid | (predicted.reading.logits is not None)
     assert np.allclose(predicted.point()[valid], expected.values[valid], rtol=1e-4, equal_nan=True)
@@ -279,6 +281,28 @@ def test_what_cannot_be_learnt_as_a_value_is_left_out() -> None:
     nothing = head.loss(hidden, [np.inf, -np.inf])
     nothing.backward()
     assert nothing.item() == 0 and hidden.grad is not None and not hidden.grad.any()
+    exact = numtok.head("scalar", codec("bits"), width=WIDTH)
+    beyond = exact.loss(hidden, [3.0, 1e300])  # float32 ends at 3.4e38
+    assert beyond.item() == pytest.approx(exact.loss(hidden[:1], [3.0]).item())
+
+
+def test_a_state_without_scaling_replaces_that_of_the_new_head() -> None:
+    """Saved by a head without ``truths``, loaded into one that was given some, and the reverse."""
+    bare = partial(numtok.head, "scalar", codec("p1000"), width=WIDTH)
+    hidden = torch.randn(3, WIDTH)
+    for saved, new in ((bare(), bare(truths=[5e5, 6e5])), (bare(truths=[5e5, 6e5]), bare())):
+        new.load_state_dict(saved.state_dict())
+        assert new.predict(hidden).point().tolist() == saved.predict(hidden).point().tolist()
+        assert new.loss(hidden, [1.0, 2.0, 3.0]) == saved.loss(hidden, [1.0, 2.0, 3.0])
+        new.load_state_dict(new.state_dict())
+
+
+def test_a_state_without_the_scaling_that_a_head_needs_is_refused(says: Says) -> None:
+    head = numtok.head("riemann:8", codec("p1000"), width=WIDTH, truths=[1.0, 2.0])
+    state = numtok.head("scalar", codec("p1000"), width=WIDTH).get_extra_state()
+    with pytest.raises(DataError) as caught:
+        head.set_extra_state(state)
+    says(caught, "no scaling", "riemann:8")
 
 
 # --- what does not go together ------------------------------------------------------------------
@@ -301,7 +325,7 @@ def test_what_does_not_go_together_is_refused_in_one_line(says: Says) -> None:
         (lambda: numtok.head("riemann:8", xval, width=8), ("riemann:8", "truths")),
         (lambda: numtok.head("scalar", xval, width=-1), ("width", "-1")),
         (lambda: scalar.predict(torch.zeros(2, 8)), ("[2, 8]", "[N, 16]")),
-        (lambda: scalar.loss(states, [1.0]), ("truths", "[1]", "2")),
+        (lambda: scalar.loss(states, [1.0]), ("truths", "1", "2")),
         (lambda: scalar.predict(states).mean(), ("scalar", "calibrate", ".point()")),
         (lambda: token.predict(states), ("[2, 16]", "[N, 3, 16]", "causal")),
         (lambda: embed(numtok.batch(other, ["5"])), ("another codec", "save")),
@@ -316,6 +340,58 @@ def test_what_does_not_go_together_is_refused_in_one_line(says: Says) -> None:
         scalar.loss(states, [1.0, np.nan])
     with pytest.raises(DataError, match="damaged"):
         scalar.set_extra_state(torch.zeros(3, dtype=torch.uint8))
+
+
+def test_states_of_whole_rows_are_refused() -> None:
+    for scheme, spec in [("xval", "scalar"), ("p1000", "mdn:2"), ("p1000", "token")]:
+        head = numtok.head(spec, codec(scheme), width=WIDTH)
+        for shape in [(2, 9, WIDTH), (2, 2, WIDTH), (WIDTH,), (2, 3, 3, WIDTH), (2, 3, WIDTH + 1)]:
+            with case(spec, shape), pytest.raises(UsageError, match=r"hidden\[batch.where\]"):
+                head.loss(torch.zeros(shape), [1.0, 2.0])
+
+
+def test_a_head_is_pickled_after_it_has_predicted() -> None:
+    states = torch.ones(2, 3, WIDTH)
+    head = numtok.head("token", codec("p1000"), width=WIDTH)
+    expected = head.predict(states)
+    for again in (pickle.loads(pickle.dumps(head)).predict(states), copy.deepcopy(expected)):
+        assert again.quantiles([0.1, 0.9]).tolist() == expected.quantiles([0.1, 0.9]).tolist()
+    assert len(pickle.loads(pickle.dumps(expected))) == 2
+
+
+def test_a_loss_of_no_numbers_is_zero() -> None:
+    head = numtok.head("scalar", codec("xval"), width=WIDTH)
+    assert head.loss(torch.zeros(0, WIDTH), []).item() == 0
+
+
+def test_values_of_another_type_are_refused_by_the_name_of_the_argument() -> None:
+    xval = codec("xval")
+    head = numtok.head("mdn:2", xval, width=np.int64(WIDTH))
+    predicted = head.predict(torch.zeros(2, WIDTH))
+    cases: list[tuple[Any, str]] = [
+        (lambda: numtok.head("mdn:2", xval, width="64"), "width must be an integer .*'64'"),
+        (lambda: numtok.embedder("lookup", xval, width=8.0), "width must be an integer"),
+        (lambda: numtok.head("mdn:2", "xval", width=8), "codec must be .* TextCodec"),
+        (lambda: numtok.head("mdn:2", xval, width=8, truths=5.0), "truths"),
+        (lambda: numtok.batch(xval, TEXTS, mask="random", rate="a"), "rate must be a number"),
+        (lambda: numtok.Codec.fit(TEXTS, normalize=5), "normalize must be a string or None"),
+        (lambda: numtok.Codec.load(5), "where must be a string or a path"),
+        (lambda: numtok.embedder("lookup", xval, width=8)(torch.zeros(2, 3)), "batch"),
+        (lambda: predicted.quantiles(0.5), "levels"),
+        (lambda: predicted.quantiles([]), "levels"),
+        (lambda: predicted.quantiles([0.5, 1.0]), "levels"),
+        (lambda: predicted.sample(2.5), "count must be an integer"),
+        (lambda: predicted.sample(seed=-1), "seed"),
+        (lambda: predicted.cdf(["a", "b"]), "values"),
+        (lambda: head.loss(np.zeros((2, WIDTH)), [1.0, 2.0]), "hidden"),
+        (lambda: numtok.gen("arithmetic", samples="20"), "samples must be an integer"),
+        (lambda: numtok.train("x", learning_rate="1e-3"), "learning_rate must be a number"),
+        (lambda: numtok.encode(5), "inputs must be a string"),
+        (lambda: numtok.gen("arithmetic", store=5), "store must be a string or a path"),
+    ]
+    for call, words in cases:
+        with case(words), pytest.raises(UsageError, match=f"^{words}"):
+            call()
 
 
 def test_a_name_that_is_not_there_is_told_as_python_does() -> None:

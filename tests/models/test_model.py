@@ -18,8 +18,9 @@ from numtok.models.inputs import single
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Losses, Model, _cross_entropy
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
-from numtok.models.presets import PRESETS, Preset, preset, shortest
+from numtok.models.presets import Preset, preset, shortest
 from numtok.models.settings import ModelSettings
+from numtok.models.sizes import PRESETS
 from numtok.models.trunks.base import TRUNKS
 from numtok.models.trunks.transformer import TransformerTrunk
 from numtok.models.vocabulary import Vocabulary

@@ -18,6 +18,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.models.heads.base import HEADS
 from numtok.models.presets import trunk
 from numtok.numerals.policy import NumeralPolicy
+from numtok.registry import name_in
 from numtok.stages import fetch, gen, train
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, kind_of
@@ -220,7 +221,8 @@ def test_all_encodings_of_one_token_learn_every_task_of_bittokens() -> None:
     for name in ("table", "interval"):
         sweep = read_sweep(ROOT / f"pipelines/bittokens-{name}.toml")
         tasks |= {made.task for _, made in sweep.data if isinstance(made, gen.Config)}
-        schemes = {one.scheme for told, _ in sweep.ways for _, one in told if one is not None}
+        specs = {one.scheme for told, _ in sweep.ways for _, one in told if one is not None}
+        schemes = {name_in(spec) for spec in specs if spec is not None}
         alone = {one for one in SCHEMES if SCHEMES.build(one).channel} - {"dice"}
         assert schemes >= {*alone, "digits"} and sweep.size % 3 == 0
     assert len(tasks) == 9

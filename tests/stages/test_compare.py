@@ -22,8 +22,13 @@ from numtok.cli.output.comparison import _apart
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.evaluation.comparison.requirements import Requirement
-from numtok.evaluation.comparison.seeds import SeedStatistics, seed_statistics, t_test
-from numtok.metrics.base import Predictions, ends
+from numtok.evaluation.comparison.seeds import (
+    SeedStatistics,
+    bootstrapped,
+    seed_statistics,
+    t_test,
+)
+from numtok.metrics.base import METRICS, Predictions, ends
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
 from numtok.registry import spec_of
@@ -50,8 +55,9 @@ def numtok(
 ) -> Run:
     """Runs numtok in this process; exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+    for variable in ("NUMTOK_STORE", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
 
     def shell(*arguments: str) -> tuple[int, str, str]:
         ran = Shell(capsys, monkeypatch)(*arguments)
@@ -93,8 +99,27 @@ def test_reports_that_differ_in_the_seed_are_one_experiment(store: Store) -> Non
     deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / 2)
     assert figure.value == pytest.approx(mean)
     assert figure.deviation == pytest.approx(deviation)
-    assert figure.low == pytest.approx(mean - 4.302653 * deviation / math.sqrt(3))
-    assert (figure.interval, figure.seeds, figure.n) == ("seeds", 3, 200)
+    assert (figure.interval, figure.seeds, figure.n) == ("bootstrap", 3, 200)
+
+
+def test_seeds_that_answer_alike_have_the_interval_of_one() -> None:
+    """It is over the samples, which baselines and single seeds have too."""
+    truth = np.arange(80.0)
+    answers = Predictions.of(truth, truth + np.random.default_rng(0).normal(0, 9, 80))
+    metrics = [METRICS.build(name) for name in ("r2", "mae")]
+    several, alone = bootstrapped(metrics, [answers] * 3), bootstrapped(metrics, [answers])
+    for name in ("r2", "mae"):
+        one, other = several[name], alone[name]
+        assert (one.low, one.high) == pytest.approx((other.low, other.high))
+        assert one.interval == other.interval == "bootstrap"
+        assert (one.deviation, other.deviation) == (0.0, None)
+        assert other.low is not None and other.high is not None and other.low < other.high
+
+
+def test_a_metric_that_no_baseline_has_is_noted(store: Store) -> None:
+    for metric, noted in (("rmse", True), ("mse", False), ("crps", False)):
+        found = compared(store, Fake(), metrics=[metric])
+        assert any(f"eval --metric {metric}" in note for note in found.notes) is noted, metric
 
 
 def test_one_seed_has_its_own_bootstrap_interval(store: Store) -> None:
@@ -158,6 +183,8 @@ def test_a_label_names_each_part_that_is_not_the_schemes_own_even_of_one_experim
         ("xval", own | {"objective": "mlm:tokens"}, "xval, objective=mlm:tokens"),
         ("xval", own | {"objective": "mlm"}, "xval, objective=mlm:numbers"),
         ("xval", own | {"preset": "bigru"}, "xval, preset=bigru"),
+        ("xval", own | {"preset": "hf:gpt2,tune=lora"}, "xval, preset=hf:gpt2,tune=lora"),
+        ("xval", own | {"preset": "transformer,layers=2"}, "xval"),
         ("p1000,exponents=-9..9", {"normalize": "none"}, "p1000,exponents=-9..9"),
         ("bpe:40 (given 0123abcd)", {"embedder": "lookup"}, "bpe:40 (given 0123abcd)"),
         ("away", {"embedder": "lookup"}, "away, embedder=lookup, head=token"),
@@ -477,15 +504,6 @@ def test_baselines_of_one_scheme_that_do_not_agree_go_by_the_experiments(
     assert len({first, second}) == 2
 
 
-def test_the_same_figure_for_each_seed_is_said_to_tell_little(numtok: Run, store: Store) -> None:
-    told = "Without an interval: the same for each seed, and so few do not say how far others"
-    for noise_of_seeds, expected in ((0.0, True), (10.0, False)):
-        fakes = [Fake(seed=seed, noise=noise_of_seeds) for seed in (0, 1)]
-        refs = [make(store, fake, f"r-{fake.seed}-{fake.noise}").ref for fake in fakes]
-        _, out, _ = numtok("compare", *refs)
-        assert (told in " ".join(out.split())) is expected
-
-
 def test_an_interval_that_is_marked_does_not_look_as_if_it_held_0() -> None:
     difference = Difference(0.073, 0.004, 0.84, 0.073, True, None)
     assert _apart(difference) == "0.073 [0.004, 0.840] *"
@@ -723,7 +741,9 @@ def test_the_table_says_what_a_reader_needs(numtok: Run, handful: tuple[str, lis
     assert "standard deviation over seeds" in lines
     assert "difference from xval" in lines
     assert any(line.startswith("fp15 -0.0") and " * " in line for line in lines)
-    assert "Intervals of several seeds: 95%, Student's t for the mean over the seeds." in lines
+    assert [line for line in lines if line.startswith("Intervals")] == [
+        "Intervals: 95%, bootstrap over the samples and the seeds."
+    ]
     assert "Doubt: B1999 has no row." in lines
     assert any(line.startswith("2 operands r2 0.99999") and "0.99998" in line for line in lines)
     assert any(line.startswith("fp15 64k 1.28M 1.67 min 2 s") for line in lines)
@@ -939,7 +959,7 @@ def test_json_holds_everything(numtok: Run, handful: tuple[str, list[str]]) -> N
     assert found.pop("schema") == 2
     assert msgspec.convert(found, Comparison).group == "operands"
     assert found["experiments"][0]["reports"] == refs[:3]
-    assert found["parts"][0]["standings"]["p1000"]["r2"]["figure"]["interval"] == "seeds"
+    assert found["parts"][0]["standings"]["p1000"]["r2"]["figure"]["interval"] == "bootstrap"
     assert [result["met"] for result in found["requirements"]] == [True] * 7
     one = "--store", store, "compare", refs[0]
     assert numtok(*one, "--format", "json") == numtok(*one, "--json")

@@ -40,6 +40,7 @@ from numtok.encoding.splits import splits as found_splits
 from numtok.encoding.unit import EncodeUnit
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.records import encoded_schema
+from numtok.registry import spec_of
 from numtok.stages.encode import Config, run
 from numtok.store.artifact import Artifact
 from numtok.store.engines.local import Workers
@@ -460,7 +461,7 @@ def test_files_called_like_splits_and_those_left_out_are_told_of(
     Path("fold").mkdir()
     for name in ("train", "test", "val-00000"):
         Path(f"fold/{name}.jsonl").write_text(f'{{"text": "{name} is 1"}}\n')
-    Path("fold/more.ndjson").write_text("{}")
+    Path("fold/more.json").write_text("{}")
     Path("fold/README.md").write_text("about it")
     told: list[str] = []
     store = Store(Path("store"), note=told.append)
@@ -469,7 +470,7 @@ def test_files_called_like_splits_and_those_left_out_are_told_of(
     for note, parts in zip(
         told,
         [
-            ("fold: not read", ".parquet: more.ndjson"),
+            ("fold: not read", ".parquet: more.json"),
             ("fold/test.jsonl: ", "write test=fold/test.jsonl"),
             ("fold/val-00000.jsonl: ", "write validation=fold/val-00000.jsonl"),
         ],
@@ -596,10 +597,27 @@ def test_numbers_of_more_digits_than_a_channel_holds_are_told(
     assert "16.7% of the numbers are inexact" in ran.err and "--scheme digits" in ran.err
     counts = json.loads(numtok("encode", "--scheme", "xval", path, "--json").out)["counts"]
     assert counts["inexact"] == 1
-    told = numtok("encode", "--scheme", "fone", str(texts(tmp_path / "b.jsonl", "0.1234567"))).err
+    long = str(texts(tmp_path / "b.jsonl", "0.1234567"))
+    told = numtok("encode", "--scheme", "fone,whole=10", long).err
     assert "100% of the numbers are inexact: 5 digits behind the point are kept, more with" in told
     for options in (["digits"], ["p1000"]):
         assert "inexact" not in numtok("encode", "--scheme", *options, path).err
+
+
+def test_a_scheme_without_settings_is_sized_to_the_numbers_of_all_splits(tmp_path: Path) -> None:
+    store = Store(tmp_path / "artifacts")
+    rows = [{"text": "1.25", "split": "train"}, {"text": "at -340", "split": "test"}]
+    path = write(tmp_path / "a.jsonl", rows)
+    sized = encode(store, path, scheme="fone")
+    assert spec_of(codec_of(sized).scheme) == "fone,whole=3,decimals=2"
+    assert sized.manifest.counts.get("positive_overflow", 0) == 0
+    assert sized.manifest.settings["encoding"]["scheme"]["whole"] == 3
+    named = encode(store, path, scheme="fone,whole=3,decimals=2")
+    assert named.version == sized.version
+    usual = encode(store, path, scheme="fone,whole=10,decimals=5")
+    assert spec_of(codec_of(usual).scheme) == "fone" and usual.version != sized.version
+    dice = encode(store, path, scheme="dice")
+    assert spec_of(codec_of(dice).scheme) == "dice,range=-340..340"
 
 
 def clipped_and_rejected(tmp_path: Path, **options: Any) -> Artifact:
@@ -1358,3 +1376,16 @@ def test_a_damaged_scheme_file_is_told_in_one_line(tmp_path: Path) -> None:
     (made.path / "scheme.json").write_bytes(b'{"format": 1}')
     with pytest.raises(StoreError, match=r"scheme\.json is damaged"):
         encode(Store(tmp_path), path, scheme=None, like=made.ref)
+
+
+def test_digits_in_no_number_are_counted_and_told(tmp_path: Path, numtok: Shell) -> None:
+    path = str(texts(tmp_path / "a.jsonl", *(f"T{n}.5 at {n % 7}" for n in range(100, 400))))
+    ran = numtok("encode", "--scheme", "xval", path)
+    told = " ".join(ran.err.split())
+    assert "1,200 of 1,500 digits (80%) are in no number: T0.0 (" in told
+    again = numtok("encode", "--scheme", "xval", path)  # found, not made again
+    assert "1,200 of 1,500 digits (80%)" in " ".join(again.err.split())
+    shown = json.loads(numtok("encode", "--scheme", "xval", path, "--json").out)
+    assert shown["unread_digits"] == {"digits": 1500, "unread": 1200, "shapes": {"T0.0": 300}}
+    all_read = str(texts(tmp_path / "b.jsonl", "1.5 and 2"))
+    assert "in no number" not in numtok("encode", "--scheme", "xval", all_read).err

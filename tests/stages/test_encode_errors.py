@@ -19,6 +19,8 @@ import pytest
 
 from numtok import files
 from numtok.data.reading import units
+from numtok.encoding.text_tokenizers._bytelevel import ALPHABET
+from numtok.encoding.text_tokenizers.base import NO_PIECES, TEXT_TOKENIZERS
 from numtok.stages import encode as stage
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
@@ -79,7 +81,6 @@ LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
     "a character cut short": (b'{"text": "a", "x": "\xf0\x9f\x98"}', "byte 20", "(0xf0)"),
     "an overlong character": (b'{"text": "a", "x": "\xc0\xaf"}', "byte 20", "(0xc0)"),
     "a byte order mark": (b'\xef\xbb\xbf{"text": "a"}', "byte order mark", "UTF-8 without one"),
-    "UTF-16": ('{"text": "a"}'.encode("utf-16-le"), "(byte 1)"),
     "half a surrogate pair": (rb'{"text": "a \ud83d b"}', "surrogate", r"\ufffd"),
     "half a surrogate pair in a field that is not read": (
         rb'{"text": "a", "x": "\udc00"}',
@@ -243,6 +244,19 @@ def test_a_bad_line_ends_the_run_or_is_kept_aside_and_says_where_it_is(
     assert numtok("verify").code == 0
 
 
+def test_a_row_with_a_byte_that_the_tokenizer_lacks_is_bad(numtok: Shell, says: Says) -> None:
+    tokenizer = TEXT_TOKENIZERS.build("bytes").fit(NO_PIECES).huggingface()
+    del tokenizer["model"]["vocab"][ALPHABET[0x1B]]
+    Path("tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
+    put(GOOD + b'{"text": "x\\u001b 1"}\n' + GOOD)
+    command = "a.jsonl", "--text-tokenizer", "tokenizer.json"
+    failed(says, encode(numtok, *command), 3, "a.jsonl, line 2: ", "0x1B", SKIP)
+    ran = encode(numtok, *command, "--on-error", "skip", "--json")
+    counts = json.loads(ran.out)["counts"]
+    assert (counts["rows"], counts["rejected"]) == (2, 1)
+    assert [(bad["row"], "0x1B" in bad["reason"]) for bad in rejected()] == [(2, True)]
+
+
 def test_one_object_over_several_lines_is_no_row(numtok: Shell, says: Says) -> None:
     pretty = json.dumps({"text": "a 1", "id": 5}, indent=1).encode() + b"\n"
     failed(says, encode(numtok, put(pretty * 2)), 3, "a.jsonl, line 1: ", "jq -c .", SKIP)
@@ -324,11 +338,13 @@ def test_a_file_that_cannot_be_read_ends_the_run(numtok: Shell, says: Says) -> N
         ("a.jsonl.gz", gzip.compress(b"", mtime=0), "no rows, only blank lines"),
         ("a.jsonl.gz", PACKED[:-9], "a.jsonl.gz: ", "Truncated", UNPACK),
         ("a.jsonl.gz", PACKED[:5], "a.jsonl.gz: ", "Truncated", UNPACK),
-        ("a.jsonl.gz", ROWS, "a.jsonl.gz: ", "incorrect header", UNPACK),
+        ("a.jsonl.gz", b"??" + PACKED, "a.jsonl.gz: ", "incorrect header", UNPACK),
         ("a.jsonl.gz", PACKED + b"more", "a.jsonl.gz: ", "incorrect header", UNPACK),
-        ("a.jsonl.gz", PACKED[:-6] + b"\0" + PACKED[-5:], "a.jsonl.gz: ", "data check", UNPACK),
+        ("a.jsonl.gz", PACKED[:-6] + b"??" + PACKED[-5:], "a.jsonl.gz: ", "data check", UNPACK),
         ("a.jsonl.zst", zst(ROWS)[:-3], "a.jsonl.zst: ", "Truncated", UNPACK),
-        ("a.jsonl.zst", ROWS, "a.jsonl.zst: ", "Unknown frame", UNPACK),
+        ("a.jsonl.zst", b"\0" + zst(ROWS), "a.jsonl.zst: ", "Unknown frame", UNPACK),
+        ("a.jsonl", ROWS.decode().encode("utf-16"), "a.jsonl is UTF-16", "iconv"),
+        ("a.ndjson.gz", gzip.compress(ROWS.decode().encode("utf-16-le"), mtime=0), "is UTF-16"),
     ):
         with case(name=name, content=content):
             ran = encode(numtok, put(content, name))
@@ -420,7 +436,7 @@ def test_a_damaged_parquet_file_ends_the_run(numtok: Shell, damage: str) -> None
     pq.write_table(made, "a.parquet", write_page_checksum=True)
     data = bytearray(Path("a.parquet").read_bytes())
     if damage == "garbage":
-        data = bytearray(ROWS)
+        data = bytearray(b"?" + ROWS)
     elif damage == "cut":
         del data[len(data) // 2 :]
     else:
@@ -548,8 +564,8 @@ def test_an_input_that_is_none(numtok: Shell, says: Says) -> None:
         ("no/folder", 2, "no/folder: ", "no manifest.json", "`numtok ls`"),
         ("good-p1000", 2, "good-p1000: ", "of kind encoded", "must be data"),
         ("a.csv", 2, "a.csv is a table", "`numtok table`", ".jsonl"),
-        ("a.xml", 2, "a.xml: ", ".jsonl, .jsonl.gz, .jsonl.zst, .parquet", "REF"),
-        ("folder", 2, "folder: ", "no file", ".jsonl, .jsonl.gz, .jsonl.zst, .parquet"),
+        ("a.xml", 2, "a.xml: ", ".jsonl or .ndjson", ".parquet"),
+        ("folder", 2, "folder: ", "no file", ".jsonl or .ndjson", ".parquet"),
         ("Test=good.jsonl", 2, "'Test=good.jsonl'", "'Test' cannot", "lower-case"),
         ("clipped=good.jsonl", 2, "'clipped=good.jsonl'", "'clipped' cannot", "neither clipped"),
         ("=good.jsonl", 2, "'=good.jsonl'", "'' cannot", "split=PATH"),
@@ -645,7 +661,7 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_P10, "--max-line", "0"], 2, "--max-line 0", "from 1 to 1,073,741,824"),
     ([*_P10, "--max-line", "9999999999"], 2, "--max-line 9999999999", "from 1 to 1,073,741,824"),
     ([*_P10, "--name", "My Data"], 2, "--name 'My Data'", "lower-case"),
-    ([*_P10, "--text-field", "label"], 2, "--text-field 'label'", "meaning of its own"),
+    ([*_P10, "--text-field", "label"], 2, "--text-field 'label'", "another meaning"),
     # Ids may repeat, and the line that is named is still the right one.
     ([*_P10, "--on-clip", "error"], 3, "good.jsonl, line 2: number 1, 1e400", "--on-clip count"),
     (

@@ -306,8 +306,9 @@ def test_the_command_prints_tables_that_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+    for variable in ("NUMTOK_STORE", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
     shell = Shell(capsys, monkeypatch)
     ref = make(store, Fake("p1000", invalid=10)).ref
     arguments = ["errors", ref, "--target", "answer", "--top", "2"]

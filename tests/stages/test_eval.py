@@ -170,8 +170,9 @@ def numtok(
 ) -> Shell:
     """Runs numtok in this process."""
     monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "COLUMNS", "FORCE_COLOR"):
+    for variable in ("NUMTOK_STORE", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
     return Shell(capsys, monkeypatch)
 
 
@@ -729,8 +730,11 @@ def test_baselines_stand_beside_the_model(world: World) -> None:
     assert value(report.baselines["nearest"], "mse") == pytest.approx(np.mean(errors**2))
     assert set(report.baselines["linear"]) == {
         *("r2", "adjusted-r2", "signed-log-r2", "mse", "median-relative-error"),
-        *("relative-error-over", "exact-match,digits=3"),
+        *("relative-error-over", "exact-match,digits=3", "mae", "lmae", "relative-mse"),
     }
+    assert value(report.baselines["mean"], "mae") == pytest.approx(
+        np.mean(np.abs(report.train_mean - np.array(data)))
+    )
     assert report.notes == []
 
 
@@ -932,6 +936,27 @@ def test_rows_longer_than_the_model_reads_are_refused(
     says(message, asked, f"{model.ref} reads {reads}", "--preset of more context")
     ran = numtok("--store", str(world.store.root), "eval", model.ref, other.ref)
     assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
+    refused = error(DataError, world, model, other, on_error="skip")
+    assert refused == message  # nothing would be left
+
+
+@pytest.mark.parametrize("objective", ["mlm:targets", "ar"])
+def test_rows_longer_than_the_model_reads_are_skipped_if_asked(
+    world: World, objective: str
+) -> None:
+    model, _ = world.both("xval", objective)
+    long = equation("long", *map(str, range(30)), targets={"y": 29}, split="test")
+    short = [equation(name, "1", "2", targets={"y": 1}, split="test") for name in "ab"]
+    mixed = world.like(model, world.write("mixed", [short[0], long, short[1]]))
+    found = world.report(model, mixed, on_error="skip")
+    assert sorted(row["id"] for row in table(found)) == ["a", "b"]
+    report = read(found)
+    assert report.rows == 2
+    assert any(note.startswith("1 row is longer than") for note in report.notes)
+    alone = world.report(model, world.like(model, world.write("short", short)))
+    values = {row["id"]: row["prediction"] for row in table(alone)}
+    assert {row["id"]: row["prediction"] for row in table(found)} == values
+    assert not [note for note in read(alone).notes if "longer" in note]
 
 
 def test_a_split_with_nothing_to_predict_is_refused(

@@ -68,6 +68,17 @@ def test_datasets_opens_the_folder_with_its_splits(
             assert (folder / "tokenizer.json").exists() == (scheme == "p1000")
 
 
+def test_a_file_that_is_a_link_is_not_followed(encoded: Any, tmp_path: Path) -> None:
+    ref, store = encoded()
+    shards = sorted(store.resolve(ref).path.rglob("*.parquet"))
+    (tmp_path / "elsewhere").write_bytes(shards[0].read_bytes())
+    shards[0].unlink()
+    shards[0].symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="not a plain file"):
+        export.run(export.Config(ref, tmp_path / "made"), store)
+    assert not (tmp_path / "made").exists()
+
+
 @pytest.mark.integration
 def test_the_command_prints_the_folder_and_refuses_it_the_second_time(
     encoded: Any, tmp_path: Path, numtok: Shell, says: Says

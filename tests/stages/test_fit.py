@@ -390,7 +390,7 @@ def test_baselines_are_fitted_to_rows_from_everywhere(
     path.write_text("\n".join(["a,y,split", *lines]) + "\n")
     table(TableConfig(str(path), "y"), store)
     model = fitted(store, tiny("sorted"))
-    monkeypatch.setattr("numtok.evaluation.baselines._FITTED_ON", 100)
+    monkeypatch.setattr("numtok.evaluation.target_features._FITTED_ON", 100)
     baselines = report(evaluated(store, model, "sorted"))["baselines"]
     assert baselines["linear"]["mse"]["value"] < 0.2 * baselines["mean"]["mse"]["value"]
 

@@ -1,10 +1,9 @@
 """``numtok predict``: what is said of unknown numbers is what ``eval`` says of known ones."""
 
 import gzip
-import io
 import json
 import os
-import sys
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +31,7 @@ from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
+from tests.stages.test_encode_errors import standard_input
 from tests.stages.test_eval import TINY, World, quiet
 
 numtok = test_cli_store.numtok
@@ -245,9 +245,7 @@ def test_numbers_out_of_range_are_told(world: World, says: Says) -> None:
 # --- the command -------------------------------------------------------------------------------
 
 
-def test_lines_come_out_as_they_were(
-    numtok: Shell, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_come_out_as_they_were(numtok: Shell, world: World, tmp_path: Path) -> None:
     model = world.by_chance(world.encoded("p1000"), "mlm")
     store = ("--store", str(world.store.root))
     lines = ['{"text": "é + [?] = 7", "n": 1.10,  "id": 12345678901234567890}', "",
@@ -262,8 +260,9 @@ def test_lines_come_out_as_they_were(
     assert ran.out.encode() == b"".join(map(outgoing, rows, found))
     assert ran.out.startswith('{"text": "é + [?] = 7", "n": 1.10,  "id": 12345678901234567890,"pre')
     assert numtok("predict", model.ref, "rows.jsonl.gz", *store) == ran
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    assert numtok("predict", model.ref, "-", *store) == ran
+    for given in (content, gzip.compress(content)):
+        with standard_input(given):
+            assert numtok("predict", model.ref, "-", *store) == ran
     two = numtok("predict", model.ref, "--text", "é + [?] = 7", "--text", "2 + [?] = 7", *store)
     told = [json.loads(line) for line in two.out.splitlines()]
     assert [one["predicted"] for one in told] == [
@@ -273,6 +272,11 @@ def test_lines_come_out_as_they_were(
     (tmp_path / "renamed.jsonl").write_bytes(renamed)
     other = numtok("predict", model.ref, "renamed.jsonl", "--text-field", "said", *store)
     assert other.out.replace('"said"', '"text"') == ran.out
+    nested = re.sub(rb'"text": ?("[^"]*")', rb'"doc": {"body": \1}', content)
+    (tmp_path / "nested.jsonl").write_bytes(b"\xef\xbb\xbf" + nested)
+    inner = numtok("predict", model.ref, "nested.jsonl", "--text-field", "doc.body", *store)
+    told = [json.loads(line)["predicted"] for line in ran.out.splitlines()]
+    assert [json.loads(line)["predicted"] for line in inner.out.splitlines()] == told
 
 
 NO_HOLE = f"no {HOLE}", "--fill answers"

@@ -28,7 +28,8 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
 from numtok.models.model import Model
-from numtok.models.presets import PRESETS, preset
+from numtok.models.presets import preset
+from numtok.models.sizes import PRESETS
 from numtok.models.trunks.base import TRUNKS
 from numtok.records import LOG_FILE, MODEL, TokenIds
 from numtok.stages.encode import Config as EncodeConfig
@@ -667,7 +668,7 @@ def test_nothing_is_profiled_where_nothing_is_trained(
 ) -> None:
     nowhere = tmp_path / "none" / "trace.json"
     ran = trained(numtok, "--seed", "1", "--profile", str(nowhere))
-    refused(says, ran, 4, f"cannot write {nowhere.parent}", "No such file")
+    refused(says, ran, 2, "--profile", f"no folder {nowhere.parent}")
     ran = trained(numtok, "--profile", str(tmp_path / "trace.json"))
     refused(says, ran, 2, f"--profile: {learnt.ref} is there", "add --force")
     assert (
@@ -871,6 +872,23 @@ def test_a_row_longer_than_the_context_is_refused(
     parts = (f"{ref} has a row of {tokens}", f"--preset {size} reads {tokens - 1}")
     refused(says, numtok(*run, "--preset", size), 3, *parts, f"give the preset context={tokens}")
     assert numtok(*run, "--preset", f"{TINY},context={tokens}").code == 0
+
+
+@pytest.mark.parametrize("objective", ["mlm", "ar"])
+def test_the_context_covers_the_splits_that_are_not_trained_on(
+    numtok: Shell, store: Store, tmp_path: Path, objective: str
+) -> None:
+    rows: list[dict[str, object]] = [{"text": f"at 1.{k} m", "split": "train"} for k in range(8)]
+    rows.append({"text": "at 2.5 m" + " and 1 m" * 30, "split": "ood"})
+    data = texts(store, tmp_path, rows, name="long")
+    longest = read_split(data, "ood").longest + (objective == "ar")
+    run = ("train", data.ref, "--steps", "1", "--objective", objective, "--format", "table")
+    ran = numtok(*run, "--preset", TINY)
+    reads = re.search(r"context, in tokens +(\d+)", ran.out + ran.err)
+    assert ran.code == 0 and reads and longest <= int(reads[1]) < longest + 16, ran
+    assert "split 'ood'" not in ran.err
+    ran = numtok(*run, "--preset", f"{TINY},context={longest - 1}")
+    assert ran.code == 0 and f"context={longest}" in ran.err, ran
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,14 @@ def memory_error() -> None:
     raise MemoryError
 
 
-@each("fail", [too_much, out_of_memory, out_of_memory_on_mps, memory_error])
+def out_of_memory_in_onednn() -> None:
+    raise RuntimeError("could not create a primitive")
+
+
+@each(
+    "fail",
+    [too_much, out_of_memory, out_of_memory_on_mps, out_of_memory_in_onednn, memory_error],
+)
 def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any, says: Says) -> None:
     with pytest.raises(TrainingFailed) as found, oom_advice("so much; take less"):
         fail()

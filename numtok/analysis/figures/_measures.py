@@ -1,10 +1,16 @@
-"""One metric of one experiment, with an interval: over seeds, over folds, or of the bootstrap."""
+"""One metric of one experiment, with an interval: of the bootstrap, or over folds."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from numtok.errors import UsageError
-from numtok.evaluation.comparison.seeds import FoldStatistics, SeedStatistics, seed_statistics
+from numtok.evaluation.comparison.seeds import (
+    FoldStatistics,
+    SeedStatistics,
+    answers_of_seeds,
+    bootstrapped,
+    seed_statistics,
+)
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, check_measures
 from numtok.metrics.base import Metric, figures
 from numtok.records import FOLD
@@ -13,9 +19,8 @@ from numtok.reports import Figure
 
 OVER = ("seeds", "folds")
 _TOLD = {
-    "bootstrap": "Strokes: 95% interval of one trained model (bootstrap of the test rows).",
-    "share": "Strokes of a share of 0 or 1: 95% interval over the test rows (Wilson's).",
-    "seeds": "Strokes: 95% interval of the mean over seeds (Student's t).",
+    "bootstrap": "Strokes: 95% interval (bootstrap over the test rows and the seeds).",
+    "share": "Strokes of a fraction of 0 or 1: 95% interval over the test rows (Wilson's).",
     "folds": "Strokes: one standard deviation over the folds to each side of their mean.",
 }
 
@@ -40,15 +45,18 @@ class Pair(NamedTuple):
 def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> SeedStatistics:
     """A metric of the seeds of one experiment.
 
-    Over seeds it is as in ``compare``: the mean with Student's interval, and the bootstrap's
-    where there is one seed. Over folds it is their mean (each the mean over the seeds) and one
-    standard deviation to both sides.
+    Over seeds it is as in ``compare``: the mean with the interval of a bootstrap over the test rows
+    and the seeds. Over folds it is their mean (each the mean over the seeds) and one standard
+    deviation to both sides.
 
-    Raises UsageError where there are no folds.
+    Raises UsageError without folds, DataError where seeds have other test rows.
     """
     if over == "seeds":
-        found = [_of_all(evaluation, metric) for evaluation in group]
-        return seed_statistics(found, metric.bounds, share=metric.share)
+        for evaluation in group:
+            check_measures([metric], evaluation.report.measures, evaluation.ref)
+        if len(group) == 1 and (found := group[0].report.metrics.get(spec_of(metric))):
+            return seed_statistics([found], metric.bounds, share=metric.share)
+        return bootstrapped([metric], answers_of_seeds(group))[spec_of(metric)]
     folds = [_of_folds(evaluation, metric) for evaluation in group]
     if len({len(seeds) for seeds in folds}) > 1:
         told = ", ".join(evaluation.ref for evaluation in group)
@@ -78,15 +86,6 @@ def notes_of(found: Iterable[SeedStatistics]) -> list[str]:
     if undefined := sum(one.value is None for one in every):
         notes.append(f"{undefined} of {len(every)} figures are not defined and are left out.")
     return notes
-
-
-def _of_all(evaluation: Evaluation, metric: Metric) -> Figure:
-    """That of the report; of its predictions where the report has none."""
-    check_measures([metric], evaluation.report.measures, evaluation.ref)
-    spec = spec_of(metric)
-    if spec in evaluation.report.metrics:
-        return evaluation.report.metrics[spec]
-    return figures([metric], ReportPredictions.read(evaluation).answers)[spec]
 
 
 def _of_folds(evaluation: Evaluation, metric: Metric) -> list[Figure]:

@@ -151,12 +151,13 @@ def losses(
     names: Mapping[int, str],
     trial: Trial,
     moments: Moments,
+    normalize: str | None = None,
 ) -> SchemeLosses:
-    """Try a scheme out on the slots of ``names``, with the normalisation that it has by default,
-    fitted on ``moments``."""
+    """Try a scheme on the slots of ``names``, normalized as ``normalize`` (a spec; default: the
+    scheme's own) and fitted on ``moments``."""
     vocabulary = len(scheme.vocabulary())
     try:
-        normalizer = fit(NORMALIZERS.build(scheme.normalizer), moments)
+        normalizer = fit(NORMALIZERS.build(normalize or scheme.normalizer), moments)
     except DataError as problem:
         return SchemeLosses(scheme, None, {}, vocabulary, str(problem))
     tried = _Tried.of(scheme, normalizer, trial)
@@ -170,7 +171,7 @@ def losses(
         tokens = _mean(lengths, weights) if fixed is None else float(fixed)
         clipped, clipped_exact = _clipped(tried, own, tally)
         error, largest = _errors(tried, own, tally)
-        whole = clipped == 0 and clipped_exact and _keeps_digits(scheme, tally)
+        whole = clipped == 0 and clipped_exact and _keeps_digits(scheme, normalizer, tally)
         by_node[node] = SlotLoss(
             names[node],
             tokens,
@@ -251,9 +252,9 @@ def digits_kept(relative_error: float) -> tuple[int, bool]:
     return floor(digits + 0.01), abs(digits - round(digits)) < 0.01
 
 
-def _keeps_digits(scheme: Scheme, tally: NumberStatistics) -> bool:
+def _keeps_digits(scheme: Scheme, normalizer: FittedNormalizer, tally: NumberStatistics) -> bool:
     """Whether no number of a slot has more digits than a scheme keeps."""
-    if scheme.normalizer != "none" or scheme.absolute:
+    if not normalizer.normalizer.identity or scheme.absolute:
         return False
     if scheme.error == 0:
         return True

@@ -11,6 +11,9 @@ from numtok.arrays import Floats, Ints
 from numtok.encoding.normalizers.base import Moments
 from numtok.numerals.column import Numerals
 
+#: A standard deviation below this fraction of the mean is far below the magnitude of the numbers.
+HIGH_LEVEL = 0.05
+
 
 @dataclass(frozen=True)
 class SlotProfile:
@@ -50,6 +53,13 @@ class SlotProfile:
     common_share: float
     common_exact: bool
     sampled: int
+
+    @property
+    def high_level(self) -> bool:
+        """True if the numbers vary by far less than their magnitude, such as 1,000,000 ± 5."""
+        if self.mean is None or self.deviation is None:
+            return False
+        return 0 < self.deviation < HIGH_LEVEL * abs(self.mean)
 
 
 def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:

@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.analysis.profiling.notations import count_notations
 from numtok.analysis.profiling.slot_statistics import (
     NumberStatistics,
     SlotStatistics,
@@ -26,6 +27,7 @@ from numtok.encoding.number_sample import (
     smallest,
 )
 from numtok.encoding.row_keys import keys_of
+from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.slots.slots import Slots, merge
 from numtok.encoding.targets import ResolvedTargets
 from numtok.encoding.texts import Spans, Texts, offsets
@@ -34,6 +36,7 @@ from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
+from numtok.numerals.unread import UnreadDigits, count_unread
 from numtok.records import TRAIN
 
 _TOGETHER = 8  # parts that are joined at once
@@ -51,8 +54,11 @@ class Counted:
     learnt: NumberSample = field(default_factory=NumberSample)  # of the train split
     targets: dict[str, Moments] = field(default_factory=dict)  # of the train split, by name
     splits: Counter[str] = field(default_factory=Counter)  # rows
+    twins: RowTwins = field(default_factory=RowTwins)
     rows_with_numbers: int = 0
     rejected: int = 0
+    unread: UnreadDigits = field(default_factory=UnreadDigits)
+    notations: Counter[str] = field(default_factory=Counter)  # notations.count_notations
     text_bytes: int = 0
     number_bytes: int = 0
 
@@ -120,8 +126,11 @@ def _as_one(parts: Sequence[Counted]) -> Counted:
         whole.splits += part.splits
         whole.rows_with_numbers += part.rows_with_numbers
         whole.rejected += part.rejected
+        whole.unread.merge(part.unread)
+        whole.notations += part.notations
         whole.text_bytes += part.text_bytes
         whole.number_bytes += part.number_bytes
+    whole.twins.merge(part.twins for part in parts)
     whole.tallies = merged_tallies(tallies)
     whole.sample = smallest(joined([part.sample for part in parts]))
     return whole
@@ -173,6 +182,8 @@ class Counting:
     ) -> None:
         """Count some rows, which ``ids`` tell apart."""
         found = self.found
+        found.unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
+        found.notations += count_notations(texts, spans)
         nodes = found.slots.assign(texts, spans)
         if len(targets.spans):
             own = [found.slots.target(name) for name in targets.names.names]
@@ -192,6 +203,7 @@ class Counting:
             starts, ends = spans.starts[chosen.numbers], spans.ends[chosen.numbers]
             self._samples.add(nodes[chosen.numbers], chosen.hashes, texts.data, starts, ends)
 
+        found.twins.add(row_hashes(texts, spans, targets), splits)
         for name, rows in splits.places():
             found.splits[name] += len(rows)
             if name == TRAIN:
@@ -212,6 +224,7 @@ class Counting:
     def finished(self) -> Counted:
         """What was counted."""
         self.found.learnt.settle()
+        self.found.unread = self.found.unread.commonest()
         self.found.tallies = self._tallies.by_node()
         self.found.sample = self._samples.settled()
         return self.found

@@ -8,6 +8,7 @@ from numtok.analysis.profiling.scheme_error import SchemeLosses, SlotLoss, digit
 from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
 from numtok.encoding.schemes.base import Scheme
+from numtok.registry import spec_of
 
 #: Errors of this share of the spread leave R2 at most 0.9999 (1 - 0.01^2), and models that read
 #: numbers well reach three nines: what is below is not the limit of anything.
@@ -123,7 +124,8 @@ def _losses_of(
     if loss.clipped:
         share = loss.clipped / slot.numbers
         low, high = (short_value(bound) for bound in scheme.bounds)
-        after = "" if scheme.normalizer == "none" else f" after {scheme.normalizer}"
+        by = "none" if losses.normalizer is None else spec_of(losses.normalizer.normalizer)
+        after = "" if by == "none" else f" after {by}"
         yield (
             "clipped",
             share,

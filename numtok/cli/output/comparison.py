@@ -194,16 +194,9 @@ def _legend(comparison: "Comparison") -> Iterator[str]:
     ]
     kinds = {spread.interval for spread in spreads}
     if "bootstrap" in kinds:
-        yield "Intervals of one seed: 95%, bootstrap over the samples; not over seeds."
-    if "seeds" in kinds:
-        yield "Intervals of several seeds: 95%, Student's t for the mean over the seeds."
+        yield "Intervals: 95%, bootstrap over the samples and the seeds."
     if "share" in kinds:
-        yield "Intervals of a share of 0 or 1: 95%, Wilson's, over the samples; not over seeds."
-    if any(spread.interval == "seeds" and not spread.deviation for spread in spreads):
-        yield (
-            "Without an interval: the same for each seed, and so few do not say how far others "
-            "would be off."
-        )
+        yield "Intervals of a fraction of 0 or 1: 95%, Wilson's, over the samples; not over seeds."
     if len(comparison.experiments) > 1:
         best = f"the best by {next(iter(comparison.metrics))}"
         yield (

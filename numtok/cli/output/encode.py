@@ -15,7 +15,9 @@ from numtok.cli.output.printing import (
     rows_by_split,
 )
 from numtok.encoding.codec import Codec
-from numtok.records import INEXACT, SCHEME_FILE, TRUNCATED, Natural
+from numtok.encoding.row_twins import TWINS, twins_note
+from numtok.numerals.unread import UnreadDigits
+from numtok.records import INEXACT, SCHEME_FILE, TRUNCATED, UNREAD, Natural
 from numtok.registry import spec_of
 from numtok.stages.encode import EncodeEstimate, Result
 from numtok.store.artifact import Artifact
@@ -36,6 +38,10 @@ class _EncodeCounts(msgspec.Struct):
     inexact: Natural = msgspec.field(name=INEXACT, default=0)
 
 
+class _EncodeFacts(msgspec.Struct):
+    unread: UnreadDigits = msgspec.field(name=UNREAD, default_factory=UnreadDigits)
+
+
 class _EncodeTiming(msgspec.Struct):
     seconds: Annotated[float, msgspec.Meta(gt=0)]
     input_bytes: Natural
@@ -48,8 +54,9 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         return
     assert result.artifact is not None
     every = result.artifact.manifest.counts
+    unread = result.artifact.facts(_EncodeFacts).unread
     if format is Format.JSON:
-        print_made_json(result.artifact, result.made)
+        print_made_json(result.artifact, result.made, **{UNREAD: msgspec.to_builtins(unread)})
         return
     counts = result.artifact.counts(_EncodeCounts)
     codec = Codec.read(result.artifact.path / SCHEME_FILE)
@@ -58,7 +65,11 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     rows = _rows(result.artifact, result.made)
     if normalizer:
         rows.append(("normalised", normalizer))
-    notes = []
+    notes = [
+        twins_note(split := key.removeprefix(TWINS), twins, every[f"rows_{split}"])
+        for key, twins in sorted(every.items())
+        if key.startswith(TWINS)
+    ]
     if any(key.endswith(_LOSSES) for key in every):
         notes.append(
             f"every lost number is listed in {_beside(result.artifact, 'clipped')}.parquet"
@@ -70,10 +81,12 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         )
     if counts.inexact:
         lost = share(counts.inexact / max(1, counts.numbers))
-        notes.append(
-            f"{lost} of the numbers are inexact: {codec.scheme.held_digits}; --scheme digits keeps "
-            "all"
-        )
+        remedy = f"{codec.scheme.held_digits}; --scheme digits keeps all"
+        if codec.keeps_literals:
+            remedy = "the column `numbers` is float64 (about 16 digits). The tokens keep all digits"
+        notes.append(f"{lost} of the numbers are inexact: {remedy}")
+    if note := unread.note():
+        notes.append(note)
     if counts.rejected:
         place = f"{result.artifact.path}/{_beside(result.artifact, 'rejected')}"
         notes.append(f"every rejected row is in {place}.jsonl")
@@ -100,7 +113,7 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     rows += [("tokens per row", f"{counts.tokens / max(1, counts.rows):,.1f}")]
     rows += [("vocabulary", counts.vocabulary)]
     for key, count in sorted(manifest.counts.items()):
-        if key not in _PLAIN and not key.startswith("rows_"):
+        if key not in _PLAIN and not key.startswith(("rows_", TWINS)):
             lost = "lost: " if key.endswith(_LOSSES) else ""
             rows.append((lost + key.replace("_", " "), count))
     if counts.rejected:

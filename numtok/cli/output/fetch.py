@@ -39,6 +39,8 @@ class _FieldFacts(msgspec.Struct):
     first: str
     last: str
     units: str
+    lowest: float
+    highest: float
     dropped: list[str] = []
     preliminary: list[str] = []
 
@@ -117,5 +119,7 @@ def _rows(artifact: Artifact, facts: _FieldFacts) -> list[tuple[str, object]]:
         ("  left out", counts.days_dropped),
         ("  ERA5T", counts.days_preliminary),
         ("units", facts.units),
+        ("  lowest", facts.lowest),
+        ("  highest", facts.highest),
         ("size", Size(artifact.manifest.bytes)),
     ]

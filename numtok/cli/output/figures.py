@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from numtok.analysis.profiling.short_values import compact
-from numtok.cli.output.printing import GAP, Format, one_line, print_table
+from numtok.cli.output.printing import GAP, Format, one_line, print_table, table_width
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.experiments import ExperimentCosts
     from numtok.evaluation.comparison.seeds import SeedStatistics
     from numtok.reports import Figure
 
-_FAR = 50  # times smaller than its interval, a value is as good as 0
 _LABEL = 30  # characters of a label after which rich may fold it
 
 
@@ -60,6 +59,8 @@ def interval(value: float, low: float | None, high: float | None, *, apart: bool
 
     >>> interval(0.073, 0.004, 0.84), interval(0.073, 0.004, 0.84, apart=True)
     ('0.073 [0.0, 0.8]', '0.073 [0.004, 0.840]')
+    >>> interval(0.315, -24.0, 0.4)
+    '0.32 [-24, 0.40]'
     """
     if low is None or high is None:
         return number(value)
@@ -78,10 +79,18 @@ def interval(value: float, low: float | None, high: float | None, *, apart: bool
             digits = max(digits, min(digits + 1, 1 - math.floor(math.log10(abs(value)))))
         places = min(15, max(0, digits))
         value_, low_, high_ = (_signed(f"{one:.{places}f}") for one in (value, low, high))
-        if abs(value) > (high - low) / _FAR:
-            two = 1 - math.floor(math.log10(abs(value)))
-            value_ = _signed(f"{value:.{max(places, two)}f}")
+        if abs(value) > 1e-12 * largest:  # two digits of the value, however wide the interval
+            own = max(places, 1 - math.floor(math.log10(abs(value))))
+            value_ = _two_digits(value, own)
+            # An end that rounds past the value has the digits of the value.
+            low_ = _two_digits(low, own) if float(low_) > float(value_) else low_
+            high_ = _two_digits(high, own) if float(high_) < float(value_) else high_
     return f"{value_} [{low_}, {high_}]"
+
+
+def _two_digits(value: float, places: int) -> str:
+    """A value to this many decimals, or in scientific notation to two digits below 1e-3."""
+    return number(float(f"{value:.1e}")) if abs(value) < 1e-3 else _signed(f"{value:.{places}f}")
 
 
 def amount(value: float) -> str:
@@ -142,7 +151,7 @@ def print_figures(
         print_table(title, columns, rows, Format.MD, to)
     else:
         widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-        for index, chosen in enumerate(_chunks(widths, width(to))):
+        for index, chosen in enumerate(_chunks(widths, table_width(to))):
             part = [[row[column] for column in (0, *chosen)] for row in rows]
             head = [columns[column] for column in (0, *chosen)]
             *above, last = [""] if index else textwrap.wrap(title, width(to))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -15,6 +16,7 @@ SCHEMA = 1  # of what is printed as JSON
 RENAMED_SCHEMA = 2
 GAP = 3  # characters between the columns of a table
 _UNFOLDED = 10  # characters of a cell that stays on a line, as a figure with its unit has to
+_UNFOLDED_LINE = 1 << 16  # characters, more than any table has
 _NARROW = 7  # characters in which most figures stand
 
 
@@ -142,7 +144,7 @@ def print_made(
         print_table(title, columns, rows, to=sys.stderr)
         print(file=sys.stderr)
         for note in notes:
-            print(f"numtok: {note}", file=sys.stderr)
+            print(f"numtok: {one_line(note)}", file=sys.stderr)
     print(ref)
 
 
@@ -171,7 +173,7 @@ def _print_rich_table(
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    console = Console(file=to)
+    console = Console(file=to, width=table_width(to))
     told = [[_human(cell) for cell in row] for row in rows]
     widths = _widths([columns, *told], console.width)
     for index, (column, width) in enumerate(zip(columns, widths, strict=True)):
@@ -184,6 +186,15 @@ def _print_rich_table(
         console.print(table)
     for line in printed.get().splitlines():
         print(line.rstrip(), file=to)
+
+
+def table_width(to: TextIO) -> int:
+    """Characters per line of a table: of the terminal, or ``COLUMNS``. Piped output is not folded,
+    so that names and REFs stay whole."""
+    from rich.console import Console
+
+    console = Console(file=to)
+    return console.width if console.is_terminal or "COLUMNS" in os.environ else _UNFOLDED_LINE
 
 
 def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int | None]:

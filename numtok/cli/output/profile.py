@@ -56,6 +56,7 @@ def print_profile(profile: Profile, options: Sequence[str], format: Format) -> N
 def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> None:
     print_lines(_head(profile), to)
     if not profile.numbers:
+        print_lines(_remarks(profile), to)
         return
     rows = _fitted_slots(profile, to)
     _print_aligned(_SLOT_COLUMNS, rows, {0}, to)
@@ -82,6 +83,8 @@ def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> N
         spec = profile.recommended
         split = len(profile.splits) > 1 or "--split" in options
         others = [] if split else ["--split", "validation=0.1,test=0.1"]
+        if profile.recommended_normalize:
+            others = ["--normalize", profile.recommended_normalize, *others]
         command = ["numtok", "encode", "--scheme", spec, *others, *options, *profile.inputs]
         print(f"next: {one_line(shlex.join(command))}", file=to)
 

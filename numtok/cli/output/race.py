@@ -118,7 +118,7 @@ def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("candidate", max_width=_NAMES, no_wrap=True, overflow="ellipsis")
-    for name in ("", "steps", "skill"):
+    for name in ("", update.unit, "skill"):
         table.add_column(name, justify="left" if not name else "right", no_wrap=True)
     for one in _in_order(update.standings)[: max(1, rows)]:
         skill = "-" if one.skill is None else f"{one.skill:.3f}"
@@ -296,6 +296,7 @@ def _legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
 
 def remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
     """What a reader of the leaderboard must know: what is not counted, or not there."""
+    yield from board.notes
     scored = board.place(board.winner).skill.n
     if scored < board.numbers:
         yield (
@@ -309,10 +310,11 @@ def remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
 
 
 def _flat(result: "RaceResult") -> Iterator[RaceRow]:
+    unit = result.planned.unit if result.planned else "steps"
     for place, one in enumerate(result.rounds, 1):
         for label, skill in one.skills.items():
             yield RaceRow(f"round {place}", label, "skill", skill)
-            yield RaceRow(f"round {place}", label, "steps", one.steps[label])
+            yield RaceRow(f"round {place}", label, unit, one.steps[label])
             yield RaceRow(f"round {place}", label, "rate", one.rates.get(label))
     if result.leaderboard is None:
         return

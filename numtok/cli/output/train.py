@@ -114,12 +114,14 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         print_made_json(artifact, result.made, **more, timing=seconds)
         return
     counts, timing = artifact.counts(_TrainCounts), artifact.timing(_TrainTiming)
+    context = file.settings.context
     rows: list[tuple[str, object]] = [
         ("parameters", counts.parameters),
         *([("  trained", counts.trained)] if counts.trained is not None else []),
         ("steps", counts.steps),
         ("samples", counts.samples),
         ("tokens", counts.tokens),
+        *([("context, in tokens", context)] if context < sys.maxsize else []),
         *((f"{split} loss", loss) for split, loss in losses.items()),
         *((f"{split} answers, exact", share(one)) for split, one in exact.items()),
         ("seconds", round(timing.seconds, 1)),

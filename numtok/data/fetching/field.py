@@ -21,6 +21,7 @@ from numtok import files
 from numtok.data.sources.base import FieldSource
 from numtok.data.weather.field import FOLDER, STEPS, object_bytes, object_name, other_objects
 from numtok.data.weather.open_field import OpenField
+from numtok.data.weather.variables import physical_range
 from numtok.errors import DataError
 from numtok.files import Sink
 from numtok.records import Natural
@@ -32,10 +33,12 @@ _DAY = "datetime64[D]"
 _OBJECT = re.compile(r"/c\.([0-9]{1,9})\.0\.0$")  # of fields.object_name
 
 
-class _ObjectFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ObjectFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     end: Natural
     dropped: list[str]
     preliminary: list[str]
+    lowest: float
+    highest: float
 
 
 class _Kept(msgspec.Struct):
@@ -55,6 +58,13 @@ class _State:
     values: list[NDArray[np.float32]] = field(default_factory=list)  # read, and not written yet
     steps: list[int] = field(default_factory=list)  # of these
     never: NDArray[np.bool_] | None = None  # the cells without any value up to now
+    lowest: float = np.inf  # of the values in objects
+    highest: float = -np.inf
+
+    def written(self, lowest: float, highest: float) -> None:
+        """Count one more object, with the range of its values."""
+        self.objects += 1
+        self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
 
 
 class FetchedField(NamedTuple):
@@ -74,7 +84,8 @@ def write_field(
     """Write what is left of a field; ``where`` says what it came from, ``progress`` is told the
     bytes done and in all.
 
-    Raises DataError for missing values, unless their days are dropped, and StoreError.
+    Raises DataError for missing steps, missing values and values outside the physical range,
+    unless their days are dropped, and StoreError.
     """
     axes = _digest(opened)
     state = _continued(draft, axes, source.drops)
@@ -120,6 +131,7 @@ def write_field(
         "days_preliminary": len(state.preliminary),
     }
     facts: dict[str, Any] = {"first": str(times[0]), "last": str(times[-1]), **attributes}
+    facts |= {"lowest": state.lowest, "highest": state.highest}
     for key, days in (("dropped", state.dropped), ("preliminary", state.preliminary)):
         if days:
             facts[key] = sorted(days)
@@ -131,6 +143,11 @@ def _take(state: _State, opened: OpenField, begin: int, end: int, drops: bool) -
     read = opened.read(begin, end)
     times = opened.times[begin:end]
     there = np.isfinite(read.values)
+    low, high = physical_range(opened.variable, opened.attributes["units"])
+    outside = there & ((read.values < low) | (read.values > high))
+    if outside.any() and not drops:
+        raise _outside(opened, begin, read.values, outside)
+    there &= ~outside
     found = _days(times[~there.all(axis=(1, 2))])
     never = np.logical_not(there.any(axis=0))
     state.never = never if state.never is None else np.logical_and(never, state.never)
@@ -160,7 +177,7 @@ def _continued(draft: Draft, axes: str, drops: bool) -> _State:
             state.end = receipt.facts.end
             state.dropped = set(receipt.facts.dropped)
             state.preliminary = set(receipt.facts.preliminary)
-            state.objects += 1
+            state.written(receipt.facts.lowest, receipt.facts.highest)
     return state
 
 
@@ -172,10 +189,16 @@ def _digest(opened: OpenField) -> str:
 def _write_object(draft: Draft, variable: str, axes: str, state: _State) -> None:
     """The next object, and its receipt last."""
     name = f"{FOLDER}/{object_name(variable, state.objects)}"
+    values = np.stack(state.values[:STEPS])
     with Sink(draft.path / name) as sink:
-        sink.write(object_bytes(np.stack(state.values[:STEPS])))
-    end = state.steps[:STEPS][-1] + 1
-    facts = _ObjectFacts(end, sorted(state.dropped), sorted(state.preliminary))
+        sink.write(object_bytes(values))
+    facts = _ObjectFacts(
+        end=state.steps[:STEPS][-1] + 1,
+        dropped=sorted(state.dropped),
+        preliminary=sorted(state.preliminary),
+        lowest=float(values.min()),
+        highest=float(values.max()),
+    )
     output = Output(name, sink.bytes, sink.sha256)
     write_receipt(
         draft.path,
@@ -186,7 +209,7 @@ def _write_object(draft: Draft, variable: str, axes: str, state: _State) -> None
         facts=facts,
     )
     del state.values[:STEPS], state.steps[:STEPS]
-    state.objects += 1
+    state.written(facts.lowest, facts.highest)
 
 
 def _write_others(
@@ -221,6 +244,21 @@ def _missing(opened: OpenField, days: Sequence[str], what: str, more: str = "") 
     return DataError(
         f"{opened.variable} has {what} of {_counted(days)}{more}; choose another period or area, "
         "or leave such days out by --missing drop"
+    )
+
+
+def _outside(
+    opened: OpenField, begin: int, values: NDArray[np.float32], outside: NDArray[np.bool_]
+) -> DataError:
+    """The first value [n, latitude, longitude] of the steps from ``begin`` on that is outside."""
+    step, row, column = np.argwhere(outside)[0].tolist()
+    units = opened.attributes["units"]
+    low, high = physical_range(opened.variable, units)
+    return DataError(
+        f"{opened.variable} is {values[step, row, column]:g} {units} at "
+        f"{opened.times[begin + step]}, latitude {opened.latitudes[row]:g}, longitude "
+        f"{opened.longitudes[column]:g}; it must be {low:g} to {high:g}. "
+        "Correct the data, or leave such days out: --missing drop"
     )
 
 

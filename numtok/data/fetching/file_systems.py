@@ -3,6 +3,7 @@
 Nothing here imports fsspec or a library below it before an address needs it.
 """
 
+import inspect
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -33,6 +34,8 @@ def _other(kind: str, url: str) -> Any:
     try:
         import fsspec
 
+        # Before one is made: half a file system of FTP prints a traceback when it is collected.
+        inspect.signature(fsspec.get_filesystem_class(kind).__init__).bind(None)
         return fsspec.filesystem(kind)
     except ImportError as error:
         if kind in ("s3", "s3a"):
@@ -44,6 +47,10 @@ def _other(kind: str, url: str) -> Any:
         raise UsageError(
             f"{url}: {kind}:// is no known kind of address; s3://, gs://, https:// and all that "
             "fsspec knows are"
+        ) from None
+    except (TypeError, AttributeError, OSError):  # more than an address is needed, such as a host
+        raise UsageError(
+            f"{kind}:// addresses cannot be read. Use s3://, gs:// or https://, or download it"
         ) from None
 
 

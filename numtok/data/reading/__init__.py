@@ -5,6 +5,7 @@ arrow.py          NumPy arrays and strings as Arrow columns
 batches.py        rows as they are read, bad ones among them
 checksum.py       says whether a file is still what was read first
 file_part.py      some rows of one file, as they were when planned
+first_bytes.py    the format and encoding that the first bytes of a file show
 json_lines.py     the lines of one file, each decoded by a type, or what is wrong with one
 jsonl.py          rows of JSONL, plain or packed
 lines.py          lines of JSONL: where they and their values are, which need a closer look

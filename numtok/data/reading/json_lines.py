@@ -7,38 +7,95 @@ and says the same of a line that is none, by :func:`read_line`.
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import pyarrow as pa
 
+from numtok.data.reading.first_bytes import LOOK, MARK, check_utf8, format_of
 from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
 from numtok.data.reading.strict_json import ConstantFound, KeyTwice, refuse_constant, refuse_twice
 from numtok.errors import DataError, StoreError, UsageError
-
-_PACKED = {".gz": "gzip", ".zst": "zstd"}
 
 #: What decoding raises for a line that is no row.
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+S = TypeVar("S", bound=msgspec.Struct)
 
 
-def json_lines(path: str, type: type[T], form: str = "") -> Iterator[tuple[str, bytes, T]]:
+class LineDecoder(Protocol[T_co]):
+    """Decodes a line of JSON; raises one of :data:`UNREADABLE`."""
+
+    def decode(self, line: bytes, /) -> T_co:
+        """Return what the line holds."""
+
+
+def row_decoder(type: type[S], text_field: str) -> LineDecoder[S]:
+    """Return the decoder of rows, structs with a string ``text``, that have it in another field.
+
+    ``doc.body`` is a field of that name, or the field ``body`` of the object in ``doc``. Raises
+    UsageError for an empty name and for that of another field of ``type``.
+    """
+    if text_field == "text":
+        return msgspec.json.Decoder(type)
+    names = [name for name in type.__struct_fields__ if name != "text"]
+    if text_field in names or not text_field:
+        raise UsageError(
+            f"--text-field {text_field!r} cannot hold the text: it is empty or has another meaning "
+            f"({', '.join(names)}). Name the field that holds the text"
+        )
+    path = text_field.split(".")
+    # Declared again, because renaming does not reach the fields of a base.
+    kind, default = (
+        (str | msgspec.UnsetType, msgspec.UNSET) if path[1:] else (str, msgspec.NODEFAULT)
+    )
+    text = ("text", kind, msgspec.field(name=text_field, default=default))
+    rows: LineDecoder[Any] = msgspec.json.Decoder(
+        msgspec.defstruct("Row", [text], bases=(type,), kw_only=True)
+    )
+    return _NestedText(rows, path) if path[1:] else rows
+
+
+class _NestedText:
+    """Decodes rows whose text is in the last of some fields, each within the one before it."""
+
+    def __init__(self, rows: LineDecoder[Any], path: Sequence[str]) -> None:
+        kind: Any = str
+        for name in reversed(path):
+            kind = msgspec.defstruct("Level", [("inner", kind, msgspec.field(name=name))])
+        self._rows, self._texts, self._levels = rows, msgspec.json.Decoder(kind), len(path)
+
+    def decode(self, line: bytes) -> Any:
+        row = self._rows.decode(line)
+        if row.text is msgspec.UNSET:
+            text = self._texts.decode(line)
+            for _ in range(self._levels):
+                text = text.inner
+            row = msgspec.structs.replace(row, text=text)
+        return row
+
+
+def json_lines(
+    path: str, decoder: LineDecoder[T], form: str = ""
+) -> Iterator[tuple[str, bytes, T]]:
     """Where each line stands, for messages, the line, and what it holds; blank lines are left out.
 
-    The file is plain, ``.gz`` or ``.zst``; ``-`` is standard input. Raises UsageError for one that
-    is not there, DataError for one that cannot be read, and for a line that is too long, is no
-    UTF-8, has a key twice or is not of the type; ``form`` is then what a line looks like.
+    The file is plain or packed by gzip or zstd; ``-`` is standard input. Raises UsageError for a
+    missing file, and DataError for an unreadable one or a line that is too long, is not UTF-8, has
+    a key twice or cannot be decoded. ``form`` describes a line for that message.
     """
-    decoder = msgspec.json.Decoder(type)
     shown = STDIN if is_stdin(path) else path
     try:
         with _unpacked(path) as file:
             for number, line in enumerate(lines(file, shown), 1):
+                if number == 1:
+                    check_utf8(line, shown)
+                    line = line.removeprefix(MARK)
                 if line := line.strip():
                     where = f"{shown}:{number}"
                     try:
@@ -55,26 +112,24 @@ def json_lines(path: str, type: type[T], form: str = "") -> Iterator[tuple[str, 
 
 
 @contextmanager
-def _unpacked(path: str) -> Iterator[BinaryIO]:
-    """The file, unpacked where its name says that it is packed."""
+def _unpacked(path: str) -> Iterator[io.BufferedReader]:
+    """The file, unpacked if it is packed."""
     if Path(path).is_dir():
         raise UsageError(f"{path} is a folder; name a file of JSONL, or - for standard input")
-    packing = _PACKED.get(Path(path).suffix)
     with opened(path) as raw:
-        if packing is None:
-            yield raw
-        else:
+        packing = format_of(raw.peek(LOOK), "jsonl")
+        if packing in ("gzip", "zstd"):
             unpacked: Any = pa.CompressedInputStream(pa.PythonFile(raw, "r"), packing)
             yield io.BufferedReader(unpacked)
+        else:
+            yield raw
 
 
 class BadLine(ValueError):
     """A line that is not of the type, is no UTF-8 or has a key twice."""
 
 
-def read_line(
-    line: bytes, decoder: "msgspec.json.Decoder[T]", form: str = "", suspicious: bool = True
-) -> T:
+def read_line(line: bytes, decoder: LineDecoder[T], form: str = "", suspicious: bool = True) -> T:
     """What a line holds; raises BadLine with the reason. ``form`` is what a line looks like.
 
     Of a line that is not suspicious it is known that it is UTF-8 and that its keys differ, which
@@ -98,12 +153,6 @@ def read_line(
 
 def _reason_of(line: bytes, error: Exception) -> str:
     """What is wrong with a line that is no row, in words that say what to do."""
-    for magic, name in (
-        (b"\x1f\x8b", "gzip (.jsonl.gz)"),
-        (b"\x28\xb5\x2f\xfd", "zstd (.jsonl.zst)"),
-    ):
-        if line.startswith(magic):
-            return f"this looks like {name}; give the file that ending, or unpack it first"
     try:
         text = line.decode()
     except UnicodeDecodeError as broken:

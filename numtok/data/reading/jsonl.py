@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
 from numtok.data.reading.file_part import FilePart, PartBytes
-from numtok.data.reading.json_lines import UNREADABLE, BadLine, read_line
+from numtok.data.reading.first_bytes import MARK, check_utf8
+from numtok.data.reading.json_lines import UNREADABLE, BadLine, LineDecoder, read_line, row_decoder
 from numtok.data.reading.lines import find_lines
 from numtok.data.reading.rows import Places, RowColumns, problem_in
 from numtok.data.reading.stamp import changed
 from numtok.errors import DataError
-from numtok.records import Row, row_type
+from numtok.records import Row
 
 
 class _JsonObject(msgspec.Struct, gc=False):
@@ -29,9 +30,10 @@ _SYNTAX = msgspec.json.Decoder(_JsonObject)
 def read_lines(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBatch]:
     """The rows of a part of JSONL, some ``size`` bytes at a time.
 
-    Raises DataError for what cannot be unpacked, and for a file that is not as it was planned.
+    Raises DataError for what cannot be unpacked, for UTF-16, and for a file that is not as it was
+    planned.
     """
-    decoder = msgspec.json.Decoder(row_type(how.text_field))
+    decoder = row_decoder(Row, how.text_field)
     packed = part.format != "jsonl"
     with PartBytes(part, part.begin, part.end, how.checked) as raw:
         stream: Any = raw
@@ -40,6 +42,10 @@ def read_lines(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBa
         row, offset = 0, part.begin
         for block, dropped in _blocks(raw, lambda: stream.read(size), how.max_line):
             raw.check()  # before a row that is half overwritten is called malformed
+            if not offset:
+                check_utf8(block, part.shown)
+                offset = len(MARK) if block.startswith(MARK) else 0
+                block = block[offset:]
             batch, lines = _decode_block(part, decoder, block, row, offset, how)
             row += lines
             offset += len(block)
@@ -122,7 +128,7 @@ def _read_chunk(raw: PartBytes, read: Callable[[], bytes]) -> bytes:
 
 def _decode_block(
     part: FilePart,
-    decoder: "msgspec.json.Decoder[Row]",
+    decoder: LineDecoder[Row],
     block: bytes,
     row: int,
     offset: int,
@@ -165,7 +171,7 @@ def _decode_block(
     return batch, lines.total
 
 
-def _read(line: bytes, decoder: "msgspec.json.Decoder[Row]", suspicious: bool) -> Row | str:
+def _read(line: bytes, decoder: LineDecoder[Row], suspicious: bool) -> Row | str:
     """The row that a line is, or what is wrong with it."""
     try:
         record = read_line(line, decoder, suspicious=suspicious)

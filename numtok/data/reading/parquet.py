@@ -1,12 +1,13 @@
 """Rows of Parquet: runs of row groups, and the rows of each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from numtok.data.reading.arrow import column
@@ -58,8 +59,8 @@ def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[Row
     Raises DataError for what is no Parquet, and for a file that is not as it was planned.
     """
     with PartBytes(part, 0, part.stamp.size) as raw, _parquet(raw) as file:
-        _check_columns(part, file.schema_arrow, how.text_field)
         schema = file.schema_arrow
+        _check_columns(part, schema, how.text_field)
         extra = [name for name in OPTIONAL if name in schema.names and name != how.text_field]
         row = 0
         groups = list(range(part.begin, part.end))
@@ -84,13 +85,12 @@ def _check_columns(part: FilePart, schema: "pa.Schema", text_field: str) -> None
             f"{part.shown} is encoded already (it has the columns tokens and number_start); "
             "give the data that it was made from"
         )
-    if text_field not in schema.names:
+    if (text_kind := _text_kind(schema, text_field)) is None:
         raise DataError(
             f"{part.shown} has no column {text_field!r}; its columns are "
             f"{', '.join(schema.names)}; name the one with the text by --text-field"
         )
     allowed = {
-        text_field: ("string", "S"),
         "id": ("string or integer", "SIN"),
         "label": ("string or integer", "SIN"),
         "cluster": ("string or integer", "SIN"),
@@ -100,25 +100,42 @@ def _check_columns(part: FilePart, schema: "pa.Schema", text_field: str) -> None
         "floors": ("a map or struct of maps or structs of lists of numbers", "MSIFN"),
         "group": ("a map or struct of strings and numbers", "MSIFBN"),
     }
-    for name, (words, letters) in allowed.items():
-        if name in schema.names:
-            kind = schema.field(name).type
-            if not _letters_of(kind) <= set(letters):
-                raise DataError(
-                    f"{part.shown}: the column {name!r} is of type {kind}; it must be {words}"
-                )
+    kinds = {name: schema.field(name).type for name in allowed if name in schema.names}
+    allowed[text_field], kinds[text_field] = ("string", "S"), text_kind
+    for name, kind in kinds.items():
+        words, letters = allowed[name]
+        if not _letters_of(kind) <= set(letters):
+            raise DataError(
+                f"{part.shown}: the column {name!r} is of type {kind}; it must be {words}"
+            )
+
+
+def _text_path(names: Sequence[str], text_field: str) -> list[str]:
+    """The column of the text, and the fields within it that lead there."""
+    return [text_field] if text_field in names else text_field.split(".")
+
+
+def _text_kind(schema: "pa.Schema", text_field: str) -> "pa.DataType | None":
+    """The type of the text; None if neither a column nor a field in one has that name."""
+    kind: pa.DataType = pa.struct(list(schema))
+    for name in _text_path(schema.names, text_field):
+        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
+            return None
+        kind = kind.field(name).type
+    return kind
 
 
 def _letters_of(kind: Any) -> set[str]:
     """What an Arrow type is made of: S string, I integer, F float, B bool, N null, M nesting."""
     types = pa.types
+    texts = types.is_string, types.is_large_string, types.is_string_view
     if types.is_dictionary(kind):
         return _letters_of(kind.value_type)
     if types.is_nested(kind):
         inner = (kind.field(k).type for k in range(kind.num_fields))
         return {"M"}.union(*map(_letters_of, inner))
     for letter, matches in (
-        ("S", lambda kind: types.is_string(kind) or types.is_large_string(kind)),
+        ("S", lambda kind: any(is_text(kind) for is_text in texts)),
         ("I", types.is_integer),
         ("F", types.is_floating),
         ("B", types.is_boolean),
@@ -137,7 +154,9 @@ def _parquet_batch(
     kept: list[int] = []
     broken = _invalid_utf8(batch)
     others = _others(batch, extra, broken)
-    texts = batch.column(text_field)
+    column_name, *inner = _text_path(batch.schema.names, text_field)
+    texts = batch.column(column_name)
+    texts = (pc.struct_field(texts, inner) if inner else texts).cast(pa.string())
     missing = texts.is_null().to_pylist()
     for index, values in enumerate(others):
         try:
@@ -165,9 +184,7 @@ def _parquet_batch(
     return RowBatch(
         part,
         keep + row,
-        RowColumns.of_records(
-            fields, Places(part.file, keep + part.first_row + row), texts.cast(pa.string())
-        ),
+        RowColumns.of_records(fields, Places(part.file, keep + part.first_row + row), texts),
         lambda index: msgspec.json.encode(_row(batch, kept[index])),
         rejected,
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from numtok.data.fetching.patience import noting_silence
 from numtok.data.reading.addresses import Address, is_address, shown_of
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import STDIN, Spool, is_stdin, is_stream, stem_of
@@ -20,8 +21,13 @@ _SPLIT_OF = {
     "val": "validation",
     "dev": "validation",
 }
-_OTHER_DATA = (".json", ".ndjson", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zst", ".bz2", ".xz")
-FORMATS = {".jsonl": "jsonl", ".jsonl.gz": "gzip", ".jsonl.zst": "zstd", ".parquet": "parquet"}
+_OTHER_DATA = (".json", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zst", ".zstd", ".bz2", ".xz")
+_PACKINGS = {"": "jsonl", ".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+FORMATS = {
+    **{rows + end: form for rows in (".jsonl", ".ndjson") for end, form in _PACKINGS.items()},
+    ".parquet": "parquet",
+}
+_READ = ".jsonl or .ndjson (plain, .gz, .zst), or .parquet"
 
 Found = TypeVar("Found")
 Kept = TypeVar("Kept", Path, Address)
@@ -39,7 +45,7 @@ class InputFile(NamedTuple):
 
     @property
     def format(self) -> str:
-        """How it is read, by its name."""
+        """The format that its name ends with."""
         return _format_of(self.path) or "jsonl"
 
     @property
@@ -170,8 +176,8 @@ def _of_known_kind(path: Kept) -> Kept:
                 'for text, write each row as a line {"text": "..."} of a .jsonl file'
             )
         raise UsageError(
-            f"{path}: cannot tell what kind of file this is; allowed are {', '.join(FORMATS)}, "
-            "a folder of them, a pipe, - and the REF of a data artifact"
+            f"{path}: the format is unknown; it must end in {_READ}. "
+            "Folders, pipes, - and data artifacts are read as well"
         )
     return path
 
@@ -181,10 +187,11 @@ def _objects(url: str, note: Callable[[str], None]) -> tuple[list[Address], str]
     give the files of a pattern one by one."""
     from numtok.data.reading.objects import find_objects  # imports fsspec
 
-    found, folder = find_objects(url)
+    shown = shown_of(url)
+    with noting_silence(note, shown):
+        found, folder = find_objects(url)
     if not folder:
         return [_of_known_kind(one) for one in found], found[0].name
-    shown = shown_of(url)
     every = [(one.url.removeprefix(folder), one) for one in found]
     names = {name for name, _ in every}
     made = [name.removesuffix(FILES) for name in names if _is_made(name, names)]
@@ -209,12 +216,12 @@ def _readable(
     """Of what lies in a folder, by its names there, what can be read."""
     found = [file for name, file in every if _format_of(Path(name))]
     if not found:
-        raise UsageError(f"{shown}: no file in this folder ends in {', '.join(FORMATS)}")
+        raise UsageError(f"{shown}: no file in this folder ends in {_READ}")
     others = [
         name for name, _ in every if not _format_of(Path(name)) and name.endswith(_OTHER_DATA)
     ]
     if others:
-        note(f"{shown}: not read, since they do not end in {', '.join(FORMATS)}: {shorten(others)}")
+        note(f"{shown}: not read, since they do not end in {_READ}: {shorten(others)}")
     return found
 
 
@@ -238,13 +245,12 @@ def _of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[InputFil
         if _format_of(Path(file.path))
     ]
     if not sources:
-        raise DataError(f"{artifact.ref} holds no rows (no file ends in {', '.join(FORMATS)})")
+        raise DataError(f"{artifact.ref} holds no rows (no file ends in {_READ})")
     return sources
 
 
 def as_name(stem: str) -> str:
     """A file name as an artifact's name: ``My Data.jsonl.gz`` -> ``my-data``."""
-    for suffix in FORMATS:
-        stem = stem.removesuffix(suffix)
+    stem = stem.removesuffix(_ending_of(Path(stem)) or "")
     letters = [c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in stem.lower()]
     return "".join(letters).lstrip("._-") or "data"

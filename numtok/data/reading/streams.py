@@ -4,12 +4,10 @@ A shell writes ``/dev/fd/63`` for ``<(zcat x.gz)``, and that name says nothing o
 """
 
 import io
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from numtok import files
 from numtok.errors import DataError
@@ -62,20 +60,17 @@ class Spool:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[BinaryIO]:
+def opened(path: str) -> Iterator[io.BufferedReader]:
     """A regular file, or a stream, to be read once; StoreError for what is neither."""
     if not is_stream(path):
         with files.open_regular(Path(path)) as file:
             yield file
         return
-    if is_stdin(path):
-        yield sys.stdin.buffer
-        return
     with _descriptor(path) as fd, io.FileIO(fd, closefd=False) as raw:
         yield io.BufferedReader(raw)
 
 
-def lines(file: io.BufferedIOBase | BinaryIO, shown: str) -> Iterator[bytes]:
+def lines(file: io.BufferedReader, shown: str) -> Iterator[bytes]:
     """Its lines; DataError for one that no memory may hold."""
     while line := file.readline(_LONGEST + 1):
         if len(line) > _LONGEST:

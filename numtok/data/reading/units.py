@@ -20,6 +20,7 @@ import pyarrow as pa
 from numtok.data.reading.batches import ReadingOptions, RowBatch
 from numtok.data.reading.checksum import Checksum
 from numtok.data.reading.file_part import FilePart
+from numtok.data.reading.first_bytes import LOOK, format_of
 from numtok.data.reading.jsonl import read_lines
 from numtok.data.reading.opened import open_input
 from numtok.data.reading.parquet import read_parquet, row_groups
@@ -62,7 +63,8 @@ def unread(sources: Sequence[InputFile]) -> Iterator[Unit]:
     """
     for index, source in enumerate(sources):
         with closing(open_input(source.path)) as file:
-            whole = _whole(index, source, file.stamp())
+            form = format_of(file.read_at(LOOK, 0), source.format)
+            whole = _whole(index, source, form, file.stamp())
         parts = [whole]
         if whole.format == "parquet":
             parts = [
@@ -72,10 +74,10 @@ def unread(sources: Sequence[InputFile]) -> Iterator[Unit]:
         yield Unit(index, tuple(parts), "")
 
 
-def _whole(index: int, source: InputFile, stamp: Stamp) -> FilePart:
+def _whole(index: int, source: InputFile, form: str, stamp: Stamp) -> FilePart:
     """All of an input, which has this index; its bytes were not summed."""
     return FilePart(
-        index, source.path, source.shown, source.split, source.format, 0, stamp.size, 0, Checksum(),
+        index, source.path, source.shown, source.split, form, 0, stamp.size, 0, Checksum(),
         stamp.size, stamp,
     )  # fmt: skip
 
@@ -176,6 +178,7 @@ def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], 
         hashed = hashing.submit(digest.update, b"")
         before = file.stamp()
         for piece in file.pieces():
+            form = form if size else format_of(piece[:LOOK], form)
             hashed.result()
             hashed = hashing.submit(digest.update, piece)
             progress(len(piece))
@@ -197,7 +200,7 @@ def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], 
     if size > begin:
         bounds.append((begin, size, 0, check))
 
-    whole, share = _whole(index, source, stamp), 0
+    whole, share = _whole(index, source, form, stamp), 0
     if form == "parquet":
         bounds = row_groups(whole, unit)
         share = size // len(bounds)
@@ -214,7 +217,7 @@ def read(unit: Unit, how: ReadingOptions) -> Iterator[RowBatch]:
     """The rows of a unit, a few MiB at a time, in order.
 
     Rows that are not as :class:`records.Row` says are in ``rejected`` of a batch. Raises DataError
-    for a file that cannot be read as what its name says, or that changed since it was planned.
+    for a file that cannot be read in its format, or that changed since it was planned.
     """
     # Arrow's own pool keeps what is freed: one row of 100 MB would cost its memory to the end.
     pa.set_memory_pool(pa.system_memory_pool())

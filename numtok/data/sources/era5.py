@@ -60,7 +60,7 @@ class Era5(FieldSource):
     period, which would be petabytes.
     """
 
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     licence: ClassVar[str] = "CC-BY-4.0 (Copernicus Climate Change Service)"
     checked_at: ClassVar[str] = "era5,from_=field.nc"
 

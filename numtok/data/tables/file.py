@@ -4,12 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from numtok import files
+from numtok.data.reading.first_bytes import check_utf8
 from numtok.errors import DataError, UsageError
 
 FORMATS = (".csv", ".parquet")
@@ -36,6 +38,33 @@ def read_file(path: Path) -> bytes:
     return files.read_bytes(path, _MOST)
 
 
+class CsvForm(NamedTuple):
+    """The separator of a CSV's fields and the decimal mark of its numbers."""
+
+    separator: str = ","
+    decimal: str = "."
+
+    @property
+    def note(self) -> str | None:
+        """How the file is read, unless that is the usual way."""
+        if self.separator == ",":
+            return None
+        mark = "comma" if self.decimal == "," else "point"
+        return f"fields are separated by {self.separator!r}, numbers have a decimal {mark}"
+
+
+def csv_form(data: bytes) -> CsvForm:
+    """Return the form of a CSV: ``;`` separates fields if its header has no comma, and numbers then
+    have a decimal comma if that makes a column numeric which otherwise is text."""
+    header = data[: data.find(b"\n") + 1 or len(data)]
+    if b"," in header or b";" not in header:
+        return CsvForm()
+    comma, point = (CsvForm(";", decimal) for decimal in ",.")
+    kinds = [read_csv(data, _options(), form).schema.types for form in (comma, point)]
+    is_comma = any(a != b and pa.types.is_floating(a) for a, b in zip(*kinds, strict=True))
+    return comma if is_comma else point
+
+
 def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
     """The file as it is; DataError for what is no table.
 
@@ -48,9 +77,9 @@ def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
             return pq.ParquetFile(source, page_checksum_verification=True).read()
         if not data.strip():
             raise DataError(f"{path} is empty; a table needs a header and rows")
+        check_utf8(data, path)
         strings = dict.fromkeys(words, pa.string())
-        options = pyarrow.csv.ConvertOptions(strings_can_be_null=True, column_types=strings)
-        table = read_csv(data, options)
+        table = read_csv(data, _options(column_types=strings), csv_form(data))
         _ = table.column_names  # are decoded only here
         return table
     except UnicodeDecodeError as error:
@@ -59,18 +88,27 @@ def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
         ) from error
     except (pa.ArrowException, OSError) as error:
         why = _ROW.sub(lambda row: f"row {int(row[1]) - 1}", " ".join(str(error).split()))
-        what = "Parquet" if path.endswith(".parquet") else "CSV (a header, fields between commas)"
+        what = (
+            "Parquet"
+            if path.endswith(".parquet")
+            else "CSV (a header, fields between commas or semicolons)"
+        )
         raise DataError(f"{path}: cannot be read as {what}: {why}; write it again") from error
 
 
-def read_csv(data: bytes, options: "pyarrow.csv.ConvertOptions") -> "pa.Table":
+def _options(**more: Any) -> "pyarrow.csv.ConvertOptions":
+    return pyarrow.csv.ConvertOptions(strings_can_be_null=True, **more)
+
+
+def read_csv(data: bytes, options: "pyarrow.csv.ConvertOptions", form: CsvForm) -> "pa.Table":
     """CSV as Arrow reads it; raises as Arrow does."""
+    options.decimal_point = form.decimal
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
         # Types are inferred from one block. Threads, of which there would be little to do in one,
         # were still there now and then when the process ended, and aborted it.
         pyarrow.csv.ReadOptions(use_threads=False, block_size=len(data) + 1),
-        pyarrow.csv.ParseOptions(newlines_in_values=True),
+        pyarrow.csv.ParseOptions(delimiter=form.separator, newlines_in_values=True),
         options,
     )
 

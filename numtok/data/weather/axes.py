@@ -233,12 +233,12 @@ def expected_steps(
     """The times that a field should have: on each day those hours of the day that the whole axis
     has, at multiples of ``every``.
 
-    ``times`` is the whole axis, ``found`` what :func:`time_steps` took of it. A period has all its
-    days; without one the ends of what was found need not be whole days.
+    ``times`` is the whole axis, ``found`` what :func:`time_steps` took of it. Every day is whole,
+    also the first and the last.
 
     >>> axis = np.array(["2019-03-01T12", "2019-03-03T00", "2019-03-03T12"], "datetime64[m]")
     >>> expected_steps(axis, axis, None, None)[:3].astype(str).tolist()
-    ['2019-03-01T12:00', '2019-03-02T00:00', '2019-03-02T12:00']
+    ['2019-03-01T00:00', '2019-03-01T12:00', '2019-03-02T00:00']
     """
     of_day = np.unique(times - times.astype("datetime64[D]"))
     if every is not None:
@@ -247,8 +247,6 @@ def expected_steps(
     if period is not None:
         first, last = period.first, period.last
     expected: NDArray[np.datetime64] = (np.arange(first, last + _DAY)[:, None] + of_day).ravel()
-    if period is None:
-        expected = expected[(expected >= found[0]) & (expected <= found[-1])]
     return expected
 
 

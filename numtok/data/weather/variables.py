@@ -1,4 +1,4 @@
-"""What a variable of ERA5 is called: one name in public stores, others in files of the CDS."""
+"""Variables of ERA5: names in public stores and in files of the CDS, and physical ranges."""
 
 # Name in the public stores: those in NetCDF and GRIB files.
 _OTHERS = {
@@ -15,6 +15,23 @@ _OTHERS = {
     "total_cloud_cover": ("tcc",),
     "total_precipitation": ("tp",),
 }
+#: Units, lowest and highest value that can occur on Earth, with room to spare.
+_WARMTH, _WIND, _PRESSURE = ("K", 100.0, 400.0), ("m s**-1", -200.0, 200.0), ("Pa", 3e4, 1.2e5)
+_RANGES = {
+    "2m_temperature": _WARMTH,
+    "2m_dewpoint_temperature": _WARMTH,
+    "10m_u_component_of_wind": _WIND,
+    "10m_v_component_of_wind": _WIND,
+    "100m_u_component_of_wind": _WIND,
+    "100m_v_component_of_wind": _WIND,
+    "mean_sea_level_pressure": _PRESSURE,
+    "sea_surface_temperature": _WARMTH,
+    "skin_temperature": _WARMTH,
+    "surface_pressure": _PRESSURE,
+    "total_cloud_cover": ("(0 - 1)", -0.01, 1.01),
+    "total_precipitation": ("m", -0.01, 10.0),
+}
+_FILL = 1e15  # no variable has such values, fill values such as 9.999e20 have
 _PUBLIC = {other: name for name, others in _OTHERS.items() for other in others}
 
 
@@ -25,3 +42,15 @@ def public_name(name: str) -> str:
     ('2m_temperature', '2m_temperature', '2m_temperature', 'z')
     """
     return _PUBLIC.get(name, name)
+
+
+def physical_range(variable: str, units: str) -> tuple[float, float]:
+    """Return the lowest and the highest value that a variable can have, by its public name.
+
+    In other units than those of ERA5, and for other variables, only fill values are outside.
+
+    >>> physical_range("2m_temperature", "K"), physical_range("2m_temperature", "degC")
+    ((100.0, 400.0), (-1000000000000000.0, 1000000000000000.0))
+    """
+    known, low, high = _RANGES.get(variable, (None, -_FILL, _FILL))
+    return (low, high) if known in (None, units) else (-_FILL, _FILL)

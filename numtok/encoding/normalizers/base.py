@@ -213,6 +213,11 @@ class Chained:
         return self.first.log_slope(values) + self.second.log_slope(self.first.forward(values))
 
 
+def no_scaling() -> FittedNormalizer:
+    """Return the scaling that does not change values."""
+    return FittedNormalizer(NORMALIZERS.build("none"), {})
+
+
 def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:
     """Take the constants from the moments of the train split.
 

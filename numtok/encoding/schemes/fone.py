@@ -54,6 +54,8 @@ class FoneScheme(ValuedScheme):
 
     def suited(self, largest: float, decimals: int) -> Scheme:
         whole = max(1, len(str(int(largest))))
+        if whole + decimals > MOST_DIGITS:  # float64 holds no more
+            decimals = min(decimals, self.decimals)
         if whole + decimals > MOST_DIGITS:
             return self
         return replace(self, whole=whole, decimals=decimals)

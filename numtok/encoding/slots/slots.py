@@ -85,11 +85,13 @@ class Slots:
     A node stands for a slot until :func:`merge` says what it became.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, level: int = wording.BY_TEMPLATE) -> None:
+        """``level``: the finest level at which other texts may have places (``wording``)."""
         self._nodes = np.zeros(places.NODES * FIELDS, np.int64)
         self._index = np.zeros(places.INDEX, np.int32)
         self._facts = np.zeros(places.FACTS, np.int64)
         self._facts[USED] = _FIXED_NODES
+        self._facts[LEVEL] = level
         self._names = [""] * _FIXED_NODES
         self._text_rows = 0  # rows that are neither JSON-like nor lines of a table
 

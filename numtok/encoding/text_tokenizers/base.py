@@ -141,6 +141,17 @@ class FittedTokenizer(ABC):
         """The same tokenizer as a Hugging Face ``tokenizer.json`` dictionary."""
 
 
+def missing_bytes(tokenizer: FittedTokenizer) -> NDArray[np.bool_]:
+    """bool[256]: which bytes have no token of their own, so that texts with them cannot be written.
+
+    Vocabularies of published models often lack control bytes, which their training data did not
+    contain.
+    """
+    missing = np.ones(256, np.bool_)
+    missing[[token[0] for token in tokenizer.token_bytes if len(token) == 1]] = False
+    return missing
+
+
 class TextTokenizer(ABC):
     """The settings of a text tokenizer. Subclasses are final frozen dataclasses."""
 

@@ -8,12 +8,12 @@ from functools import cache
 import msgspec
 
 from numtok.errors import UsageError
-from numtok.evaluation.comparison.seeds import SeedStatistics, seed_statistics
+from numtok.evaluation.comparison.seeds import SeedStatistics, bootstrapped, seed_statistics
 from numtok.evaluation.published import Cell, Column, PublishedTable, published
-from numtok.evaluation.report_files import Evaluation, left_alone
-from numtok.metrics.base import METRICS
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, left_alone
+from numtok.metrics.base import METRICS, Predictions
 from numtok.records import SHIFTED
-from numtok.registry import name_in
+from numtok.registry import name_in, spec_of
 from numtok.reports import Figure, Figures, Report
 
 
@@ -154,7 +154,23 @@ def _measured(group: Sequence[Evaluation], column: Column) -> SeedStatistics | N
     if column.metric in _COSTS:
         return seed_statistics(known, (0.0, math.inf))
     metric = METRICS.build(column.metric)
-    return seed_statistics(known, metric.bounds, share=metric.share)
+    if len(known) == 1:  # which has the interval of the bootstrap already
+        return seed_statistics(known, metric.bounds, share=metric.share)
+    seeds = [_answers(evaluation, column) for evaluation in group]
+    return bootstrapped([metric], seeds)[spec_of(metric)]
+
+
+def _answers(evaluation: Evaluation, column: Column) -> Predictions:
+    """Predictions of the target or group that :func:`_figure` reads."""
+    predictions, report = ReportPredictions.read(evaluation), evaluation.report
+    if _part(report, column) is None:
+        return predictions.answers
+    if column.target is not None:
+        return predictions.of_target(column.target).answers
+    for name, value in column.group.items():
+        if value in report.groups.get(name, {}):
+            return predictions.answers.take(predictions.groups(name)[value])
+    return predictions.answers
 
 
 def _figure(evaluation: Evaluation, column: Column) -> Figure | None:

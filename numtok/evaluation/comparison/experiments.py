@@ -8,13 +8,14 @@ from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation
+from numtok.models.sizes import PRESETS
 from numtok.registry import name_in, spec_of
 
 _OF_TEXTS = frozenset({"text_tokenizer", "embedder", "objective"})  # settings that tables lack
 #: What is learnt unless an objective is named: of rows without targets, with them, with labels.
 _USUAL_OBJECTIVES = ("mlm", "mlm:targets", "classify")
 _USUAL_PRESETS = ("nano", "mlp")  # of texts, of tables
-_TRUNK = "bigru"  # the one of texts that is no transformer
+_USUAL_TRUNKS = frozenset({*PRESETS, "transformer", "mlp"})
 _WITHOUT_TARGETS = "number"  # what predictions have for a target that rows do not name
 
 
@@ -143,11 +144,13 @@ def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, s
     """Normalisation, embedder, head, objective, places and trunk where they are not the usual ones
     of the scheme, in this order; of tables, whose scheme is a head, the normalisation alone.
 
-    Every scheme is made for a transformer, so its size is no part of this, another trunk is. Of a
-    scheme that is not known here, that of a plugin which is away, all parts are told.
+    The size of a transformer is not listed, because every scheme is used with one; any other trunk
+    is, such as a pretrained one. All parts of an unknown scheme, of a missing plugin, are listed.
 
     >>> list(own_parts("xval", {"normalize": "none", "embedder": "scaled", "preset": "bigru"}))
     [('normalize', 'none'), ('preset', 'bigru')]
+    >>> list(own_parts("digits", {"preset": "hf:gpt2,tune=lora", "objective": "ar:answer"}))
+    [('objective', 'ar:answer'), ('preset', 'hf:gpt2,tune=lora')]
     >>> list(own_parts("digits", {"objective": "mlm", "places": "abacus"}))
     [('places', 'abacus')]
     """
@@ -160,7 +163,7 @@ def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, s
         yield "objective", str(objective)
     if "places" in settings:
         yield "places", settings["places"]
-    if name_in(settings.get("preset", "")) == _TRUNK:
+    if name_in(settings.get("preset", "nano")) not in _USUAL_TRUNKS:
         yield "preset", settings["preset"]
 
 
@@ -169,7 +172,7 @@ def shared_size(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     presets = {str(one.report.configuration.get("preset", "nano")) for one in evaluations}
     if (
         len(presets) == 1
-        and name_in(preset := presets.pop()) != _TRUNK
+        and name_in(preset := presets.pop()) in _USUAL_TRUNKS
         and preset not in _USUAL_PRESETS
     ):
         yield f"Of all: preset {preset}."

@@ -1,7 +1,8 @@
-"""One figure for several seeds: mean, deviation, Student's t interval of the mean, and t-test.
+"""One metric over several seeds: mean, standard deviation, interval of the mean, and t-test.
 
-With one seed it is that report's figure and its interval over samples, which says
-nothing of other seeds; :attr:`SeedStatistics.interval` tells the two apart.
+Metrics of predictions have the interval of a bootstrap over samples and seeds, for any number of
+seeds, so that the rows of a table are comparable. Values without predictions, such as the tokens
+until a level is reached, have Student's t interval.
 """
 
 import math
@@ -11,14 +12,17 @@ from collections.abc import Sequence
 import msgspec
 from scipy.special import stdtr, stdtrit
 
+from numtok.evaluation.report_files import Evaluation, ReportPredictions
+from numtok.metrics.base import Metric, Predictions, figures, figures_over_seeds
+from numtok.registry import spec_of
 from numtok.reports import Figure
 
 LEVEL = 0.95  # of every interval
 
 
 class SeedStatistics(msgspec.Struct, frozen=True):
-    """A figure over seeds; ``interval`` is "seeds", "bootstrap" (one seed), "share" (Wilson's, of
-    a share that is 0 or 1 with every seed), or None: undefined."""
+    """A metric over seeds. ``interval`` is "bootstrap" (over samples and seeds), "share" (Wilson's,
+    for a fraction that is 0 or 1 with every seed), "seeds" (Student's t), or None: undefined."""
 
     value: float | None
     low: float | None
@@ -61,6 +65,38 @@ def seed_statistics(
     half = float(stdtrit(seeds - 1, (1 + LEVEL) / 2)) * deviation / math.sqrt(seeds)
     low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
     return SeedStatistics(mean, low, high, deviation, "seeds", seeds, first.n)
+
+
+def answers_of_seeds(evaluations: Sequence[Evaluation]) -> list[Predictions]:
+    """Read the predictions of the seeds of one experiment; DataError for different test rows."""
+    first, *others = map(ReportPredictions.read, evaluations)
+    for other in others:
+        first.check_pairs(other)
+    return [one.answers for one in (first, *others)]
+
+
+def bootstrapped(
+    metrics: Sequence[Metric], seeds: Sequence[Predictions]
+) -> dict[str, SeedStatistics]:
+    """Compute each metric, by its spec, over the seeds of one experiment, with the interval of a
+    bootstrap over samples and seeds."""
+    each = [figures(metrics, one, resamples=1) for one in seeds]
+    intervals = figures_over_seeds(metrics, seeds, level=LEVEL)
+    return {
+        spec_of(metric): _with_interval(
+            seed_statistics([one[spec_of(metric)] for one in each]),
+            intervals[spec_of(metric)],
+            share=metric.share,
+        )
+        for metric in metrics
+    }
+
+
+def _with_interval(mean: SeedStatistics, found: Figure, *, share: bool) -> SeedStatistics:
+    kind = None
+    if found.low is not None or found.high is not None:
+        kind = "share" if share and found.value in (0.0, 1.0) else "bootstrap"
+    return msgspec.structs.replace(mean, low=found.low, high=found.high, interval=kind)
 
 
 def t_test(first: SeedStatistics, second: SeedStatistics) -> float | None:

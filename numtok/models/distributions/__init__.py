@@ -12,6 +12,7 @@ intervals.py      from token probabilities: uniform within the scheme's interval
 mixture.py        several Gaussians, weighted
 multiples.py      of a mantissa, times powers of ten by their probabilities
 normal.py         the normal distribution on arrays, with its digits in the tails
+peaks.py          highest density in raw units, for nonlinear normalizations
 piecewise.py      scores of piecewise linear distribution functions
 prefix_tree.py    what lies before a number in the tree of its prefixes
 samples.py        from numbers drawn

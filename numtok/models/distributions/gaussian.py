@@ -14,6 +14,7 @@ import numpy as np
 
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.models.distributions import normal, piecewise
+from numtok.models.distributions.peaks import raw_peaks
 from numtok.models.distributions.predictive import Floats, Predictive, checked, unscaled
 
 # Corners for what has no closed form, in deviations. Its error falls with the square of the step.
@@ -70,12 +71,15 @@ class Gaussian(Predictive):
         finite where these leave the range of float64.
         """
         if self.normalizer.linear:
-            return self.mode()
+            return self.normalizer.inverse(self.center)
         return piecewise.means(self._corners())
 
     def mode(self) -> Floats:
-        """The center in raw units; see the base."""
-        return self.normalizer.inverse(self.center)
+        """See the base: the center, unless the normalization is not linear."""
+        if self.normalizer.linear:
+            return self.normalizer.inverse(self.center)
+        deviations = np.broadcast_to(self.deviation, self.center.shape)
+        return raw_peaks(self, self.normalizer, self.center[:, None], deviations[:, None])
 
     def crps(self, values: Floats) -> Floats:
         """See the base. Closed form (Gneiting and Raftery 2007, equation 21) where linear.

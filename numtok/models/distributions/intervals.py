@@ -38,6 +38,9 @@ class Intervals(Predictive):
     #: The interval of each raw value, -1 where it is in none, where a value that lies on an end,
     #: but for rounding, is known to belong to one side.
     places: Callable[[Floats], NDArray[np.int64]] | None = None
+    #: Whether the mode is the interval of the highest density, as for a histogram, rather than the
+    #: most probable one, as for tokens.
+    by_density: bool = False
 
     def __post_init__(self) -> None:
         for ends in (self.low, self.high):
@@ -164,11 +167,15 @@ class Intervals(Predictive):
         return means
 
     def mode(self) -> Floats:
-        """The decoded value of the most probable token sequence; see the base.
+        """The decoded value of the most probable token sequence, or with ``by_density`` the value
+        of the densest interval; see the base.
 
         Choosing token by token may miss it: the likeliest first token can lead to many numbers.
         """
-        modes: Floats = self.values[self.log_mass.argmax(axis=1)]
+        heights = self.log_mass
+        if self.by_density:  # ends that round to one value are at least a spacing apart
+            heights = heights - np.log(np.maximum(self._width, np.spacing(np.abs(self.low))))
+        modes: Floats = self.values[heights.argmax(axis=1)]
         return modes
 
     def crps(self, values: Floats) -> Floats:

@@ -15,6 +15,7 @@ import numpy as np
 
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.models.distributions import normal, piecewise
+from numtok.models.distributions.peaks import raw_peaks
 from numtok.models.distributions.predictive import (
     Floats,
     Predictive,
@@ -24,7 +25,8 @@ from numtok.models.distributions.predictive import (
 )
 
 _AT_ONCE = 1 << 15  # components whose terms are held at a time: more leave a core's cache
-_CANDIDATES = 64  # peaks that a mode is looked for at
+_CANDIDATES = 64  # components whose centers a mode is searched from
+_RAW_CANDIDATES = 16  # the same if the normalization is not linear
 _CLIMBS = 100  # steps from the best of them
 # Corners for what has no closed form: so many deviations to each side, and so many corners.
 _SPAN, _LEAST, _CORNERS = 12.0, 9, 4800
@@ -116,6 +118,7 @@ class Mixture(Predictive):
         )
         return unscaled(self.normalizer, center + deviation * rng.standard_normal(component.shape))
 
+    @np.errstate(invalid="ignore")  # centers of NaN have no bracket
     def _inverted(self, part: slice, levels: Floats) -> Floats:
         """float64[r, q], normalised: where the distribution function reaches the levels.
 
@@ -173,13 +176,18 @@ class Mixture(Predictive):
         """See the base. The densest of the centers of the highest components, and from there
         uphill by fixed-point steps (mean shift, Carreira-Perpinan 2000), which never go down.
 
-        With more than 64 components a lower peak may be taken where many that overlap make a
-        higher one.
+        If the normalization is not linear, the raw density is searched around the highest
+        components instead. With more than 64 components (16 if not linear) the result may be a
+        lower peak if many overlapping components make a higher one.
         """
-        count = min(_CANDIDATES, self.centers.shape[1])
+        linear = self.normalizer.linear
+        count = min(_CANDIDATES if linear else _RAW_CANDIDATES, self.centers.shape[1])
         peaks = self._log_weights - np.log(self.deviations)
         best = np.argpartition(-peaks, count - 1, axis=1)[:, :count]
         starts = np.take_along_axis(self.centers, best, axis=1)
+        if not linear:
+            spreads = np.take_along_axis(self.deviations, best, axis=1)
+            return raw_peaks(self, self.normalizer, starts, spreads)
         found, narrowest = np.empty(len(self.centers)), self.deviations.min(axis=1, initial=np.inf)
         for part in self._parts():
             heights = [self._pulls(column, part)[0] for column in starts[part].T]

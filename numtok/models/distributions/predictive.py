@@ -69,10 +69,9 @@ class Predictive(ABC):
 
     @abstractmethod
     def mode(self) -> Floats:
-        """float64[n]: what the most probable output of the model is read as; NaN if no number.
+        """float64[n]: the value with the highest density in raw units; NaN if it is not a number.
 
-        The peak is that of the model's own space (token sequences, the value channel), because
-        that is what it gives when it is not sampled; in raw units the density may peak elsewhere.
+        For a head that writes tokens or digits: the value of its most probable output.
         """
 
     @abstractmethod

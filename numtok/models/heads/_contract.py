@@ -23,7 +23,7 @@ from numtok.contracts import (
     member_call,
     require,
 )
-from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.normalizers.base import no_scaling
 from numtok.errors import UsageError
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, Head, ValueHead, ValueReader
@@ -32,7 +32,7 @@ from numtok.models.made_up import vocabularies
 _WIDTH = 32
 _VALUES = np.array([0.0, 0.1, 0.25, 0.5, 0.9, 1.0, 7.0, -3.0])  # normalised
 _LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
-_PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
+_PLAIN = no_scaling()
 
 
 class _Made(NamedTuple):

@@ -17,6 +17,8 @@ from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
 from numtok.models.precision import on_host
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 
 class RealHead(ValueHead):
     """A head that learns the normalised value itself."""
@@ -24,10 +26,13 @@ class RealHead(ValueHead):
     bounded: ClassVar[bool] = False
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        """float32[N, 1]: the values; one that float32 cannot hold becomes 0."""
-        with np.errstate(over="ignore"):
-            single = values.astype(np.float32)
-        return np.where(np.isfinite(single), single, np.float32(0))[:, None]
+        """float32[N, 1]: the nearest values that float32 holds; 0 for what is not finite."""
+        known = np.where(np.isfinite(values), values, 0.0)
+        return np.clip(known, -_LARGEST, _LARGEST).astype(np.float32)[:, None]
+
+    def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """bool[N]: which values float32 holds."""
+        return np.abs(values) <= _LARGEST
 
 
 class PointHead(RealHead):

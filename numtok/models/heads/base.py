@@ -128,6 +128,15 @@ class ValueHead(Head):
         """The module for hidden states of that width."""
 
 
+def default_point(head: Head | None) -> str:
+    """Return the default of ``--point`` for texts: ``median`` or ``mode``.
+
+    The median minimizes the absolute error, which skill measures. Heads that write tokens or exact
+    digits keep their most probable output, because a median between two outputs is neither.
+    """
+    return "median" if isinstance(head, ValueHead) and not head.exact else "mode"
+
+
 class ValueReader(nn.Module, ABC):
     """The weights of a :class:`ValueHead`; ``tokens_per_number``: 0 where it writes none."""
 
@@ -143,7 +152,7 @@ class ValueReader(nn.Module, ABC):
 
     @abstractmethod
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N], normalised: the one value that is predicted unless a distribution is asked.
+        """float64[N], normalized: the median, or for tokens and digits the most probable output.
 
         It goes in again where a number is said from left to right, so it is quick to have.
         """

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.declaration import setting
-from numtok.encoding.normalizers.base import Scaling
+from numtok.encoding.normalizers.base import Scaling, no_scaling
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads._point import RealHead
@@ -31,7 +31,7 @@ class Mdn(RealHead):
     equal ones would stay equal.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "Decoding-based Regression, Section 2, Appendix D; Bishop (1994)"
     normalizer: ClassVar[str] = "unit,start=-0.5"
     scaled: ClassVar[bool] = False
@@ -73,9 +73,8 @@ class _MdnReader(ValueReader):
         return linear_flops(self, numbers)
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N]: the mean."""
-        log_weights, centers, _ = _parts(in_float64(parameters_NP))
-        return on_host((log_weights.exp() * centers).sum(dim=1))
+        """float64[N]: the median."""
+        return self.predictive(parameters_NP, {}, no_scaling()).median()
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
@@ -83,7 +82,8 @@ class _MdnReader(ValueReader):
         log_weights, centers, deviations = (
             on_host(part) for part in _parts(in_float64(parameters_NP))
         )
-        return Mixture(log_weights, centers, deviations, scaling)
+        # NaN parameters, as next to an extreme input, have NaN centers: all answers are NaN.
+        return Mixture(log_weights, centers, np.nan_to_num(deviations, nan=1.0), scaling)
 
 
 def _parts(parameters_NP: Tensor) -> tuple[Tensor, Tensor, Tensor]:

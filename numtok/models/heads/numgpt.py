@@ -45,7 +45,7 @@ class NumGPTHead(RealHead):
     (``distributions.multiples``).
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "NumGPT, Equations 7-12"
     normalizer: ClassVar[str] = "none"
     scaled: ClassVar[bool] = False

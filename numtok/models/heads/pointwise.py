@@ -21,7 +21,7 @@ class Pointwise(PointHead):
     (``heads._point``).
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "Decoding-based Regression, Sections 2 and 4.2, Appendix D"
     sigmoid: bool = False
 

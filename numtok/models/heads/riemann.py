@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.declaration import setting
-from numtok.encoding.normalizers.base import Scaling
+from numtok.encoding.normalizers.base import Scaling, no_scaling
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
@@ -29,7 +28,7 @@ class Riemann(ValueHead):
     its density is zero.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "Decoding-based Regression, Section 2 (histogram heads), Appendix D"
     normalizer: ClassVar[str] = "unit"
     bounded: ClassVar[bool] = True
@@ -72,10 +71,8 @@ class _RiemannReader(ValueReader):
         return linear_flops(self, numbers)
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N]: the mean."""
-        logits_NP = in_float64(parameters_NP)
-        centres = (torch.arange(self.bins, device=logits_NP.device).double() + 0.5) / self.bins
-        return on_host(logits_NP.softmax(dim=1) @ centres)
+        """float64[N]: the median."""
+        return self.predictive(parameters_NP, {}, no_scaling()).median()
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
@@ -88,7 +85,7 @@ class _RiemannReader(ValueReader):
             scaled = scaling.forward(values)
             return np.where((scaled >= 0) & (scaled <= 1), _bins(scaled, self.bins), -1)
 
-        return Intervals(edges[:-1], edges[1:], centres, log_mass, places)
+        return Intervals(edges[:-1], edges[1:], centres, log_mass, places, by_density=True)
 
 
 def _bins(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:

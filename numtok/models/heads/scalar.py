@@ -16,7 +16,7 @@ class Scalar(PointHead):
     (``heads._point``).
     """
 
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     source: ClassVar[str] = "xVal, Section 2.2; layers as in its public code"
     normalizer: ClassVar[str] = "unit,start=-0.5"
     scaled: ClassVar[bool] = False

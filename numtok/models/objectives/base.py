@@ -84,8 +84,9 @@ class TrainingBatch:
     own_from: NDArray[np.int64] | None = None
     #: [N] the numbers of ``number_values`` as they are in the text, where a head may learn these.
     number_raw: NDArray[np.float64] | None = None
-    #: By which share of their offsets places are moved (``DigitPlaces.offsets``), in [0, 1).
-    moved_places: float = 0.0
+    #: [B, 2] fractions of ``DigitPlaces.offsets`` that places are moved by, in [0, 1): drawn for
+    #: the whole batch, and for each row; None: nowhere.
+    moved_places: NDArray[np.float64] | None = None
     #: As ``NumberTermModule.scale`` of all labels that are learnt at once; None: of these.
     number_scale: float | None = None
 
@@ -145,7 +146,7 @@ class TrainingBatch:
             number_values=self.number_values[numbers],
             number_raw=None if self.number_raw is None else self.number_raw[numbers],
             own_from=None if self.own_from is None else self.own_from[rows],
-            moved_places=self.moved_places,
+            moved_places=None if self.moved_places is None else self.moved_places[rows],
             number_scale=self.number_scale,
         )
 

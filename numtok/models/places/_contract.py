@@ -47,7 +47,10 @@ def check_declarations(places: DigitPlaces, seed: int) -> None:
 def check_numbers(places: DigitPlaces, seed: int) -> None:
     """Each has a vector, or is 0, also where training moves them; what is 0 stays so."""
     for scheme, table, tokens in _tables(places):
-        plain, moved = table.numbers(tokens), table.numbers(tokens, share=0.999)
+        plain, moved = (
+            table.numbers(tokens),
+            table.numbers(tokens, shares=np.full((len(tokens), 2), 0.999)),
+        )
         for numbers in (plain, moved):
             inside = bool(((numbers >= 0) & (numbers <= places.most)).all())
             told = f"{scheme}: got {numbers.tolist()}, expected 0 to {places.most}"

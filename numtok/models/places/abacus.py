@@ -26,6 +26,7 @@ class Abacus(DigitPlaces):
     """
 
     revision: ClassVar[int] = 1
+    offset_per_row: ClassVar[bool] = False
     source: ClassVar[str] = "Abacus (arXiv 2405.17399), Section 3; public code"
     offsets: int = setting(100, "Numbers by which training moves.", at_least=1, at_most=_MOST)
     most: int = setting(1024, "Vectors.", at_least=1, at_most=_MOST)

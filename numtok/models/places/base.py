@@ -27,7 +27,9 @@ class DigitPlaces(ABC):
 
     offsets
         How many numbers beyond those of :meth:`numbered` training meets: to those that are not 0
-        it adds one number of 0 to ``offsets - 1``, another in each batch.
+        it adds one number of 0 to ``offsets - 1``.
+    offset_per_row
+        True if training draws that number for each row, False for each batch.
     """
 
     revision: ClassVar[int]
@@ -36,6 +38,10 @@ class DigitPlaces(ABC):
     @property
     @abstractmethod
     def offsets(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def offset_per_row(self) -> bool: ...
 
     @property
     @abstractmethod
@@ -68,15 +74,25 @@ class PlaceTable(nn.Module):
         self.table = token_table(places.most, width)
 
     def numbers(
-        self, tokens: NDArray[np.int64], before: NDArray[np.int64] | None = None, share: float = 0.0
+        self,
+        tokens: NDArray[np.int64],
+        before: NDArray[np.int64] | None = None,
+        shares: NDArray[np.float64] | None = None,
     ) -> NDArray[np.int64]:
-        """int64[B, L]: of tokens [B, L] behind those ``before`` [B, T]. ``share``, in [0, 1), is
-        that of ``offsets`` which is added."""
+        """int64[B, L]: of tokens [B, L] behind those ``before`` [B, T].
+
+        shares
+            float64[B, 2], in [0, 1): the fraction of ``offsets`` that is added, drawn for the batch
+            and drawn for each row; None adds nothing.
+        """
         length = tokens.shape[1]
         if before is not None:
             tokens = np.concatenate([before, tokens], axis=1)
         numbered = self.places.numbered(tokens, self._are_digits[tokens])
-        offset = int(share * self.places.offsets)
+        offset = np.zeros((len(tokens), 1), np.int64)
+        if shares is not None:
+            drawn = shares[:, int(self.places.offset_per_row), None]
+            offset = (drawn * self.places.offsets).astype(np.int64)
         moved = np.where(numbered > 0, np.minimum(numbered + offset, self.places.most), 0)
         return moved[:, tokens.shape[1] - length :]
 
@@ -105,5 +121,5 @@ def _numbered(asked: MemberCall, answer: Any) -> Any:
 PLACES: Registry[DigitPlaces] = Registry(
     "numtok.models.places",
     "places",
-    {"offsets": a(int), "most": a(int), "numbered": _numbered},
+    {"offsets": a(int), "offset_per_row": a(bool), "most": a(int), "numbered": _numbered},
 )

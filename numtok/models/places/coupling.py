@@ -21,7 +21,7 @@ class Coupling(DigitPlaces):
     4 3 2 1 4 3 2 1 2 3 4 5, the operands filled up to three digits, the answer reversed.
 
     It is meant for a trunk without other positions (``positions=none``). In training one number of
-    0 to ``offsets - 1`` is added, the same for all of a batch.
+    0 to ``offsets - 1`` is added, drawn for each row as in the public code.
 
     operands
         So many numbers come first that begin with their highest digit, each filled up to ``pad``
@@ -33,7 +33,8 @@ class Coupling(DigitPlaces):
         Vectors; a digit that would have a later one has the last.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
+    offset_per_row: ClassVar[bool] = True
     source: ClassVar[str] = "Position coupling (arXiv 2405.20671), Section 3; public code"
     operands: int = setting(0, "Numbers that begin with their highest digit.", at_least=0)
     pad: int = setting(3, "Digits of such a number.", at_least=1, at_most=_MOST)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from numtok.errors import UsageError, needing
+from numtok.errors import UsageError, is_out_of_memory, needing
 from numtok.models.batches import PAD
 from numtok.models.objectives.base import END
 
@@ -206,8 +206,7 @@ def config_of(architecture: str) -> "PreTrainedConfig":
         try:
             config: PreTrainedConfig = CONFIG_MAPPING[kind].from_dict(settings)
         except Exception as error:  # whatever its own checks raise
-            why = " ".join(str(error).split())
-            raise UsageError(f"--preset hf: its config is of no possible {kind} ({why})") from None
+            raise _impossible(kind, error) from None
     return config
 
 
@@ -290,11 +289,27 @@ def _model(config: "PreTrainedConfig") -> "PreTrainedModel":
                 model: PreTrainedModel = made("sdpa")
             except (ValueError, ImportError):  # which not every architecture has
                 model = made("eager")
-        except (ValueError, TypeError, RuntimeError, AssertionError, ZeroDivisionError) as error:
-            why = " ".join(str(error).split())
-            kind = config.model_type
-            raise UsageError(f"--preset hf: its config is of no possible {kind} ({why})") from None
+        except Exception as error:  # whatever its code raises at the values of a config
+            if is_out_of_memory(error):
+                raise
+            raise _impossible(config.model_type, error) from None
     return model
+
+
+def learned_positions(model: nn.Module) -> int | None:
+    """Number of tokens per row with a position vector; None if the model has no such table."""
+    positions = _position_tables(model)
+    return _context(getattr(model, "config", None), positions, False) if positions else None
+
+
+def _impossible(kind: str, error: Exception) -> UsageError:
+    """The error for a config that transformers cannot build a model from."""
+    unknown = isinstance(error, KeyError)  # of a name: an activation, a type of rope
+    why = f"unknown name {error}" if unknown else " ".join(str(error).split())
+    return UsageError(
+        f"--preset hf: transformers cannot build this {kind} ({why}). Correct its config.json, or "
+        "install a later transformers"
+    )
 
 
 def _position_tables(model: nn.Module) -> list[nn.Embedding]:
@@ -307,7 +322,7 @@ def _position_tables(model: nn.Module) -> list[nn.Embedding]:
     ]
 
 
-def _context(config: "PreTrainedConfig", positions: list[nn.Embedding], causal: bool) -> int | None:
+def _context(config: Any, positions: list[nn.Embedding], causal: bool) -> int | None:
     """The least of what limits a row. A window counts where a row is written token by token, since
     the cache has none."""
     limits = [getattr(config, "max_position_embeddings", None)]

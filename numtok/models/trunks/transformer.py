@@ -14,7 +14,7 @@ class TransformerTrunk(TokenTrunk):
     layers, heads, width
         How many blocks, attention heads in each, and coordinates of a state.
     context
-        The most tokens of a row; 0: the longest that is learnt, and a little more.
+        The most tokens of a row; 0: those of the longest row of all splits, and a few more.
     positions
         ``learned`` or ``sinusoidal``, a vector that is added to the embedding; ``rotary``;
         ``none``: a causal model tells order by what each token may look at, one that looks both

@@ -1,9 +1,8 @@
 """What may take part in a race, and why what may not.
 
-Everything comes from the registries, plugins too: schemes (of tables heads), each as it is used
-unless asked otherwise, and for those whose numbers are values the other heads, and the other
-normalisation where slots need it. What is of all digits of a number goes with data as they are, so
-it takes part as it is used usually, alone.
+Everything comes from the registries, including plugins: schemes (for tables, heads), each with its
+defaults. Schemes whose numbers are values also race with other heads and with the normalizations
+that the numbers need. Schemes of all digits take unscaled data, so they race with their defaults.
 """
 
 import math
@@ -11,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from numtok.analysis.profiling.recommendation import AROUND_THE_MEAN, scales_values
 from numtok.analysis.profiling.warnings import CHANNEL_SHARE, counted, part, percent
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme
@@ -73,7 +73,7 @@ def judged(profile: Profile, named: Sequence[str]) -> list[Verdict]:
     the others would be out, the one that loses least is in."""
     found = [_judged(one, profile, named) for one in profile.schemes]
     if not named:
-        looked_at = {one.scheme: one for one in found}
+        looked_at = {name_in(one.scheme): one for one in found}
         found += [_unseen(name, looked_at) for name in SCHEMES if name not in looked_at]
     if not any(one.takes_part for one in found) and profile.recommended is not None:
         told = "loses something, too, and least of all"
@@ -135,42 +135,31 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
     """The candidates, the one to try first at the beginning: all schemes as they are usually used,
     those that learn most in the same time first, with the fewest tokens in a row and, of as many,
     in the vocabulary, of all digits last; then what else goes with those whose numbers are
-    values."""
+    values. Where the profile advises ``affine``, values normalized so come before all of these."""
     costs = {
         one.scheme: (one.tokens_per_row or math.inf, one.vocabulary) for one in profile.schemes
     }
-    entered = [(one.scheme, *_suited(one.scheme, profile)) for one in verdicts if one.takes_part]
+    entered = [(one.scheme, scheme_of(one.scheme)) for one in verdicts if one.takes_part]
 
-    def cost(one: tuple[str, str, Scheme]) -> tuple[float, int, bool]:
-        named, _, scheme = one
-        tokens, words = costs.get(named) or costs.get(scheme.same_tokens_as) or (math.inf, 0)
+    def cost(one: tuple[str, Scheme]) -> tuple[float, int, bool]:
+        spec, scheme = one
+        tokens, words = costs.get(spec) or costs.get(scheme.same_tokens_as) or (math.inf, 0)
         return tokens, words, scheme.exact
 
-    schemes = {spec: scheme for _, spec, scheme in sorted(entered, key=cost)}
+    schemes = dict(sorted(entered, key=cost))
     usual = [_usual(spec, scheme) for spec, scheme in schemes.items()]
-    values = [
-        spec for spec, one in schemes.items() if one.channel and not one.splits and not one.exact
-    ]
+    values = [spec for spec, one in schemes.items() if scales_values(one)]
     tails = [_FOR_TAILS] if _has_tails(profile) else []
+    advised = [AROUND_THE_MEAN] if profile.value_normalize == AROUND_THE_MEAN else []
     others = [
         Entrant(spec, head, normalize)
         for spec in values
-        for normalize in (None, *tails)
+        for normalize in (*advised, None, *tails)
         for head in (None, *_other_heads(schemes[spec].head))
         if head or normalize
     ]
-    return [*usual, *others]
-
-
-def _suited(spec: str, profile: Profile) -> tuple[str, Scheme]:
-    """A scheme as it suits the numbers, where it is named without settings."""
-    scheme = scheme_of(spec)
-    if spec != name_in(spec):
-        return spec, scheme
-    largest = max((slot.largest or 0.0 for slot in profile.slots), default=0.0)
-    decimals = max((slot.decimals_most or 0 for slot in profile.slots), default=0)
-    suited = scheme.suited(largest, decimals)
-    return (spec, scheme) if suited == scheme else (spec_of(suited), suited)
+    first = [one for one in others if one.normalize in advised]
+    return [*first, *usual, *(one for one in others if one not in first)]
 
 
 def _usual(spec: str, scheme: Scheme) -> Entrant:

@@ -3,10 +3,9 @@
 The winner is chosen on the validation split and reported on the test split.
 
 What decides is skill over the median of each slot, as in the rounds before; beside it stands skill
-over the best of what needs no model. Their intervals, and that of a difference, are of a paired
-bootstrap over the samples (clusters of rows where they belong together) and over the seeds; the
-other figures of a model are means over its seeds, with the interval of Student's t (of one seed, of
-the bootstrap). Two are tied where the interval of their difference holds 0.
+over the best of what needs no model. Every interval, of models and of what needs no model, is of a
+bootstrap over the samples (clusters of rows where they belong together) and over the seeds, that of
+a difference of a paired one. Two are tied where the interval of their difference holds 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +18,9 @@ import numpy as np
 
 from numtok.arrays import Ints
 from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
-from numtok.evaluation.comparison.seeds import seed_statistics
 from numtok.evaluation.report_files import TARGET, Evaluation, ReportPredictions
 from numtok.evaluation.rivals import Rivals
-from numtok.metrics.base import METRICS, Predictions, figures
+from numtok.metrics.base import METRICS, Predictions, figures_over_seeds
 from numtok.registry import spec_of
 from numtok.reports import Figure
 from numtok.sweeps.race.skill import in_slots, skill_apart, slot_rows
@@ -85,6 +83,8 @@ class Leaderboard(msgspec.Struct, frozen=True):
         The model with the highest skill on this split.
     winner
         The choice: see :func:`choice`.
+    notes
+        Why baselines are missing.
     """
 
     split: str
@@ -95,6 +95,7 @@ class Leaderboard(msgspec.Struct, frozen=True):
     baseline: str
     best: str
     winner: str
+    notes: list[str] = []
 
     def place(self, label: str) -> Contestant:
         """The one that is called so."""
@@ -160,6 +161,7 @@ def leaderboard(
         judge.baseline,
         best,
         winner or choice(models),
+        [] if rivals is None else rivals.notes,
     )
 
 
@@ -275,12 +277,9 @@ def _holds_zero(figure: Figure) -> bool:
 
 
 def _over_seeds(name: str, seeds: Sequence[Predictions]) -> Figure:
-    """The mean of a metric over the seeds with its interval."""
+    """The mean of a metric over the seeds, with the interval over samples and seeds."""
     metric = METRICS.build(name)
-    resamples = 1000 if len(seeds) == 1 else 1
-    found = [figures([metric], one, resamples=resamples)[spec_of(metric)] for one in seeds]
-    over = seed_statistics(found, metric.bounds, share=metric.share)
-    return Figure(over.value, over.low, over.high, over.n)
+    return figures_over_seeds([metric], seeds)[spec_of(metric)]
 
 
 def _share_invalid(seeds: Sequence[Predictions]) -> Figure:

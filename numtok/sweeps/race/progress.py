@@ -24,13 +24,15 @@ class CandidateState(NamedTuple):
 
 class RaceProgress(NamedTuple):
     """What was done last, a line to keep (empty where there is none); what is being done, and how
-    much of it is; and the candidates, none before they are known."""
+    much of it is; and the candidates, none before they are known. ``unit`` is that of their steps.
+    """
 
     line: str
     doing: str
     done: int = 0
     total: int = 0
     standings: Sequence[CandidateState] = ()
+    unit: str = "steps"
 
 
 Progress = Callable[[RaceProgress], None]

@@ -297,4 +297,4 @@ class Rounds:
             )
             for entry in self._entries
         ]
-        self.progress(RaceProgress(line, doing, done, total, standings))
+        self.progress(RaceProgress(line, doing, done, total, standings, self.plan.unit))

@@ -492,10 +492,11 @@ def test_one_seed_has_the_interval_of_its_report_and_several_have_that_of_their_
     )
     together = measured(group, metric, "seeds")
     assert together.value == pytest.approx(np.mean([one.value for one in figures]))
-    assert [alone.interval, together.interval] == ["bootstrap", "seeds"]
+    assert [alone.interval, together.interval] == ["bootstrap", "bootstrap"]
+    assert together.low is not None and together.high is not None and together.value is not None
+    assert together.low < together.value < together.high
     assert notes_of([alone, together, UNDEFINED]) == [
-        "Strokes: 95% interval of one trained model (bootstrap of the test rows).",
-        "Strokes: 95% interval of the mean over seeds (Student's t).",
+        "Strokes: 95% interval (bootstrap over the test rows and the seeds).",
         "1 of 3 figures are not defined and are left out.",
     ]
 
@@ -586,4 +587,4 @@ def test_costs_have_a_panel_for_each_data_set_and_the_seeds_in_one_dot(store: St
         "arithmetic-xval": [("xval", [100.0])],
         "other": [("p1000", [100.0])],
     }
-    assert any("Student" in note for note in picture.notes)
+    assert any("bootstrap" in note for note in picture.notes)

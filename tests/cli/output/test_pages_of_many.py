@@ -1,16 +1,23 @@
 """Pages of ``compare``, ``sweep`` and ``profile``: what they hold, and how much of it."""
 
+import csv
+import io
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
+import pytest
 
 from numtok.analysis.figures.base import BarMarks, LineMark
 from numtok.analysis.panels import slots
 from numtok.cli.output.pages.page import PageTable
+from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.pages.write import html
+from numtok.cli.output.printing import Format
+from numtok.cli.output.race import print_race
 from numtok.store.store import Store
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
@@ -27,6 +34,7 @@ from tests.fakepages import (
     of_report,
     of_sweep,
     parts,
+    race_result,
     rows,
 )
 from tests.fakereports import Fake
@@ -104,7 +112,8 @@ def test_a_sweep_of_many_test_sets_has_tables_of_all_and_charts_of_some(tmp_path
 
 def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> None:
     page = of_race(tmp_path)
-    assert "xval" in page.title and "less error than mean" in page.lead
+    assert page.title.startswith("xval, chosen of 3 candidates for ")
+    assert "less error than mean" in page.lead
     tables = {part.caption: part for part in parts(page) if isinstance(part, PageTable)}
     board, others, errors, rounds, slots, verdicts = tables.values()
     assert [row[0] for row in board.rows] == ["xval (the choice)", "p1000"]
@@ -112,6 +121,7 @@ def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> Non
     assert list(errors.columns) == ["slot", "xval", "p1000", "mean"]
     assert {row[0] for row in errors.rows} == {"answer", EVIL, "width"}
     assert [row[0] for row in rounds.rows] == ["xval", "p1000", "fp15"]
+    assert list(rounds.columns) == ["candidate", "round 1: steps", "round 1: skill", "rate"]
     assert [row[0] for row in slots.rows] == ["answer", EVIL, "width"]
     assert [row[0] for row in verdicts.rows] == ["p1000", "xval", "fp15", "p10"]
     assert {"bpe is out: what it needs is not there", "For 1 candidate there was no time."} <= {
@@ -122,6 +132,24 @@ def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> Non
                           "last-slots"}  # fmt: skip
     assert dict(page.legend) == {"xval": 0, "p1000": 1, "fp15": 2}
     assert rows(page).rows
+
+
+def test_budgets_of_a_race_of_tables_are_epochs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(tmp_path)
+    result = race_result(store)
+    assert result.planned is not None
+    table = msgspec.structs.replace(
+        result, planned=msgspec.structs.replace(result.planned, unit="epochs")
+    )
+    tables = [one for one in parts(race_page(table, store.resolve)) if isinstance(one, PageTable)]
+    assert [one for one in tables if "round 1: epochs" in one.columns]
+    print_race(table, Format.CSV, quiet=False)
+    found = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert {row["metric"] for row in found if row["kind"] == "round 1"} == {
+        "skill", "epochs", "rate"
+    }  # fmt: skip
 
 
 def test_a_profile_of_many_slots_and_schemes_is_a_small_page_and_says_what_it_leaves_out(
@@ -154,15 +182,32 @@ def test_a_profile_says_what_is_lost(tmp_path: Path) -> None:
     assert [name for name, _ in page.legend] == ["p10", "xval"]
 
 
-def test_a_report_of_the_train_split_says_that_it_was_learnt_from(tmp_path: Path) -> None:
-    for place, (fake, told) in enumerate(
+def test_a_report_claims_that_rows_were_training_data_or_not_only_if_that_is_known(
+    tmp_path: Path,
+) -> None:
+    own, other = "arithmetic-p1000@0123456789abcdef", "other@0123456789abcdef"
+    fake = Fake(training_data=own)
+    train = replace(fake, split="train")
+    init = {"init.preset": "nano", "init.data": own}
+    unknown = "200 rows. Intervals"
+    for place, (case_of, lead) in enumerate(
         [
-            (Fake(), "rows that it has not learnt from."),
-            (Fake(split="train"), "rows that it has learnt from."),
-            (Fake(split="train", training_data="other@0123456789abcdef"), "200 rows. Intervals"),
+            (fake, "rows that it was not trained on."),
+            (train, "rows of its training data."),
+            (replace(fake, settings=init), "rows that it was not trained on."),
+            (replace(fake, settings=init | {"init.data": other}), unknown),
+            (replace(fake, settings=init | {"init.init.data": other}), unknown),
+            (replace(train, settings=init | {"init.data": other}), "rows of its training data."),
+            (replace(fake, settings={"preset": "hf:gpt2"}), unknown),
+            (replace(fake, settings=init | {"init.preset": "hf:gpt2"}), unknown),
+            (replace(fake, training_data=other), unknown),
+            (replace(train, training_data=other), unknown),
+            (replace(fake, training_data=None), unknown),
+            (replace(train, training_data=None), unknown),
         ]
     ):
-        assert told in of_report(tmp_path / str(place), fake).lead
+        with case(case_of):
+            assert lead in of_report(tmp_path / str(place), case_of).lead
 
 
 def test_each_command_writes_its_page_beside_what_it_prints(numtok: Shell, tmp_path: Path) -> None:

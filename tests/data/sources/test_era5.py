@@ -194,7 +194,7 @@ def grid(
     times = np.arange(0, 24 * days, step)
     axes = [times, np.array(latitudes)[::-1], np.array(longitudes)]
     t, latitude, longitude = np.meshgrid(*axes, indexing="ij")
-    values = (200 + t + (latitude + 90) / 256 + (longitude % 360) / 131072).astype(np.float32)
+    values = (150 + t / 2 + (latitude + 90) / 256 + (longitude % 360) / 131072).astype(np.float32)
     start = np.datetime64(START, "ns")
     return xr.Dataset(
         {name: (("time", "latitude", "longitude"), values, {"units": "K", "long_name": "warmth"})},
@@ -208,7 +208,9 @@ def grid(
 
 def true_value(time: Any, latitude: Any, longitude: Any) -> NDArray[np.float32]:
     hours = (time - np.datetime64(START, "ns")) / np.timedelta64(1, "h")
-    mixed = 200 + hours[:, None, None] + ((latitude + 90) / 256)[:, None] + longitude % 360 / 131072
+    mixed = (
+        150 + hours[:, None, None] / 2 + ((latitude + 90) / 256)[:, None] + longitude % 360 / 131072
+    )
     made: NDArray[np.float32] = mixed.astype(np.float32)
     return made
 
@@ -510,6 +512,38 @@ def test_days_that_the_axis_lacks_are_counted_as_well(tmp_path: Path, says: Says
     made = field(fetch(store, path, missing="drop"))
     assert made.time.dt.day.values.tolist() == [1] * 6 + [4] * 6
     check(made)
+
+
+def test_a_value_that_cannot_occur_is_refused_with_time_and_place(
+    tmp_path: Path, says: Says
+) -> None:
+    """Fill values that the file does not declare."""
+    for number, value in enumerate((9.999e20, -32767.0, 90.0)):
+        with case(value=value):
+            dataset = grid()
+            dataset["2m_temperature"][8, 1, 2] = value
+            path, store = write(dataset, tmp_path / f"{number}.zarr"), Store(tmp_path / "store")
+            with pytest.raises(DataError) as caught:
+                fetch(store, path)
+            says(caught, f"{value:g} K", "2019-03-02T08:00, latitude 52, longitude 2", "100 to 400")
+            artifact = fetch(store, path, missing="drop")
+            assert artifact.manifest.facts["dropped"] == ["2019-03-02"]
+            check(made := field(artifact))
+            facts = artifact.manifest.facts
+            assert facts["lowest"] == float(made.min()) and facts["highest"] == float(made.max())
+
+
+def test_days_that_are_not_whole_are_refused_or_left_out(tmp_path: Path, says: Says) -> None:
+    for number, steps in enumerate((slice(0, 9), slice(3, 12), slice(3, 15))):
+        with case(steps=steps):
+            path = write(grid().isel(time=steps), tmp_path / f"{number}.zarr")
+            store = Store(tmp_path / "store")
+            with pytest.raises(DataError) as caught:
+                fetch(store, path)
+            says(caught, "not every step", "2019-03-0", "--missing drop")
+            made = fetch(store, path, missing="drop")
+            assert made.manifest.counts["steps"] == 6
+            assert made.manifest.counts["days_dropped"] == (2 if number == 2 else 1)
 
 
 @pytest.mark.integration

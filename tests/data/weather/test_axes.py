@@ -228,12 +228,13 @@ def test_times_that_are_no_hours_are_refused(says: Says) -> None:
             says(caught, *parts)
 
 
-def test_without_a_period_all_steps_from_the_first_to_the_last_are_expected() -> None:
+def test_without_a_period_all_steps_of_the_first_to_the_last_day_are_expected() -> None:
     times = hourly("2019-03-01T05", "2019-03-06T07", 1)
-    assert (expected_steps(times, times, None, None) == times).all()
+    whole = hourly("2019-03-01", "2019-03-07", 1)
+    assert (expected_steps(times, times, None, None) == whole).all()
     days = times.astype("datetime64[D]")
     without = times[(days != np.datetime64("2019-03-03")) & (times != np.datetime64("2019-03-05"))]
-    assert (expected_steps(without, without, None, None) == times).all()
+    assert (expected_steps(without, without, None, None) == whole).all()
 
 
 def test_all_hours_of_each_day_of_a_period_are_expected() -> None:

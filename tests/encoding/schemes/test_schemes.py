@@ -525,6 +525,7 @@ def test_a_plugin_folder_that_is_none_is_refused(tmp_path: Path, says: Says) -> 
         (0.25, 2, "fone,whole=1,decimals=2"),
         (9_999_999_999.0, 5, "fone"),
         (1e10, 5, "fone"),  # more than there is room for
+        (0.3, 17, "fone,whole=1"),  # of float64 in full, five decimals are kept as by default
     ],
 )
 def test_places_suit_the_numbers_and_are_those_of_embedder_and_head(

@@ -540,7 +540,8 @@ def test_quantiles_and_draws_of_a_gaussian_agree_with_its_cdf(normalization: str
     draws = one.sample(20000, np.random.default_rng(8))
     shares = [(draws <= point).mean() for point in points[0]]
     np.testing.assert_allclose(shares, levels, atol=1.95 / math.sqrt(20000))
-    np.testing.assert_allclose(one.median(), one.mode())
+    if one.normalizer.linear:
+        np.testing.assert_allclose(one.median(), one.mode())
 
 
 @each("normalization", list(NORMALIZATIONS))

@@ -263,6 +263,24 @@ def test_the_mode_is_between_components_that_overlap() -> None:
     assert 0.5 < pair.mode()[0] < 0.999
 
 
+def test_the_mode_is_the_peak_in_raw_units() -> None:
+    """Under signed-log a narrow low component can be denser than a wide high one."""
+    weights, centers = np.log([[0.4, 0.6], [0.1, 0.9]]), np.array([[1.0, 3.0], [-2.0, 2.0]])
+    deviations = np.array([[0.1, 0.1], [0.02, 0.3]])
+    both = Mixture(weights, centers, deviations, NORMALIZATIONS["signed-log"])
+    grid = both.normalizer.inverse(np.linspace(-4, 5, 4001))
+    for row, mode in enumerate(both.mode().tolist()):
+        own = slice(row, row + 1)
+        one = Mixture(weights[own], centers[own], deviations[own], both.normalizer)
+        densities = repeated(one, len(grid)).log_density(grid)
+        assert one.mode()[0] == mode == pytest.approx(grid[densities.argmax()], rel=6e-3)
+        assert one.log_density(one.mode())[0] >= densities.max()
+    single = Gaussian(np.array([2.0]), 0.3, NORMALIZATIONS["signed-log"])
+    # The density of log10(1 + x) peaks variance * ln 10 below its center.
+    expected = single.normalizer.inverse(np.array([2 - 0.09 * math.log(10)]))
+    np.testing.assert_allclose(single.mode(), expected, rtol=1e-6)
+
+
 def test_weights_are_divided_by_their_sum() -> None:
     one, values = mixture(10, 3, "scale"), np.linspace(-50.0, 50.0, 10)
     more = Mixture(one.log_weights + 700.0, one.centers, one.deviations, one.normalizer)

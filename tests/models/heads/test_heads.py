@@ -227,6 +227,34 @@ def test_a_mixture_that_is_told_the_truth_has_its_density(scaling: Scaling) -> N
     np.testing.assert_allclose(found, np.log(density) + slope, atol=1e-6)
 
 
+@each("spec", ["mdn:2", "riemann:20"])
+def test_a_head_of_two_peaks_predicts_one_of_them(spec: str) -> None:
+    """70% near 0.2, 30% near 0.8: the mean lies where nothing is."""
+    parameters = [*np.log([0.7, 0.3]), 0.2, 0.8, *np.log([0.01, 0.01])]
+    if spec == "riemann:20":
+        parameters = np.log([*[1e-9] * 4, 0.7, *[1e-9] * 11, 0.3, *[1e-9] * 3]).tolist()
+    reader, one = value_head(spec).build(4), torch.tensor([parameters], dtype=torch.float64)
+    assert abs(reader.point(one)[0] - 0.2) < 0.05
+    assert abs(reader.predictive(one, {}, PLAIN).mode()[0] - 0.2) < 0.05
+    told_nothing = reader.point(torch.full_like(one, torch.nan))
+    assert np.isnan(told_nothing).all()
+
+
+def test_the_mode_of_a_histogram_is_its_densest_bin() -> None:
+    """Equal bins of log10(1 + x) widen tenfold per unit."""
+    log_mass = torch.log(torch.tensor([[0.4, 0.6]], dtype=torch.float64))
+    one = value_head("riemann:2").build(4).predictive(log_mass, {}, SIGNED_LOG)
+    assert one.mode()[0] == SIGNED_LOG.inverse(np.array([0.25]))[0]
+
+
+@each("spec", ["scalar", "pointwise", "mdn:2", "numgpt"])
+def test_a_target_beyond_float32_is_counted_and_not_learnt_as_zero(spec: str) -> None:
+    head, values = value_head(spec), np.array([1.5, 1e300, -4e38, np.nan, -np.inf])
+    assert head.representable(values).tolist() == [True, False, False, False, False]
+    most = np.finfo(np.float32).max
+    assert head.targets(values)[:, 0].tolist() == [1.5, most, -most, 0, 0]
+
+
 @each("spec", ["pointwise", "pointwise,sigmoid=yes", "scalar"])
 def test_a_point_has_a_gaussian_of_its_validation_error(spec: str) -> None:
     reader = value_head(spec).build(4)

@@ -402,7 +402,7 @@ def test_embedders_and_heads_combine_across_systems(
 def test_what_is_said_is_the_mantissa_times_the_power_of_its_token(store: Store) -> None:
     """Predictions, and the points of the distribution, by the channel that the head fills in."""
     of = train(store, "numgpt", steps=40, learning_rate=1e-2)
-    mode = evaluated(store, of, "numgpt")["rows"]
+    mode = evaluated(store, of, "numgpt", point="mode")["rows"]
     median = evaluated(store, of, "numgpt", point="median")["rows"]
     for one, other in zip(mode, median, strict=True):
         assert other["prediction"] == pytest.approx(other["q50"], rel=1e-9)

@@ -15,7 +15,8 @@ from tests.fakemodels import batch, codec, model, samples
 def numbers(spec: str, text: str, share: float = 0.0) -> list[int]:
     """Of each character of a text, which is a token."""
     table = PlaceTable(PLACES.build(spec), Vocabulary.of(codec("digits")), 4)
-    return [int(one) for one in table.numbers(batch("digits", [text]).tokens, share=share)[0]]
+    tokens, shares = batch("digits", [text]).tokens, np.full((1, 2), share)
+    return [int(one) for one in table.numbers(tokens, shares=shares)[0]]
 
 
 @each(
@@ -37,12 +38,22 @@ def test_training_moves_what_is_numbered() -> None:
     assert numbers("abacus,most=9", "12+345=", share=0.07) == [8, 9, 0, 8, 9, 9, 0]
     split = samples("digits", ["12+3=15", "1+1=2"], answers=[5, 4])
     rows = SplitExamples(split, codec("digits"), OBJECTIVES.build("ar:answer"), 2, seed=0)
-    moves = [rows.training_batch(step).moved_places for step in range(20)]
-    assert len(set(moves)) == 20 and all(0 <= one < 1 for one in moves)
-    assert moves[3] == rows.training_batch(3).moved_places
-    assert {one.moved_places for one in rows.looked_at()} == {0.0}
-    first, second = rows.training_batch(3).parts(2)
-    assert first.moved_places == second.moved_places == moves[3]
+    moves = np.array([rows.training_batch(step).moved_places for step in range(20)])
+    assert moves.shape == (20, 2, 2) and ((moves >= 0) & (moves < 1)).all()
+    assert (moves[:, 0, 0] == moves[:, 1, 0]).all() and len(set(moves[:, 0, 0])) == 20
+    assert len(set(moves[:, :, 1].ravel())) == 40
+    np.testing.assert_array_equal(rows.training_batch(3).moved_places, moves[3])
+    assert all(one.moved_places is None for one in rows.looked_at())
+    for part, expected in zip(rows.training_batch(3).parts(2), moves[3], strict=True):
+        np.testing.assert_array_equal(part.moved_places, expected[None])
+
+
+def test_coupling_moves_each_row_and_abacus_the_batch() -> None:
+    vocabulary, shares = Vocabulary.of(codec("digits")), np.array([[0.5, 0.0], [0.5, 0.03]])
+    tokens = batch("digits", ["12", "12"]).tokens
+    for places, expected in (("abacus", [[51, 52], [51, 52]]), ("coupling", [[2, 3], [5, 6]])):
+        table = PlaceTable(PLACES.build(places), vocabulary, 4)
+        assert table.numbers(tokens, shares=shares)[:, :2].tolist() == expected
 
 
 def test_places_are_told_to_a_model() -> None:

@@ -242,6 +242,12 @@ REFUSED: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
     "layers": (_config(n_layer=10**6), ("num_hidden_layers=1,000,000",)),
     "type": (_config(n_layer="two"), ("gpt2", "n_layer")),
     "heads": (_config(n_head=5), ("gpt2", "5")),
+    "activation": (_config(activation_function="evil"), ("gpt2", "unknown name 'evil'")),
+    "rope": (
+        _config(model_type="llama", rope_scaling={"type": "evil"}),
+        ("llama", "unknown name 'evil'"),
+    ),
+    "no words": (_config(model_type="bert", vocab_size=0), ("bert", "index 0")),
     "adapter": (
         lambda folder: (folder / "adapter_config.json").write_text("{}"),
         ("an adapter", "merge it"),

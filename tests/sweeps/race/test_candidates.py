@@ -43,7 +43,7 @@ def plain(tmp_path: Path) -> profile.Profile:
 
 def test_every_scheme_there_is_has_a_verdict_with_a_reason(plain: profile.Profile) -> None:
     verdicts = judged(plain, ())
-    assert {one.scheme for one in verdicts} == set(SCHEMES)
+    assert {one.scheme.partition(",")[0] for one in verdicts} == set(SCHEMES)
     assert all(one.reason for one in verdicts)
 
 
@@ -75,12 +75,12 @@ def test_candidates_are_schemes_as_usual_then_other_heads_of_values(
     verdicts = judged(plain, ())
     entries = text_entries(plain, verdicts)
     usual = [one for one in entries if one.head is None and one.normalize is None]
-    found = {one.scheme.partition(",")[0] for one in usual}
+    found = {one.scheme for one in usual}
     assert found == {one.scheme for one in verdicts if one.takes_part}
+    assert "fone,whole=2,decimals=2" in found
     assert entries[0].scheme == "xval"
     lengths = {one.scheme: one.tokens_per_row or 0 for one in plain.schemes}
-    names = [one.scheme.partition(",")[0] for one in usual]
-    known = [lengths[name] for name in names if name in lengths]
+    known = [lengths[one.scheme] for one in usual if one.scheme in lengths]
     assert known == sorted(known)  # what is short learns most in the same time
     others = {one.scheme for one in entries if one.head is not None}
     assert others == {"xval"}
@@ -115,6 +115,20 @@ def test_a_logarithm_races_where_numbers_have_a_heavy_tail(tmp_path: Path) -> No
     found = profiled(tmp_path, values)
     labels = {one.label for one in text_entries(found, judged(found, ()))}
     assert "xval, normalize=signed-log" in labels
+
+
+def test_affine_races_first_where_numbers_are_at_a_high_level(
+    tmp_path: Path, plain: profile.Profile
+) -> None:
+    values = (20_000 + np.random.default_rng(0).uniform(-9, 9, 400)).round(2).tolist()
+    found = profiled(tmp_path, values)
+    entries = text_entries(found, judged(found, ()))
+    affine = [one for one in entries if one.normalize == "affine"]
+    assert entries[0] == Entrant("xval", normalize="affine")
+    assert {one.head for one in affine} > {None, "mdn:5"}
+    assert len({one.label for one in entries}) == len(entries)
+    usual = text_entries(plain, judged(plain, ()))
+    assert "affine" not in {one.normalize for one in usual}
 
 
 # --- tables ------------------------------------------------------------------------------------

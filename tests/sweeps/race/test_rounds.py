@@ -63,7 +63,7 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
         def median_only(*_: Any) -> Rivals:
             first = ReportPredictions.read(read(make(store, Fake(), "keys")))
             columns = (first.table[name].to_pylist() for name in ("id", TARGET, "position"))
-            return Rivals(list(zip(*columns, strict=True)), {})
+            return Rivals(list(zip(*columns, strict=True)), {}, [])
 
         monkeypatch.setattr(rounds, "Runner", StubRunner)
         monkeypatch.setattr(rounds, "rivals", median_only)

@@ -31,6 +31,7 @@ from numtok.evaluation.queries import Queries
 from numtok.evaluation.report_files import clusters_note
 from numtok.evaluation.seen_values import SeenValues
 from numtok.metrics.base import share
+from numtok.models.heads.base import default_point
 from numtok.registry import name_of
 from numtok.reports import QUANTILES, Figure, quantile_column
 from numtok.store.artifact import Artifact
@@ -210,7 +211,9 @@ def _table(line: Line, top: TopNumbers | None) -> "pa.Table":
 def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
     """Reads numbers as ``eval`` does unless it is asked for something else."""
     fill = AUTOREGRESSIVE if loaded.model.objective.causal else PARALLEL
-    return Predictor(loaded, samples, Options(fill, True, "mode", 0, _BATCH))
+    return Predictor(
+        loaded, samples, Options(fill, True, default_point(loaded.model.head), 0, _BATCH)
+    )
 
 
 def once(asked: Queries, mine: Bools) -> Ints:

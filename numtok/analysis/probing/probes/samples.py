@@ -23,7 +23,7 @@ class SamplesProbe(AlongProbe):
     Raises UsageError for an unknown target, DataError for fewer than three different truths.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "xVal, Section 3.3"
 
     @property

@@ -49,7 +49,7 @@ class SweepProbe(AlongProbe):
     model does not see when it predicts the target, and for values that the scheme cannot write.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "xVal, Section 3.3"
     checked_at: ClassVar[str] = "sweep,number=0"
     number: int = setting(at_least=0)

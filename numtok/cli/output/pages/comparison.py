@@ -27,8 +27,8 @@ def compare_page(comparison: Comparison, resolve: Resolve) -> Page:
         kicker="numtok compare",
         title=f"{count} ways to read and write numbers, on {told}",
         lead=(
-            "All of them predict the same rows. An interval of several seeds is Student's, of "
-            "their mean; of one seed it is the bootstrap's, and says nothing of other seeds."
+            "All of them predict the same rows. Intervals are of a bootstrap over the rows and the "
+            "seeds."
         ),
         headlines=[],
         sections=[

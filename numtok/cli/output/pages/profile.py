@@ -22,7 +22,7 @@ def profile_page(profile: Profile, pictures: Sequence[SlotPicture]) -> Page:
             Headline("rows", f"{profile.rows:,}", "", "that could be read"),
             Headline("numbers", f"{profile.numbers:,}", "", "in all of them"),
             Headline("slots", f"{len(profile.slots)}", "", "places where numbers stand"),
-            Headline("to try first", profile.recommended or "-", "", "loses least, then shortest"),
+            Headline("to try first", _first(profile), "", "keeps the numbers, best measured rank"),
         ],
         sections=[
             Section("slots", "Slots", "", [_slots(profile)]),
@@ -41,6 +41,11 @@ def profile_page(profile: Profile, pictures: Sequence[SlotPicture]) -> Page:
         ],
         made_by="numtok profile INPUT... --html FILE",
     )
+
+
+def _first(profile: Profile) -> str:
+    parts = (profile.recommended or "-", profile.recommended_normalize)
+    return ", ".join(part for part in parts if part)
 
 
 def _value(value: float | None) -> PageCell:

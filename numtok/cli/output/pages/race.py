@@ -51,11 +51,13 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
             notes=list(_notes(result)),
             made_by="numtok race DATA --dry-run --html FILE",
         )
+    assert result.planned is not None
+    raced = counted(len(result.planned.candidates), "candidate")
     again, predicts = result.commands
     colours = _colours(result, board)
     return Page(
         kicker="numtok race",
-        title=f"{board.winner}, chosen of {count} for {told}",
+        title=f"{board.winner}, chosen of {raced} for {told}",
         lead=" ".join(result.reasons),
         headlines=list(_headlines(board)),
         sections=[*_raced(result, board, colours, resolve), *_before(result)],
@@ -231,10 +233,11 @@ def _last_costs(models: Sequence[Contestant], colours: Mapping[str, int]) -> Ite
 
 
 def _rounds(result: RaceResult, board: Leaderboard) -> PageTable:
-    """Steps and skill of each in each round, those that went farthest first."""
+    """Budget and skill of each candidate in each round; those in the latest round come first."""
+    assert result.planned is not None
     columns = ["candidate"]
     for place in range(1, len(result.rounds) + 1):
-        columns += [f"round {place}: steps", f"round {place}: skill"]
+        columns += [f"round {place}: {result.planned.unit}", f"round {place}: skill"]
     columns.append("rate")
     last = {one.label for one in board.places if one.is_model}
 

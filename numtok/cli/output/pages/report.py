@@ -30,6 +30,7 @@ from numtok.cli.output.pages.parts import (
 from numtok.cli.output.report import PERFECT, skill
 from numtok.evaluation.report_files import Evaluation, ReportPredictions
 from numtok.records import GROUP, LIMITS, TRAIN
+from numtok.registry import name_in
 from numtok.reports import Figures, Report
 from numtok.store.artifact import Resolve
 
@@ -63,7 +64,7 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
         title=f"{where}: {told} of the {report.split} split",
         lead=(
             f"What the model {report.name} (seed {report.seed}) predicts for {told} in "
-            f"{report.rows:,} rows{_learnt(report)}. Intervals hold 95% of bootstrap "
+            f"{report.rows:,} rows{_trained_on(report)}. Intervals hold 95% of bootstrap "
             "resamples of the rows; they are of this one trained model."
         ),
         headlines=list(_headlines(report)),
@@ -79,13 +80,19 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
     )
 
 
-def _learnt(report: Report) -> str:
-    """Whether the model learnt from these rows; nothing where that is not known.
-
-    A train split of other data than the model's may hold some of them."""
-    if report.split != TRAIN:
-        return " that it has not learnt from"
-    return " that it has learnt from" if report.training_data in (None, report.data) else ""
+def _trained_on(report: Report) -> str:
+    """Say whether the model was trained on these rows; nothing if that is unknown, because it, or a
+    model whose weights it began with, was trained on other data."""
+    if report.training_data != report.data:
+        return ""
+    if report.split == TRAIN:
+        return " of its training data"
+    configuration = report.configuration.items()
+    before = {value for key, value in configuration if key.endswith("init.data")}
+    presets = [str(value) for key, value in configuration if key.endswith("preset")]
+    if before - {report.data} or "hf" in map(name_in, presets):
+        return ""
+    return " that it was not trained on"
 
 
 def _headlines(report: Report) -> Iterator[Headline]:

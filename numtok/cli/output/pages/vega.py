@@ -40,6 +40,7 @@ _STATIC = {False: 520, True: 1000}  # pixels: the width where nothing measures i
 _NAMES = 190  # pixels: the most that names beside an axis take
 _TICKS = 7
 _QUIET = "var(--quiet)"
+_NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 #: The label of a tick of a logarithm, 1e6 in place of 1000000; of those that have none still none.
 _SHORT = (
     "datum.label && abs(datum.value) >= 1e5"
@@ -77,13 +78,24 @@ def draw(name: str, panel: Panel, wide: bool, height: int | None) -> DrawnChart:
     found: dict[str, Any] = vl_convert.vegalite_to_vega(
         chart | {"width": "container"}, vl_version=_VERSION
     )
-    svg: str = vl_convert.vegalite_to_svg(chart | {"width": _STATIC[wide]}, vl_version=_VERSION)
+    still = _for_xml(chart | {"width": _STATIC[wide]})
+    svg: str = vl_convert.vegalite_to_svg(still, vl_version=_VERSION)
     svg = re.sub(
         r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox', r"<svg viewBox", svg, count=1
     )
     svg = re.sub(r'(id="|url\(#)(clip|gradient)', rf"\1{name}-\2", svg)
-    still = svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
-    return DrawnChart(found, still)
+    svg = svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+    return DrawnChart(found, svg)
+
+
+def _for_xml(value: Any) -> Any:
+    """A chart whose texts have escapes for characters that XML cannot hold: vl-convert aborts the
+    process at one."""
+    if isinstance(value, str):
+        return _NO_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+    if isinstance(value, dict):
+        return {_for_xml(key): _for_xml(inner) for key, inner in value.items()}
+    return [*map(_for_xml, value)] if isinstance(value, list) else value
 
 
 def height_of(panel: Panel) -> int:
@@ -158,7 +170,7 @@ def _scaled(axis: Axis, of: str) -> dict[str, Any]:
 
     if axis.names:
         count = len(axis.names)
-        words = json.dumps(list(axis.names))
+        words = json.dumps(_for_xml([*axis.names]))
         told: dict[str, Any] = {
             "values": list(range(count)),
             "labelExpr": f"{words}[datum.value]",

@@ -33,8 +33,8 @@ _PATHS = (
 
 
 def check_page(path: Path | None) -> None:
-    """Raises UsageError where no page can be written: a package is missing, or there is no such
-    folder; nothing for None."""
+    """Raise UsageError if no page can be written: a package is missing, or the path is not one of
+    a file; nothing for None."""
     if path is None:
         return
     missing = [name for module, name in _NEEDED.items() if find_spec(module) is None]
@@ -43,8 +43,7 @@ def check_page(path: Path | None) -> None:
             f'--html needs {" and ".join(missing)}; `pip install "numtok[pages]"` brings what '
             "pages are made with"
         )
-    if not files.is_folder(path.parent):
-        raise UsageError(f"--html {path}: there is no folder {path.parent}; make it first")
+    files.check_output("--html", path)
 
 
 def write_page(path: Path, page: Page, note: Callable[[str], None]) -> None:

@@ -1,0 +1,84 @@
+"""The encoding to try first, by one rule that docs/guide/which-encoding.md shares.
+
+1. Values go in by ``signed-log``, or by ``affine`` where a logarithm would leave them nearly equal.
+2. Schemes that lose numbers come last: those that clip, round or merge them, or hide their changes.
+3. Among the rest, the best mean rank of the grand table in docs/RESULTS.md decides.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from numtok.analysis.profiling.scheme_error import SchemeLosses
+from numtok.analysis.profiling.slot_profile import HIGH_LEVEL, SlotProfile
+from numtok.analysis.profiling.warnings import badness, profile_warnings
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments
+from numtok.encoding.schemes.base import Scheme
+from numtok.registry import name_of
+
+#: Schemes by mean rank in the grand table at equal samples, ``xval`` with ``signed-log``.
+MEASURED = (
+    *("xval", "fone", "numgpt", "nd", "base10", "p1000", "tst", "ud", "p10", "chronos", "b1999"),
+    *("triads", "numerologic", "digits", "dice", "native", "numvalue", "fp15", "bits", "hamming"),
+    "bpe",
+)
+_LOGARITHM = "signed-log"
+AROUND_THE_MEAN = "affine"
+_LOST = ("unwritable", "clipped", "rounded", "merged")  # kinds of warning, the worst first
+
+
+def scales_values(scheme: Scheme) -> bool:
+    """Return whether models see each number as one value, which a normalization puts on a scale."""
+    return scheme.channel and not scheme.splits and not scheme.exact
+
+
+def advised_normalizer(moments: Moments) -> str:
+    """``affine`` for numbers that a logarithm would leave nearly equal, else ``signed-log``."""
+    if not moments.count:
+        return _LOGARITHM
+    logarithm = FittedNormalizer(NORMALIZERS.build(_LOGARITHM), {})
+    hidden = _hides(logarithm, moments.mean, moments.deviation)
+    return AROUND_THE_MEAN if hidden else _LOGARITHM
+
+
+def recommended(
+    tried: Sequence[SchemeLosses], slots: Mapping[int, SlotProfile]
+) -> SchemeLosses | None:
+    """The scheme to try first, of those that were tried with the advised normalization.
+
+    Clipped numbers count in thousandths of all: a stray one does not decide. Schemes without a
+    measured rank come after the others, the shortest one first.
+    """
+    numbers = max(1, sum(slot.numbers for slot in slots.values()))
+    warnings = profile_warnings(tried, slots, numbers)
+
+    def cost(one: SchemeLosses) -> tuple[int, list[float], int, int, float, int, str]:
+        losses = one.by_node.items()
+        clipped = 1000 * sum(loss.clipped for _, loss in losses) // numbers
+        own = [warning for warning in warnings if one.spec in warning.schemes]
+        lost = [
+            max((badness(warning) for warning in own if warning.kind == kind), default=0)
+            for kind in _LOST
+        ]
+        hidden = sum(_hides_slot(one, slots[node]) for node in one.by_node)
+        name = name_of(one.scheme)
+        rank = MEASURED.index(name) if name in MEASURED else len(MEASURED)
+        tokens = sum(loss.tokens_per_number * slots[node].numbers for node, loss in losses)
+        return clipped, lost, hidden, rank, tokens, one.vocabulary, one.spec
+
+    usable = [one for one in tried if not one.problem]
+    return min(usable, key=cost, default=None)
+
+
+def _hides_slot(tried: SchemeLosses, slot: SlotProfile) -> bool:
+    if tried.normalizer is None or not scales_values(tried.scheme):
+        return False
+    return _hides(tried.normalizer, slot.mean, slot.deviation)
+
+
+def _hides(normalizer: FittedNormalizer, mean: float | None, deviation: float | None) -> bool:
+    """Return whether normalized numbers vary by far less than their magnitude."""
+    if mean is None or deviation is None:
+        return False
+    low, middle, high = normalizer.forward(np.array([mean - deviation, mean, mean + deviation]))
+    return bool(0 < (high - low) / 2 < HIGH_LEVEL * abs(middle))

@@ -1,0 +1,32 @@
+"""The first bytes of a file: how it is packed and encoded, whatever its name ends with."""
+
+from numtok.errors import DataError
+
+#: The byte order mark of UTF-8, which some editors and spreadsheets write first.
+MARK = b"\xef\xbb\xbf"
+LOOK = 64  # bytes that are enough to tell the format
+_STARTS = (
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"PAR1", "parquet"),
+    (b"{", "jsonl"),
+)
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def format_of(start: bytes, named: str) -> str:
+    """Return the format that a file's first bytes show, or ``named``, that of its name.
+
+    >>> format_of(b'{"text": "1"}', "gzip"), format_of(b"?", "gzip")
+    ('jsonl', 'gzip')
+    """
+    start = start.removeprefix(MARK).lstrip()
+    return next((form for magic, form in _STARTS if start.startswith(magic)), named)
+
+
+def check_utf8(start: bytes, shown: str) -> None:
+    """Raise DataError for the first bytes of UTF-16, with or without a byte order mark."""
+    if start[:2] in _UTF_16 or start[:2].count(0) == 1:
+        raise DataError(
+            f"{shown} is UTF-16; it must be UTF-8. Convert it: iconv -f UTF-16 -t UTF-8"
+        )

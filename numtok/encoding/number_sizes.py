@@ -1,0 +1,77 @@
+"""How large numbers are and how many decimals they have: what some schemes are sized to."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from numtok.data.reading.units import Unit
+from numtok.encoding.schemes.base import SCHEMES, Scheme
+from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.unit import Screening
+from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.registry import name_in
+from numtok.store.engines.engine import Engine
+
+
+class NumberSizes(NamedTuple):
+    """The largest finite magnitude, and the most decimals as written; 0 without numbers."""
+
+    largest: float = 0.0
+    decimals: int = 0
+
+    @classmethod
+    def of_texts(cls, texts: Texts, policy: NumeralPolicy) -> "NumberSizes":
+        """The sizes of all numbers in some texts."""
+        spans = Spans(*scan(texts.data, texts.rows, policy))
+        return cls.of(Numerals.read(Literals(texts.data, spans.starts, spans.ends)))
+
+    @classmethod
+    def of(cls, numerals: Numerals) -> "NumberSizes":
+        """The sizes of ``n`` numbers."""
+        finite = np.abs(numerals.values[np.isfinite(numerals.values)])
+        digits, exponents, _, _ = numerals.significands
+        decimals = -exponents[digits > 0]
+        return cls(float(finite.max(initial=0.0)), int(decimals.max(initial=0)))
+
+    def merged(self, other: "NumberSizes") -> "NumberSizes":
+        """The sizes of both samples together."""
+        return NumberSizes(max(self.largest, other.largest), max(self.decimals, other.decimals))
+
+
+@dataclass(frozen=True)
+class SizeUnit:
+    """Called with a unit, in any process: its index, and the sizes of its numbers in all splits."""
+
+    screening: Screening
+    policy: NumeralPolicy
+
+    def __call__(self, unit: Unit) -> tuple[int, NumberSizes]:
+        sizes = NumberSizes()
+        for batch, _ in self.screening.batches(unit):
+            sizes = sizes.merged(NumberSizes.of_texts(Texts.of(batch.rows.texts), self.policy))
+        return unit.index, sizes
+
+
+def measure_sizes(
+    work: SizeUnit, units: Sequence[Unit], workers: Engine, progress: Callable[[int], None]
+) -> NumberSizes:
+    """The sizes of the numbers of all units. ``progress`` is called with the bytes done."""
+    sizes, done = NumberSizes(), 0
+    for index, part in workers.run(work, units):
+        sizes = sizes.merged(part)
+        done += units[index].size
+        progress(done)
+    return sizes
+
+
+def is_sized(spec: str) -> bool:
+    """Return whether a spec leaves its scheme to be sized to the data, by :meth:`Scheme.suited`.
+
+    Explicit settings are kept: ``fone`` is sized, ``fone,whole=10`` is not.
+    """
+    name = name_in(spec)
+    return spec == name and SCHEMES[name].suited is not Scheme.suited

@@ -1,0 +1,128 @@
+"""Rows of one split with a twin in the train split: equal up to case, spaces and target numbers.
+
+Rows are compared by a hash of 63 bits. In large data only rows with small hashes are compared, the
+same ones in any division of the data.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import int32, int64, uint8, uint64, void
+from numpy.typing import NDArray
+
+from numtok.data.reading.rows import Categories
+from numtok.encoding.row_keys import hash_word
+from numtok.encoding.targets import ResolvedTargets
+from numtok.encoding.texts import Spans, Texts
+from numtok.kernels import HASH_START, byte_at, inlined, kernel, reads, writes
+from numtok.records import TRAIN
+
+TWINS = "twins_"  # begins the name of a count in the manifest, before the split
+MOST = 1 << 17  # hashes that are kept of all splits together
+_PRIME = np.uint64(0x100000001B3)
+_TARGET = np.uint64(0x100)  # no byte
+_SPACE = np.uint8(32)
+_ANY_HASH = (1 << 63) - 1
+
+
+@inlined
+def _folded(c):  # type: ignore[no-untyped-def]
+    """A byte in lower case; every kind of ASCII space is one."""
+    if 65 <= c <= 90:
+        return np.uint8(c + 32)
+    return _SPACE if 9 <= c <= 13 else c
+
+
+@kernel(void(reads(uint8), reads(int32), reads(int32), reads(int32), reads(int64), writes(uint64)))
+def _hash_rows(data, rows, starts, ends, targets, hashes):  # type: ignore[no-untyped-def]
+    """The hash of each row; ``targets`` are the spans that have no part in it, which rise."""
+    t = 0
+    for r in range(len(hashes)):
+        code = HASH_START
+        gap = False  # a space that no byte has followed yet
+        i = np.int64(rows[r])
+        end = np.int64(rows[r + 1])
+        while i < end:
+            is_target = t < len(targets) and i == starts[targets[t]]
+            c = _folded(byte_at(data, i))
+            if c == _SPACE and not is_target:
+                gap = code != HASH_START
+                i += 1
+                continue
+            if gap:
+                code = (code ^ np.uint64(_SPACE)) * _PRIME
+                gap = False
+            if is_target:
+                code = (code ^ _TARGET) * _PRIME
+                i = np.int64(ends[targets[t]])
+                t += 1
+            else:
+                code = (code ^ np.uint64(c)) * _PRIME
+                i += 1
+        hashes[r] = hash_word(code) >> np.uint64(1)
+
+
+def row_hashes(texts: Texts, spans: Spans, targets: ResolvedTargets) -> NDArray[np.uint64]:
+    """Hash each row, uint64[n]: the same for rows equal up to case, spaces and target numbers."""
+    hashes = np.empty(len(spans.counts), np.uint64)
+    _hash_rows(texts.data, texts.rows, spans.starts, spans.ends, np.unique(targets.spans), hashes)
+    return hashes
+
+
+@dataclass
+class RowTwins:
+    """The hashes of some rows, by split; parts of a data set are merged."""
+
+    limit: int = _ANY_HASH  # of the hashes that are kept
+    splits: dict[str, NDArray[np.uint64]] = field(default_factory=dict)
+
+    def add(self, hashes: NDArray[np.uint64], splits: Categories) -> None:
+        """Add rows, uint64[n], with their splits."""
+        self.merge([RowTwins(splits={name: hashes[rows] for name, rows in splits.places()})])
+
+    def merge(self, others: Iterable["RowTwins"]) -> None:
+        """Add the rows of other parts."""
+        parts = [self, *others]
+        self.limit = min(part.limit for part in parts)
+        names = sorted({name for part in parts for name in part.splits})
+        nothing = np.empty(0, np.uint64)
+        self.splits = {
+            name: np.concatenate([part.splits.get(name, nothing) for part in parts])
+            for name in names
+        }
+        self._keep()
+        while sum(map(len, self.splits.values())) > MOST:
+            self.limit //= 2
+            self._keep()
+
+    def _keep(self) -> None:
+        if self.limit < _ANY_HASH:
+            limit = np.uint64(self.limit)
+            self.splits = {name: kept[kept <= limit] for name, kept in self.splits.items()}
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Count by split the rows with a twin in the train split, and the rows that were compared;
+        without splits in which no row has one."""
+        train = self.splits.get(TRAIN, np.empty(0, np.uint64))
+        counts = {
+            name: (int(np.isin(hashes, train).sum()), len(hashes))
+            for name, hashes in sorted(self.splits.items())
+            if name != TRAIN
+        }
+        return {name: (twins, rows) for name, (twins, rows) in counts.items() if twins}
+
+    def notes(self, rows: Mapping[str, int]) -> list[str]:
+        """One sentence for each split with twins; ``rows`` by split."""
+        return [
+            twins_note(name, round(twins / compared * rows[name]), rows[name])
+            for name, (twins, compared) in self.counts().items()
+        ]
+
+
+def twins_note(split: str, twins: int, rows: int) -> str:
+    """State how many rows of a split have a twin, and what to do."""
+    return (
+        f"{twins:,} of {rows:,} {split} rows have a twin in {TRAIN} (equal up to case, spaces and "
+        "target numbers). Remove them, or give twins one cluster"
+    )

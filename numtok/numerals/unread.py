@@ -1,0 +1,178 @@
+"""Digits that are in no number: how many there are, what they look like, and what would read them.
+
+``count_unread`` goes over the bytes of a column of texts; ``UnreadDigits`` adds up the counts of
+several columns.
+"""
+
+import re
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from numba import int32, int64, uint8
+from numpy.typing import NDArray
+
+from numtok.kernels import byte_at, kernel, reads, writes
+from numtok.numerals._identifiers import other_digit_at
+from numtok.numerals.scan import is_digit_byte
+
+SAMPLED = 1000  # runs of unread digits in a column whose shapes are counted, the first ones
+KEPT_SHAPES = 64  # of the shapes of a unit of rows
+SHOWN_SHAPES = 3
+_NEAR = 48  # bytes on each side of a digit in which its word is looked for
+_LONGEST = 20  # characters of a shape
+
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_WORD = re.compile(r"\w+(?:\.\w+)*")
+_HASH = re.compile(r"(?=.*[0-9][a-f]+[0-9])[0-9a-f]{6,}|[0-9]+e[0-9]+(e[0-9]+)*", re.IGNORECASE)
+
+#: What makes the digits of a shape readable, by the first pattern that a shape matches.
+_REMEDIES = (
+    (re.compile("a UUID|a hash"), "identifiers are not numbers"),
+    (re.compile("0[xXbBoO]"), "write these in decimal"),
+    (re.compile(r"[0-9]_[0-9]"), "leave out the underscores"),
+    (re.compile(r"\w*[0-9]+(\.[0-9]+){2,}"), "versions and addresses are not numbers"),
+    (re.compile(r".*[^\D0-9]"), "write ASCII digits"),
+    (re.compile(r".*[^\W0-9]"), "if these are values, put a space before the digits"),
+)
+
+
+class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
+    """Digits of some texts that are in no number.
+
+    digits
+        All decimal digits, of any script.
+    unread
+        Digits that are in no number.
+    shapes
+        How often words with such digits occur, in a sample; in a word each run of digits is ``0``.
+    """
+
+    digits: Annotated[int, msgspec.Meta(ge=0)] = 0
+    unread: Annotated[int, msgspec.Meta(ge=0)] = 0
+    shapes: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
+
+    def merge(self, other: "UnreadDigits") -> None:
+        """Add the counts of other texts."""
+        self.digits += other.digits
+        self.unread += other.unread
+        for shape, words in other.shapes.items():
+            self.shapes[shape] = self.shapes.get(shape, 0) + words
+
+    def commonest(self, most: int = KEPT_SHAPES) -> "UnreadDigits":
+        """The same counts with only the commonest shapes, in order."""
+        ordered = sorted(self.shapes.items(), key=lambda each: (-each[1], each[0]))
+        return UnreadDigits(self.digits, self.unread, dict(ordered[:most]))
+
+    def note(self) -> str | None:
+        """A sentence with the three commonest shapes and their remedies; None if all is read.
+
+        >>> UnreadDigits(20, 5, {"pH0.0": 2, "0_0": 1}).note()
+        '5 of 20 digits (25%) are in no number: pH0.0 (if these are values, put a space before the \
+digits), 0_0 (leave out the underscores)'
+        """
+        if not self.unread:
+            return None
+        percent = 100 * self.unread / self.digits
+        shown = f"{percent:.0f}%" if percent >= 1 else "under 1%"
+        by_remedy: dict[str, list[str]] = {}
+        for shape in self.commonest(SHOWN_SHAPES).shapes:
+            by_remedy.setdefault(remedy(shape), []).append(shape)
+        words = ", ".join(f"{', '.join(same)} ({advice})" for advice, same in by_remedy.items())
+        return f"{self.unread:,} of {self.digits:,} digits ({shown}) are in no number: {words}"
+
+
+def remedy(shape: str) -> str:
+    """Say how to write a shape so that its digits are read.
+
+    >>> remedy("0x0F"), remedy("0.0.0")
+    ('write these in decimal', 'versions and addresses are not numbers')
+    """
+    return next(
+        (advice for pattern, advice in _REMEDIES if pattern.match(shape)),
+        "write these as plain numbers",
+    )
+
+
+def count_unread(
+    data: NDArray[np.uint8],
+    rows: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+) -> UnreadDigits:
+    """Count the digits of a column of texts that are in no number.
+
+    data, rows
+        The texts, laid out as for :func:`numtok.numerals.scan.scan`.
+    starts, ends
+        int32[numbers], the numbers that were found in it.
+    """
+    places = np.empty(SAMPLED, np.int32)
+    counts = np.zeros(3, np.int64)
+    _count(data, rows, starts, ends, places, counts)
+    digits, unread, runs = counts.tolist()
+    found = UnreadDigits(digits, unread)
+    if runs:
+        sampled = places[:runs]
+        bounds = np.searchsorted(rows, sampled, side="right")
+        counted = 0  # the end of the last word that was counted
+        for place, begin, end in zip(
+            sampled.tolist(), rows[bounds - 1].tolist(), rows[bounds].tolist(), strict=True
+        ):
+            if place >= counted:
+                shape, counted = _word_at(data, place, begin, end)
+                found.shapes[shape] = found.shapes.get(shape, 0) + 1
+    return found
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), reads(int32), reads(int32), writes(int32), writes(int64)
+    )
+)  # fmt: skip
+def _count(data, rows, starts, ends, places, counts):  # type: ignore[no-untyped-def]
+    """All digits, those outside of numbers, and how many of ``places`` are filled with the first
+    bytes of runs of the latter."""
+    digits = unread = runs = number = 0
+    end = np.int64(rows[len(rows) - 1])
+    next_run = np.int64(-1)  # a digit here continues the last run
+    i = np.int64(rows[0])
+    while i < end:
+        c = byte_at(data, i)
+        if not (is_digit_byte(c) or (c >= 0xC0 and other_digit_at(data, i, end))):
+            i += 1
+            continue
+        digits += 1
+        while number < len(ends) and ends[number] <= i:
+            number += 1
+        width = 1 if c < 0x80 else 2 if c < 0xE0 else 3 if c < 0xF0 else 4
+        if number == len(ends) or starts[number] > i:
+            unread += 1
+            if i != next_run and runs < len(places):
+                places[runs] = i
+                runs += 1
+            next_run = i + width
+        i += width
+    counts[0] = digits
+    counts[1] = unread
+    counts[2] = runs
+    return unread
+
+
+def _word_at(data: NDArray[np.uint8], place: int, begin: int, end: int) -> tuple[str, int]:
+    """The shape and the end of the word that the digit at ``place`` of a text is in."""
+    before = data[max(begin, place - _NEAR) : place].tobytes().decode(errors="ignore")
+    text = before + data[place : min(end, place + _NEAR)].tobytes().decode(errors="ignore")
+    for pattern in (_UUID, _WORD):
+        for match in pattern.finditer(text):
+            if match.start() <= len(before) < match.end():
+                shape = "a UUID" if pattern is _UUID else _shape(match[0])
+                return shape, place + len(text[len(before) : match.end()].encode())
+    raise AssertionError(f"no word around a digit in {text!r}")
+
+
+def _shape(word: str) -> str:
+    if _HASH.fullmatch(word):
+        return "a hash"
+    shape = re.sub("[0-9]+", "0", word)
+    return shape if len(shape) <= _LONGEST else f"{shape[: _LONGEST - 1]}…"

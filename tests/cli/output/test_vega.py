@@ -1,0 +1,20 @@
+"""Charts drawn without JavaScript."""
+
+from xml.etree import ElementTree
+
+import numpy as np
+
+from numtok.analysis.figures.base import Axis, BarMarks, Panel
+from numtok.cli.output.pages.vega import draw
+from tests.cases import case
+
+
+def test_names_with_characters_that_xml_cannot_hold_are_drawn_with_escapes() -> None:
+    ones = np.ones(2)
+    for char, shown in (("\x01", r"\x01"), ("\x1b", r"\x1b"), ("\uffff", r"\uffff"), ("é", "é")):
+        with case(char=char):
+            names = (f"x{char}", "y")
+            bars = BarMarks(f"of {char}", np.arange(2.0), ones, ones, ones, picks=names)
+            panel = Panel(f"by {char}", Axis("error"), Axis(f"group {char}", names=names), [bars])
+            still = draw("chart", panel, False, None).still
+            assert f"x{shown}" in "".join(ElementTree.fromstring(still).itertext())

@@ -1,0 +1,54 @@
+"""The process around a command: closed streams and odd terminals."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cases import case
+
+pytestmark = pytest.mark.integration
+ROWS = "".join(f'{{"text": "reading {n} of 7.5"}}\n' for n in range(40))
+
+
+def shell(folder: Path, line: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell line in which ``numtok`` is this numtok."""
+    main = "from numtok.cli.main import main; main()"
+    script = f'numtok() {{ "{sys.executable}" -c "{main}" "$@"; }}; {line}'
+    root = str(Path(__file__).parents[2])
+    environment = os.environ | {"PYTHONPATH": root} | more
+    return subprocess.run(
+        ["sh", "-c", script], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+def test_closed_streams_change_no_exit_code_and_no_other_stream(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(ROWS)
+    encode = "numtok encode --scheme p10 a.jsonl"
+    first = shell(tmp_path, encode)
+    assert first.returncode == 0
+    for line, code, out, err in (
+        ("numtok ls >&-", 0, "", ""),
+        ("numtok ls 2>&- | head -1", 0, None, ""),
+        (f"{encode} --name b >&- 2>&- <&-", 0, "", ""),
+        (f"{encode} 2>&-", 0, first.stdout, ""),
+        ("numtok encode --scheme p10 - <&-", 3, "", "numtok: standard input is empty"),
+        ("numtok encode --scheme nope a.jsonl 2>&-", 2, "", ""),
+    ):
+        with case(line=line):
+            ran = shell(tmp_path, line)
+            assert ran.returncode == code
+            assert out is None or ran.stdout == out
+            assert ran.stderr.startswith(err) and ran.stderr.count("\n") == bool(err)
+
+
+def test_a_terminal_of_no_columns_has_the_usual_width(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(ROWS)
+    environment = {"COLUMNS": "80"}
+    for line in ("numtok -q profile a.jsonl", "numtok schemes", "numtok --help"):
+        with case(line=line):
+            usual = shell(tmp_path, line, **environment)
+            none = shell(tmp_path, line, COLUMNS="0")
+            assert (none.returncode, none.stdout) == (0, usual.stdout)

@@ -1,0 +1,33 @@
+"""CSV as people save it: other separators, other encodings."""
+
+import pytest
+
+from numtok.data.reading.first_bytes import MARK
+from numtok.data.tables.file import CsvForm, csv_form, parsed
+from numtok.errors import DataError
+from tests.cases import case
+
+
+def test_the_header_decides_the_separator_and_the_columns_the_decimal_mark() -> None:
+    for text, form, columns in (
+        ("a,b\n1,0.5\n", CsvForm(), {"a": [1], "b": [0.5]}),
+        ("a;b\n0,25;1\n1,5;2\n", CsvForm(";", ","), {"a": [0.25, 1.5], "b": [1, 2]}),
+        ("a;b\n0.25;1\n1.5;2\n", CsvForm(";", "."), {"a": [0.25, 1.5], "b": [1, 2]}),
+        ("a;b\n3;red\n4;blue\n", CsvForm(";", "."), {"a": [3, 4], "b": ["red", "blue"]}),
+        # 1.234 is 1234 where other columns have decimal commas, so it is not read as 1.234
+        ("a;b\n0,5;1.234\n", CsvForm(";", ","), {"a": [0.5], "b": ["1.234"]}),
+        ("a,b;c\n1,2\n", CsvForm(), {"a": [1], "b;c": [2]}),
+        ('"a;b"\n1\n', CsvForm(";", "."), {"a;b": [1]}),
+    ):
+        for data in (text.encode(), MARK + text.replace("\n", "\r\n").encode()):
+            with case(data=data):
+                assert csv_form(data) == form
+                assert parsed("a.csv", data).to_pydict() == columns
+    assert CsvForm().note is None
+    assert "';'" in str(CsvForm(";", ",").note)
+
+
+def test_utf_16_is_named() -> None:
+    for encoding in ("utf-16", "utf-16-le"):
+        with case(encoding=encoding), pytest.raises(DataError, match=r"a\.csv is UTF-16"):
+            parsed("a.csv", "a,b\n1,2\n".encode(encoding))

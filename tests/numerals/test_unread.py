@@ -1,0 +1,83 @@
+"""Digits in no number: their count, their shapes, and what the note about them says."""
+
+import unicodedata
+
+import numpy as np
+
+from numtok.encoding.texts import Texts
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import scan
+from numtok.numerals.unread import KEPT_SHAPES, UnreadDigits, count_unread
+from tests.cases import each
+
+MIXED = [
+    *("T36.8 and 12", "utf8", "x1 x22 0x1F 1_000", "1.2.3", "", "no digits", "-4.5e-3"),
+    *("٣.5 and ３", "9c01ab7 5", "120e4500-9b1d-4c2e-8a77-001122334455 7", "α2 第5章"),
+]
+
+
+def counted(texts: list[str], policy: str = "default") -> UnreadDigits:
+    column = Texts.of(texts)
+    starts, ends, _ = scan(column.data, column.rows, NumeralPolicy.parse(policy))
+    return count_unread(column.data, column.rows, starts, ends)
+
+
+@each("policy", ["default", "xval"])
+def test_all_digits_are_counted_and_those_that_no_number_holds(policy: str) -> None:
+    found = counted(MIXED, policy)
+    every = sum(unicodedata.category(char) == "Nd" for text in MIXED for char in text)
+    column = Texts.of(MIXED)
+    starts, ends, _ = scan(column.data, column.rows, NumeralPolicy.parse(policy))
+    read = sum(
+        chr(byte).isdigit()
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        for byte in column.data[start:end].tolist()
+        if byte < 0x80
+    )
+    assert (found.digits, found.unread) == (every, every - read)
+
+
+def test_words_are_counted_once_by_their_shape() -> None:
+    found = counted(["T36.8 T40.1 Ca2", "9c01ab7 120e4500-9b1d-4c2e-8a77-001122334455"])
+    assert found.shapes == {"T0.0": 2, "Ca0": 1, "a hash": 1, "a UUID": 1}
+
+
+@each(
+    ("text", "advice"),
+    [
+        ("T36.8", "space before"),
+        ("0xFF1", "decimal"),
+        ("25_000", "underscores"),
+        ("10.1.0.9", "addresses"),
+        ("９", "ASCII"),
+        ("9c01ab7", "identifiers"),
+        ("120e4500-9b1d-4c2e-8a77-001122334455", "identifiers"),
+    ],
+)
+def test_the_note_says_what_would_read_a_shape(text: str, advice: str) -> None:
+    note = counted([text, "7"]).note()
+    assert note is not None and advice in note
+
+
+def test_the_note_has_the_three_commonest_shapes() -> None:
+    note = counted(["T1 T2 T3 Ca1 Ca2 K1 K2 pH1"]).note()
+    assert note is not None
+    assert "8 of 8 digits (100%)" in note and "pH0" not in note
+    assert all(shape in note for shape in ("T0", "Ca0", "K0"))
+    assert counted(["12 and 3.5"]).note() is None
+
+
+def test_counts_of_parts_add_up_to_those_of_the_whole() -> None:
+    whole, parts = counted(MIXED), UnreadDigits()
+    for text in MIXED:
+        parts.merge(counted([text]))
+    assert parts == whole and parts.commonest() == whole.commonest()
+    many = UnreadDigits(100, 100, {f"x{name}": 1 for name in range(100)})
+    assert len(many.commonest().shapes) == KEPT_SHAPES
+
+
+def test_a_column_that_starts_inside_its_buffer_counts_only_its_own_texts() -> None:
+    data = np.frombuffer(b"x1 y22 33", np.uint8)
+    none = np.empty(0, np.int32)
+    found = count_unread(data, np.array([3, 6], np.int32), none, none)
+    assert (found.digits, found.unread, found.shapes) == (2, 2, {"y0": 1})
