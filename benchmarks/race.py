@@ -124,7 +124,7 @@ def measured(name: str, raced: RaceResult, board: Leaderboard) -> Regret:
     """What the race of some data lost."""
     winner = board.place(str(raced.winner))
     models = [one for one in board.places if one.is_model]
-    skills = [one.skill.value or 0.0 for one in models]
+    skills = [one.skill.value for one in models if one.skill.value is not None]
     return Regret(
         name,
         str(len(models)),

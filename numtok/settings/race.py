@@ -73,7 +73,9 @@ class Config:
     )
     numerals: str | None = _fields.numerals()
     text_field: str = _fields.text_field()
-    on_error: str = _fields.on_error("A bad row: fail, or skip it.")
+    on_error: str = _fields.on_error(
+        "A bad row, or a table's row without a usable target: fail, or skip it."
+    )
     jobs: int | None = setting(
         None,
         "Runs side by side. Default: one a GPU, or one a core.",

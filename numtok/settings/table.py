@@ -36,6 +36,7 @@ class Config:
     drop: tuple[str, ...] = setting(
         (), "Columns to leave, such as an id.", metavar="A,B,...", joined=True
     )
+    on_error: str = _fields.on_error("A row without a usable target: fail, or skip it.")
     name: str | None = _fields.name("Default: the file's.")
     restart: bool = _fields.restart()
     force: bool = _fields.force()

@@ -172,7 +172,7 @@ def _parents(origin: Origin, paths: Mapping[str, Path]) -> list[Parent]:
 
 def _columns(where: str, dataset: Dataset) -> TableColumns:
     """The columns as an artifact has them, checked as those of a user's own file."""
-    target = target_column(where, dataset.target, dataset.rows[dataset.target])
+    target = target_column(where, dataset.target, dataset.rows[dataset.target], may_skip=False)
     features, notes = {}, list(dataset.notes)
     for name in dataset.rows.column_names:
         if name != dataset.target:

@@ -109,7 +109,11 @@ class TextCost:
 
 @dataclass(frozen=True)
 class Profile:
-    """Everything that ``numtok profile`` says."""
+    """Everything that ``numtok profile`` says.
+
+    targets
+        The lowest and highest target of the train split, by name; None if float64 holds none.
+    """
 
     inputs: tuple[str, ...]
     rows: int
@@ -120,6 +124,7 @@ class Profile:
     number_bytes: int
     slots: tuple[SlotProfile, ...]  # in the order of the text
     folded: int  # slots that are in the last one together
+    targets: Mapping[str, tuple[float | None, float | None]]
     templates: Mapping[str, str]  # letter to the beginning of a row
     text: TextCost | None
     schemes: tuple[SchemeProfile, ...]
@@ -296,6 +301,10 @@ def _profile(
         number_bytes=found.number_bytes,
         slots=tuple(slots.values()),
         folded=folded,
+        targets={
+            name: (one.low, one.high) if one.count else (None, None)
+            for name, one in sorted(found.targets.items())
+        },
         templates=found.slots.examples(nodes),
         text=text,
         schemes=tuple(_scheme(one, slots, found.rows, text) for one in tried),

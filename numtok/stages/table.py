@@ -20,6 +20,7 @@ from numtok.data.tables.columns import (
     SPLIT_COLUMN,
     TableColumns,
     feature_column,
+    has_target,
     split_column,
     target_column,
     write_columns,
@@ -87,6 +88,8 @@ def run(config: Config, store: Store) -> Result:
         "features": list(config.features),
         "drop": sorted(config.drop),
     }
+    if config.on_error == "skip":
+        settings["on_error"] = "skip"
     name = config.name or as_name(Path(config.path).stem)
     parent = Parent("file", config.path, hashlib.sha256(data).hexdigest(), len(data))
     command = ["numtok", "table", *command_line(replace(config, name=name))]
@@ -147,18 +150,38 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
             f"--split has no effect here: {path} has the column {folds[0]!r}; leave it out, or "
             f"leave the column (--drop {folds[0]})"
         )
-    target = target_column(path, config.target, table[config.target])
-    features, notes = {}, []
+    kept = _kept(config, table[config.target])
+    target = target_column(path, config.target, table[config.target].filter(kept))
+    features, notes = {}, _skipped(config.target, kept)
     for name in config.features or [name for name in left if name not in folds]:
         if why := _no_feature(name, names, table[name]):
             notes.append(f"{why} and is left out")
             continue
-        features[name], note = feature_column(path, name, table[name])
+        column, note = feature_column(path, name, table[name])
+        features[name] = column.filter(kept)
         notes += [note] if note else []
     assigned = {name: split_column(path, name, table[name]) for name in folds}
     if not folds:
         assigned = {"split": pa.array(_splits(path, table, rule), pa.string())}
+    assigned = {name: splits.filter(kept) for name, splits in assigned.items()}
     return TableColumns(path, config.target, target, features, assigned, tuple(notes))
+
+
+def _kept(config: Config, target: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
+    """Return which rows [n] are kept: all, unless those without a usable target are skipped. If
+    none is usable, all are kept, and :func:`target_column` says why."""
+    every = pa.repeat(True, len(target))
+    if config.on_error == "fail":
+        return every
+    kept = has_target(target).combine_chunks()
+    return kept if pc.any(kept).as_py() else every
+
+
+def _skipped(target: str, kept: "pa.Array[Any]") -> list[str]:
+    count = len(kept) - kept.true_count
+    if not count:
+        return []
+    return [f"skipped {count:,} of {len(kept):,} rows, whose target {target!r} is not usable"]
 
 
 def _splits(path: str, table: "pa.Table", rule: SplitRule) -> list[str]:

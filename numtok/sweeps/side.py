@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from numtok.config import threads
+from numtok.errors import UsageError
 from numtok.machine import cores
 from numtok.settings.race import Config as RaceConfig
 from numtok.store.engines.engine import LOCAL, Engine, Spool, cluster
@@ -85,6 +86,11 @@ def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
         return _on_nodes(nodes, config.jobs, config.engine, gpu=config.device != "cpu")
     device = device_of(config.device)
     there = device_count(config.devices, device)
+    if device.type == "cpu" and there > 1:
+        raise UsageError(
+            f"--devices {config.devices} needs GPUs, and this race runs on the CPU. Leave it "
+            "out; --jobs sets the number of parallel runs"
+        )
     cores = threads_alone()
     jobs = config.jobs or (min(cores, _FINALISTS * config.seeds) if device.type == "cpu" else there)
     slots = gpu_slots(jobs, there) if device.type == "cuda" and there > 1 else ()

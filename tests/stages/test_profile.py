@@ -82,6 +82,20 @@ def warnings(found: Profile, kind: str) -> list[str]:
     return [warning.text for warning in found.warnings if warning.kind == kind]
 
 
+def test_targets_are_those_of_the_train_split(tmp_path: Path) -> None:
+    spans = {"y": [[0, 1]], "x": [[2, 3], [4, 5]]}
+    rows: list[dict[str, object]] = [
+        {"text": "1 2 3", "targets": spans, "split": "train"},
+        {"text": "4 0 9", "targets": spans, "split": "train"},
+        {"text": "7 8 9", "split": "train"},
+        {"text": "9 1 2", "targets": spans | {"z": [[4, 5]]}, "split": "test"},
+    ]
+    both = profile(tmp_path, write(tmp_path / "rows.jsonl", rows), schemes=("xval",))
+    assert both.targets == {"x": (0, 9), "y": (1, 4)}
+    test_only = profile(tmp_path, write(tmp_path / "test.jsonl", rows[3:]), schemes=("xval",))
+    assert test_only.targets == {}
+
+
 # --- the ERA5 file, worked out by hand ---------------------------------------------------------
 
 
@@ -952,8 +966,8 @@ def test_json_has_everything_under_keys_that_stay(tmp_path: Path, numtok: Shell)
     assert told["schema"] == RENAMED_SCHEMA
     assert list(told) == [
         "schema", "inputs", "rows", "splits", "rejected", "numbers", "text_bytes", "number_bytes",
-        "slots", "folded", "templates", "text", "schemes", "warnings", "lossless", "notes",
-        "recommended", "recommended_normalize", "value_normalize",
+        "slots", "folded", "targets", "templates", "text", "schemes", "warnings", "lossless",
+        "notes", "recommended", "recommended_normalize", "value_normalize",
     ]  # fmt: skip
     assert told["slots"][0] == {
         "name": "[0]", "numbers": 2, "rows": 2, "rows_exact": True, "low": 1.0, "high": 3.0,

@@ -272,15 +272,38 @@ def test_notes_are_told_on_stderr(numtok: Shell) -> None:
     assert numtok("-q", "table", "a.csv", "--target", "y").err == ""
 
 
+@pytest.mark.parametrize("bad", ["", "NA", "nan", "inf", "-3e307", "unknown"])
+def test_rows_without_a_usable_target_are_skipped(here: Path, bad: str) -> None:
+    """The others have the values and the splits that they have without these rows."""
+    lines = [f"{k},z{k % 3},{k * k}" for k in range(60)]
+    (here / "a.csv").write_text("\n".join(["x,kind,y", *lines]))
+    whole = made(Config("a.csv", "y"))
+    for k in (0, 7, 59):
+        lines[k] = f"{k},z{k % 3},{bad}"
+    (here / "a.csv").write_text("\n".join(["x,kind,y", *lines]))
+    table = made(Config("a.csv", "y", on_error="skip"))
+    kept = [k for k in range(60) if k not in (0, 7, 59)]
+    assert table.target.tolist() == [k * k for k in kept]
+    assert columns(table) == {
+        "x": list(map(float, kept)), "kind": [f"z{k % 3}" for k in kept]
+    }  # fmt: skip
+    for split in ("train", "validation", "test"):
+        usable = [row for row in whole.split(split).tolist() if row in kept]
+        assert [kept[row] for row in table.split(split).tolist()] == usable
+    assert table.file.notes == ["skipped 3 of 60 rows, whose target 'y' is not usable"]
+    (here / "a.csv").write_text(f"x,y\n1,{bad}\n2,{bad}\n")
+    assert "row 1" in refused(Config("a.csv", "y", on_error="skip"))
+
+
 # --- errors ------------------------------------------------------------------------------------
 
 LEFT = "features are numbers, booleans and strings; write it as one of these, or leave it out"
 OF_DATES = "type date32[day]"
 BAD_TABLES: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("x,y\n1,2\n2,three\n3,4\n", "'y' is 'three' in row 2", "another column by --target"),
-    ("x,y\n1,2\n2,\n3,4\n", "'y' is missing in row 2", "correct or remove the row"),
+    ("x,y\n1,2\n2,\n3,4\n", "'y' is missing in row 2", "--on-error skip"),
     ("x,y\n1,2\n2,-3e307\n3,4\n", "'y' is -3e+307 in row 2", "at most 1e+150", "logarithm"),
-    ("x,y\n1,2\n2,-inf\n3,4\n", "'y' is -inf in row 2", "correct or remove the row"),
+    ("x,y\n1,2\n2,-inf\n3,4\n", "'y' is -inf in row 2", "--on-error skip"),
     ("x,y\n1,2020-01-01\n2,2020-01-02\n", f"'y' is of {OF_DATES}", "another column by --target"),
     ("x,y\n", "no rows", "at least two"),
     ("x,y\n1,2\n", "one row", "at least two"),

@@ -1,7 +1,7 @@
 """The work on one unit of ``profile``: rows in, statistics by place out; units are merged."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -14,7 +14,7 @@ from numtok.analysis.profiling.slot_statistics import (
     SlotStatistics,
     merged_tallies,
 )
-from numtok.arrays import Bools
+from numtok.arrays import Bools, Floats
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.units import Unit
 from numtok.encoding.normalizers.base import Moments
@@ -52,6 +52,7 @@ class Counted:
     sampled_rows: SampledRows = field(default_factory=SampledRows)
     moments: Moments = field(default_factory=Moments)  # of the train split
     learnt: NumberSample = field(default_factory=NumberSample)  # of the train split
+    targets: dict[str, Moments] = field(default_factory=dict)  # of the train split, by name
     splits: Counter[str] = field(default_factory=Counter)  # rows
     twins: RowTwins = field(default_factory=RowTwins)
     rows_with_numbers: int = 0
@@ -83,6 +84,11 @@ class Counted:
             return tally.rows, True
         rows = round(self.sampled_rows.share(node) * self.rows_with_numbers)
         return min(max(rows, 1), tally.numbers), self.sampled_rows.exact
+
+    def add_targets(self, targets: Mapping[str, Moments]) -> None:
+        """Add the moments of more targets, by name."""
+        for name, moments in targets.items():
+            self.targets[name] = self.targets.get(name, Moments()).merged(moments)
 
     def move(self, became: NDArray[np.int32]) -> None:
         """Nodes have become other nodes: node i is now ``became[i]``."""
@@ -116,6 +122,7 @@ def _as_one(parts: Sequence[Counted]) -> Counted:
         whole.sampled_rows.merge(part.sampled_rows)
         whole.moments = whole.moments.merged(part.moments)
         whole.learnt.merge(part.learnt)
+        whole.add_targets(part.targets)
         whole.splits += part.splits
         whole.rows_with_numbers += part.rows_with_numbers
         whole.rejected += part.rejected
@@ -206,6 +213,7 @@ class Counting:
                     in_train[rows] = True
                     train = np.repeat(in_train, spans.counts)
                 found.moments = found.moments.merged(Moments.of(numerals.values[train]))
+                found.add_targets(_target_moments(targets, numerals.values, train))
                 if self._learning:
                     literals = Literals(texts.data, spans.starts[train], spans.ends[train])
                     found.learnt.add(keys_of(ids, texts, spans, numerals)[train], literals)
@@ -220,3 +228,19 @@ class Counting:
         self.found.tallies = self._tallies.by_node()
         self.found.sample = self._samples.settled()
         return self.found
+
+
+def _target_moments(
+    targets: ResolvedTargets, values: Floats, train: Bools | slice
+) -> dict[str, Moments]:
+    """Return the moments of the targets among the numbers ``train``, by name."""
+    inside = np.zeros(len(values), np.bool_)
+    inside[train] = True
+    chosen = np.flatnonzero(inside[targets.spans])
+    chosen = chosen[np.argsort(targets.names.codes[chosen], kind="stable")]
+    codes, first = np.unique(targets.names.codes[chosen], return_index=True)
+    parts = np.split(values[targets.spans[chosen]], first[1:])
+    return {
+        targets.names.names[code]: Moments.of(part)
+        for code, part in zip(codes.tolist(), parts, strict=False)  # without codes: an empty part
+    }

@@ -305,6 +305,7 @@ def remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
         )
     if board.clusters is not None:
         yield clusters_note(board.clusters)
+    yield from result.close_calls
     yield from (f"{label} failed: {problem}" for label, problem in result.failed.items())
 
 

@@ -36,6 +36,7 @@ _EXACT = 1 << 53  # float64 has every integer up to this one
 _MANY = 100  # values of a category
 _LARGE = "integers beyond 2^53, which are rounded"
 _LARGEST = 1e150  # whose square, and with it every variance, is a float64
+_SKIP = "--on-error skip of numtok table and race"
 _FEATURES = "features are numbers, booleans and strings"
 
 
@@ -93,18 +94,35 @@ def feature_column(
     return values, f"{name!r} has {_LARGE}" if _is_large(column) else None
 
 
-def target_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
+def has_target(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
+    """Return for each row [n] if :func:`target_column` accepts its target; a column that is not
+    numeric has none."""
+    column = _plain(column)
+    if pa.types.is_string(column.type):
+        texts = pc.if_else(pc.match_substring_regex(column, _NUMBER), column, None)
+        column = pc.utf8_trim_whitespace(texts).cast(pa.float64())
+    elif not _is_number(column.type):
+        return pa.chunked_array([pa.repeat(False, len(column))])
+    sizes = pc.abs(column.cast(pa.float64(), safe=False))
+    return pc.fill_null(pc.less_equal(sizes, _LARGEST), False)
+
+
+def target_column(
+    where: str, name: str, column: "pa.ChunkedArray[Any]", *, may_skip: bool = True
+) -> "pa.Array[Any]":
     """The target [n] as finite float64.
 
     Numbers written as strings are read. Raises DataError for anything else, naming the first bad
     value and its row, and for a target that is the same in every row.
     """
     column = _plain(column)
+    skip = f"skip such rows ({_SKIP})" if may_skip else "remove the row"
     if pa.types.is_string(column.type):
         if (row := first_word(column)) is not None:
             raise DataError(
                 f"{where}: the target {name!r} is {column[row].as_py()!r} in row {row + 1}; a "
-                "target is a number in every row; correct it, or name another column by --target"
+                f"target is a number in every row; correct it, {skip}, or name another column by "
+                "--target"
             )
         column = pc.utf8_trim_whitespace(column).cast(pa.float64())
     elif not _is_number(column.type) and not pa.types.is_null(column.type):
@@ -117,13 +135,13 @@ def target_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.
         got = "missing" if (value := values[row].as_py()) is None else str(value)
         raise DataError(
             f"{where}: the target {name!r} is {got} in row {row + 1}; a target is a finite number "
-            "in every row; correct or remove the row"
+            f"in every row; correct it, or {skip}"
         )
     if (row := _first(pc.greater(pc.abs(values), _LARGEST))) is not None:
         raise DataError(
             f"{where}: the target {name!r} is {values[row].as_py():g} in row {row + 1}; at most "
-            f"{_LARGEST:g} can be predicted; divide the target by what suits it, or take its "
-            "logarithm"
+            f"{_LARGEST:g} can be predicted; divide the target by what suits it, take its "
+            f"logarithm, or {skip}"
         )
     if _is_large(column) and pc.min(values) == pc.max(values) and pc.min(column) != pc.max(column):
         raise DataError(

@@ -2,6 +2,7 @@
 successive halving in the time there is.
 
 candidates.py   what may take part, and why what may not
+close_calls.py  rounds whose last survivor and first one eliminated are within noise
 entrants.py     data as they are entered: looked at, split, encoded for each that takes part
 leaderboard.py  the last round on the test split: figures, ties, the choice and its reasons
 plan.py         who races in which rounds for how many steps, stored once

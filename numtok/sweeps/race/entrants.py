@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from numtok.data.reading.sources import find_sources
 from numtok.data.reading.streams import Spool, is_stream
 from numtok.data.tables.columns import SPLIT_COLUMN
@@ -15,6 +17,7 @@ from numtok.data.tables.rows import VALIDATION, count_twins, learnt_rows, read_t
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
 from numtok.evaluation.slots import LEAST as LEAST_OF_SLOT
+from numtok.models.presets import preset, trunk
 from numtok.records import TABLE, TRAIN
 from numtok.settings.race import Config
 from numtok.stages import encode, profile, table
@@ -30,13 +33,14 @@ from numtok.sweeps.race.candidates import (
     text_entries,
 )
 from numtok.sweeps.race.progress import Progress, RaceProgress
-from numtok.sweeps.race.splitting import SHARES, rule_of_columns, rule_of_texts
+from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_columns, split_of_texts
 from numtok.sweeps.race.words import Slot
 
 #: Rows of the train split, and of the two others, below which a race is refused, or warned of.
 LEAST, FEW = (40, 10), (200, 30)
 _PREDICTED = 2_000  # numbers of the validation split, at most; of the test split so many times more
 _MORE = 5
+_MOST_NAMED = 5  # fields in a message
 
 
 class Entered(NamedTuple):
@@ -92,10 +96,12 @@ def _is_table_ref(ref: str, store: Store) -> bool:
 
 
 def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
-    """Raises UsageError, and DataError for texts without numbers or with too few rows."""
+    """Raises UsageError, and DataError for texts without numbers to learn or with too few rows."""
+    if config.preset is not None:
+        preset(config.preset)
     if config.drop:
         raise meaningless("drop", "texts")
-    rule, name = _rule(config, store)
+    rule, name, split_notes = _rule(config, store)
     progress(RaceProgress("", "reading the data"))
     found = profile.run(
         profile.Config(
@@ -125,8 +131,9 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
         _few(shown, _counted(found.splits, "test"), "test")
     test = _test_split(shown, found.splits, rule)
     rows = _counted(found.splits, test)
+    _check_targets(shown, found, config.target)
     verdicts = judged(found, config.schemes)
-    notes = [*found.notes, *_told(rule)]
+    notes = [*found.notes, *split_notes]
     return Entered(
         config.name or f"{name}-race",
         False,
@@ -145,8 +152,9 @@ def _counted(splits: Mapping[str, int], test: str) -> tuple[int, int, int]:
     return splits.get(TRAIN, 0), splits.get(VALIDATION, 0), splits.get(test, 0)
 
 
-def _rule(config: Config, store: Store) -> tuple[str | None, str]:
-    """How rows are split that no input says the split of, and a name for the data."""
+def _rule(config: Config, store: Store) -> tuple[str | None, str, list[str]]:
+    """Return the split of rows whose input names none, a name for the data, and notes on the
+    split."""
     for one in config.inputs:
         if is_stream(one.partition("=")[2] or one) or is_stream(one):
             raise UsageError(
@@ -156,8 +164,9 @@ def _rule(config: Config, store: Store) -> tuple[str | None, str]:
     spool = Spool(_no_folder, Quota.parse(None))
     sources, name = find_sources(config.inputs, store.resolve, lambda note: None, spool)
     if config.split is not None or all(source.split is not None for source in sources):
-        return config.split, name
-    return rule_of_texts(sources, config.text_field, config.on_error == "skip"), name
+        return config.split, name, []
+    by_time = split_of_texts(sources, config.text_field, config.on_error == "skip")
+    return by_time.rule or SHARES, name, by_time.notes
 
 
 def _no_folder() -> Path:
@@ -242,22 +251,31 @@ def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | 
     )
 
 
-def check_target(data: Artifact, target: str | None) -> None:
-    """UsageError for a target of texts that no row of the train split names."""
-    if data.kind == TABLE or target is None:
-        return
-    known = sorted(set(read_split(data, TRAIN).target_name.to_pylist()))
-    if not known:
+def _check_targets(shown: str, found: profile.Profile, target: str | None) -> None:
+    """Raise UsageError for a target that no row of the train split has, and DataError for numbers
+    to predict that are constant."""
+    if target is not None and not found.targets:
         raise meaningless("target", "rows that have no targets")
-    if target not in known:
-        raise unknown("target", target, known)
+    if target is not None and target not in found.targets:
+        raise unknown("target", target, found.targets)
+    ranges = {slot.name: (slot.low, slot.high) for slot in found.slots}
+    if found.targets:
+        ranges = {name: ends for name, ends in found.targets.items() if target in (None, name)}
+    if all(low == high is not None for low, high in ranges.values()):
+        names = ", ".join(list(ranges)[:_MOST_NAMED])
+        raise DataError(
+            f"{shown}: all numbers to predict are constant ({names}). Pass data in which they vary"
+        )
 
 
 # --- tables ------------------------------------------------------------------------------------
 
 
 def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
-    """Raises UsageError, also for a target that is no column, and DataError for too few rows."""
+    """Raises UsageError, also for an unknown target column, and DataError for too few rows or a
+    constant target."""
+    if config.preset is not None:
+        trunk(config.preset)
     progress(RaceProgress("", "reading the table"))
     artifact, told = _table(config, store)
     rows_of = read_table_of(artifact)
@@ -269,6 +287,13 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
             "decided on test: make the table with both"
         )
     train = learnt_rows(rows_of, 0, None, 0)
+    median = np.median(rows_of.target[train])
+    for name in filter(splits.__contains__, dict.fromkeys([TRAIN, VALIDATION, test])):
+        if (rows_of.target[rows_of.split(name)] == median).all():
+            raise DataError(
+                f"{artifact.ref}: the target {file.target!r} is {median:g}, the training median, "
+                f"in every row of the split {name}. Pass other splits with --split"
+            )
     slot = Slot.of_column(file.target, rows_of.target[train])
     verdicts = judged_heads(config.schemes)
     held_back = VALIDATION not in splits
@@ -307,23 +332,14 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
             f"{path} is a table; say which column is to be predicted with --target, one of "
             f"{', '.join(content.column_names)}"
         )
-    rule, dates = rule_of_columns(content, config.target)
+    by_time, dates = split_of_columns(content, config.target)
     given = any(SPLIT_COLUMN.fullmatch(name) for name in content.column_names)
-    split = config.split or (None if given else rule)
+    if given or config.split is not None:
+        by_time = TimeSplit(None)
+    split = config.split or by_time.rule
     drop = tuple(dict.fromkeys([*config.drop, *dates]))
-    settings = table.Config(path, config.target, split, drop=drop)
-    return table.run(settings, store).artifact, [*_told(split), *_dropped(dates)]
-
-
-def _told(rule: str | None) -> list[str]:
-    """A note of a split by time."""
-    if rule is None or not rule.startswith("by="):
-        return []
-    return [
-        f"Rows are split by time (--split {rule}): what is tested comes after what is learnt. "
-        "If that column is no time of the rows, --split validation=0.1,test=0.2 draws them by "
-        "chance."
-    ]
+    settings = table.Config(path, config.target, split, drop=drop, on_error=config.on_error)
+    return table.run(settings, store).artifact, [*by_time.notes, *_dropped(dates)]
 
 
 def _dropped(dates: Sequence[str]) -> list[str]:

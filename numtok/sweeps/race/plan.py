@@ -1,8 +1,9 @@
 """The plan of a race: who takes part, in which rounds, for how many steps.
 
-Seconds a step are measured once, before the first round; what they make of the time there is stands
-in the plan in steps, and the plan is stored. From then on a race is a function of its plan and its
-data: whoever stops it and goes on, or repeats it, has the same result.
+Seconds per step are measured before the first round and turned into steps, and the plan is stored.
+After each round the later rounds are shortened if the machine turned out to be slower, and these
+rounds are stored next to the plan. A race is a function of what is stored and its data: a resumed
+or repeated race has the same result.
 
 Rounds are successive halving (Jamieson and Talwalkar 2016; Hyperband, Li et al. 2018): in each, all
 that are left train anew for the same time, and a third goes on. In the first each trains at the
@@ -72,6 +73,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         On the validation split; on the test split, with ``seeds`` of each.
     threads
         Of each run.
+    beside
+        Seconds that a run takes in addition to its training, as measured.
     rows
         Of the validation and of the test split, that are predicted; None: all.
     unfit, left_out
@@ -92,6 +95,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     last: Round
     seeds: Positive
     threads: Positive
+    beside: float
     test: str
     rows: tuple[Positive | None, Positive | None]
     guesses: dict[str, float]
@@ -117,6 +121,18 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return len(self.candidates[0].rates)
 
 
+class LaterRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The rounds after a round, the last one at the end, as they fit the time that was left.
+
+    slowdown
+        Seconds that the round took per second planned.
+    """
+
+    format: int = FORMAT
+    slowdown: float
+    rounds: list[Round]
+
+
 class Expected(msgspec.Struct, frozen=True):
     """A round before a step is measured: how many would train, at how many rates and with how many
     seeds each, for how long."""
@@ -128,6 +144,7 @@ class Expected(msgspec.Struct, frozen=True):
 
 
 PLAN = StoredJson("plan.json", Plan, newest=FORMAT)
+LATER_ROUNDS = StoredJson("rounds.json", LaterRounds, newest=FORMAT)
 
 
 def fields_of(count: int, finalists: int, rates: int = 1) -> list[int]:
@@ -198,6 +215,30 @@ def rounds_of(
     return [
         Round(size, seconds, [min(most, max(1, int(seconds / pace))) for pace in paces])
         for size, seconds in zip(sizes, seconds_of(time, sizes, seeds, rates), strict=True)
+    ]
+
+
+def shortened(
+    time: Time, rounds: Sequence[Round], before: Round, paces: Sequence[float], seeds: int
+) -> list[Round]:
+    """Shorten rounds, the last one at the end, to the time that is left, in the same proportion.
+
+    ``paces`` are seconds per step by now, ``before`` is the round just done. No run gets more steps
+    than planned, or fewer than in the round before.
+    """
+    runs = _runs_of([one.size for one in rounds], seeds, 1)
+    planned = sum(count * one.seconds for count, one in zip(runs, rounds, strict=True))
+    factor = time.training(sum(runs)) / planned
+    return [
+        Round(
+            one.size,
+            one.seconds * min(1.0, factor),
+            [
+                min(most, max(least, int(one.seconds * factor / pace)))
+                for most, least, pace in zip(one.steps, before.steps, paces, strict=True)
+            ],
+        )
+        for one in rounds
     ]
 
 

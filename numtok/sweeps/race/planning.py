@@ -25,7 +25,20 @@ from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Entrant
 from numtok.sweeps.race.entrants import Encodings, Entered, predicted_rows
-from numtok.sweeps.race.plan import LEAST, PLAN, RACE, Candidate, Plan, Time, entered, rounds_of
+from numtok.sweeps.race.plan import (
+    LATER_ROUNDS,
+    LEAST,
+    PLAN,
+    RACE,
+    Candidate,
+    LaterRounds,
+    Plan,
+    Round,
+    Time,
+    entered,
+    rounds_of,
+    shortened,
+)
 from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.skill import medians
 from numtok.sweeps.runs import Run, RunUnit, with_threads
@@ -33,7 +46,7 @@ from numtok.sweeps.side import Side
 from numtok.training.device import device_of
 from numtok.training.table_learner import FittingRecipe
 
-REVISION = 5
+REVISION = 6
 _LONG = 1200.0  # seconds from which three are in the last round, and not two
 _MEASURING = 0.15  # of the time, for all paces together
 _PREPARING = 0.25  # of the time, for them and for encoding what is measured
@@ -85,6 +98,49 @@ def planned(
         return draft.publish({"candidates": len(plan.candidates)}, {})
 
 
+@dataclass(frozen=True, kw_only=True)
+class Replanning:
+    """Shortens the later rounds of a race if the machine is slower than the plan assumes.
+
+    The rounds are stored as a child of the plan, so a resumed race has the same rounds.
+
+    deadline
+        By ``time.monotonic``; at least half of the time is for the rounds, as in the plan.
+    """
+
+    config: Config
+    plan: Plan
+    stored: Artifact
+    store: Store
+    jobs: int
+    progress: Progress
+    deadline: float
+
+    def __call__(self, number: int, before: Round, slowdown: float) -> list[Round]:
+        """Return the rounds after the round ``number``, which took ``slowdown`` seconds per second
+        planned."""
+        settings = {"stage": "race-rounds", "revision": REVISION, "round": number}
+        name = f"{self.stored.name}-round-{number + 1}"
+        command = ["numtok", "race", *command_line(self.config)]
+        with self.store.draft(RACE, name, settings, [self.stored.as_parent()], command) as draft:
+            if isinstance(draft, Artifact):
+                return LATER_ROUNDS.read(draft.path).rounds
+            planned = [*self.plan.rounds, self.plan.last][number:]
+            rounds = self._shortened(planned, before, slowdown)
+            LATER_ROUNDS.write(draft.path, LaterRounds(slowdown=slowdown, rounds=rounds))
+            draft.publish({"rounds": len(rounds)}, {})
+        if rounds != planned:
+            line = f"runs took {slowdown:.1f} times as long as planned; later rounds are shorter"
+            self.progress(RaceProgress(line, "planning the later rounds"))
+        return rounds
+
+    def _shortened(self, planned: list[Round], before: Round, slowdown: float) -> list[Round]:
+        left = max(1.0, self.deadline - time.monotonic())
+        paces = [one.pace * slowdown for one in self.plan.candidates]
+        there_is = Time(left, self.plan.beside * slowdown, self.jobs)
+        return shortened(there_is, planned, before, paces, self.plan.seeds)
+
+
 @dataclass(frozen=True)
 class _Planning:
     """Measures what a step takes, and makes a plan of it."""
@@ -134,6 +190,7 @@ class _Planning:
             last=last,
             seeds=self.config.seeds,
             threads=self.side.threads,
+            beside=beside,
             test=self.there.test,
             rows=rows,
             guesses=medians(first),

@@ -16,16 +16,16 @@ from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Verdict
+from numtok.sweeps.race.close_calls import close_calls
 from numtok.sweeps.race.entrants import (
     Encodings,
-    check_target,
     enter_table,
     enter_texts,
     is_table,
 )
 from numtok.sweeps.race.leaderboard import Leaderboard
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, expected
-from numtok.sweeps.race.planning import finalists_of, planned, rates_of, time_of
+from numtok.sweeps.race.planning import Replanning, finalists_of, planned, rates_of, time_of
 from numtok.sweeps.race.progress import Progress
 from numtok.sweeps.race.reasons import reasons_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
@@ -53,6 +53,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
         The choice, and the REF of its model of the first seed.
     reasons
         Three sentences.
+    close_calls
+        A sentence for each round that eliminated a candidate by a difference within noise.
     commands
         What repeats the race, and what predicts with the model.
     failed
@@ -77,6 +79,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     winner: str | None = None
     model: str | None = None
     reasons: list[str] = []
+    close_calls: list[str] = []
     commands: list[str] = []
     failed: dict[str, str] = {}
 
@@ -132,14 +135,18 @@ def _raced(
     if config.dry_run:
         return result
     data = Encodings(config, there, quiet, progress)
-    check_target(data.of(there.entries[0]), config.target)  # before anything else is encoded
     made = planned(config, there, data, quiet, side, progress, started)
     plan = PLAN.read(made.path)
     entries = {one.label: one for one in there.entries}
     artifacts = {one.data: data.of(entries[one.label]) for one in plan.candidates}
     # What a run learns depends, in its last digits, on its threads.
     side = side._replace(threads=plan.threads)
-    race = Rounds(config, plan, artifacts, quiet, side, progress)
+    deadline = max(started + config.seconds, time.monotonic() + config.seconds / 2)
+    replan = Replanning(
+        config=config, plan=plan, stored=made, store=quiet, jobs=side.jobs,
+        progress=progress, deadline=deadline,
+    )  # fmt: skip
+    race = Rounds(config, plan, artifacts, quiet, side, progress, replan)
     rounds, validation, board = race.run()
     winner = board.place(board.winner)
     return msgspec.structs.replace(
@@ -152,6 +159,7 @@ def _raced(
         winner=board.winner,
         model=winner.models[0],
         reasons=reasons_of(validation, board, plan, there.verdicts),
+        close_calls=list(close_calls(rounds, plan, quiet, config.target)),
         commands=_commands(config, of_table, winner.models[0]),
         failed={label: str(problem) for label, problem in race.failed},
     )

@@ -1,7 +1,7 @@
 """The rounds of a race: survivors train for the same time, and the best third survives."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -124,6 +124,7 @@ class Rounds:
     store: Store
     side: Side
     progress: Progress
+    replan: Callable[[int, Round, float], Sequence[Round]] | None = None
     failed: list[Failed] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -138,9 +139,11 @@ class Rounds:
             return self._run(engine)
 
     def _run(self, engine: Engine) -> RoundsOutcome:
-        alive, count = self._entries, len(self.plan.rounds) + 1
+        rounds = [*self.plan.rounds, self.plan.last]
+        alive, count = self._entries, len(rounds)
         results = []
-        for number, one in enumerate(self.plan.rounds, 1):
+        for number in range(1, count):
+            one = rounds[number - 1]
             entries = alive[: one.size]
             for entry in entries:
                 entry.start(number, one.steps[entry.index])
@@ -149,9 +152,11 @@ class Rounds:
             alive = ranked(self._entries)
             if not alive:
                 raise self.failed[0].problem
-        finalists, seeds = alive[: self.plan.last.size], range(self.plan.seeds)
+            if self.replan is not None:
+                rounds[number:] = self.replan(number, one, self._slowdown())
+        finalists, seeds = alive[: rounds[-1].size], range(self.plan.seeds)
         for entry in finalists:
-            entry.steps = self.plan.last.steps[entry.index]
+            entry.steps = rounds[-1].steps[entry.index]
             entry.rate = entry.rate or entry.candidate.rates[0]
         self._train(engine, finalists, VALIDATION, seeds, f"round {count} of {count}")
         finalists = [entry for entry in finalists if len(entry.trials) == self.plan.seeds]
@@ -166,6 +171,17 @@ class Rounds:
         first = self.data[finalists[0].candidate.data]
         others = rivals(first, self.plan.test, self.plan.rows[1])
         return RoundsOutcome(results, validation, self._board(finalists, others, validation.winner))
+
+    def _slowdown(self) -> float:
+        """Seconds that the runs of the round took per second planned; 1 if no clock ran."""
+        spent = planned = 0.0
+        for entry in self._entries:
+            for trial in entry.trials:
+                timing = trial.evaluation.timing
+                if timing.train_seconds is not None and timing.eval_seconds is not None:
+                    spent += timing.train_seconds + timing.eval_seconds
+                    planned += entry.steps * entry.candidate.pace + self.plan.beside
+        return spent / planned if spent and planned else 1.0
 
     def _board(
         self, entries: Sequence[RaceEntry], others: Rivals | None, winner: str | None

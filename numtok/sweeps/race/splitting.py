@@ -4,6 +4,7 @@ one, so that what is tested comes after what was learnt; else by a hash of the c
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,32 +19,68 @@ SHARES = "validation=0.15,test=0.15"
 _VALIDATION, _TEST = 0.7, 0.85  # of the rows come before the split begins
 _NAMED = re.compile(r"(?:^|[\W_])(?:time|date|datetime|timestamp|year)(?:$|[\W_])", re.I)
 _WRITTEN = re.compile(r"\d{4}-\d{2}(?:-\d{2}(?:[T ][^,=]*)?)?|[+-]?\d+(?:\.\d+)?")
+_SHOWN = 40  # characters of a value in a note
 _LEAST = 10  # different times: fewer are no course of time
 
 
-def by_time(name: str, times: Mapping[str, int]) -> str | None:
-    """The rule of a group or column of that name, whose values come so often each; None where
-    these are no times.
+class TimeSplit(NamedTuple):
+    """A split by time as an option; or None and why columns or groups named like times are not
+    used."""
 
-    >>> by_time("year", {str(year): 1 for year in range(2000, 2020)})
+    rule: str | None
+    refusals: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about the split, if it is by time or was refused."""
+        if self.rule is not None:
+            return [
+                f"Rows are split by time (--split {self.rule}): the test rows come after the "
+                "training rows. If that column is not the time of the rows, pass --split "
+                "validation=0.1,test=0.2, which splits at random."
+            ]
+        if not self.refusals:
+            return []
+        return [
+            f"Rows are not split by time: {'; '.join(self.refusals)}. To choose the split: --split "
+            "by=NAME,validation=FIRST,test=FIRST."
+        ]
+
+
+def by_time(name: str, times: Mapping[str, int]) -> TimeSplit:
+    """Split by a group or column, given the number of rows per value.
+
+    >>> by_time("year", {str(year): 1 for year in range(2000, 2020)}).rule
     'by=year,validation=2014,test=2017'
+    >>> by_time("year", {"2000": 9, "2001": 8}).refusals
+    ("'year' has only 2 different values (at least 10 are needed)",)
     """
-    unsayable = set(name) & set(",=") or not all(map(_WRITTEN.fullmatch, times))
-    if unsayable or len(times) < _LEAST:
-        return None
+    if set(name) & set(",="):
+        return _refused(name, "cannot be written in --split")
+    if (other := next((time for time in times if not _WRITTEN.fullmatch(time)), None)) is not None:
+        return _refused(name, f"has the value {other[:_SHOWN]!r}, which is not a date or a number")
+    if len(times) < _LEAST:
+        count = f"{len(times)} different value" + "s" * (len(times) != 1)
+        return _refused(name, f"has only {count} (at least {_LEAST} are needed)")
     in_order = sorted(times, key=place_of)
     before = np.cumsum([0, *(times[time] for time in in_order)])[:-1]
     places = [
         int(np.searchsorted(before, share * sum(times.values()))) for share in (_VALIDATION, _TEST)
     ]
     if not 0 < places[0] < places[1] < len(in_order):
-        return None
+        return _refused(
+            name, "has too many rows in its last values for a validation and a test split"
+        )
     validation, test = (in_order[place] for place in places)
-    return f"by={name},validation={validation},test={test}"
+    return TimeSplit(f"by={name},validation={validation},test={test}")
 
 
-def rule_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) -> str:
-    """By the first group that is a time; not where rows belong to clusters, which stay together.
+def _refused(name: str, why: str) -> TimeSplit:
+    return TimeSplit(None, (f"{name!r} {why}",))
+
+
+def split_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) -> TimeSplit:
+    """Split by the first group that is a time; not if rows belong to clusters, which stay together.
 
     Raises DataError for rows that cannot be read, unless they are to be skipped.
     """
@@ -52,31 +89,41 @@ def rule_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) -> 
     batches = (one for unit in unread(sources) for one in screening.batches(unit))
     for place, (batch, _) in enumerate(batches):
         groups = batch.rows.groups or {}
-        if batch.rows.clusters is not None or (not place and not any(map(_NAMED.search, groups))):
-            return SHARES
-        for name in filter(_NAMED.search, groups):
+        named = list(filter(_NAMED.search, groups))
+        if batch.rows.clusters is not None and (named or times):
+            name, *_ = [*times, *named]
+            return _refused(name, "may differ within a cluster, whose rows stay together")
+        if batch.rows.clusters is not None or (not place and not named):
+            return TimeSplit(None)
+        for name in named:
             counts = np.bincount(groups[name].codes + 1, minlength=1 + len(groups[name].names))
             found = dict(zip(groups[name].names, counts[1:].tolist(), strict=True))
             times.setdefault(name, Counter()).update(found)
-    return _first_of(by_time(name, counts) for name, counts in times.items()) or SHARES
+    return _first_of(by_time(name, counts) for name, counts in times.items())
 
 
-def rule_of_columns(table: "pa.Table", target: str) -> tuple[str | None, list[str]]:
-    """The rule of the first column that is a time, None for none; and the columns of dates, which
-    are no features."""
+def split_of_columns(table: "pa.Table", target: str) -> tuple[TimeSplit, list[str]]:
+    """Split by the first column that is a time; and list the columns of dates, which cannot be
+    features."""
     dates = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)
         if name != target and pa.types.is_temporal(column.type)
     ]
     named = [name for name in table.column_names if name != target and _NAMED.search(name)]
-    rules = (
-        by_time(name, Counter(table[name].cast(pa.string()).to_pylist()))
-        for name in dict.fromkeys([*dates, *named])
-        if not table[name].null_count
-    )
-    return _first_of(rules), dates
+    return _first_of(_by_column(table, name) for name in dict.fromkeys([*dates, *named])), dates
 
 
-def _first_of(rules: Iterable[str | None]) -> str | None:
-    return next(filter(None, rules), None)
+def _by_column(table: "pa.Table", name: str) -> TimeSplit:
+    if missing := table[name].null_count:
+        return _refused(name, f"is missing in {missing:,} row" + "s" * (missing != 1))
+    return by_time(name, Counter(table[name].cast(pa.string()).to_pylist()))
+
+
+def _first_of(splits: Iterable[TimeSplit]) -> TimeSplit:
+    refusals: list[str] = []
+    for split in splits:
+        if split.rule is not None:
+            return split
+        refusals += split.refusals
+    return TimeSplit(None, tuple(refusals))

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.sweeps.race.plan import Time, entered, expected, fields_of, rounds_of, seconds_of
+from numtok.sweeps.race.plan import (
+    Time,
+    entered,
+    expected,
+    fields_of,
+    rounds_of,
+    seconds_of,
+    shortened,
+)
 from tests.cases import each
 
 
@@ -39,6 +47,27 @@ def test_steps_are_by_the_pace_of_each_and_not_beyond_what_is_worth_it() -> None
     first, last = rounds_of(Time(1000, 0, 1), [1.0, 2.0, 1e9, 1e-9], 2, 1, most=500)
     assert (first.size, last.size) == (4, 2)
     assert first.steps == [112, 56, 1, 500] and last.steps == [225, 112, 1, 500]
+
+
+def test_a_slower_machine_shortens_later_rounds_to_the_time_that_is_left() -> None:
+    paces = [0.01, 0.02, 0.04, 0.01, 0.01, 0.02, 0.03, 0.02, 0.01]
+    first, *later = rounds_of(Time(1000, 0, 1), paces, 2, seeds=3, most=10**6)
+    assert len(later) == 2
+    unhurried = shortened(Time(1000, 0, 1), later, first, paces, seeds=3)
+    assert unhurried == later
+    slower = [2 * pace for pace in paces]
+    left = 1000 - 2 * first.size * first.seconds
+    rounds = shortened(Time(left, 0, 1), later, first, slower, seeds=3)
+    runs = [rounds[0].size, 3 * rounds[1].size]
+    for place, pace in enumerate(slower):
+        spent = sum(n * one.steps[place] * pace for n, one in zip(runs, rounds, strict=True))
+        assert 0.8 * left < spent <= left
+        steps = [one.steps[place] for one in (first, *rounds)]
+        assert steps == sorted(steps) and steps[-1] < later[-1].steps[place]
+    assert [one.steps for one in shortened(Time(1, 0, 1), later, first, slower, 3)] == [
+        first.steps,
+        first.steps,
+    ]
 
 
 def test_only_as_many_are_entered_as_there_is_time_for() -> None:

@@ -15,7 +15,7 @@ import pytest
 from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
-from numtok.errors import StoreError
+from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.report_files import read
 from numtok.records import ENCODED
 from numtok.reports import REPORT
@@ -25,6 +25,7 @@ from numtok.sweeps.race import planning
 from numtok.sweeps.race.plan import PLAN, RACE
 from numtok.sweeps.race.progress import CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
+from numtok.sweeps.race.rounds import Rounds
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.fakepages import charts
@@ -131,7 +132,7 @@ def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> Non
     assert board.place(board.baseline).over_baseline.value == 0
     assert result.model in board.place(board.winner).models
     assert len(result.reasons) == 3
-    assert [count(folder, kind) for kind in (RACE, ENCODED, REPORT)] == [1, 4, 10]
+    assert [count(folder, kind) for kind in (RACE, ENCODED, REPORT)] == [2, 4, 10]
     first = result.rounds[0].skills
     gone_on = {one.label for one in models}
     assert min(first[label] or 0 for label in gone_on) >= max(
@@ -237,6 +238,25 @@ def test_a_plan_is_kept_however_fast_the_machine_is_then(
     assert again.planned == first.planned and again.plan == first.plan
 
 
+def test_later_rounds_are_shortened_on_a_slower_machine_and_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a store that has only the plans the same rounds are trained, however fast they are."""
+    more: dict[str, Any] = {"schemes": SCHEMES, "preset": TINY, "seeds": 1}
+    monkeypatch.setattr(Rounds, "_slowdown", lambda _: 3.0)
+    slow = raced(tmp_path, rooms(tmp_path), **more)
+    plan, [first] = slow.planned, slow.rounds
+    assert plan is not None and slow.leaderboard is not None
+    labels = [one.label for one in plan.candidates]
+    last = {one.label: one.costs.steps for one in slow.leaderboard.places if one.costs is not None}
+    for label, steps in last.items():
+        assert first.steps[label] <= steps < plan.last.steps[labels.index(label)]
+    shutil.copytree(tmp_path / "artifacts" / RACE, tmp_path / "again" / "artifacts" / RACE)
+    monkeypatch.setattr(Rounds, "_slowdown", lambda _: 1.0)
+    again = raced(tmp_path / "again", rooms(tmp_path), **more)
+    assert without_clocks(again) == without_clocks(slow)
+
+
 def test_a_dry_run_trains_nothing_and_says_who_would_race(tmp_path: Path) -> None:
     result = raced(tmp_path, rooms(tmp_path), dry_run=True, preset=TINY)
     assert result.leaderboard is None and result.plan is None and result.entered
@@ -244,6 +264,45 @@ def test_a_dry_run_trains_nothing_and_says_who_would_race(tmp_path: Path) -> Non
     told = "\n".join(introduction(result))
     assert "in the race:" in told and "ruled out:" in told and "last round" in told
     assert "area" in told and "1.2" not in result.entered
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
+    tmp_path: Path, dry_run: bool
+) -> None:
+    plain, constant = tmp_path / "plain.jsonl", tmp_path / "constant.jsonl"
+    plain.write_text("".join(f'{{"text": "{k} of {k % 7}"}}\n' for k in range(300)))
+    constant.write_text(
+        "".join(
+            f'{{"text": "{k} is 5", "targets": {{"y": [[{len(str(k)) + 4}, '
+            f"{len(str(k)) + 5}]]}}}}\n"
+            for k in range(300)
+        )
+    )
+    csv, late = numbers(tmp_path), tmp_path / "late.csv"
+    late.write_text("year,y\n" + "".join(f"{k},{k % 7 if k < 240 else 3}\n" for k in range(300)))
+    for path, options, error, parts in [
+        (rooms(tmp_path), {"preset": "nope"}, UsageError, "unknown preset 'nope'"),
+        (rooms(tmp_path), {"preset": "mlp"}, UsageError, "'mlp' is of tables"),
+        (csv, {"target": "y", "preset": "nano"}, UsageError, "'nano' is of texts"),
+        (rooms(tmp_path), {"target": "aera"}, UsageError, "unknown target 'aera'.*area"),
+        (str(plain), {"target": "aera"}, UsageError, "no targets"),
+        (str(constant), {}, DataError, "constant .y."),
+        (str(late), {"target": "y"}, DataError, "'y' is 3.*split test"),
+        (csv, {"target": "y", "devices": "99", "device": "cpu"}, UsageError, "--jobs"),
+    ]:
+        with pytest.raises(error, match=parts):
+            raced(tmp_path, path, dry_run=dry_run, **options)
+    assert count(tmp_path, ENCODED) == count(tmp_path, RACE) == 0
+
+
+def test_a_table_s_rows_without_a_target_are_skipped_if_asked(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("x,y\n" + "".join(f"{k},{k % 7 if k % 10 else ''}\n" for k in range(300)))
+    with pytest.raises(DataError, match=r"missing in row 1.*--on-error skip"):
+        raced(tmp_path, str(path), target="y", dry_run=True)
+    result = raced(tmp_path, str(path), target="y", dry_run=True, on_error="skip")
+    assert sum(result.rows) == 270 and any("30 of 300 rows" in note for note in result.notes)
 
 
 def test_texts_with_splits_of_their_own_keep_them(tmp_path: Path) -> None:

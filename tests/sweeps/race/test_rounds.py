@@ -81,6 +81,7 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
             last=every[-1],
             seeds=2,
             threads=1,
+            beside=0.0,
             test="test",
             rows=(None, None),
             guesses={"": 0.0},

@@ -32,21 +32,26 @@ def rows(folder: Path, **fields: Any) -> str:
 
 
 @each(
-    ("name", "times", "rule"),
+    ("name", "times", "expected"),
     [
         ("day", {f"2020-01-{k:02d}": 1 for k in range(1, 21)}, ("2020-01-15", "2020-01-18")),
         ("t", {str(k): 1 for k in range(20)}, ("14", "17")),  # as numbers, not as texts
-        ("t", {str(k): 1 for k in range(9)}, None),  # too few
-        ("t", {f"{k} o'clock": 1 for k in range(20)}, None),
-        ("t", {**{str(k): 1 for k in range(20)}, "19": 1000}, None),  # all is in the last one
-        ("a,b", {str(k): 1 for k in range(20)}, None),  # cannot be said
+        ("t", {str(k): 1 for k in range(9)}, "'t' has only 9 different values"),
+        ("t", {"0": 1}, "'t' has only 1 different value "),
+        ("t", {f"{k} o'clock": 1 for k in range(20)}, "'t' has the value \"0 o'clock\""),
+        ("t", {**{str(k): 1 for k in range(20)}, "19": 1000}, "'t' has too many rows"),
+        ("a,b", {str(k): 1 for k in range(20)}, "'a,b' cannot be written"),
     ],
 )
 def test_splits_begin_where_times_say(
-    name: str, times: dict[str, int], rule: tuple[str, str] | None
+    name: str, times: dict[str, int], expected: tuple[str, str] | str
 ) -> None:
-    told = None if rule is None else f"by={name},validation={rule[0]},test={rule[1]}"
-    assert by_time(name, times) == told
+    """Or the reason is named."""
+    split = by_time(name, times)
+    if isinstance(expected, str):
+        assert split.rule is None and split.refusals[0].startswith(expected)
+    else:
+        assert split == (f"by={name},validation={expected[0]},test={expected[1]}", ())
 
 
 def test_rows_with_a_time_are_split_by_it(tmp_path: Path) -> None:
@@ -72,10 +77,48 @@ def test_encode_splits_by_a_group_and_a_table_by_a_column(tmp_path: Path) -> Non
         table.run(table.Config(str(csv), "y", "by=yaer,test=3"), store)
 
 
+@pytest.mark.parametrize(
+    ("years", "why"),
+    [
+        ([2000 + k // 40 for k in range(200)], "'Year' has only 5 different values"),
+        ([*range(2000, 2060), *[2060] * 140], "'Year' has too many rows in its last values"),
+        (["", *range(2000, 2199)], "'Year' is missing in 1 row"),
+    ],
+)
+def test_why_a_table_is_not_split_by_time_is_noted(
+    tmp_path: Path, years: list[Any], why: str
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("Year,y\n" + "".join(f"{year},{k % 9}\n" for k, year in enumerate(years)))
+    notes = entered(tmp_path, str(path), target="y").notes
+    assert any(note.startswith("Rows are not split by time: " + why) for note in notes)
+    given = entered(tmp_path, str(path), target="y", split="validation=0.2,test=0.2")
+    assert not any("by time" in note for note in given.notes)
+
+
+def test_why_texts_are_not_split_by_time_is_noted(tmp_path: Path) -> None:
+    path = rows(tmp_path, group=lambda k: {"Year": 2000 + k // 40, "kind": "a"})
+    assert any("'Year' has only 5" in note for note in entered(tmp_path, path).notes)
+
+
+def test_a_time_split_that_the_user_chose_has_no_note(tmp_path: Path) -> None:
+    split = "by=year,validation=1970,test=1985"
+    path = rows(tmp_path, group=lambda k: {"year": 1900 + k // 2})
+    csv = tmp_path / "table.csv"
+    csv.write_text("year,y\n" + "".join(f"{1900 + k // 2},{k % 9}\n" for k in range(200)))
+    for result in (
+        entered(tmp_path, path, split=split),
+        entered(tmp_path, str(csv), target="y", split=split),
+    ):
+        assert result.rows == (140, 30, 30)
+        assert not any("by time" in note for note in result.notes)
+
+
 def test_rows_of_clusters_are_not_split_by_time(tmp_path: Path) -> None:
     path = rows(tmp_path, group=lambda k: {"year": 1900 + k}, cluster=lambda k: f"c{k // 4}")
     result = entered(tmp_path, path)
-    assert not any("by time" in note for note in result.notes)
+    assert not any("(--split by=" in note for note in result.notes)
+    assert any("'year' may differ within a cluster" in note for note in result.notes)
     assert sum(result.rows) == 200 and all(count % 4 == 0 for count in result.rows)
 
 

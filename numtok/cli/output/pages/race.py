@@ -79,7 +79,7 @@ def _colours(result: RaceResult, board: Leaderboard) -> dict[str, int]:
     round."""
     drawn = [one.label for one in board.places if one.is_model]
     for one in result.rounds[:1]:
-        drawn += sorted(one.reports, key=lambda label: -(one.skills[label] or 0.0))
+        drawn += sorted(one.reports, key=lambda label: -max(one.tried[label].values()))
     unique = list(dict.fromkeys(drawn))[:_DRAWN]
     return {label: place for place, label in enumerate(unique)}
 
