@@ -50,7 +50,7 @@ def _other(kind: str, url: str) -> Any:
         ) from None
     except (TypeError, AttributeError, OSError):  # more than an address is needed, such as a host
         raise UsageError(
-            f"{kind}:// addresses cannot be read. Use s3://, gs:// or https://, or download the file"
+            f"{kind}:// addresses cannot be read. Use s3://, gs:// or https://, or download it"
         ) from None
 
 
