@@ -390,7 +390,7 @@ def check_output(option: str, path: Path) -> None:
     if not path.name or path.is_dir():
         raise UsageError(f"{option} must be a file ({path} is a folder). Name a file in it")
     if not is_folder(path.parent):
-        raise UsageError(f"{option} {path}: there is no folder {path.parent}. Make it first")
+        raise UsageError(f"{option} {path}: {path.parent} is not a folder. Make it first")
 
 
 def is_folder(path: Path) -> bool:

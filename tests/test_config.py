@@ -26,6 +26,11 @@ def test_paths_start_at_the_folder_of_the_file(tmp_path: Path) -> None:
     )
 
 
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    text = '\ufeffstore = "here"\n'
+    assert load(written(tmp_path, text)) == Config(tmp_path / "here", (), {})
+
+
 def test_a_mistake_is_named_in_one_line(tmp_path: Path, says: Says) -> None:
     for text, parts in [
         ("[encode", ["numtok.toml cannot be read: "]),

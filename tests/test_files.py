@@ -222,7 +222,7 @@ def test_a_path_of_no_file_is_refused_before_there_is_anything_to_write(
         ("..", "is a folder"),
         ("/", "is a folder"),
         (str(tmp_path), "is a folder"),
-        ("none/page.html", "no folder none"),
+        ("none/page.html", "none is not a folder"),
     ):
         with case(path=path):
             with pytest.raises(UsageError) as caught:

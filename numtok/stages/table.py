@@ -99,7 +99,7 @@ def run(config: Config, store: Store) -> Result:
         columns = _columns(config, parsed(config.path, data), rule)
         if config.path.endswith(".csv"):
             form = csv_form(data)
-            first = [] if form.note is None else [f"{config.path}: {form.note}"]
+            first = [] if form.note is None else [form.note]
             notes = (*first, *columns.notes, *_codes(data, columns, form))
             columns = replace(columns, notes=notes)
         counts = write_columns(draft.path, columns)

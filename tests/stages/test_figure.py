@@ -286,7 +286,7 @@ def test_a_file_of_another_kind_or_in_no_folder_is_refused(numtok: Shell, folder
     ran = numtok("figure", "truth", "p10-10", "--out", "nowhere/a.png")
     assert ran.code == 2
     assert ran.err.count("\n") == 1
-    assert "--out nowhere/a.png: there is no folder nowhere" in ran.err
+    assert "--out nowhere/a.png: nowhere is not a folder" in ran.err
 
 
 def test_without_matplotlib_one_line_says_what_to_install(

@@ -151,6 +151,18 @@ def test_whatever_stands_in_a_field_comes_out(numtok: Shell) -> None:
     assert len({tuple(one[5:]) for one in parsed[1:]}) == 1
 
 
+def test_semicolons_and_decimal_commas_are_read(numtok: Shell) -> None:
+    model = fitted(numtok)
+    rows = [[f"{n},5", "flat", "a", "true"] for n in range(20)]
+    with Path("european.csv").open("w", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([FEATURES, *rows])
+    usual = write("usual.csv", FEATURES, [[f"{n}.5", *rest] for n, (_, *rest) in enumerate(rows)])
+    expected = records(numtok("predict", model, usual))
+    found = records(numtok("predict", model, "european.csv"))
+    assert [row.pop("size") for row in found] == [row[0] for row in rows]
+    assert found == [{**row} for row in expected if row.pop("size")]
+
+
 def test_parquet_is_read_as_csv_is(numtok: Shell) -> None:
     model = fitted(numtok)
     write("asked.csv", FEATURES, [row[:4] for row in ROWS])

@@ -90,6 +90,18 @@ def test_parquet_and_csv_of_the_same_table_are_read_the_same(here: Path) -> None
     assert first.file == second.file
 
 
+def test_semicolons_and_decimal_commas_are_read_and_noted(here: Path) -> None:
+    (here / "houses.csv").write_text(HOUSES)
+    usual = made(Config("houses.csv", "price", split="test=0.7", drop=("id",)))
+    european = HOUSES.replace(",", ";").replace(".", ",").replace("\n", "\r\n")
+    (here / "houses.csv").write_bytes(b"\xef\xbb\xbf" + european.encode())
+    table = made(Config("houses.csv", "price", split="test=0.7", drop=("id",)))
+    assert str(columns(table)) == str(columns(usual))
+    assert table.target.tolist() == usual.target.tolist()
+    (note,) = table.file.notes
+    assert "';'" in note and "decimal comma" in note
+
+
 def test_named_features_are_taken_in_the_order_given(here: Path) -> None:
     (here / "houses.csv").write_text(HOUSES)
     table = made(Config("houses.csv", "price", features=("street", "rooms")))

@@ -669,7 +669,7 @@ def test_nothing_is_profiled_where_nothing_is_trained(
 ) -> None:
     nowhere = tmp_path / "none" / "trace.json"
     ran = trained(numtok, "--seed", "1", "--profile", str(nowhere))
-    refused(says, ran, 2, "--profile", f"no folder {nowhere.parent}")
+    refused(says, ran, 2, "--profile", f"{nowhere.parent} is not a folder")
     ran = trained(numtok, "--profile", str(tmp_path / "trace.json"))
     refused(says, ran, 2, f"--profile: {learnt.ref} is there", "add --force")
     assert (

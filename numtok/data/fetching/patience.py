@@ -7,7 +7,7 @@ from threading import Timer
 ATTEMPTS = 4
 PAUSE = 1.0  # seconds before the second attempt, doubled before each other
 PATIENCE = 30.0  # seconds without a byte
-SILENCE = 5.0  # seconds of waiting before the user is told
+SILENCE = 5.0  # seconds of waiting before a note
 
 
 def pauses(attempts: int) -> Iterator[float]:

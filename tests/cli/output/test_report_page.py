@@ -70,7 +70,7 @@ def test_text_of_rows_is_text(tmp_path: Path) -> None:
 def test_what_is_missing_is_said_before_any_work(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match="there is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         check_page(tmp_path / "no" / "page.html")
     monkeypatch.setattr(write, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="needs Jinja2 and altair and vl-convert-python"):
