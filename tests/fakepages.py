@@ -118,6 +118,7 @@ def race_result(store: Store) -> RaceResult:
         last=Round(2, 3.0, [300] * 3),
         seeds=2,
         threads=1,
+        beside=0.0,
         test="test",
         rows=(None, None),
         guesses={"": 0.0},
