@@ -74,11 +74,14 @@ class _MdnReader(ValueReader):
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the median."""
-        return self.predictive(parameters_NP, {}, no_scaling()).median()
+        return self._mixture(parameters_NP, no_scaling()).median()
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
+        return self._mixture(parameters_NP, scaling)
+
+    def _mixture(self, parameters_NP: Tensor, scaling: Scaling) -> Mixture:
         log_weights, centers, deviations = (
             on_host(part) for part in _parts(in_float64(parameters_NP))
         )

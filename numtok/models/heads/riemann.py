@@ -72,11 +72,14 @@ class _RiemannReader(ValueReader):
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the median."""
-        return self.predictive(parameters_NP, {}, no_scaling()).median()
+        return self._histogram(parameters_NP, no_scaling()).median()
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
+        return self._histogram(parameters_NP, scaling)
+
+    def _histogram(self, parameters_NP: Tensor, scaling: Scaling) -> Intervals:
         edges = scaling.inverse(np.arange(self.bins + 1) / self.bins)
         centres = scaling.inverse((np.arange(self.bins) + 0.5) / self.bins)
         log_mass = on_host(in_float64(parameters_NP).log_softmax(dim=1))
