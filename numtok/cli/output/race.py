@@ -289,7 +289,7 @@ def _legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
         "Skill is 1 - error / error of always saying the median, the mean over slots, each -1 at "
         f"least; over {board.baseline}, the best of what needs no model (in brackets), likewise. "
         f"Behind: what is missing to the skill of {board.best}; a tie where the interval holds 0. "
-        "* is the choice. Intervals: 95%."
+        "* is the choice. Intervals: 95%, bootstrap over samples and seeds."
     ]
     return [*lines, *remarks(result, board)]
 
