@@ -211,8 +211,9 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
             j = fraction
     exponent = j
     j = _exponent_end(data, j, end)
-    identifier = hash_end(data, i, exponent, j, end)
-    if identifier > i:  # 3f9e1a, 5381e182
+    first = i - leading_point
+    identifier = hash_end(data, first, exponent, j, end)
+    if identifier > first:  # 3f9e1a, 5381e182
         return i, identifier, False
     point = j < end and byte_at(data, j) == _POINT
     if other_digit_at(data, j + point, end):  # the rest of the number is in another script

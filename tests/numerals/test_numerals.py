@@ -96,7 +96,7 @@ def reference(text: str, thousands: bool = False, percent: bool = False) -> list
         if tail := _HEX_TAIL.match(text, end):
             position = tail.end()
             continue
-        if _HASH.fullmatch(text, first, end) or _OTHER_DIGIT.match(text, end):
+        if _HASH.fullmatch(text, first - own_point, end) or _OTHER_DIGIT.match(text, end):
             continue
         if version := _MORE_POINTS.match(text, end):
             position = version.end()
