@@ -228,7 +228,7 @@ def test_an_address_that_is_none(
         ("s3://bucket/data/none*.jsonl", 2, "no object has a name of this pattern"),
         ("test=s3://bucket/none.jsonl", 2, "no such bucket or object"),
         ("s3://bucket/other", 2, "no file in this folder ends in .jsonl"),
-        ("s3://bucket/other/a.txt", 2, "the format is unknown", ".jsonl.zst"),
+        ("s3://bucket/other/a.txt", 2, "the format is unknown", ".zst"),
         ("s3://bucket/empty.jsonl", 3, "is empty"),
         ("s3://", 2, "check the address"),
         ("s9://bucket/a.jsonl", 2, "s9:// is no known kind of address", "s3://"),
