@@ -46,8 +46,8 @@ def is_web(url: str) -> bool:
 
 
 def shown_of(url: str) -> str:
-    """Remove what opens an address, before it is printed or stored: a name and its password, which
-    may contain slashes; on the web also the name of a user, and the query, which may be a signature.
+    """Remove what opens an address, before it is printed or stored: a name with its password (which
+    may contain slashes); on the web also the name of a user and the query (a signature).
 
     >>> shown_of("https://me:secret@example.org/a.jsonl?signature=3f")
     'https://example.org/a.jsonl'
