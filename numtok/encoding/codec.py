@@ -44,7 +44,6 @@ from numtok.encoding.text_tokenizers.base import (
     Pieces,
     Segments,
     TextTokenizer,
-    missing_bytes,
 )
 from numtok.encoding.texts import Spans, Texts, chunks_of, offsets, segments_of, unescape
 from numtok.encoding.whole_text import cut_whole
@@ -148,27 +147,6 @@ class Codec:
 
         return Spans(*scan(texts.data, texts.rows, self.policy))
 
-    @cached_property
-    def _missing_bytes(self) -> NDArray[np.bool_]:
-        return missing_bytes(self.text)
-
-    def unwritable(self, texts: Texts) -> dict[int, str]:
-        """Return the indices of texts that the text tokenizer would change, with the reason."""
-        if not self._missing_bytes.any():
-            return {}
-        at = np.flatnonzero(self._missing_bytes[texts.data])
-        at = at[(at >= texts.rows[0]) & (at < texts.rows[-1])]
-        rows, first = np.unique(np.searchsorted(texts.rows, at, "right") - 1, return_index=True)
-        return {
-            row: f"the text has the byte 0x{byte:02X}, which the text tokenizer lacks"
-            for row, byte in zip(rows.tolist(), texts.data[at[first]].tolist(), strict=True)
-            if not self._gives_back(texts.data[texts.rows[row] : texts.rows[row + 1]])
-        }
-
-    def _gives_back(self, text: NDArray[np.uint8]) -> bool:
-        ids = self.text.encode(Pieces(text, np.array([0, len(text)], np.int32))).ids
-        return self.text.decode(ids) == text.tobytes()
-
     def encode(
         self, texts: Texts, spans: Spans, marks: NDArray[np.int32] | None = None
     ) -> EncodedTexts:
@@ -180,7 +158,7 @@ class Codec:
 
         Raises DataError for a text that the text tokenizer cannot write.
         """
-        for text, problem in self.unwritable(texts).items():
+        for text, problem in self.text.unwritable(Pieces(*texts)).items():
             raise DataError(f"text {text}: {problem}. Remove the character")
         segments = segments_of(texts, spans, marks)
         in_answer = _in_answer(spans, marks)

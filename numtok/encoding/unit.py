@@ -25,6 +25,7 @@ from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
 from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
+from numtok.encoding.text_tokenizers.base import Pieces
 from numtok.encoding.texts import Spans, Texts, offsets
 from numtok.errors import DataError
 from numtok.numerals.unread import UnreadDigits, count_unread
@@ -158,7 +159,7 @@ class Screening:
         self,
         unit: Unit,
         find: Callable[[Texts], Spans],
-        unwritable: Callable[[Texts], dict[int, str]] = lambda texts: {},
+        unwritable: Callable[[Pieces], dict[int, str]] = lambda texts: {},
     ) -> Iterator[NumberedRows]:
         """The usable rows of a unit with their numbers and targets. Rows with a target that is not
         a number are left out, and those that ``unwritable`` returns by index, with the reason."""
@@ -171,10 +172,10 @@ class Screening:
         batch: RowBatch,
         splits: Categories,
         find: Callable[[Texts], Spans],
-        unwritable: Callable[[Texts], dict[int, str]],
+        unwritable: Callable[[Pieces], dict[int, str]],
     ) -> NumberedRows:
         found = _found(batch, splits, find)
-        if not (problems := unwritable(found.texts) | found.targets.problems):
+        if not (problems := unwritable(Pieces(*found.texts)) | found.targets.problems):
             return found
         bad = [batch.reject(index, text) for index, text in problems.items()]
         self.refuse(bad)
@@ -231,7 +232,7 @@ class EncodeUnit:
         twins = RowTwins()
         rejected = RejectedRows(self.draft, unit.index)
         with rejected, Shards(self.draft, unit.index, apart=CLIPPED) as shards:
-            for found in self.screening.resolved(unit, self.codec.find, self.codec.unwritable):
+            for found in self.screening.resolved(unit, self.codec.find, self.codec.text.unwritable):
                 batch, splits, texts, spans, targets = found
                 rejected.write(batch.rejected)
                 encoded = self.codec.encode(texts, spans, targets.answers)

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from numtok.encoding.huggingface import Panicked, encode_texts, panics
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
-from numtok.encoding.text_tokenizers.base import FittedTokenizer, Pieces, TokenRuns, missing_bytes
+from numtok.encoding.text_tokenizers.base import FittedTokenizer, Pieces, TokenRuns
 from numtok.errors import UsageError
 
 # Whitespace that splitters drop or strip, letters that normalizers change, every UTF-8 length.
@@ -96,8 +96,8 @@ class HuggingFace(FittedTokenizer):
 
     def _gives_back(self, text: str) -> bool:
         """Return whether a text survives a round trip. Characters with a missing byte are left
-        out: texts that have them are rejected row by row (``Codec.unwritable``)."""
-        missing = set(np.flatnonzero(missing_bytes(self)).tolist())
+        out: texts that have them are rejected row by row (:meth:`unwritable`)."""
+        missing = set(np.flatnonzero(self.missing_bytes).tolist())
         text = "".join(letter for letter in text if not missing & set(letter.encode()))
         ids = self._tokenizer.encode(text, add_special_tokens=False).ids
         return self.decode(np.array(ids, np.uint32)) == text.encode()

@@ -108,6 +108,36 @@ class FittedTokenizer(ABC):
         known = range(len(self.vocabulary()))
         return [self.decode(np.array([token], np.uint32)) for token in known]
 
+    @cached_property
+    def missing_bytes(self) -> NDArray[np.bool_]:
+        """bool[256]: which bytes have no token of their own.
+
+        Vocabularies of published models often lack control bytes, which their training data did
+        not contain.
+        """
+        missing = np.ones(256, np.bool_)
+        missing[[token[0] for token in self.token_bytes if len(token) == 1]] = False
+        return missing
+
+    def unwritable(self, texts: Pieces) -> dict[int, str]:
+        """Return the indices of texts that would not survive a round trip, with the reason.
+
+        Only texts with one of :attr:`missing_bytes` are tried.
+        """
+        if not self.missing_bytes.any():
+            return {}
+        data, bounds = texts
+        at = np.flatnonzero(self.missing_bytes[data])
+        at = at[(at >= bounds[0]) & (at < bounds[-1])]
+        rows, first = np.unique(np.searchsorted(bounds, at, "right") - 1, return_index=True)
+        found = {}
+        for row, byte in zip(rows.tolist(), data[at[first]].tolist(), strict=True):
+            text = data[bounds[row] : bounds[row + 1]]
+            ids = self.encode(Pieces(text, np.array([0, len(text)], np.int32))).ids
+            if self.decode(ids) != text.tobytes():
+                found[row] = f"the text has the byte 0x{byte:02X}, which the text tokenizer lacks"
+        return found
+
     @abstractmethod
     def encode(self, pieces: Pieces) -> TokenRuns:
         """Tokenise every piece by itself, so that no token crosses a number."""
@@ -139,17 +169,6 @@ class FittedTokenizer(ABC):
     @abstractmethod
     def huggingface(self) -> dict[str, Any]:
         """The same tokenizer as a Hugging Face ``tokenizer.json`` dictionary."""
-
-
-def missing_bytes(tokenizer: FittedTokenizer) -> NDArray[np.bool_]:
-    """bool[256]: which bytes have no token of their own, so that texts with them cannot be written.
-
-    Vocabularies of published models often lack control bytes, which their training data did not
-    contain.
-    """
-    missing = np.ones(256, np.bool_)
-    missing[[token[0] for token in tokenizer.token_bytes if len(token) == 1]] = False
-    return missing
 
 
 class TextTokenizer(ABC):

@@ -415,10 +415,10 @@ def test_a_text_with_a_byte_that_the_tokenizer_lacks_is_refused(tmp_path: Path, 
     none, policy = fit(NORMALIZERS.build("none"), Moments()), NumeralPolicy.parse("default")
     codec = Codec(SCHEMES.build("p1000"), policy, none, settings, text)
     all_texts = ["sum 7 \t日", "a\nb 1", "plain", "x\x1b[0m\n 2"]
-    problems = codec.unwritable(Texts.of(all_texts))
+    problems = text.unwritable(Pieces(*Texts.of(all_texts)))
     assert list(problems) == [1, 3]
     assert "0x0A" in problems[1] and "0x1B" in problems[3]
-    assert codec.unwritable(Texts.of(pa.array(all_texts).slice(2, 1))) == {}
+    assert text.unwritable(Pieces(*Texts.of(pa.array(all_texts).slice(2, 1)))) == {}
     whole = Texts.of(all_texts)
     with pytest.raises(DataError) as caught:
         codec.encode(whole, codec.find(whole))
