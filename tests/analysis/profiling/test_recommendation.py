@@ -18,7 +18,7 @@ def measured_ranks() -> dict[str, float]:
     page = (DOCS / "RESULTS.md").read_text("utf-8")
     section = page.split("\n## The grand table", 1)[1].split("\n### ", 1)[0]
     rows = re.findall(r"^\| `([^`]+)` \| ([\d.]+) ", section, re.MULTILINE)
-    names = {"xval, signed-log": "xval", "xval": "", "bpe:512": "bpe"}
+    names = {"xval, normalize=signed-log": "xval", "bpe:512": "bpe"}
     found = {names.get(label, label): float(rank) for label, rank in rows}
     return {name: found[name] for name in SCHEMES if name in found}
 
