@@ -147,7 +147,11 @@ def race_result(store: Store) -> RaceResult:
             RoundResult(
                 1.0,
                 dict.fromkeys(names, 100),
-                {"p1000": {"0.002": 0.5}, "xval": {"0.002": 0.7, "0.006": 0.2}, "fp15": {}},
+                {
+                    "p1000": {"0.002": 0.5},
+                    "xval": {"0.002": 0.7, "0.006": 0.2},
+                    "fp15": {"0.006": 0.1},
+                },
                 {"p1000": 0.002, "xval": 0.002, "fp15": 0.006},
                 {"p1000": 0.5, "xval": 0.7, "fp15": 0.1},
                 {name: one.ref for name, one in zip(names, first, strict=True)},

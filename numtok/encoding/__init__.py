@@ -20,6 +20,7 @@ huggingface.py      Hugging Face's tokenizers: each distinct text once, panics a
 in_memory.py        texts as rows of encoded data, in memory
 model_folder.py     where a pretrained model lies: a folder, or a hub id
 number_sample.py    samples of numbers and rows, the same in any division
+number_sizes.py     sizes of the numbers of data, to which schemes are fitted
 row_keys.py         keys of numbers, by which samples are the same in any division
 row_twins.py        rows with a twin in the train split
 sample_literals.py  literals that schemes are tried out on

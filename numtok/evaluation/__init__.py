@@ -28,6 +28,7 @@ stated_tails.py     tails where a head's numbers end
 table_options.py    how numbers are read off a model of tables
 table_rows.py       rows of a table without the target, and what a model says of them
 tables.py           a model of tables and a split to predictions and a report
+target_features.py  the other numbers of a target's row, by field, for fits without a model
 text_rows.py        rows of text with unknown numbers, and what a model says of them
 tuned_boosting.py   gradient-boosted trees, their settings chosen on rows that were looked at
 """

@@ -46,9 +46,8 @@ def test_closed_streams_change_no_exit_code_and_no_other_stream(tmp_path: Path) 
 
 def test_a_terminal_of_no_columns_has_the_usual_width(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(ROWS)
-    environment = {"COLUMNS": "80"}
     for line in ("numtok -q profile a.jsonl", "numtok schemes", "numtok --help"):
         with case(line=line):
-            usual = shell(tmp_path, line, **environment)
+            usual = shell(tmp_path, f"unset COLUMNS; {line}")
             none = shell(tmp_path, line, COLUMNS="0")
             assert (none.returncode, none.stdout) == (0, usual.stdout)

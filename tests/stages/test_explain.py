@@ -111,7 +111,7 @@ def test_a_number_can_be_anything(numtok: Shell) -> None:
         ("-inf", "-INF -INF -INF", "-inf", None, "negative infinity"),
         ("1e10", "+OVERFLOW +OVERFLOW +OVERFLOW", "overflow", None, "positive overflow"),
         ("-1e-7", "-UNDERFLOW -UNDERFLOW -UNDERFLOW", "underflow", None, "negative underflow"),
-        ("1e99999999999", "+OVERFLOW +OVERFLOW +OVERFLOW", "overflow", None, "positive overflow"),
+        ("1e+99999999999", "+OVERFLOW +OVERFLOW +OVERFLOW", "overflow", None, "positive overflow"),
     ):
         with case(number):
             (row,) = explained(numtok, number, "--scheme", "p1000")

@@ -343,7 +343,11 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((p1000, "a.jsonl"), 2, ("a.jsonl: there is no such file",)),
         ((p1000, "t.csv"), 2, ("t.csv is a table", "JSONL of texts")),
         ((*asked, "--text-field", "a"), 2, ("--text-field ", "leave it out")),
-        ((p1000, "x.jsonl", "--text-field", "predicted"), 2, ("--text-field 'predicted'", "name")),
+        (
+            (p1000, "x.jsonl", "--text-field", "predicted"),
+            2,
+            ("'predicted'", "Name the field"),
+        ),
         ((p1000, "--text", "\udcff " + HOLE), 2, ("--text '\\udcff [?]'", "UTF-8")),
         ((p1000, "--text", "long " * 20), 3, (f"'{'long ' * 8} ...': ", *NO_HOLE)),
         ((ar, "--text", f"3 + {HOLE}", "--fill", "answers"), 3, ("'3 + [?]': ", "--fill answers")),

@@ -212,7 +212,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
     pq.write_table(pa.table(of | {"kind": pa.array([[1], [2]])}), "lists.parquet")
     far = pa.array([[10**15], [1]], pa.list_(pa.timestamp("s")))
     pq.write_table(pa.table(of | {"more": far}), "long.parquet")
-    write("semicolons.csv", [";".join(FEATURES)], [["1;flat;a;true"]])
+    write("bars.csv", ["|".join(FEATURES)], [["1|flat|a|true"]])
     Path("asked.jsonl").write_text('{"size": 3}\n')
     fitted_to = f"{model} was fitted to size (number), kind (category), "
     for line, code, *told in (
@@ -226,7 +226,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
         ("endless.parquet", 3, "endless.parquet: ", "'size' is inf in row 2"),
         ("lists.parquet", 3, "lists.parquet: ", "'kind' is of type list<element: int64>"),
         ("long.parquet", 3, "long.parquet: ", "'more' cannot be written as text", "leave it out"),
-        ("semicolons.csv", 2, "but 'size;kind;code;new'", "separated by commas?", fitted_to),
+        ("bars.csv", 2, "but 'size|kind|code|new'", "separated by commas", fitted_to),
         ("-", 2, "standard input", "a CSV or Parquet file"),
         ("short.csv --draws -1", 2, "--draws -1 ", "0 or more"),
         ("short.csv --fold 3", 2, f"{model} has no fold 3", "--fold K, of which there is 0"),

@@ -379,7 +379,7 @@ def test_a_column_that_is_not_there_is_named(here: Path, says: Says) -> None:
     for header, config, *told in (
         ("x1,x2,y", Config("a.csv", "z"), "target 'z'; known: x1, x2, y"),
         ("x1,x2,yy", Config("a.csv", "y"), "target 'y'; did you mean 'yy'? known: x1, x2, yy"),
-        ("x1;x2;y", Config("a.csv", "y"), "known: x1;x2;y", "separated by commas?"),
+        ("x1|x2|y", Config("a.csv", "y"), "known: x1|x2|y", "separated by commas"),
         ("x1,x2,y", dropped, "--drop 'x3'; did you mean 'x2'? known: x1, x2, y"),
         ("x1,x2,y", Config("a.csv", "y", features=("z",)), "feature 'z'; known: x1, x2, y"),
     ):

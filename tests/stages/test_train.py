@@ -543,8 +543,8 @@ def test_train_prints_the_ref_and_what_it_did(numtok: Shell, store: Store) -> No
     assert lines[0] == "trained"
     table = dict(re.split(r"\s{2,}", line.strip()) for line in lines[3:] if line)
     assert list(table) == [
-        "parameters", "steps", "samples", "tokens", "train loss", "validation loss", "seconds",
-        "tokens a second", "MFU", "peak memory",
+        "parameters", "steps", "samples", "tokens", "context, in tokens", "train loss",
+        "validation loss", "seconds", "tokens a second", "MFU", "peak memory",
     ]  # fmt: skip
     assert (table["steps"], table["samples"]) == ("4", "256")
     assert float(table["train loss"]) == pytest.approx(records(artifact, "train")[-1]["loss"], 1e-5)

@@ -26,6 +26,7 @@ from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
 from numtok.models.steps import ParallelFill
+from numtok.registry import name_in
 from numtok.seeds import generator
 from numtok.sklearn import NumericRegressor
 from numtok.stages import eval as evaluation
@@ -386,7 +387,7 @@ def test_embedders_and_heads_combine_across_systems(
     store: Store, objective: str, scheme: str, options: dict[str, str]
 ) -> None:
     found = evaluated(store, train(store, scheme, objective=objective, **options), scheme)
-    assert found["scheme"] == scheme
+    assert name_in(found["scheme"]) == scheme  # some are sized to the data
     for metric in ("mse", "nll", "crps", "coverage", "pit-distance", "interval-nll"):
         assert found["metrics"][metric]["n"] == 20, metric
         bounded = options.get("head") == "riemann:32"
