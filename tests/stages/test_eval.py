@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from numtok.encoding.schemes.base import SCHEMES
-from numtok.encoding.splits import read_codec
+from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.evaluation.seen_values import outside
 from numtok.metrics.base import METRICS, Predictions
@@ -693,8 +693,10 @@ def test_costs_are_those_of_training(world: World) -> None:
     forward += 84 * 3 * (20 * width**2 + 4 * per_row * width)
     forward += 84 * 3 * 2 * vocabulary * width
     assert costs.flops == 4 * 3 * forward
-    digits = read(world.report(*world.both("digits"), rows=8))
-    lengths = [len(answer(row)) for row in written(world.data())[:8]]
+    model, encoded = world.both("digits")
+    digits = read(world.report(model, encoded, rows=8))
+    drawn = read_split(encoded, "test").drawn(8)
+    lengths = np.array([len(answer(row)) for row in written(world.data())])[drawn]
     assert digits.costs.tokens_per_number == pytest.approx(np.mean(lengths))
 
 

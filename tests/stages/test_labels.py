@@ -822,7 +822,7 @@ def test_where_what_was_learnt_is_gone_there_are_no_baselines(
 def test_the_size_of_a_batch_changes_no_prediction(known: Store, batch: int) -> None:
     model, data = known.resolve("kilos"), known.resolve("texts-xval")
     found = evaluated(known, model, data, batch=batch, rows=40, name=f"by-{batch}")
-    whole = predictions_of(known.resolve("report")).slice(0, 40)
+    whole = predictions_of(known.resolve("report")).take(read_split(data, "test").drawn(40))
     assert predictions_of(found)["prediction"].to_pylist() == whole["prediction"].to_pylist()
     np.testing.assert_allclose(
         predictions_of(found)["log_probability"].to_pylist(),
@@ -899,7 +899,9 @@ def test_reports_of_labels_are_compared_pair_by_pair_and_over_seeds(
     values = [report_of(known.resolve(ref)).metrics["accuracy"].value or 0.0 for ref in refs]
     assert standing.figure.value == pytest.approx(np.mean(values))
     assert standing.figure.deviation == pytest.approx(np.std(values, ddof=1))
-    assert standing.figure.interval == "seeds"
+    assert standing.figure.interval == "bootstrap"
+    low, high = standing.figure.low, standing.figure.high
+    assert low is not None and high is not None and low < np.mean(values) < high
     assert standing.difference is not None and standing.difference.value is not None
     own = report_of(known.resolve("report")).metrics["accuracy"].value or 0.0
     assert standing.difference.value == pytest.approx(np.mean(values) - own)

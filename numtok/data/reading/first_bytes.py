@@ -1,5 +1,7 @@
 """The first bytes of a file: how it is packed and encoded, whatever its name ends with."""
 
+import re
+
 from numtok.errors import DataError
 
 #: The byte order mark of UTF-8, which some editors and spreadsheets write first.
@@ -11,7 +13,8 @@ _STARTS = (
     (b"PAR1", "parquet"),
     (b"{", "jsonl"),
 )
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+# A byte order mark, or a NUL beside a character that is no space or control character.
+_UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|\0[^\0-\x20]|[^\0-\x20]\0")
 
 
 def format_of(start: bytes, named: str) -> str:
@@ -26,7 +29,7 @@ def format_of(start: bytes, named: str) -> str:
 
 def check_utf8(start: bytes, shown: str) -> None:
     """Raise DataError for the first bytes of UTF-16, with or without a byte order mark."""
-    if start[:2] in _UTF_16 or start[:2].count(0) == 1:
+    if _UTF_16.match(start):
         raise DataError(
             f"{shown} is UTF-16; it must be UTF-8. Convert it: iconv -f UTF-16 -t UTF-8"
         )

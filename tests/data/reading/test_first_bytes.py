@@ -76,6 +76,18 @@ def test_utf_16_is_named(tmp_path: Path) -> None:
                 batches(tmp_path / "a.jsonl")
 
 
+def test_a_nul_in_a_line_is_not_utf_16(tmp_path: Path) -> None:
+    for start in (b"\0\n", b"\n\0\n", b"\0\r\n", b"\r\n\0\n", b" \0\n"):
+        with case(start=start):
+            (tmp_path / "a.jsonl").write_bytes(start + ROWS)
+            (batch,) = batches(tmp_path / "a.jsonl")
+            assert len(batch.rejected) == 1
+            assert batch.rows.texts.to_pylist() == TEXTS
+    (tmp_path / "a.jsonl").write_bytes(b"\0")
+    (batch,) = batches(tmp_path / "a.jsonl")
+    assert len(batch.rejected) == 1
+
+
 def test_a_text_within_another_field_is_read(tmp_path: Path) -> None:
     nested = [{"doc": {"body": text, "n": n}, "id": n} for n, text in enumerate(TEXTS)]
     pq.write_table(pa.Table.from_pylist(nested), tmp_path / "a.parquet")
