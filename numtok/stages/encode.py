@@ -21,7 +21,7 @@ import msgspec
 
 from numtok import files
 from numtok.data.reading.batches import ReadingOptions
-from numtok.data.reading.sources import InputFile, check_rule, find_sources, shown_input
+from numtok.data.reading.sources import check_rule, find_sources, shown_input
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
@@ -116,7 +116,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
                 work, units, workers, lambda done: progress("measuring", done, total, 0)
             )
             encoding = encoding.suited(sizes)
-        settings = _settings(config, encoding, rule, sources)
+        settings = _settings(config, encoding, rule, units)
         name = config.name or f"{stem}-{name_of(encoding.scheme)}"
         if config.dry_run:
             version = version_of(ENCODED, settings, parents)
@@ -146,17 +146,18 @@ def _settings(
     config: Config,
     encoding: Unfitted | Codec,
     rule: SplitRule | None,
-    sources: Sequence[InputFile],
+    units: Sequence[Unit],
 ) -> dict[str, Any]:
     """What the version depends on, beside the input."""
+    inputs = {part.file: part for unit in units for part in unit.parts}.values()
     return {
         "stage": "encode",
         "revision": REVISION,
         "encoding": {"like": encoding.digest}
         if isinstance(encoding, Codec)
         else encoding.settings(),
-        "file_formats": [source.format for source in sources],
-        "file_splits": [source.split for source in sources],
+        "file_formats": [part.format for part in inputs],
+        "file_splits": [part.split for part in inputs],
         "split": {"by": "cluster or id", **rule.settings()} if rule else None,
         "seed": rule.seed if rule else None,
         **of_version(config),

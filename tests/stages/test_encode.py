@@ -1290,17 +1290,18 @@ def test_a_line_of_100_mb_stays_below_1_gib(tmp_path: Path, scheme: str) -> None
 # --- what changes the content changes the version ----------------------------------------------
 
 
-def test_the_name_that_a_file_is_read_by_is_part_of_the_version(tmp_path: Path) -> None:
-    rows = b'{"text": "a 1"}\n'
+def test_a_file_has_one_version_under_any_name_that_it_is_read_by(tmp_path: Path) -> None:
     plain, packed = tmp_path / "a.jsonl", tmp_path / "a.jsonl.gz"
     for path in (plain, packed):
-        path.write_bytes(gzip.compress(rows, mtime=0))
+        path.write_bytes(gzip.compress(b'{"text": "a 1"}\n', mtime=0))
     good = write(tmp_path / "good.jsonl", [{"text": "b 2"}])
-    store = Store(tmp_path / "store")
-    one = encode(store, good, plain, name="x", on_error="skip")
-    other = encode(store, good, packed, name="x", on_error="skip")
-    assert one.version != other.version
-    assert (one.manifest.counts["rows"], other.manifest.counts["rows"]) == (1, 2)
+    one = encode(Store(tmp_path / "one"), good, plain, name="x", on_error="skip")
+    other = encode(Store(tmp_path / "other"), good, packed, name="x", on_error="skip")
+    assert one.version == other.version
+    assert one.manifest.settings["file_formats"] == ["jsonl", "gzip"]
+    for artifact in (one, other):
+        assert artifact.manifest.counts["rows"] == 2
+        assert artifact.manifest.counts["rejected"] == 0
 
 
 def test_numbers_that_the_normalisation_flushes_to_zero_are_counted(tmp_path: Path) -> None:

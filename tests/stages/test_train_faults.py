@@ -507,7 +507,9 @@ def test_any_operation_may_be_the_last(
     trace = struck.trace
     # Every write, since there is one between any two checkpoints.
     places = [(at, "killtorn") for at in points("killtorn", trace)]
-    places += [(at, "kill") for at in (points("kill", trace) if every else sample("kill", trace, 8))]
+    places += [
+        (at, "kill") for at in (points("kill", trace) if every else sample("kill", trace, 8))
+    ]
     for at, kind in sorted(places):
         root = struck.start(tmp_path / f"{kind} {at}" / "artifacts")
         (ended,) = forks(Attempt(str(root), command, f"{kind}@{at}"))
