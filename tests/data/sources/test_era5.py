@@ -169,8 +169,11 @@ def test_a_file_of_the_old_converter_is_the_decoded_value_to_a_float32(tmp_path:
     """A download of the CDS as it came, packed: values on a grid of 0.0014 K."""
     from scipy.io import netcdf_file
 
-    made = field(fetch(Store(tmp_path), REAL / "extra" / "era5_2t_1.nc"))
-    with netcdf_file(REAL / "extra" / "era5_2t_1.nc", mmap=False) as old:
+    path = REAL / "extra" / "era5_2t_1.nc"
+    if b"@OPT@" in path.read_bytes()[:4096]:
+        pytest.skip("this copy is damaged: a path in its header was replaced by a shorter text")
+    made = field(fetch(Store(tmp_path), path))
+    with netcdf_file(path, mmap=False) as old:
         packed = old.variables["t2m"]
         expected = (packed[:] * packed.scale_factor + packed.add_offset).astype(np.float32)
     assert made.shape == (1, 9, 18)
