@@ -77,7 +77,7 @@ class Rows(NamedTuple):
 def number_slots(
     evaluated: Rows, asked: Queries, learnt: Artifact, train: EncodedSplit
 ) -> NumberSlots | None:
-    """The slots of the numbers that are asked for. ``evaluated`` are all rows of its samples,
+    """Find the slots of the predicted numbers. ``evaluated`` holds all rows of its samples,
     ``train`` those of the train split of ``learnt``. None where no slot has enough numbers."""
     known = Rows(learnt, TRAIN, train, fitted_on(np.arange(len(train)), "slots"))
     slots, nodes = _settled([known, evaluated], Slots())

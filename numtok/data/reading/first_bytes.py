@@ -13,7 +13,7 @@ _STARTS = (
     (b"PAR1", "parquet"),
     (b"{", "jsonl"),
 )
-# A byte order mark, or a NUL beside a character that is no space or control character.
+# A byte order mark, or a NUL next to a printable character.
 _UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|\0[^\0-\x20]|[^\0-\x20]\0")
 
 
