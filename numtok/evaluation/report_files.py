@@ -214,6 +214,10 @@ class ReportPredictions:
         """As :func:`cluster_count` of some of them, by their indices [k]."""
         return cluster_count(self.table, self.answers.take(rows))
 
+    def same_rows(self, other: "ReportPredictions") -> bool:
+        """Whether both are of the same numbers or labels."""
+        return _keys(self.table) == _keys(other.table)
+
     def check_pairs(self, other: "ReportPredictions") -> None:
         """DataError unless both are of the same numbers or labels, with the first that differs."""
         mine, others = _keys(self.table), _keys(other.table)
@@ -378,7 +382,7 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
         else np.stack(cast("list[Floats]", levels), axis=1),
         sample=_samples(table),
         outside=None if outside is None else outside.astype(np.bool_),
-        slot=_codes(table.column(SLOT)) if has_slots(table) else None,
+        slot=codes_of(table.column(SLOT)) if has_slots(table) else None,
         **added,
     )
 
@@ -400,10 +404,10 @@ def _optional(table: "pa.Table", name: str) -> "Floats | None":
 def _samples(table: "pa.Table") -> "Ints":
     """What each number is drawn together with: an integer for each cluster, or id, [n]."""
     clusters = table.column(CLUSTER).combine_chunks() if has_clusters(table) else None
-    return clustered(_codes(table.column("id")), clusters)
+    return clustered(codes_of(table.column("id")), clusters)
 
 
-def _codes(column: "pa.ChunkedArray[Any]") -> "Ints":
+def codes_of(column: "pa.ChunkedArray[Any]") -> "Ints":
     """int64[n]: the same integer for the same text, from 0 on in the order in which they come; null
     is a text, too."""
     coded: Any = column.combine_chunks().dictionary_encode(null_encoding="encode")

@@ -35,6 +35,7 @@ from numtok.sweeps.race.candidates import (
 from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_columns, split_of_texts
 from numtok.sweeps.race.words import Slot
+from numtok.training.table_learner import FittingRecipe, held_back
 
 #: Rows of the train split, and of the two others, below which a race is refused, or warned of.
 LEAST, FEW = (40, 10), (200, 30)
@@ -296,9 +297,13 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
             )
     slot = Slot.of_column(file.target, rows_of.target[train])
     verdicts = judged_heads(config.schemes)
-    held_back = VALIDATION not in splits
-    looked_at = max(1, len(train) // 10) if held_back else len(rows_of.split(VALIDATION))
-    rows = len(train) - looked_at * held_back, looked_at, len(rows_of.split(test))
+    if VALIDATION in splits:
+        learnt, validation = len(train), len(rows_of.split(VALIDATION))
+    else:  # each training holds rows back
+        usual = FittingRecipe()
+        parts = held_back(len(train), usual.validation, usual.seed)
+        learnt, validation = map(len, parts)
+    rows = learnt, validation, len(rows_of.split(test))
     notes = [*told, *file.notes, *_few(artifact.ref, rows, test)]
     if twins := count_twins(rows_of, test):
         notes.append(

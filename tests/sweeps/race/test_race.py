@@ -19,6 +19,7 @@ from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.report_files import read
 from numtok.records import ENCODED
 from numtok.reports import REPORT
+from numtok.stages import table as tables
 from numtok.stages import train
 from numtok.store.store import Store
 from numtok.sweeps.race import planning
@@ -149,6 +150,18 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     assert baselines == {"mean", "median", "linear", "boosted", "tuned boosting"}
     assert board.baseline in ("boosted", "tuned boosting")  # y is no sum
     assert result.planned is not None and result.planned.unit == "epochs"
+
+
+def test_rows_that_each_seed_holds_back_are_pooled(tmp_path: Path) -> None:
+    """A table without a validation split: each seed holds back rows of its own."""
+    settings = tables.Config(numbers(tmp_path), "y", "test=0.25")
+    ref = tables.run(settings, Store(tmp_path / "artifacts")).artifact.ref
+    result = raced(tmp_path, ref, schemes=("pointwise", "mdn:2"), preset="mlp,layers=1,width=8")
+    assert result.validation is not None and result.leaderboard is not None
+    assert result.validation.numbers == 2 * result.rows[1]
+    assert result.validation.clusters is not None
+    assert result.rows[1] < result.validation.clusters < 2 * result.rows[1]
+    assert result.leaderboard.winner == result.validation.winner
 
 
 def test_each_goes_on_with_the_rate_that_was_best_for_it(tmp_path: Path) -> None:
