@@ -45,6 +45,7 @@ these::
     metric = "in-support-nll"
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -64,8 +65,7 @@ from numtok.settings import compare, fetch, gen
 from numtok.settings.sweep import MOST_RUNS
 from numtok.settings.train import BUDGETS
 from numtok.stages.train import VALIDATION
-from numtok.sweeps.changes import as_option, change_value, parsed
-from numtok.sweeps.plan import Encodings, Point, Select, Source, Sweep, Trainings
+from numtok.sweeps.plan import Encodings, Point, Select, Source, Sweep, Trainings, as_option
 from numtok.sweeps.stage_table import StageTable, no_axis
 
 _MAKERS = ("gen", "fetch")  # what makes data, where ``data`` does not name them
@@ -78,10 +78,45 @@ def read_sweep(path: Path, changes: Sequence[str] = (), most: int = MOST_RUNS) -
 
     Raises UsageError for whatever is not understood, and for more than ``most`` runs.
     """
-    tables = parsed(documents.read(path, str(path)), str(path))
+    tables = _parsed(documents.read(path, str(path)), str(path))
     for change in changes:
-        change_value(tables, change)
+        _change_value(tables, change)
     return _expand(_SweepFile.of(path, tables), most)
+
+
+def _parsed(content: bytes, shown: str) -> dict[str, Any]:
+    """Numbers with a point stay as they are written: 1.00 has two decimals."""
+    return documents.toml(content, shown, str)
+
+
+def _change_value(tables: dict[str, Any], change: str) -> None:
+    """Set one value of a file; what is nothing else there, as a word or 1..4, needs no quotes. A
+    budget takes the place of another."""
+    match = re.fullmatch(r"\s*(?:([a-z]+)\.)?([a-z-]+)\s*=(.*)", change, re.DOTALL)
+    try:
+        if match is None:
+            raise ValueError
+        table, key, text = match.groups()
+        value = _value(text.strip())
+        place = tables if table is None else tables.setdefault(table, {})
+        place[key] = value
+    except (TypeError, ValueError, UsageError):
+        raise UsageError(
+            f"--set {change!r} is not understood; write TABLE.KEY=VALUE with the value as in the "
+            "file, such as train.steps=2000 or 'train.seed=[0, 1]'"
+        ) from None
+    for other in BUDGETS if table == "train" and key in BUDGETS else ():
+        if other != key:
+            place.pop(other, None)
+
+
+def _value(text: str) -> Any:
+    try:
+        return _parsed(f"value = {text}".encode(), "--set")["value"]
+    except UsageError:
+        if not text or set(text) & set("\"'[]{}#"):
+            raise
+        return text
 
 
 @dataclass(frozen=True, kw_only=True)

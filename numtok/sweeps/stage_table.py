@@ -22,8 +22,7 @@ from numtok.models.presets import preset, trunk
 from numtok.plugins import registries
 from numtok.registry import registry_in
 from numtok.settings import compare, encode, eval, gen, table, train
-from numtok.sweeps.changes import as_option
-from numtok.sweeps.plan import Point, Select
+from numtok.sweeps.plan import Point, Select, as_option
 
 #: The settings that each table of a file holds; [fetch] holds those of its source.
 SETTINGS: Mapping[str, Any] = {
