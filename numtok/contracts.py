@@ -1,19 +1,17 @@
-"""Contract suites: what everything in a registry must do, as checks that run anywhere.
+"""Contract suites: checks that hold for everything in a registry.
 
-A registry's folder has its suite in ``_contract.py``: functions that take a thing and a seed and
-raise :class:`ContractBreak`, one line that names the thing, the check, what was got and what was
-expected; ``CHECKS``, these by name; and ``check``, which runs them all, where a thing must be made
-ready for them. They hold for a thing that nobody here has seen: ``numtok check KIND NAME`` runs
-them on plugins, and the tests on all of numtok's own. What a registry's ``base`` holds plugins to
-whenever they are used is not said again: a suite drives the thing held (``Registry.held``), and its
-answers are compared on the way.
+The suite of a registry is ``_contract.py`` in its folder. Each ``check_*`` function takes an object
+and a seed and raises :class:`ContractBreak` with one line: the member, what it gave and what was
+expected. ``CHECKS`` lists these functions by name. A suite that must prepare the object first
+defines ``check``, which runs them all. ``numtok check KIND NAME`` runs a suite on plugins; the
+tests run it on everything in numtok.
 """
 
 import doctest
 import inspect
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -23,11 +21,12 @@ from numtok import plugins
 from numtok.class_settings import settings_fields
 from numtok.declaration import help_of
 from numtok.errors import PluginError, unknown
-from numtok.plugins import MemberCall
 from numtok.registry import Registry, name_of, registry_in, settings_of, spec_of
 
 T = TypeVar("T")
+Shape = tuple[int | None, ...]
 SUITE = "_contract.py"
+FLOATING = "float16|bfloat16|float32|float64"
 _MADE: list[Any] = []  # the functions of once_a_run, which can forget
 
 
@@ -153,13 +152,96 @@ def check_examples(thing: object, name: str) -> None:
     expect(thing, name, "examples in its file that are wrong", found[1], 0)
 
 
-def member_call(thing: object, member: str, *given: Any, **sizes: int) -> MemberCall:
-    """A member of a thing whose answer is to be compared with its contract in plain words."""
-    base = next(
-        (kind for kind in type(thing).__mro__ if kind.__module__.endswith(".base")), type(thing)
+# --- what a member gives -----------------------------------------------------------------------
+
+
+def wrong(thing: object, member: str, got: str, expected: str) -> NoReturn:
+    """Raise the break of a member that gives something else than its contract says."""
+    file = Path(sys.modules[type(thing).__module__].__file__ or "")
+    what = f"{type(thing).__name__}.{member} gives {got}, expected {expected}"
+    raise ContractBreak(f"{file.parent.name}/{file.name}: {what}")
+
+
+def expect_kind(thing: object, member: str, got: Any, *kinds: type) -> Any:
+    """Return what a member gave; raise a break unless it has one of these types (a bool is not an
+    int)."""
+    if not isinstance(got, kinds) or (isinstance(got, bool) and bool not in kinds):
+        names = ["None" if kind is type(None) else kind.__name__ for kind in kinds]
+        wrong(thing, member, described(got), " or ".join(names))
+    return got
+
+
+def expect_kinds(thing: object, *kinds: type, members: Iterable[str]) -> None:
+    """Raise a break unless each of some attributes has one of these types."""
+    for member in members:
+        expect_kind(thing, member, getattr(thing, member), *kinds)
+
+
+def expect_array(
+    thing: object, member: str, got: Any, shape: Shape, *, dtype: str, finite: bool = False
+) -> Any:
+    """Return what a member gave; raise a break unless it is such a NumPy array.
+
+    shape
+        A size per axis; None allows any size.
+    dtype
+        A name, or several with ``|`` between: ``float32|int64``.
+    """
+    return _expect(thing, member, got, ("ndarray", dtype, shape), finite)
+
+
+def expect_tensor(
+    thing: object,
+    member: str,
+    got: Any,
+    shape: Shape,
+    *,
+    dtype: str = FLOATING,
+    finite: bool = False,
+) -> Any:
+    """As :func:`expect_array`, for a PyTorch tensor; by default of any floating-point type."""
+    return _expect(thing, member, got, ("Tensor", dtype, shape), finite)
+
+
+def _expect(
+    thing: object, member: str, got: Any, form: tuple[str, str, Shape], finite: bool
+) -> Any:
+    kind, dtype, shape = form
+    fits = (
+        any(one.__name__ == kind for one in type(got).__mro__)
+        and _dtype(got) in dtype.split("|")
+        and len(got.shape) == len(shape)
+        and all(size in (None, given) for size, given in zip(shape, got.shape, strict=True))
     )
-    file = sys.modules[type(thing).__module__].__file__ or ""
-    return MemberCall(thing, member, given, Path(file), base.__module__, sizes)
+    sizes = ", ".join("any" if size is None else str(size) for size in shape)
+    expected = f"{kind} {'float' if dtype == FLOATING else dtype}[{sizes}]"
+    if not fits:
+        wrong(thing, member, described(got), expected)
+    if finite and not bool((abs(got) < float("inf")).all()):
+        wrong(
+            thing, member, f"{described(got)} with values that are not finite", f"finite {expected}"
+        )
+    return got
+
+
+def described(got: Any) -> str:
+    """Describe a value in a few words.
+
+    >>> described([1.5]), described(None)
+    ('a list', 'None')
+    """
+    if (dtype := _dtype(got)) is not None:
+        return f"{type(got).__name__} {dtype}[{', '.join(map(str, got.shape))}]"
+    if got is None or isinstance(got, bool | int | float | str):
+        return repr(got)
+    return f"a {type(got).__name__}"
+
+
+def _dtype(got: Any) -> str | None:
+    """The data type of an array of NumPy or PyTorch; neither library is imported here."""
+    if not (hasattr(got, "dtype") and hasattr(got, "shape")):
+        return None
+    return str(got.dtype).removeprefix("torch.")
 
 
 # --- kinds -------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ its contract is checked. What an object learns from data is a field as well, mar
 :data:`LEARNT`.
 """
 
-import copy
 import importlib
 import os
 import pkgutil
@@ -45,13 +44,10 @@ from numtok.class_settings import (
 from numtok.declaration import declarations, flag_named, flag_of
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
-    Check,
-    hold,
     import_error,
     is_plugin_file,
     plugin_folders,
     registries,
-    watch,
 )
 from numtok.records import Scalar
 
@@ -68,11 +64,9 @@ _OF_MODELS = ("embedder", "head", "objective", "trunk")  # what a model is made 
 class Registry(Generic[T]):
     """The classes of one package, by file name; modules are imported when asked for."""
 
-    def __init__(self, package: str, what: str, checks: Mapping[str, Check] | None = None) -> None:
-        """``checks`` are what the answers of a plugin's object are held to (``plugins.watch``)."""
+    def __init__(self, package: str, what: str) -> None:
         self._package = package
         self._what = what
-        self._checks = checks or {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -161,12 +155,6 @@ class Registry(Generic[T]):
         """The contract suite of this registry, ``_contract.py`` in its folder."""
         return importlib.import_module(f"{self._package}._contract")
 
-    def held(self, thing: T) -> T:
-        """A copy of an object, of numtok's own too, whose answers are held to the contract."""
-        copied = copy.copy(thing)
-        hold(copied, self._checks, self._contract)
-        return copied
-
     def checked_at(self, name: str) -> str:
         """The spec at which the contract of a class is checked: its ``checked_at`` where settings
         must be given, else its name."""
@@ -185,9 +173,7 @@ class Registry(Generic[T]):
                 f"{name},{missing[0]}=VALUE"
             )
         check_bounds(kind, name, given, options)
-        made = kind(**given)
-        watch(made, self._checks, self._contract)
-        return made
+        return kind(**given)
 
     @property
     def _contract(self) -> str:
