@@ -4,15 +4,19 @@ A plugin is a user's file, ``FOLDER/heads/mine.py``, which a registry finds by i
 :func:`fault_of` attributes an exception to the plugin whose code was running.
 """
 
+import ast
+import hashlib
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from numtok.errors import PluginError, UsageError
 
 _folders: list[Path] = []
+quiet = True  # no notes, unless a command says otherwise
 _NUMTOK = Path(__file__).parent
 _CORRECT = "correct the file, or leave its folder out of [plugins] in numtok.toml"
 
@@ -21,7 +25,8 @@ def add_plugin_folders(folders: Iterable[Path]) -> None:
     """Make the files under ``folders`` (one subfolder a registry) known by name.
 
     The command line calls it once with the folders of ``numtok.toml``; every spawned worker calls
-    it again. Raises UsageError for a folder that does not exist.
+    it again. A module directly in a folder, ``FOLDER/helper.py``, is one that its plugins import.
+    Raises UsageError for a folder that does not exist.
     """
     for folder in folders:
         resolved = folder.resolve()
@@ -32,6 +37,13 @@ def add_plugin_folders(folders: Iterable[Path]) -> None:
             )
         if resolved not in _folders:
             _folders.append(resolved)
+            sys.path.append(str(resolved))  # behind everything else, for what plugins share
+
+
+def announce(text: str) -> None:
+    """Print a note on stderr, where this process is not to be quiet."""
+    if not quiet:
+        print(f"numtok: {text}", file=sys.stderr)
 
 
 def plugin_folders() -> tuple[Path, ...]:
@@ -89,7 +101,56 @@ def loaded() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def import_error(file: Path, error: Exception) -> UsageError:
+def misplaced(kind: str) -> str:
+    """A hint for a name that was not found: a subfolder whose name is almost the registry's."""
+    for folder in _folders:
+        for name in get_close_matches(kind, [one.name for one in folder.iterdir() if one.is_dir()]):
+            if name not in registries():
+                return f"; {folder / name} is not searched, rename it to {kind}/"
+    return ""
+
+
+def code_digest(file: Path) -> str:
+    """A digest of a plugin's file and of the files of plugin folders that it imports, directly or
+    not."""
+    found: dict[Path, bytes] = {}
+    left = [file]
+    while left:
+        if (one := left.pop()) not in found:
+            found[one] = one.read_bytes()
+            left += _imports(one, found[one])
+    digest = hashlib.sha256()
+    for one in sorted(found):
+        digest.update(hashlib.sha256(found[one]).digest())
+    return digest.hexdigest()[:16]
+
+
+def _imports(file: Path, content: bytes) -> Iterator[Path]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, ast.Import):
+            names += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = [*file.parents[node.level - 1].parts[-1:]] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            names += [module, *(f"{module}.{one.name}" for one in node.names)]
+    for name in names:
+        for kind, package in registries().items():
+            if name.startswith(f"{package}."):
+                name = kind + name.removeprefix(package)
+        for folder in _folders:
+            place = folder.joinpath(*name.split("."))
+            for one in (place.with_suffix(".py"), place / "__init__.py"):
+                if one.is_file():
+                    yield one
+
+
+def plugin_code() -> dict[str, str]:
+    """The digest of each plugin that was imported so far, by its place in a plugin folder."""
+    return {place: code_digest(Path(folder, place)) for place, folder in loaded().items()}
+
+
+def import_error(file: Path, error: BaseException) -> UsageError:
     """What is wrong with a plugin's file, at the last of its lines that was reached."""
     if isinstance(error, SyntaxError):
         where = f"{error.filename or file}, line {error.lineno}"
@@ -98,7 +159,7 @@ def import_error(file: Path, error: Exception) -> UsageError:
     return UsageError(f"{where}: {type(error).__name__}: {error}; {_CORRECT}")
 
 
-def fault_of(error: Exception) -> PluginError | None:
+def fault_of(error: BaseException) -> PluginError | None:
     """The error as that of a plugin, with its traceback, where a plugin's code was at work when it
     was raised: in that code itself, or in what it called. None where none was."""
     if (where := _place(error)) is None:
@@ -108,7 +169,7 @@ def fault_of(error: Exception) -> PluginError | None:
     return PluginError(message, "".join(traceback.format_exception(error)))
 
 
-def _place(error: Exception) -> str | None:
+def _place(error: BaseException) -> str | None:
     """The last line of a plugin that was reached, with what it is in."""
     found = None
     for frame, line in traceback.walk_tb(error.__traceback__):

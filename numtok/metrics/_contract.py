@@ -91,7 +91,10 @@ def check_declarations(metric: Metric, seed: int) -> None:
     name = "declarations"
     check_declared(metric, name, revision=int, source=str, undefined=str)
     allowed = ("higher", "lower", "neither")
-    require(metric, name, metric.better in allowed, f"better: got {metric.better!r}")
+    told = " or ".join(map(repr, allowed))
+    require(
+        metric, name, metric.better in allowed, f"better: got {metric.better!r}, expected {told}"
+    )
     least, most = metric.bounds
     require(metric, name, least < most, f"bounds: got {least} to {most}, expected least < most")
     expect(

@@ -4,6 +4,8 @@ It is built for the tokens of every scheme that it does not refuse, at the least
 not refuse.
 """
 
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -26,7 +28,7 @@ from numtok.contracts import (
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS, Embedder
 from numtok.models.inputs import single
-from numtok.models.made_up import made_up, vocabularies
+from numtok.models.made_up import made_up, on_another_device, vocabularies
 from numtok.models.vocabulary import Vocabulary
 
 _WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
@@ -109,8 +111,23 @@ def check_vectors(embedder: Embedder, seed: int) -> None:
     for one in _built(embedder, seed):
         vectors = one.module(one.tokens_BL, one.values_BL)
         expect_tensor(one.module, "forward", vectors, (*one.tokens_BL.shape, one.width))
-        finite = bool(vectors.isfinite().all())
-        expect(embedder, "vectors", f"{one.scheme}: all are finite", finite, True)
+        odd = (~vectors.isfinite().all(dim=2)).nonzero().tolist()
+        if odd:
+            token, value = (of[tuple(odd[0])].item() for of in (one.tokens_BL, one.values_BL))
+            got = f"{one.scheme}: got {vectors[tuple(odd[0])].tolist()[:3]} ..."
+            what = f"for token {token} with the value {value}, expected finite numbers"
+            fail(embedder, "vectors", f"{got} {what}")
+
+
+def check_device(embedder: Embedder, seed: int) -> None:
+    """Its module runs on another device than the CPU."""
+    for one in _built(embedder, seed):
+        given = one.tokens_BL, one.values_BL
+        on_another_device(one.module, partial(_on_device, given))
+
+
+def _on_device(given: Sequence[Tensor], module: nn.Module, device: str) -> None:
+    module(*(tensor.to(device) for tensor in given))
 
 
 def check_places(embedder: Embedder, seed: int) -> None:

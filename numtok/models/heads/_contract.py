@@ -32,7 +32,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS, no_scaling
 from numtok.errors import UsageError
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, Head, ValueHead, ValueReader
-from numtok.models.made_up import vocabularies
+from numtok.models.made_up import on_another_device, vocabularies
 
 _WIDTH = 32
 _VALUES = np.array([0.0, 0.1, 0.25, 0.5, 0.9, 1.0, 7.0, -3.0])  # normalised
@@ -93,9 +93,12 @@ def _predictive(head: ValueHead, seed: int) -> tuple[Predictive, _Made]:
         if not isinstance(value, float) or not math.isfinite(value):
             wrong(one.reader, "calibrate", f"{name!r}: {described(value)}", "finite floats by name")
     if head.calibrated and not calibration:
-        wrong(one.reader, "calibrate", "{}", f"values, because {type(head).__name__}.calibrated")
+        kind = type(head).__name__
+        expected = f"floats by name, because {kind}.calibrated is True; define it, or say False"
+        wrong(one.reader, "calibrate", "nothing", expected)
     if calibration and not head.calibrated:
-        wrong(head, "calibrated", "False", "True, because its reader has calibrate")
+        reader = type(one.reader).__name__
+        wrong(head, "calibrated", "False", f"True, because {reader}.calibrate gives {calibration}")
     predictive = one.reader.predictive(parameters_NP, calibration, _PLAIN)
     return expect_kind(one.reader, "predictive", predictive, Predictive), one
 
@@ -173,6 +176,18 @@ def check_losses(head: ValueHead, seed: int) -> None:
         near = alone.shape == losses[at].shape and torch.allclose(alone, losses[at], 1e-4, 1e-5)
         what = f"got {alone.tolist()} of some alone, expected {losses[at].tolist()} as among all"
         require(head, "losses", near, what)
+
+
+@of_values
+def check_device(head: ValueHead, seed: int) -> None:
+    """Its reader runs on another device than the CPU."""
+    one = _made(head, seed)
+
+    def run(reader: ValueReader, device: str) -> None:
+        parameters_NP = reader(one.hidden_ND.detach().to(device))
+        reader.losses(parameters_NP, one.targets_NW.to(device))
+
+    on_another_device(one.reader, run)
 
 
 @of_values

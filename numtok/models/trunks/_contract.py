@@ -22,6 +22,7 @@ from numtok.contracts import (
     require,
     wrong,
 )
+from numtok.models.made_up import on_another_device
 from numtok.models.trunks.base import (
     TRUNKS,
     ColumnModule,
@@ -192,6 +193,16 @@ def check_cache(trunk: TokenTrunk, seed: int) -> None:
         expect(trunk, "cache", "further tokens", _near(found, whole[rows, at]), True)
     again = module.cache(len(x_BLD), _LONGEST, cache)
     expect(trunk, "cache", "tokens in the memory of a spent one", again.longest, 0)
+
+
+def check_device(trunk: Trunk, seed: int) -> None:
+    """Its module runs on another device than the CPU."""
+    if trunk.takes != "tokens":
+        columns, x_NI = _columns(trunk, seed)
+        return on_another_device(columns, lambda module, device: module(x_NI.to(device)))
+    x_BLD, real_BL = _rows(trunk, seed)
+    for _, module in _modules(cast(TokenTrunk, trunk), seed):
+        on_another_device(module, lambda moved, device: moved(x_BLD.to(device), real_BL.to(device)))
 
 
 def check_gradients(trunk: Trunk, seed: int) -> None:
