@@ -208,7 +208,7 @@ BREAKS: list[Row] = [
         "text-tokenizer",
         "bytes",
         lambda: fitted("encode", lambda made: made._replace(ids=made.ids.astype(np.int64))),
-        "Broken.encode gives ndarray int64[",
+        "Broken.encode, ids gives ndarray int64[",
     ),
     (
         "text-tokenizer",
@@ -343,7 +343,7 @@ BREAKS: list[Row] = [
         "trunk",
         "states",
         lambda: gives(Mlp, "build", altering("forward", lambda made: made[0])),
-        "Broken.forward gives Tensor float32[256]; it must give Tensor float[N, D], N = 4",
+        "Broken.forward gives Tensor float32[256], expected Tensor float[4, 256]",
     ),
     ("trunk", "rows", lambda: trunk("forward", lambda made: made + made[:1, :1]), "a row of 4"),
     (
@@ -394,7 +394,7 @@ BREAKS: list[Row] = [
         "objective",
         "own",
         lambda: gives(NumValueObjective, "losses", lambda made: made[1:]),
-        "Broken.losses gives 4 losses; it must give 5, one for each of its figures",
+        "losses, one for each of its figures: got 4, expected 5",
     ),
     (
         "objective",
@@ -414,13 +414,13 @@ BREAKS: list[Row] = [
         "objective",
         "own",
         lambda: gives(NumValueObjective, "parts", lambda made: {"trunk": nn.Linear(8, 8)} | made),
-        "Broken.parts gives a part 'trunk'; it must give other names than embedder, ",
+        "Broken.parts gives a part 'trunk', expected another name than embedder, ",
     ),
     (
         "objective",
         "example",
         lambda: gives(NumValueObjective, "example", lambda one: replace(one, own_from=None)),
-        "Broken.example gives an example without own_from",
+        "Broken.example gives no own_from",
     ),
     # --- number losses
     ("number-term", "declarations", lambda: changed(Smooth, weight=0.0), "weight: got 0.0"),
@@ -487,7 +487,6 @@ def test_each_check_finds_its_break(kind: str) -> None:
         with case(name, message):
             [found] = results({name: checks[name]}, make(), 0)
             assert not found.passed
-            assert f": {name}: " in found.message
             assert message in found.message
 
 

@@ -267,14 +267,6 @@ MISTAKES = {
         "\nimport nowhere_to_be_found\n",
         ", line 2: ModuleNotFoundError", "'nowhere_to_be_found'", "[plugins] in numtok.toml",
     ),
-    "a module that has moved": (
-        "from numtok.nn.heads.base import Head\n",
-        ", line 1: ", "numtok.nn is numtok.models now", "[plugins] in numtok.toml",
-    ),
-    "a name that has changed": (
-        "from numtok.encoding.schemes.base import Decoded\n",
-        ", line 1: ", "schemes.base.Decoded is DecodedNumbers now", "[plugins] in numtok.toml",
-    ),
     "an exception": (
         "\n\nlimit = int('many')\n",
         ", line 3: ValueError", "'many'", "[plugins] in numtok.toml",

@@ -23,7 +23,6 @@ from numtok.models.inputs import ModelInputs
 from numtok.models.model import Losses, Model
 from numtok.models.objectives.base import TrainingBatch
 from numtok.models.precision import widest
-from numtok.plugins import unwatch
 from numtok.records import Natural
 from numtok.seeds import seed_of
 from numtok.training.adamw import AdamW, Group
@@ -171,7 +170,6 @@ class Trainer:
         self.tokens = 0  # real ones that went in
         self.flops = 0  # of forward passes
         self.second_flops = 0  # of these those of second ones
-        self._uncompiled = execution.compiled  # before the first step
         losses: Callable[[ModelInputs], Losses] = model.losses
         self._figures = model.objective.figures
         if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
@@ -251,8 +249,6 @@ class Trainer:
 
     def learn(self, prepared: DeviceBatch) -> None:
         """One step; looks at no result, so that a GPU need not be waited for."""
-        if self._uncompiled:
-            self._hold_to_contracts(prepared)
         if not self.model.training:  # or each module is told again, which takes a moment each step
             self.model.train()
         # Dropout draws from the global generator; other users of it must not matter.
@@ -276,16 +272,6 @@ class Trainer:
         self.tokens += prepared.tokens
         self.flops += prepared.flops
         self.second_flops += prepared.second_flops
-
-    def _hold_to_contracts(self, prepared: DeviceBatch) -> None:
-        """Have plugins answer once as they are written: compiled, their answers cannot be looked
-        at."""
-        for given, _ in prepared.parts:
-            with self._precision():
-                self.model.losses(given.to(self.device))
-        for module in self.model.modules():
-            unwatch(module)
-        self._uncompiled = False
 
     def means(self) -> dict[str, float]:
         """Mean losses and gradient norm since the last call; the device is waited for.

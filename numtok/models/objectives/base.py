@@ -9,11 +9,11 @@ at the last real place.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
 from operator import add
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from torch import Tensor, nn
 from numtok.encoding.schemes.base import Channel
 from numtok.models.batches import Batch
 from numtok.models.number_terms.base import NUMBER_TERMS, NumberTerm
-from numtok.plugins import MemberCall, a, describe
 from numtok.registry import Registry
 
 MASK, END = 1, 2  # ids of records.SPECIALS
@@ -231,106 +230,7 @@ class Objective(ABC):
         return reduce(add, more, first)
 
 
-def _required(asked: MemberCall, answer: Any) -> Any:
-    columns = ("targets", "answer_start", "label", None)
-    if answer not in columns:
-        raise asked.wrong(describe(answer), f"one of {', '.join(map(repr, columns))}")
-    return answer
-
-
-def _example(asked: MemberCall, answer: Any) -> Any:
-    batch = asked.given[0]
-    asked.one_of(answer, TrainingBatch)
-    counts = (
-        one.size if isinstance(one, np.ndarray) else 0
-        for one in (answer.where, answer.number_where)
-    )
-    sizes = {"B": len(batch.tokens)} | dict(zip("KN", counts, strict=True))
-    length = 0
-    for name, form in _EXAMPLE.items():
-        column = getattr(answer, name)
-        if column is None and name in ("own_from", "number_raw"):
-            continue
-        part = replace(asked, member=f"{asked.member}, {name}", sizes=sizes)
-        part.array(column, form)
-        if name == "tokens":
-            length = sizes["L"] = column.shape[1]
-        if name in ("where", "number_where"):
-            allowed = sizes["B"] * length
-            if (np.diff(column, prepend=-1, append=allowed) < 1).any():
-                raise part.wrong("places that do not rise", f"rising places from 0 below {allowed}")
-    if not np.isin(answer.number_where, answer.where).all():
-        raise asked.wrong("number_where with places that are not in where", "some of where")
-    if answer.own_from is None and cast(Objective, asked.thing).figures:
-        raise asked.wrong("an example without own_from", "one with it, for its figures")
-    asked.again = not sizes["N"]
-    return answer
-
-
-def _figures(asked: MemberCall, answer: Any) -> Any:
-    for one in asked.one_of(answer, tuple):
-        asked.one_of(one, LoggedFigure)
-    return answer
-
-
-def _parts(asked: MemberCall, answer: Any) -> Any:
-    for name, one in asked.one_of(answer, dict).items():
-        asked.one_of(one, nn.Module)
-        if name in _TAKEN:
-            raise asked.wrong(f"a part {name!r}", f"other names than {', '.join(_TAKEN)}")
-    return answer
-
-
-def _losses(asked: MemberCall, answer: Any) -> Any:
-    count = len(cast(Objective, asked.thing).figures)
-    if len(asked.one_of(answer, tuple)) != count:
-        raise asked.wrong(f"{len(answer)} losses", f"{count}, one for each of its figures")
-    for one in answer:
-        if asked.one_of(one, Tensor).dim():
-            raise asked.wrong(describe(one), "Tensors of one number each")
-    return answer
-
-
-def _stand_in(asked: MemberCall, answer: Any) -> Any:
-    _, hidden_ND = asked.given
-    return asked.array(answer, "Tensor float[N, D]", N=len(hidden_ND), D=hidden_ND.shape[1])
-
-
-#: What weights of a model begin with that are no objective's.
-_TAKEN = (
-    "embedder", "places", "trunk", "token_head", "class_head", "value_head", "number_term",
-)  # fmt: skip
-_EXAMPLE = {
-    "tokens": "ndarray int64[B, L]",
-    "values": "ndarray float32|float64[B, L]",
-    "real": "ndarray bool[B, L]",
-    "where": "ndarray int64[K]",
-    "labels": "ndarray int64[K]",
-    "number_where": "ndarray int64[N]",
-    "number_values": "ndarray float32|float64[N]",
-    "number_raw": "ndarray float64[N]",
-    "own_from": "ndarray int64[B]",
-}
-
-OBJECTIVES: Registry[Objective] = Registry(
-    "numtok.models.objectives",
-    "objective",
-    {
-        "causal": a(bool),
-        "stands_in": a(bool),
-        "figures": _figures,
-        "refuses": a(str, type(None)),
-        "further_passes": a(int),
-        "parts": _parts,
-        "losses": _losses,
-        "stand_in": _stand_in,
-        "flops": a(int),
-        "rates": a(dict),
-        "number_term": a(NumberTerm, type(None)),
-        "requires": _required,
-        "example": _example,
-    },
-)
+OBJECTIVES: Registry[Objective] = Registry("numtok.models.objectives", "objective")
 
 
 def built_term(spec: str | None) -> NumberTerm | None:
