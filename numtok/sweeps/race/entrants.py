@@ -14,6 +14,7 @@ from numtok.data.reading.streams import Spool, is_stream
 from numtok.data.tables.columns import SPLIT_COLUMN
 from numtok.data.tables.file import FORMATS, parsed, read_file
 from numtok.data.tables.rows import VALIDATION, count_twins, learnt_rows, read_table_of
+from numtok.declaration import declarations, flag_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
 from numtok.evaluation.slots import LEAST as LEAST_OF_SLOT
@@ -100,8 +101,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     """Raises UsageError, and DataError for texts without numbers to learn or with too few rows."""
     if config.preset is not None:
         preset(config.preset)
-    if config.drop:
-        raise meaningless("drop", "texts")
+    _refuse(config, ("drop",), "texts")
     rule, name, split_notes = _rule(config, store)
     progress(RaceProgress("", "reading the data"))
     found = profile.run(
@@ -277,6 +277,7 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     constant target."""
     if config.preset is not None:
         trunk(config.preset)
+    _refuse(config, ("numerals", "text_field"), "a table")
     progress(RaceProgress("", "reading the table"))
     artifact, told = _table(config, store)
     rows_of = read_table_of(artifact)
@@ -328,8 +329,8 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
     """The table, and what is to be said of how it was made."""
     path = config.inputs[0]
     if not Path(path).is_file():
-        if config.target is not None:
-            raise UsageError(f"--target is for a table's file, and {path} is a table already")
+        of_file = "target", "split", "drop", "on_error"
+        _refuse(config, of_file, f"{path}, a table made already: numtok table sets it")
         return store.resolve(path, {TABLE}), []
     content = parsed(path, read_file(Path(path)))
     if config.target is None:
@@ -345,6 +346,14 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
     drop = tuple(dict.fromkeys([*config.drop, *dates]))
     settings = table.Config(path, config.target, split, drop=drop, on_error=config.on_error)
     return table.run(settings, store).artifact, [*by_time.notes, *_dropped(dates)]
+
+
+def _refuse(config: Config, names: Sequence[str], told: str) -> None:
+    """Raise UsageError for the first of these settings that is not at its default, since it would
+    be ignored."""
+    for field, _ in declarations(config):
+        if field.name in names and getattr(config, field.name) != field.default:
+            raise meaningless(flag_of(field), told)
 
 
 def _dropped(dates: Sequence[str]) -> list[str]:
