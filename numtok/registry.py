@@ -53,7 +53,7 @@ from numtok.plugins import (
     registries,
     watch,
 )
-from numtok.records import Scalar
+from numtok.stored_json import Scalar
 
 T = TypeVar("T")
 

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.records import Natural
-from numtok.stored_json import StoredJson, Value, damaged
+from numtok.stored_json import Natural, StoredJson, Value, damaged
 
 if TYPE_CHECKING:
     import xarray

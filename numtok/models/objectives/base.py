@@ -25,7 +25,7 @@ from numtok.models.number_terms.base import NUMBER_TERMS, NumberTerm
 from numtok.plugins import MemberCall, a, describe
 from numtok.registry import Registry
 
-MASK, END = 1, 2  # ids of records.SPECIALS
+MASK, END = 1, 2  # ids of schema.SPECIALS
 Loss = TypeVar("Loss", float, Tensor)
 
 

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from numtok.arrays import Ints
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.rows import learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError
 from numtok.evaluation.report_files import TARGET, ReportPredictions, has_slots, rows_by_value
 from numtok.metrics.base import METRICS, Predictions, paired
-from numtok.records import TABLE, TRAIN
 from numtok.reports import SLOT, Figure
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import TABLE, Artifact
 
 _SKILL = "slot-skill"
 
