@@ -52,7 +52,7 @@ from numtok.plugins import (
     plugin_folders,
     registries,
 )
-from numtok.records import Scalar
+from numtok.stored_json import Scalar
 
 T = TypeVar("T")
 

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.encoding.codec import Codec
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.numerals.column import Numerals
-from numtok.records import SCHEME_FILE
 from numtok.store.artifact import FILES, TIMING
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell

@@ -25,9 +25,9 @@ from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
 from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
 from numtok.models.objectives.base import row_end_batch
-from numtok.records import Natural
 from numtok.reports import FEW_CLASSES, Confused, Labels
 from numtok.store.artifact import Artifact, Find
+from numtok.stored_json import Natural
 from numtok.training.model_files import AskedModel
 
 

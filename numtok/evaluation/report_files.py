@@ -23,7 +23,7 @@ from numtok.arrays import Floats, Ints
 from numtok.encoding.dataset import clustered
 from numtok.errors import DataError, UsageError, unknown
 from numtok.metrics.base import METRICS, Metric, Predictions
-from numtok.records import CLUSTER, GROUP, NUMERAL, in_order
+from numtok.numerals.policy import NUMERAL
 from numtok.registry import spec_of
 from numtok.reports import (
     ADDED,
@@ -37,6 +37,7 @@ from numtok.reports import (
     predictions_schema,
     quantile_column,
 )
+from numtok.row import CLUSTER, GROUP, in_order
 from numtok.store.artifact import Artifact
 from numtok.store.columns import check_nulls, check_schema, damaged, read_columns
 from numtok.store.draft import Draft
@@ -56,6 +57,7 @@ _REWORDED = (
 TARGET = "target"  # predictions can be grouped by it
 LABEL = "label"  # a column of predictions of labels alone
 ANSWER = "answer"  # likewise of answers
+FOLD = "fold"  # the group of predictions by the folds of a table
 _FEW_CLUSTERS = 20  # of which percentiles of resamples cover less than they say
 _TRUTH, _PREDICTION = ("truth_literal", "truth"), ["prediction_literal", "prediction"]
 _ALWAYS: dict[Measures, tuple[str, ...]] = {  # columns that say something of each row

@@ -7,11 +7,10 @@ from pathlib import Path
 from numtok import files
 from numtok.encoding.dataset_folder import write_dataset
 from numtok.errors import UsageError
-from numtok.records import ENCODED, MODEL
 from numtok.reports import REPORT
 from numtok.settings.export import DATASETS, TRANSFORMERS
 from numtok.settings.export import Config as Config
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import ENCODED, MODEL, Artifact
 from numtok.store.store import Store
 
 _OF = {ENCODED: DATASETS, MODEL: TRANSFORMERS}

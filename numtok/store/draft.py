@@ -186,7 +186,8 @@ def claim(
             continue
         if not same and not restart:
             note(
-                f"beginning again: other versions of numtok, its libraries or plugins began {entry.name}"
+                f"beginning again: other versions of numtok, its libraries or plugins began "
+                f"{entry.name}"
             )
         discard(place / entry.name, version)
     if continued:

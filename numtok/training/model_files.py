@@ -16,6 +16,7 @@ from torch import Tensor
 from numtok import files
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.models.heads.base import HEADS, Calibration, ValueHead, default_point
@@ -25,7 +26,6 @@ from numtok.models.settings import ModelSettings
 from numtok.models.steps import compile_passes
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import is_plugin
-from numtok.records import SCHEME_FILE
 from numtok.reports import Costs
 from numtok.store.artifact import Artifact
 from numtok.training.model_json import (

@@ -22,9 +22,9 @@ from torch import Tensor
 from numtok.errors import TrainingFailed
 from numtok.models.precision import widened, widest
 from numtok.models.regressor import Regressor
-from numtok.records import Natural
 from numtok.seeds import generator
 from numtok.settings.train import Config
+from numtok.stored_json import Natural
 from numtok.training.adamw import AdamW, Group
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 

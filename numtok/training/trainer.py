@@ -23,8 +23,8 @@ from numtok.models.inputs import ModelInputs
 from numtok.models.model import Losses, Model
 from numtok.models.objectives.base import TrainingBatch
 from numtok.models.precision import widest
-from numtok.records import Natural
 from numtok.seeds import seed_of
+from numtok.stored_json import Natural
 from numtok.training.adamw import AdamW, Group
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 from numtok.training.device import seed_generator

@@ -17,13 +17,13 @@ from torch import nn
 
 from numtok import files
 from numtok.encoding.model_folder import TOKENIZER
+from numtok.encoding.schema import SCHEME_FILE, SPECIALS
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.models.batches import PAD
 from numtok.models.model import Model
 from numtok.models.objectives.base import END, MASK
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
-from numtok.records import SCHEME_FILE, SPECIALS
 from numtok.registry import name_of
 from numtok.training.model_files import LoadedModel
 from numtok.training.model_json import Trained

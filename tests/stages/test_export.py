@@ -9,8 +9,8 @@ import pytest
 
 import numtok as library
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.records import ENCODED, MODEL
 from numtok.stages import encode, export
+from numtok.store.artifact import ENCODED, MODEL
 from numtok.store.store import Store
 from tests import hub
 from tests.cases import case

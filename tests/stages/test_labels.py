@@ -16,6 +16,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_split, read_words
 from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
@@ -24,8 +25,8 @@ from numtok.evaluation import labels as label_evaluation_module
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, row_end_batch
 from numtok.models.vocabulary import Vocabulary
-from numtok.records import TRAIN, in_order
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
+from numtok.row import in_order
 from numtok.seeds import generator
 from numtok.stages import compare, encode, eval, train
 from numtok.store.artifact import Artifact

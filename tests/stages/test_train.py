@@ -25,24 +25,25 @@ from numtok.cli.train import command
 from numtok.declaration import declarations
 from numtok.encoding import splits
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.schema import TokenIds
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
 from numtok.models.model import Model
 from numtok.models.presets import preset
 from numtok.models.sizes import PRESETS
 from numtok.models.trunks.base import TRUNKS
-from numtok.records import LOG_FILE, MODEL, TokenIds
 from numtok.stages import train as stage
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.stages.train import Config, pace, run
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.training import matmul_rate, text_learner
 from numtok.training.examples import SplitExamples
+from numtok.training.log import LOG_FILE
 from numtok.training.loop import Speed, Training, TrainingProgress
 from numtok.training.matmul_rate import MatmulRate
 from numtok.training.model_files import read_model

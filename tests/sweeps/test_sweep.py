@@ -20,9 +20,9 @@ from numtok.cli.output.sweep import Runs
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.experiments import ExperimentCosts
 from numtok.evaluation.report_files import read
-from numtok.records import DATA, ENCODED, MODEL
 from numtok.reports import REPORT
 from numtok.stages import eval, train
+from numtok.store.artifact import DATA, ENCODED, MODEL
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import ClusterNode
 from numtok.store.store import Store

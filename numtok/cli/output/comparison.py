@@ -15,7 +15,7 @@ from numtok.cli.output.figures import (
 )
 from numtok.cli.output.printing import Format, counted, print_data
 from numtok.cli.output.report import PERFECT, SKILL, of_some, print_published, skill
-from numtok.records import LIMITS
+from numtok.reports import LIMITS
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.experiments import Experiment

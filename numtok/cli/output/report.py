@@ -14,7 +14,7 @@ from numtok.cli.output.figures import (
     share,
 )
 from numtok.cli.output.printing import Format, print_data
-from numtok.records import LIMITS
+from numtok.reports import LIMITS
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.beside_published import PublishedComparison

@@ -28,13 +28,15 @@ from numtok.contracts import (
     require,
     results,
 )
+from numtok.data.reading.split_rule import is_split
 from numtok.data.tasks.base import SHARES, TASKS, DerivedTask, TableTask, Task, TaskSplit, TextTask
 from numtok.data.weather.small_field import small
 from numtok.declaration import help_of
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.records import FIELD, Row, is_split
+from numtok.row import Row
+from numtok.store.artifact import FIELD
 
 TRAIN = TaskSplit("train", 100)  # with all places: the sample that digests are taken over
 TEST = TaskSplit("test", 60, SHARES - SHARES // 10, SHARES)

@@ -24,7 +24,7 @@ from numtok.models.batches import Batch
 from numtok.models.number_terms.base import NUMBER_TERMS, NumberTerm
 from numtok.registry import Registry
 
-MASK, END = 1, 2  # ids of records.SPECIALS
+MASK, END = 1, 2  # ids of schema.SPECIALS
 Loss = TypeVar("Loss", float, Tensor)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from numtok.data.reading.sources import find_sources
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.streams import Spool, is_stream
 from numtok.data.tables.columns import SPLIT_COLUMN
 from numtok.data.tables.file import FORMATS, parsed, read_file
@@ -19,10 +20,9 @@ from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
 from numtok.evaluation.slots import LEAST as LEAST_OF_SLOT
 from numtok.models.presets import preset, trunk
-from numtok.records import TABLE, TRAIN
 from numtok.settings.race import Config
 from numtok.stages import encode, profile, table
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import TABLE, Artifact
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import (

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from numtok.arrays import Ints
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.rows import learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError
@@ -25,9 +26,9 @@ from numtok.evaluation.report_files import (
     rows_by_value,
 )
 from numtok.metrics.base import METRICS, Predictions, paired
-from numtok.records import CLUSTER, TABLE, TRAIN
 from numtok.reports import SLOT, Figure
-from numtok.store.artifact import Artifact
+from numtok.row import CLUSTER
+from numtok.store.artifact import TABLE, Artifact
 
 _SKILL = "slot-skill"
 

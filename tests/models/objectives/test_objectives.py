@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from numtok.encoding.schema import SPECIALS
 from numtok.errors import UsageError
 from numtok.models.batches import PAD, Batch
 from numtok.models.objectives.base import (
@@ -21,7 +22,6 @@ from numtok.models.objectives.base import (
     row_end_batch,
     shift_right,
 )
-from numtok.records import SPECIALS
 from numtok.seeds import generator
 from tests.cases import each
 from tests.fakemodels import batch

@@ -17,10 +17,10 @@ from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.report_files import read
-from numtok.records import ENCODED, TABLE
 from numtok.reports import REPORT
 from numtok.stages import table as tables
 from numtok.stages import train
+from numtok.store.artifact import ENCODED, TABLE
 from numtok.store.store import Store
 from numtok.sweeps.race import planning
 from numtok.sweeps.race.plan import PLAN, RACE

@@ -7,7 +7,7 @@ from numtok.cli.output.figures import amount, duration, interval, number, share
 from numtok.cli.output.pages.page import PageCell, PageTable
 from numtok.cli.output.pages.parts import folded, with_interval
 from numtok.evaluation.comparison.experiments import Experiment
-from numtok.records import LIMITS
+from numtok.reports import LIMITS
 from numtok.stages.compare import Comparison, Difference, SampleGroup
 
 
