@@ -122,13 +122,13 @@ def _placed(panel: Panel, place: tuple[float, float, float, float], name: str) -
         left, width, height = left + (width - side) / 2, side, side + _TITLE
     scale = max(1.0, _SMALLEST / max(1.0, min(width, height)))
     across, down = round(width * scale), round(height * scale)
-    x, y = (
-        replace(axis, label="\n".join(_lines(axis.label, 0.8 * room)) or " ")
-        for axis, room in ((panel.x, across), (panel.y, down))
-    )
-    drawn = chart(name, replace(panel, x=x, y=y), down) | {"width": across}
-    axis = drawn["config"]["axis"] | {"labelLimit": 0.45 * across}
-    drawn["config"] = drawn["config"] | {"axis": axis}
+    drawn = chart(name, panel, down) | {"width": across}
+    for layer in drawn["layer"]:
+        for of, axis, room in (("x", panel.x, across), ("y", panel.y, down)):
+            if of in layer["encoding"] and "axis" in layer["encoding"][of]:
+                layer["encoding"][of]["title"] = _lines(axis.label, 0.8 * room) or " "
+    style = drawn["config"]
+    drawn["config"] = style | {"axis": style["axis"] | {"labelLimit": 0.45 * across}}
     if panel.title:
         title = {"text": _lines(panel.title, 0.8 * across), "fontSize": 13, "offset": 8}
         drawn["title"] = title | {"fontWeight": "normal", "color": "var(--ink)"}

@@ -26,6 +26,7 @@ from numtok.analysis.figures._picture import (
     Points,
     Ticks,
 )
+from numtok.arrays import Floats
 
 #: A specification of Vega-Lite, or a part of one.
 Spec = dict[str, Any]
@@ -62,6 +63,7 @@ _SQUARE, _FLAT, _LINE = 420, 300, 26  # pixels: of a square panel, another, and 
 _AXIS = 64  # pixels: what an axis and its label take below it
 _NAMES = 190  # pixels: the most that names beside an axis take
 _TICKS = 7
+_ROOM = 8  # pixels between the outermost dots and the end of an axis
 _ASIDE = 4  # pixels between dots that would hide each other
 QUIET = "var(--quiet)"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -168,14 +170,15 @@ def _layer(rows: list[Spec], mark: Spec, encoding: Spec) -> Spec:
 
 
 def _axes(panel: Panel) -> Spec:
-    return {"x": _scaled(panel.x, "x"), "y": _scaled(panel.y, "y")}
+    return {"x": _scaled(panel, "x"), "y": _scaled(panel, "y")}
 
 
-def _scaled(axis: Axis, of: str, field: str = "") -> Spec:
+def _scaled(panel: Panel, of: str, field: str = "") -> Spec:
     """Return the encoding of a field along the x or the y axis.
 
     The first of an axis with names in place of numbers is on top.
     """
+    axis: Axis = getattr(panel, of)
     encoded: Spec = {"field": field or of, "type": "quantitative"}
     if axis.names:
         count = len(axis.names)
@@ -193,16 +196,17 @@ def _scaled(axis: Axis, of: str, field: str = "") -> Spec:
         ticks["labelOverlap"] = "parity"  # keeps the labels evenly spaced
     if axis.low is not None and axis.high is not None:
         scale["domain"] = _plain([axis.low, axis.high])
+    elif not any(isinstance(mark, ColumnMarks | Band) for mark in panel.marks):
+        scale["padding"] = _ROOM
     if axis.scale == "log":
         scale["type"] = "log"
         ticks |= {"format": "~g", "labelExpr": _SHORT}
     elif axis.scale == "signed-log":
         scale |= {"type": "symlog", "constant": axis.linear_below}
-        ticks |= {"values": signed_ticks(axis), "labelExpr": _SHORT}
+        ticks |= {"values": signed_ticks(axis), "format": "~g", "labelExpr": _SHORT}
     if axis.ticks:
         ticks["values"] = list(axis.ticks)
-    label = axis.label.split("\n") if "\n" in axis.label else axis.label or None
-    return encoded | {"title": label, "scale": scale, "axis": ticks}
+    return encoded | {"title": axis.label or None, "scale": scale, "axis": ticks}
 
 
 def signed_ticks(axis: Axis) -> list[float]:
@@ -230,6 +234,13 @@ def _plain(values: Any) -> list[float | None]:
     ]
 
 
+def _above(values: Floats, axis: Axis) -> Floats:
+    """Cut values that a logarithmic axis cannot show at its lower end, or leave them out."""
+    if axis.scale != "log":
+        return values
+    return np.where(values > 0, values, math.nan if axis.low is None else axis.low)
+
+
 def _rows(**columns: Any) -> list[Spec]:
     """Turn columns into rows. A column may be None, and so may its cells; rows lack these."""
     known = {name: values for name, values in columns.items() if values is not None}
@@ -255,12 +266,11 @@ def _layers(mark: Mark, panel: Panel) -> Iterator[Spec]:
             yield _columns(mark, panel)
         case Levels():
             rule = {"type": "rule", "color": QUIET, "strokeDash": [4, 3], "strokeWidth": 1}
-            axis = panel.x if mark.of == "x" else panel.y
-            encoding = {mark.of: _scaled(axis, mark.of, "v")}
+            encoding = {mark.of: _scaled(panel, mark.of, "v")}
             yield _layer(_rows(v=_plain(mark.values)), rule, encoding)
         case Ticks():
             tick = {"type": "tick", "color": QUIET, "thickness": 1, "size": 8, "yOffset": -4}
-            encoding = {"x": _scaled(panel.x, "x", "v"), "y": {"value": "height"}}
+            encoding = {"x": _scaled(panel, "x", "v"), "y": {"value": "height"}}
             yield _layer(_rows(v=_plain(mark.x)), tick, encoding)
 
 
@@ -324,7 +334,7 @@ def _line(mark: LineMark, panel: Panel) -> Iterator[Spec]:
     rows = _rows(
         x=_plain(mark.x),
         y=_plain(mark.y),
-        low=None if mark.low is None else _plain(mark.low),
+        low=None if mark.low is None else _plain(_above(mark.low, panel.y)),
         high=None if mark.high is None else _plain(mark.high),
         pick=mark.picks or None,
         what=[mark.label] * len(mark.x),
@@ -333,7 +343,7 @@ def _line(mark: LineMark, panel: Panel) -> Iterator[Spec]:
     if aside := _aside(mark, panel.marks):
         style |= {"xOffset": aside}
     if len(mark.x) > 1:
-        drawn = {"type": "line", "strokeWidth": 2, "strokeDash": dash_of(mark)}
+        drawn = {"type": "line", "clip": True, "strokeWidth": 2, "strokeDash": dash_of(mark)}
         fade = {"value": 0.75} if mark.dots else _either(_CHOSEN, 1, 0.15)
         encoding = _axes(panel) | {"opacity": fade}
         yield _layer(rows, drawn | {"strokeJoin": "round"} | style, encoding)
@@ -341,9 +351,9 @@ def _line(mark: LineMark, panel: Panel) -> Iterator[Spec]:
     told += [_told("x", panel.x.label), _told("y", panel.y.label)]
     if mark.low is not None:
         known = [row for row in rows if "low" in row and "high" in row]
-        ends = {"y": _scaled(panel.y, "y", "low"), "y2": {"field": "high"}}
-        encoding = {"x": _scaled(panel.x, "x")} | ends | {"opacity": _either(_CHOSEN, 0.65, 0.12)}
-        yield _layer(known, {"type": "rule", "strokeWidth": 1.5} | style, encoding)
+        ends = {"y": _scaled(panel, "y", "low"), "y2": {"field": "high"}}
+        encoding = {"x": _scaled(panel, "x")} | ends | {"opacity": _either(_CHOSEN, 0.65, 0.12)}
+        yield _layer(known, {"type": "rule", "clip": True, "strokeWidth": 1.5} | style, encoding)
         told += [_told("low", "from"), _told("high", "to")] if known else []
     if mark.dots:
         encoding = _axes(panel) | {"opacity": _either(_CHOSEN, 1, 0.2), "tooltip": told}
@@ -376,7 +386,7 @@ def _dots(place: int | None, size: int, pickable: bool) -> Spec:
 
 def _band(mark: Band, panel: Panel) -> Spec:
     rows = _rows(x=_plain(mark.x), y=_plain(mark.low), y2=_plain(mark.high))
-    area = {"type": "area", "color": color_of(mark.colour), "opacity": 0.18}
+    area = {"type": "area", "clip": True, "color": color_of(mark.colour), "opacity": 0.18}
     return _layer(rows, area, _axes(panel) | {"y2": {"field": "y2"}})
 
 
@@ -391,8 +401,8 @@ def _bars(mark: BarMarks, panel: Panel) -> Iterator[Spec]:
         what=[panel.y.names[round(place)] for place in mark.places.tolist()],
     )
     rule = {"type": "rule", "color": color_of(mark.colour), "strokeWidth": 2}
-    y = {"y": _scaled(panel.y, "y")}
-    ends = {"x": _scaled(panel.x, "x", "low"), "x2": {"field": "high"}}
+    y = {"y": _scaled(panel, "y")}
+    ends = {"x": _scaled(panel, "x", "low"), "x2": {"field": "high"}}
     yield _layer(rows, rule, y | ends | {"opacity": _either(_CHOSEN, 0.7, 0.15)})
     told = [{"field": "what", "type": "nominal", "title": "of"}, _told("x", panel.x.label)]
     told += [_told("low", "from"), _told("high", "to")]
