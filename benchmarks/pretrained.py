@@ -43,7 +43,7 @@ SCHEMES = ("native", "p1000", "xval", "numgpt", "digits")
 ALSO_KEPT = ("native", "xval")  # with lora and with heads alone
 WHOLE = 5e-4  # the rate where all of the model is trained, close to that of the pretraining
 METRICS = ("signed-log-r2", "median-relative-error", "exact-match,digits=3")
-LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "torch", "transformers", "xarray")
+LIBRARIES = ("numpy", "pandas", "scipy", "sklearn", "torch", "transformers", "xarray")
 _END = "<|endoftext|>"
 _CHECKPOINT = 60.0  # seconds
 

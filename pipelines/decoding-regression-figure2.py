@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--bits", default="1,3,5,7,9,11")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--figure", type=Path, help="draw Figure 3 into this PNG or SVG")
+    parser.add_argument("--figure", type=Path, help="draw Figure 3 into this PNG, SVG or PDF")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     if asked.figure is not None:

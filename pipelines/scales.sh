@@ -39,7 +39,7 @@
 #
 # OTHERS           schemes that are tried on the same questions; none if empty
 #
-# OUT              a folder: figures are drawn there (needs matplotlib), of numgpt-table1, -figure3,
+# OUT              a folder: figures are drawn there (needs the extra figures), of numgpt-table1, -figure3,
 #                  xval-table4, decoding-regression-figure4 and -figure11
 #
 # All of these can be set from outside; UCI is a folder with a copy of uci_datasets, so that

@@ -7,11 +7,11 @@ from typing import Any
 
 from numtok.declaration import check, setting
 
-FORMATS = (".png", ".svg")
+FORMATS = (".png", ".svg", ".pdf")
 
 
 def _wrong_path(value: Path) -> str | None:
-    told = f"is not possible; a figure is a file that ends in {' or '.join(FORMATS)}"
+    told = f"is not possible; a figure is a file that ends in {', '.join(FORMATS)}"
     return None if value.suffix in FORMATS else told
 
 
@@ -33,7 +33,7 @@ class Config:
         argument=True,
     )
     out: Path = setting(  # noqa: RUF009  # a field
-        help="Ends in .png or .svg.", metavar="FILE", refuse=_wrong_path
+        help="Ends in .png, .svg or .pdf.", metavar="FILE", refuse=_wrong_path
     )
     size: str | None = setting(None, "In pixels. Default: 800x600, grids more.", metavar="WxH")
     options: Mapping[str, Any] = field(default_factory=dict)

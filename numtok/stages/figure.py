@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from numtok import files
-from numtok.analysis.figures.base import FIGURES, FigureKind, Picture, check_matplotlib, image
+from numtok.analysis.figures.base import FIGURES, FigureKind, Picture, check_drawing, image
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 from numtok.settings.figure import Config as Config
@@ -16,11 +16,12 @@ _LEAST, _MOST = 200, 10_000  # pixels of a side
 def run(config: Config, store: Store) -> None:
     """Draw a figure and write its file, in place of one that is there.
 
-    The same artifacts and options give the same bytes, for one version of matplotlib.
+    The same artifacts and options give the same PNG or SVG, byte for byte, with one version of
+    vl-convert. A PDF may order its objects differently.
 
-    Raises UsageError (also where matplotlib is missing), DataError, StoreError.
+    Raises UsageError (also if vl-convert is missing), DataError, StoreError.
     """
-    check_matplotlib()
+    check_drawing()
     files.check_output("--out", config.out)
     size = None if config.size is None else _pixels(config.size)
     figure = FIGURES.build(config.kind, config.options)

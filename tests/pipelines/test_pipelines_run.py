@@ -54,7 +54,7 @@ def test_a_pipeline_of_numgpt_runs_and_goes_on_where_it_stood(script: Path, tmp_
     small |= {"SIGMAS": "0.5 100", "NUMERACY": str(tmp_path / "Numeracy_600K_article_title.json")}
     small |= {"CORPUS": str(tmp_path / "corpus.jsonl")}
     if drawn := DRAWN.get(script.name):
-        pytest.importorskip("matplotlib")
+        pytest.importorskip("vl_convert")
         small["OUT"] = "figures"
     first = shell(str(script), tmp_path, **small)
     assert first.returncode == 0, first.stderr
@@ -69,7 +69,7 @@ def test_a_pipeline_of_numgpt_runs_and_goes_on_where_it_stood(script: Path, tmp_
 
 @pytest.mark.slow
 def test_how_sure_the_models_of_numgpt_are_is_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     small = {"SCALE": "smoke", "NUMTOK_THREADS": "1", "FORMATS": "svg"}
     done = shell(str(NUMGPT_FIGURE), tmp_path, **small)
     assert done.returncode == 0, done.stderr
@@ -105,7 +105,7 @@ def test_a_pipeline_of_tables_runs_and_goes_on_where_it_stood(script: Path, tmp_
     small = {"SCALE": "smoke", "JOBS": "1", "UCI": str(UCI), "NUMTOK_THREADS": "1"}
     small |= {"CURVES": "sine", "DENSITIES": "ring", "FUNCTIONS": "1"}
     if drawn := DRAWN.get(script.name):
-        pytest.importorskip("matplotlib")
+        pytest.importorskip("vl_convert")
         small["OUT"] = "figures"
     first = shell(str(script), tmp_path, **small)
     assert first.returncode == 0, first.stderr
@@ -123,7 +123,7 @@ def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path
         pytest.importorskip("zarr", reason="needs the package zarr")
         if not ERA5.exists():
             pytest.skip("needs ../shared/data/era5")
-        pytest.importorskip("matplotlib")
+        pytest.importorskip("vl_convert")
         small |= {"ERA5": str(ERA5), "OUT": "figures"}
     if script.name == "xval-table5.sh":
         pytest.importorskip("rebound", reason="needs the package rebound")

@@ -1,14 +1,14 @@
 """The contract of a figure: artifacts in, a picture in plain columns out.
 
-A kind reads artifacts and says what is shown (``_picture``); ``_drawing`` draws it. matplotlib is
-loaded for that alone, and PyTorch only by kinds that ask a model.
+A kind reads artifacts and returns a picture (``_picture``), which ``_drawing`` draws through
+Vega-Lite (``_vega``). Only kinds that run a model import PyTorch.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from numtok.analysis.figures._drawing import check_matplotlib as check_matplotlib
+from numtok.analysis.figures._drawing import check_drawing as check_drawing
 from numtok.analysis.figures._drawing import image as image
 from numtok.analysis.figures._picture import Axis as Axis
 from numtok.analysis.figures._picture import Band as Band
@@ -26,6 +26,12 @@ from numtok.analysis.figures._picture import axis_of as axis_of
 from numtok.analysis.figures._picture import drawn as drawn
 from numtok.analysis.figures._picture import some as some
 from numtok.analysis.figures._picture import undrawn as undrawn
+from numtok.analysis.figures._vega import COLOURS as COLOURS
+from numtok.analysis.figures._vega import SHAPES as SHAPES
+from numtok.analysis.figures._vega import VEGA_LITE as VEGA_LITE
+from numtok.analysis.figures._vega import chart as chart
+from numtok.analysis.figures._vega import shape_of as shape_of
+from numtok.analysis.figures._vega import still as still
 from numtok.registry import Registry
 from numtok.reports import REPORT
 from numtok.store.artifact import Artifact, Resolve

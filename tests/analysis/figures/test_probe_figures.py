@@ -264,7 +264,7 @@ def test_what_has_no_place_is_told(says: Says) -> None:
 def test_the_command_draws_them_all_and_the_same_bytes_again(
     numtok: Shell, tmp_path: Path, says: Says
 ) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     store = Store(tmp_path / "artifacts")
     columns = {"value": [1.0, 2.0, 3.0], "pc1": [0.0, 1.0, 2.0], "pc2": [0.0] * 3, "pc3": [0.0] * 3}
     found = TokenComponents(3, [1.0, 0.0, 0.0], [1.0, None, None], [1.0, None, None], 0.5)

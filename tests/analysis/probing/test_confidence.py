@@ -303,7 +303,7 @@ def test_a_text_or_a_row_is_asked_of_any_model_and_drawn(numtok: Shell, world: W
     (curve,) = picture.panels[2].marks
     assert isinstance(curve, LineMark) and curve.y.max() == 0.0
     assert sum("variation / range" in note for note in picture.notes) == 6
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     ran = numtok(*store, "figure", "confidence", *refs, "--out", "a.svg")
     assert (ran.code, ran.out) == (0, "a.svg\n"), ran.err
     ran = numtok(*store, "figure", "sweep", refs[0], "--out", "a.svg")

@@ -5,7 +5,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 from numtok.analysis.figures.base import Axis, BarMarks, Panel
-from numtok.cli.output.pages.vega import draw
+from numtok.cli.output.pages.page import PageChart
+from numtok.cli.output.pages.write import draw
 from tests.cases import case
 
 
@@ -16,5 +17,5 @@ def test_names_with_characters_that_xml_cannot_hold_are_drawn_with_escapes() -> 
             names = (f"x{char}", "y")
             bars = BarMarks(f"of {char}", np.arange(2.0), ones, ones, ones, picks=names)
             panel = Panel(f"by {char}", Axis("error"), Axis(f"group {char}", names=names), [bars])
-            still = draw("chart", panel, False, None).still
+            still = draw(PageChart("chart", "", "", panel)).still
             assert f"x{shown}" in "".join(ElementTree.fromstring(still).itertext())

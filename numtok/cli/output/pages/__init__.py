@@ -12,7 +12,6 @@ profile.py      the page of a profile
 race.py         the page of a race
 report.py       the page of a report
 sweep.py        the page of a sweep
-vega.py         charts: a panel as a specification of Vega-Lite, and drawn without JavaScript
-write.py        a page as the bytes of its file
+write.py        draws the charts of a page and writes its file
 templates/      the page's HTML, its style and its script
 """

@@ -1,35 +1,38 @@
-"""A page as the bytes of its file: the template filled in, charts drawn, scripts put in.
+"""Writes a page to a file: fills in the template, draws the charts, embeds the scripts.
 
-Jinja2, Altair and vl-convert are the extra ``pages``; they are loaded inside functions, and where
-one is missing that is said before any work is done. The same page gives the same bytes.
+Jinja2 and vl-convert are the extra ``pages``; they are imported inside functions, and
+:func:`check_page` reports a missing one before any work is done. One page always gives the same
+bytes: Vega-Lite is translated to Vega here, so that the page need not.
 """
 
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.resources import files as resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from numtok import files
+from numtok.analysis.figures.base import COLOURS, SHAPES, VEGA_LITE, chart, shape_of, still
 from numtok.cli.output.pages.chart_table import described
 from numtok.cli.output.pages.page import Page, PageCell, PageChart, PageTable, RowList
 from numtok.errors import UsageError
 
 FIRST_ROWS = 40  # that are there without a script, and at the start
-_NEEDED = {"jinja2": "Jinja2", "altair": "altair", "vl_convert": "vl-convert-python"}
-#: The shapes of ``vega.SHAPES`` as paths around 0.
-_PATHS = (
-    "M0-5A5 5 0 1 0 0 5A5 5 0 1 0 0-5Z",
-    "M-4.5-4.5H4.5V4.5H-4.5Z",
-    "M0-5L5 4.5H-5Z",
-    "M0-5.5L5.5 0L0 5.5L-5.5 0Z",
-    "M0 5L5-4.5H-5Z",
-    "M-1.8-5H1.8V-1.8H5V1.8H1.8V5H-1.8V1.8H-5V-1.8H-1.8Z",
-    "M5 0L-4.5 5V-5Z",
-)
+_NEEDED = {"jinja2": "Jinja2", "vl_convert": "vl-convert-python"}
+_STATIC = {False: 520, True: 1000}  # pixels: the width of a drawing that is not live
+
+
+class DrawnChart(NamedTuple):
+    """A chart that a page draws at its own width, in Vega, and a still SVG for print and for
+    readers without JavaScript."""
+
+    specification: dict[str, Any]
+    still: str
 
 
 def check_page(path: Path | None) -> None:
@@ -57,15 +60,13 @@ def html(page: Page) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    from numtok.cli.output.pages.vega import COLOURS, draw, runtime, shape_of
-
     charts = [
         part for section in page.sections for part in section.parts if isinstance(part, PageChart)
     ]
     lists = [
         part for section in page.sections for part in section.parts if isinstance(part, RowList)
     ]
-    drawn = {one.name: draw(one.name, one.panel, one.wide, one.height) for one in charts}
+    drawn = {one.name: draw(one) for one in charts}
     assert len(drawn) == len(charts), "charts with one name"
     script, style = _template("page.js"), _template("page.css")
     vega = runtime()
@@ -98,9 +99,36 @@ def html(page: Page) -> str:
         policy=_policy([vega, script]),
         cell_of=_cell,
         colours=COLOURS,
-        shapes=_PATHS,
+        shapes=list(SHAPES.values()),
         shape_of=shape_of,
     )
+
+
+@cache
+def runtime() -> str:
+    """Return the script that draws charts."""
+    import vl_convert
+
+    # What the bundle calls vega and vegaLite is null; vegaEmbed holds both.
+    bundle: str = vl_convert.javascript_bundle(
+        "window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE
+    )
+    return bundle
+
+
+def draw(part: PageChart) -> DrawnChart:
+    """Draw a chart of a page."""
+    import vl_convert
+
+    specification = chart(part.name, part.panel, part.height)
+    live: dict[str, Any] = vl_convert.vegalite_to_vega(
+        specification | {"width": "container"}, vl_version=VEGA_LITE
+    )
+    svg = still(part.name, specification | {"width": _STATIC[part.wide]})
+    svg = re.sub(
+        r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox', r"<svg viewBox", svg, count=1
+    )
+    return DrawnChart(live, svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1))
 
 
 def _kinds(page: Page) -> tuple[list[str], dict[str, int]]:

@@ -1,0 +1,425 @@
+"""A panel as a specification of Vega-Lite.
+
+``numtok figure`` and pages of HTML both draw these specifications. Colors are variables of a page's
+style (``var(--c0)``), so one drawing fits a light page, a dark page and print; a picture replaces
+them with those of :data:`PALETTE`.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from numtok.analysis.figures._picture import (
+    Axis,
+    Band,
+    BarMarks,
+    CellMarks,
+    ColumnMarks,
+    Levels,
+    LineMark,
+    Mark,
+    Panel,
+    Points,
+    Ticks,
+)
+from numtok.arrays import Floats
+
+#: A specification of Vega-Lite, or a part of one.
+Spec = dict[str, Any]
+VEGA_LITE = "6.1"  # the newest version that vl-convert has
+COLOURS = 7  # of the page's style
+#: The light style, told apart with any color vision (Okabe and Ito 2008).
+PALETTE = {
+    "paper": "#ffffff",
+    "ink": "#1b1f24",
+    "ink-2": "#57606a",
+    "rule": "#d0d7de",
+    "grid": "#e8ecf0",
+    "quiet": "#6e7781",
+    "c0": "#0072b2",
+    "c1": "#d55e00",
+    "c2": "#009e73",
+    "c3": "#cc79a7",
+    "c4": "#b98300",
+    "c5": "#3f9fd8",
+    "c6": "#3c4148",
+}
+#: Shapes of marks, each with its path around 0 for a legend.
+SHAPES = {
+    "circle": "M0-5A5 5 0 1 0 0 5A5 5 0 1 0 0-5Z",
+    "square": "M-4.5-4.5H4.5V4.5H-4.5Z",
+    "triangle-up": "M0-5L5 4.5H-5Z",
+    "diamond": "M0-5.5L5.5 0L0 5.5L-5.5 0Z",
+    "triangle-down": "M0 5L5-4.5H-5Z",
+    "cross": "M-1.8-5H1.8V-1.8H5V1.8H1.8V5H-1.8V1.8H-5V-1.8H-1.8Z",
+    "triangle-right": "M5 0L-4.5 5V-5Z",
+}
+_DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+_SQUARE, _FLAT, _LINE = 420, 300, 26  # pixels: of a square panel, another, and a line of names
+_AXIS = 64  # pixels: what an axis and its label take below it
+_NAMES = 190  # pixels: the most that names beside an axis take
+_TICKS = 7
+_ROOM = 8  # pixels between the outermost dots and the end of an axis
+_ASIDE = 4  # pixels between dots that would hide each other
+QUIET = "var(--quiet)"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+_NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+#: Label of a tick on a logarithmic axis: 1e6 in place of 1000000. Empty labels stay empty.
+_SHORT = (
+    "datum.label && abs(datum.value) >= 1e5"
+    " ? replace(format(datum.value, '~e'), '+', '') : datum.label"
+)
+#: True if a datum is chosen, or if nothing is.
+_CHOSEN = "!chosen || datum.pick === chosen || (datum.keys && indexof(datum.keys, chosen) >= 0)"
+_STYLE: Spec = {
+    "background": "transparent",
+    "font": FONT,
+    "aria": False,
+    "autosize": {"type": "fit", "contains": "padding"},
+    "padding": {"left": 8, "right": 10, "top": 6, "bottom": 2},
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--ink-2)",
+        "titleColor": "var(--ink-2)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "gridColor": "var(--grid)",
+        "domainColor": "var(--rule)",
+        "tickColor": "var(--rule)",
+        "tickSize": 4,
+        "labelLimit": _NAMES,
+        "labelOverlap": "greedy",
+        "labelSeparation": 5,
+    },
+    "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
+}
+
+
+def chart(name: str, panel: Panel, height: int | None = None) -> Spec:
+    """Return the specification of a panel without its title; set ``width`` before drawing it.
+
+    ``name`` must be unique on a page. ``height`` is in pixels and defaults to what suits the panel.
+    """
+    layers = [layer for mark in panel.marks for layer in _layers(mark, panel)]
+    if panel.diagonal is not None and panel.x.low is not None and panel.x.high is not None:
+        ends = [{"x": end, "y": end} for end in _plain([panel.x.low, panel.x.high])]
+        line = _layer(ends, {"type": "line", "color": QUIET, "strokeWidth": 1}, _axes(panel))
+        # Below everything except marks that fill an area.
+        layers.insert(sum(isinstance(mark, CellMarks) for mark in panel.marks), line)
+    params = [{"name": "chosen", "value": None}]
+    if any(isinstance(mark, Points) and mark.rows is not None for mark in panel.marks):
+        params.append({"name": "keysOf", "value": None})
+    return {
+        "name": name,
+        "layer": layers,
+        "height": height or _height(panel),
+        "params": params,
+        "config": _STYLE,
+    }
+
+
+def still(name: str, specification: Spec) -> str:
+    """Draw a specification to SVG; ``name`` makes the ids in it unique."""
+    import vl_convert
+
+    svg: str = vl_convert.vegalite_to_svg(for_xml(specification), vl_version=VEGA_LITE)
+    return re.sub(r'(id="|url\(#)(clip|gradient)', rf"\1{name}-\2", svg)
+
+
+def for_xml(value: Any) -> Any:
+    """Escape characters that XML cannot hold in all texts: vl-convert aborts the process at one."""
+    if isinstance(value, str):
+        return _NO_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+    if isinstance(value, dict):
+        return {for_xml(key): for_xml(inner) for key, inner in value.items()}
+    return [*map(for_xml, value)] if isinstance(value, list) else value
+
+
+def shape_of(place: int) -> int:
+    """Return the index of the shape that goes with a color.
+
+    The shape changes where colors begin again, so the two together tell 49 marks apart.
+    """
+    return (place + place // COLOURS) % len(SHAPES)
+
+
+def color_of(place: int | None) -> str:
+    """Return the color at a place of the palette; None is gray."""
+    return QUIET if place is None else f"var(--c{place % COLOURS})"
+
+
+def dash_of(mark: LineMark) -> list[int]:
+    """Return the dashes of a line."""
+    return [4, 3] if mark.colour is None else _DASHES[mark.colour // COLOURS % len(_DASHES)]
+
+
+def _height(panel: Panel) -> int:
+    if panel.y.names:
+        return _AXIS + _LINE * len(panel.y.names)
+    return _SQUARE if panel.diagonal is not None else _FLAT
+
+
+def _layer(rows: list[Spec], mark: Spec, encoding: Spec) -> Spec:
+    return {"data": {"values": rows}, "mark": mark, "encoding": encoding}
+
+
+def _axes(panel: Panel) -> Spec:
+    return {"x": _scaled(panel, "x"), "y": _scaled(panel, "y")}
+
+
+def _scaled(panel: Panel, of: str, field: str = "") -> Spec:
+    """Return the encoding of a field along the x or the y axis.
+
+    The first of an axis with names in place of numbers is on top.
+    """
+    axis: Axis = getattr(panel, of)
+    encoded: Spec = {"field": field or of, "type": "quantitative"}
+    if axis.names:
+        count = len(axis.names)
+        scale: Spec = {"domain": [count - 0.5, -0.5], "nice": False, "zero": False}
+        ticks = {
+            "values": list(range(count)),
+            "labelExpr": f"{json.dumps(for_xml([*axis.names]))}[datum.value]",
+            "grid": False,
+            "labelOverlap": False,
+        }
+        return encoded | {"title": None, "scale": scale, "axis": ticks}
+    scale = {"nice": False, "zero": False}
+    ticks = {"tickCount": _TICKS, "grid": of == "y"}
+    if axis.scale == "linear":
+        ticks["labelOverlap"] = "parity"  # keeps the labels evenly spaced
+    if axis.low is not None and axis.high is not None:
+        scale["domain"] = _plain([axis.low, axis.high])
+    elif not any(isinstance(mark, ColumnMarks | Band) for mark in panel.marks):
+        scale["padding"] = _ROOM
+    if axis.scale == "log":
+        scale["type"] = "log"
+        ticks |= {"format": "~g", "labelExpr": _SHORT}
+    elif axis.scale == "signed-log":
+        scale |= {"type": "symlog", "constant": axis.linear_below}
+        ticks |= {"values": signed_ticks(axis), "format": "~g", "labelExpr": _SHORT}
+    if axis.ticks:
+        ticks["values"] = list(axis.ticks)
+    return encoded | {"title": axis.label or None, "scale": scale, "axis": ticks}
+
+
+def signed_ticks(axis: Axis) -> list[float]:
+    """Return powers of ten on both sides of 0, far enough apart to be labeled.
+
+    >>> signed_ticks(Axis("y", "signed-log", -100.0, 1e4))
+    [-100.0, 0.0, 100.0, 10000.0]
+    """
+    if axis.low is None or axis.high is None:
+        return []
+    largest = max(abs(axis.low), abs(axis.high), axis.linear_below)
+    first = round(math.log10(axis.linear_below))
+    last = math.floor(math.log10(largest) + 1e-9)
+    step = max(1, math.ceil((last - first + 1) / 3))
+    powers = [10.0**power for power in range(last, first, -step)]
+    every = sorted([0.0, *powers, *(-one for one in powers)])
+    return [one for one in every if axis.low <= one <= axis.high]
+
+
+def _plain(values: Any) -> list[float | None]:
+    """Return numbers as JSON has them, with six digits; None for NaN and infinity."""
+    return [
+        float(f"{value:.6g}") if np.isfinite(value) else None
+        for value in np.asarray(values, np.float64).tolist()
+    ]
+
+
+def _above(values: Floats, axis: Axis) -> Floats:
+    """Cut values that a logarithmic axis cannot show at its lower end, or leave them out."""
+    if axis.scale != "log":
+        return values
+    return np.where(values > 0, values, math.nan if axis.low is None else axis.low)
+
+
+def _rows(**columns: Any) -> list[Spec]:
+    """Turn columns into rows. A column may be None, and so may its cells; rows lack these."""
+    known = {name: values for name, values in columns.items() if values is not None}
+    return [
+        {name: one for name, one in zip(known, values, strict=True) if one is not None}
+        for values in zip(*known.values(), strict=True)
+    ]
+
+
+def _layers(mark: Mark, panel: Panel) -> Iterator[Spec]:
+    match mark:
+        case CellMarks():
+            yield _cells(mark, panel)
+        case Points():
+            yield _points(mark, panel)
+        case LineMark():
+            yield from _line(mark, panel)
+        case Band():
+            yield _band(mark, panel)
+        case BarMarks():
+            yield from _bars(mark, panel)
+        case ColumnMarks():
+            yield _columns(mark, panel)
+        case Levels():
+            rule = {"type": "rule", "color": QUIET, "strokeDash": [4, 3], "strokeWidth": 1}
+            encoding = {mark.of: _scaled(panel, mark.of, "v")}
+            yield _layer(_rows(v=_plain(mark.values)), rule, encoding)
+        case Ticks():
+            tick = {"type": "tick", "color": QUIET, "thickness": 1, "size": 8, "yOffset": -4}
+            encoding = {"x": _scaled(panel, "x", "v"), "y": {"value": "height"}}
+            yield _layer(_rows(v=_plain(mark.x)), tick, encoding)
+
+
+def _either(test: str, then: float, otherwise: float) -> Spec:
+    return {"condition": {"test": test, "value": then}, "value": otherwise}
+
+
+def _told(field: str, title: str, format: str = ".4~g") -> Spec:
+    """Return one line of a tooltip."""
+    return {"field": field, "type": "quantitative", "title": title, "format": format}
+
+
+def _cells(mark: CellMarks, panel: Panel) -> Spec:
+    strength = 0.12 + 0.68 * np.log1p(mark.counts) / np.log1p(mark.counts.max(initial=1))
+    rows = _rows(
+        x=_plain(mark.left),
+        x2=_plain(mark.right),
+        y=_plain(mark.bottom),
+        y2=_plain(mark.top),
+        n=mark.counts.tolist(),
+        s=_plain(strength),
+        pick=mark.picks or None,
+    )
+    drawn = {"type": "rect", "color": color_of(mark.colour), "cursor": "pointer"}
+    shade = {"field": "s", "type": "quantitative", "legend": None}
+    encoding = _axes(panel) | {
+        "x2": {"field": "x2"},
+        "y2": {"field": "y2"},
+        "opacity": shade | {"scale": {"domain": [0, 1], "range": [0, 1]}},
+        "tooltip": [_told("n", "numbers here", ",")],
+    }
+    return _layer(rows, drawn | {"tooltip": {"content": "data"}}, encoding)
+
+
+def _points(mark: Points, panel: Panel) -> Spec:
+    rows = _rows(
+        x=_plain(mark.x), y=_plain(mark.y), row=None if mark.rows is None else mark.rows.tolist()
+    )
+    drawn = {
+        "type": "point",
+        "filled": True,
+        "shape": "diamond" if mark.at_edge else "circle",
+        "size": 22,
+        "color": color_of(mark.colour),
+        "stroke": "var(--paper)",
+        "strokeWidth": 0.4,
+        "cursor": "pointer" if mark.rows is not None else "default",
+    }
+    encoding = _axes(panel)
+    if mark.pick is not None:  # all share one key, so rows need not hold it
+        own = f"!chosen || chosen === {json.dumps(mark.pick)}"
+        encoding["opacity"] = _either(own, 1, 0.1)
+    elif mark.rows is not None:  # only the page knows the keys of rows
+        own = "!chosen || (keysOf && indexof(keysOf[datum.row], chosen) >= 0)"
+        encoding["opacity"] = _either(own, 0.75, 0.06)
+        encoding["size"] = _either(f"chosen && ({own})", 60, 22)
+    return _layer(rows, drawn, encoding)
+
+
+def _line(mark: LineMark, panel: Panel) -> Iterator[Spec]:
+    rows = _rows(
+        x=_plain(mark.x),
+        y=_plain(mark.y),
+        low=None if mark.low is None else _plain(_above(mark.low, panel.y)),
+        high=None if mark.high is None else _plain(mark.high),
+        pick=mark.picks or None,
+        what=[mark.label] * len(mark.x),
+    )
+    style = {"color": color_of(mark.colour)}
+    if aside := _aside(mark, panel.marks):
+        style |= {"xOffset": aside}
+    if len(mark.x) > 1:
+        drawn = {"type": "line", "clip": True, "strokeWidth": 2, "strokeDash": dash_of(mark)}
+        fade = {"value": 0.75} if mark.dots else _either(_CHOSEN, 1, 0.15)
+        encoding = _axes(panel) | {"opacity": fade}
+        yield _layer(rows, drawn | {"strokeJoin": "round"} | style, encoding)
+    told = [{"field": "what", "type": "nominal", "title": "of"}]
+    told += [_told("x", panel.x.label), _told("y", panel.y.label)]
+    if mark.low is not None:
+        known = [row for row in rows if "low" in row and "high" in row]
+        ends = {"y": _scaled(panel, "y", "low"), "y2": {"field": "high"}}
+        encoding = {"x": _scaled(panel, "x")} | ends | {"opacity": _either(_CHOSEN, 0.65, 0.12)}
+        yield _layer(known, {"type": "rule", "clip": True, "strokeWidth": 1.5} | style, encoding)
+        told += [_told("low", "from"), _told("high", "to")] if known else []
+    if mark.dots:
+        encoding = _axes(panel) | {"opacity": _either(_CHOSEN, 1, 0.2), "tooltip": told}
+        yield _layer(rows, _dots(mark.colour, 64, bool(mark.picks)) | style, encoding)
+
+
+def _aside(mark: LineMark, marks: Sequence[Mark]) -> int:
+    """Return the pixels by which to shift dots, so that those at one x do not hide each other."""
+    lines = [one for one in marks if isinstance(one, LineMark) and one.dots]
+    if mark not in lines or not any(
+        np.isin(mark.x, other.x).any() for other in lines if other is not mark
+    ):
+        return 0
+    place = lines.index(mark)  # 0, 1, -1, 2, -2, ...
+    return _ASIDE * ((place + 1) // 2) * (1 if place % 2 else -1)
+
+
+def _dots(place: int | None, size: int, pickable: bool) -> Spec:
+    return {
+        "type": "point",
+        "filled": True,
+        "color": color_of(place),
+        "size": size,
+        "shape": list(SHAPES)[shape_of(place or 0)],
+        "cursor": "pointer" if pickable else "default",
+        "stroke": "var(--paper)",
+        "strokeWidth": 1,
+    }
+
+
+def _band(mark: Band, panel: Panel) -> Spec:
+    rows = _rows(x=_plain(mark.x), y=_plain(mark.low), y2=_plain(mark.high))
+    area = {"type": "area", "clip": True, "color": color_of(mark.colour), "opacity": 0.18}
+    return _layer(rows, area, _axes(panel) | {"y2": {"field": "y2"}})
+
+
+def _bars(mark: BarMarks, panel: Panel) -> Iterator[Spec]:
+    """Draw a dot with its interval: on a logarithmic axis a length from 0 has no meaning."""
+    rows = _rows(
+        x=_plain(mark.lengths),
+        y=_plain(mark.places),
+        low=_plain(mark.low),
+        high=_plain(mark.high),
+        pick=mark.picks or None,
+        what=[panel.y.names[round(place)] for place in mark.places.tolist()],
+    )
+    rule = {"type": "rule", "color": color_of(mark.colour), "strokeWidth": 2}
+    y = {"y": _scaled(panel, "y")}
+    ends = {"x": _scaled(panel, "x", "low"), "x2": {"field": "high"}}
+    yield _layer(rows, rule, y | ends | {"opacity": _either(_CHOSEN, 0.7, 0.15)})
+    told = [{"field": "what", "type": "nominal", "title": "of"}, _told("x", panel.x.label)]
+    told += [_told("low", "from"), _told("high", "to")]
+    dots = _dots(mark.colour, 80, bool(mark.picks)) | {"opacity": 1}
+    yield _layer(rows, dots, _axes(panel) | {"opacity": _either(_CHOSEN, 1, 0.25), "tooltip": told})
+
+
+def _columns(mark: ColumnMarks, panel: Panel) -> Spec:
+    rows = _rows(
+        x=_plain(mark.low), x2=_plain(mark.high), y=_plain(mark.heights), pick=mark.picks or None
+    )
+    drawn = {"type": "rect", "color": color_of(mark.colour), "stroke": "var(--paper)"}
+    told = [_told("x", "from"), _told("x2", "to"), _told("y", panel.y.label, ".3~g")]
+    encoding = _axes(panel) | {
+        "x2": {"field": "x2"},
+        "y2": {"datum": 0},
+        "opacity": _either(_CHOSEN, 0.8, 0.2),
+        "tooltip": told,
+    }
+    return _layer(rows, drawn | {"strokeWidth": 1}, encoding)
