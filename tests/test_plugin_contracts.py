@@ -42,7 +42,7 @@ import numpy as np
 from torch import nn
 
 from numtok.models.distributions.gaussian import Gaussian
-from numtok.models.heads.base import ValueHead, ValueReader, linear_flops
+from numtok.models.heads.base import ValueHead, ValueReader
 
 
 class _Reader(ValueReader):
@@ -58,9 +58,6 @@ class _Reader(ValueReader):
 
     def token_losses(self, parameters_NP, targets_NW):
         return None
-
-    def flops(self, numbers):
-        return linear_flops(self, numbers)
 
     def point(self, parameters_NP):
         return parameters_NP[:, 0].double().cpu().numpy()
@@ -238,10 +235,6 @@ FAULTS = {
     ),
     "losses without a gradient": Fault(
         "head", ".square()", ".square().detach()", ("_Reader.losses", "without a gradient"),
-    ),
-    "flops that are a float": Fault(
-        "head", "return linear_flops(self, numbers)", "return 2.0",
-        ("_Reader.flops gives 2.0", "int"),
     ),
     "a normaliser that does not exist": Fault(
         "head", '"unit,start=-0.5"', '"units"', ("Mine.normalizer gives 'units'", "unknown"),

@@ -23,7 +23,7 @@ from numtok.encoding.normalizers.base import (
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, ValueHead, linear_flops, projection
+from numtok.models.heads.base import HEADS, ValueHead, projection
 from numtok.models.inputs import ModelInputs, moved, single
 from numtok.models.number_heads import NumberHeads
 from numtok.models.number_terms.base import NumberTermModule
@@ -132,7 +132,7 @@ class Model(NumberHeads):
         return next(name for name, one in self.named_parameters() if one is weight)
 
     @property
-    def _first_head(self) -> nn.Module:
+    def first_head(self) -> nn.Module:
         """What is always there: the head of the classes where there are some, else of tokens."""
         return self.class_head if self.settings.classes else self.token_head
 
@@ -231,7 +231,7 @@ class Model(NumberHeads):
     def _token_loss(self, hidden: Tensor, given: ModelInputs) -> Tensor:
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
         # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
-        logits: Tensor = self._first_head(given.predicting(hidden)).float()
+        logits: Tensor = self.first_head(given.predicting(hidden)).float()
         if not len(given.labels):
             return logits.sum()
         loss = _cross_entropy(logits, given.labels)
@@ -343,32 +343,6 @@ class Model(NumberHeads):
         trained = {name: one for name, one in self.named_parameters() if one.requires_grad}
         kept = sum(trained[name][self.first_kept :].numel() for name in self.kept)
         return sum(one.numel() for one in trained.values()) - kept
-
-    def flops(self, example: TrainingBatch) -> int:
-        """Of a forward pass, and of those that the objective has besides: multiplications and
-        additions of matrix products.
-
-        Pads count, and so do the pairs that causal attention leaves out: what is counted is the
-        same for every kernel. A backward pass is two of the forward.
-        """
-        rows, length = example.tokens.shape
-        asked, _, _ = example.asked
-        heads = linear_flops(self._first_head, len(example.where))
-        if self.value_head is not None:
-            heads += self.value_head.flops(len(example.number_where))
-        if self.objective.figures:  # the states of all places are needed
-            ahead = int((example.tokens == self.ahead).sum())
-            heads += self.objective.flops(self.parts, ahead)
-            asked = None
-        trunk = self.trunk.flops(rows, length, length if asked is None else asked.shape[1])
-        embedder = self.embedding.flops(self.embedder, example.tokens)
-        return embedder + trunk + heads + self.second_flops(example)
-
-    def second_flops(self, example: TrainingBatch) -> int:
-        """Of :meth:`flops` those of further passes; 0 where there is none."""
-        rows, length = example.tokens.shape
-        heads = linear_flops(self._first_head, len(example.where))
-        return self.objective.further_passes * (self.trunk.flops(rows, length, length) + heads)
 
 
 def _cross_entropy(logits_KV: Tensor, labels_K: Tensor) -> Tensor:

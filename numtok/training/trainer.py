@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from numtok.errors import TrainingFailed, UsageError
+from numtok.models.flops import ModelFlops
 from numtok.models.inputs import ModelInputs
 from numtok.models.model import Losses, Model
 from numtok.models.objectives.base import TrainingBatch
@@ -176,6 +177,7 @@ class Trainer:
         self._figures = model.objective.figures
         if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
             losses = torch.compile(model.losses, dynamic=True)
+        self._operations = ModelFlops(model)  # before its weights may lie in shards
         self._placement = place(model, losses, self.ranks, self.device, execution.shard)
         self._kept = [*self._kept_rows()]
         self._optimizer = AdamW(self._groups(), betas=(0.9, 0.95))
@@ -215,12 +217,13 @@ class Trainer:
         parts, flops, second = [], 0, 0
         for part, counts in self._parts(example):
             given = self.model.on_host(part)
+            operations = self._operations(given)
+            flops += operations.total
+            second += operations.further
             if self.device.type == "cuda":
                 given = given.pinned()
             shares = (own / max(1, of) for own, of in zip(counts, every, strict=True))
             parts.append((given, BatchShares(*shares)))
-            flops += self.model.flops(part)
-            second += self.model.second_flops(part)
         return DeviceBatch(parts, every, int(example.real.sum()), flops, second)
 
     def _parts(

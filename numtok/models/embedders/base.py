@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from torch import nn
 
 from numtok.encoding.schemes.base import Channel
-from numtok.models.heads.base import linear_flops
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import MemberCall, a, describe
 from numtok.registry import Registry
@@ -73,12 +72,6 @@ class Embedder(ABC):
         comes to the same, but for these digits. Nothing unless it says otherwise."""
         return ()
 
-    def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
-        """Of its module's matrix products, for some tokens (of any shape): a multiplication and an
-        addition count as two. Unless it says otherwise every linear map is of every token."""
-        maps = [one for one in module.modules() if isinstance(one, nn.Linear)]
-        return sum(linear_flops(one, tokens.size) for one in maps)
-
 
 def _built(asked: MemberCall, module: Any) -> Any:
     vocabulary, width = asked.given
@@ -110,7 +103,6 @@ EMBEDDERS: Registry[Embedder] = Registry(
         "build": _built,
         "tells_ahead": a(int, type(None)),
         "of_host": a(tuple),
-        "flops": a(int),
     },
 )
 

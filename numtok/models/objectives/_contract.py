@@ -156,8 +156,6 @@ def check_own(objective: Objective, seed: int) -> None:
         weights = [weight for part in parts.values() for weight in part.parameters()]
         lost = sum(one.grad is None for one in weights)
         require(objective, "own", not lost, f"got no gradient of {lost} weights of its parts")
-    flops = watched.flops(parts, 3)
-    require(objective, "own", flops >= 0, f"flops: got {flops}, expected 0 or more")
     if watched.stands_in:
         watched.stand_in(parts, torch.randn(3, _WIDTH))
 

@@ -195,11 +195,6 @@ class Objective(ABC):
         """What :meth:`losses` gives, in order. Where there is any, examples have ``own_from``."""
         return ()
 
-    @property
-    def further_passes(self) -> int:
-        """How often trunk and token head run again for it."""
-        return 0
-
     def refuses(self, tells_ahead: bool) -> str | None:
         """Why nothing can be learnt of an embedder's vectors, and what to do; None where it can."""
         return None
@@ -215,10 +210,6 @@ class Objective(ABC):
     def stand_in(self, parts: Mapping[str, nn.Module], hidden_ND: Tensor) -> Tensor:
         """[N, D]: what stands for a token that tells ahead, from the states that wrote it."""
         raise NotImplementedError
-
-    def flops(self, parts: Mapping[str, nn.Module], ahead: int) -> int:
-        """Of the matrix products of its parts, for so many tokens that tell ahead."""
-        return 0
 
     def rates(self) -> Mapping[str, float]:
         """Learning rates in place of that of everything else, by how names of weights begin."""
@@ -320,11 +311,9 @@ OBJECTIVES: Registry[Objective] = Registry(
         "stands_in": a(bool),
         "figures": _figures,
         "refuses": a(str, type(None)),
-        "further_passes": a(int),
         "parts": _parts,
         "losses": _losses,
         "stand_in": _stand_in,
-        "flops": a(int),
         "rates": a(dict),
         "number_term": a(NumberTerm, type(None)),
         "requires": _required,

@@ -13,7 +13,6 @@ from torch.nn import functional as F
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
-from numtok.models.heads.base import linear_flops
 from numtok.models.objectives._leftward import LOSSES, leftward
 from numtok.models.objectives.base import FirstPass, LoggedFigure, Objective, TrainingBatch
 from numtok.registry import spec_of
@@ -83,10 +82,6 @@ class NumValueObjective(Objective):
             LoggedFigure("projection_norm", None),
         )
 
-    @property
-    def further_passes(self) -> int:
-        return int(self.second)
-
     def refuses(self, tells_ahead: bool) -> str | None:
         if tells_ahead:
             return None
@@ -118,9 +113,6 @@ class NumValueObjective(Objective):
     def stand_in(self, parts: Mapping[str, nn.Module], hidden_ND: Tensor) -> Tensor:
         projected: Tensor = parts[_PROJECTION](hidden_ND)
         return projected
-
-    def flops(self, parts: Mapping[str, nn.Module], ahead: int) -> int:
-        return linear_flops(parts[_PROJECTION], ahead)
 
     def rates(self) -> dict[str, float]:
         return {"embedder.encoder.": self.rate}  # f

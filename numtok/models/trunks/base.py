@@ -220,11 +220,6 @@ class TrunkModule(nn.Module, ABC):
         real state depends on pads, nor on the other rows.
         """
 
-    @abstractmethod
-    def flops(self, rows: int, length: int, asked: int) -> int:
-        """Of one forward pass over ``rows`` rows of ``length`` tokens, ``asked`` states of each
-        wanted: matrix products; a multiplication and an addition count as two."""
-
     def in_turn(self) -> list[nn.Module]:
         """Its parts that run one after the other and are called alone, each of which a device can
         hold where all of it is too much; none where it is one."""
@@ -275,10 +270,6 @@ class ColumnModule(nn.Module, ABC):
     def forward(self, x_NI: Tensor) -> Tensor:
         """[N, D] of features [N, inputs], each of its own row alone."""
 
-    @abstractmethod
-    def flops(self, rows: int) -> int:
-        """Of one forward pass, as those of :class:`TrunkModule`."""
-
 
 def asked_states(x_BLD: Tensor, asked_BQ: Tensor) -> Tensor:
     """[B, Q, D]: what stands at the places of each row that are asked for."""
@@ -326,14 +317,13 @@ def _first_norm(asked: MemberCall, answer: Any) -> Any:
 
 _TOKENS: dict[str, Check] = {
     "forward": _states,
-    "flops": a(int),
     "cache": a(TrunkCache),
     "extend": _states,
     "position_weights": a(int),
     "in_turn": a(list),
     "first_norm": _first_norm,
 }
-_COLUMNS: dict[str, Check] = {"forward": _state, "flops": a(int)}
+_COLUMNS: dict[str, Check] = {"forward": _state}
 _TRUNK: dict[str, Check] = {
     "width": a(int),
     "learning_rate": a(float),

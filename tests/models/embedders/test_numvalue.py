@@ -409,33 +409,6 @@ def test_the_losses_that_are_told_add_up() -> None:
     )
 
 
-def test_what_f_costs_is_that_of_the_numbers_alone() -> None:
-    tokens = tokens_of("2*3.5=-7", "1234567 and more and more and more").numpy()
-    numbers, digits, width = 4, 11, 8
-    auxiliary = 3
-    mlp, rnn, alone = (
-        embedder(spec, width).flops(tokens)
-        for spec in ("numvalue:mlp", "numvalue", "numvalue:scalar,auxiliary=no")
-    )
-    assert mlp == 2 * numbers * width * (18 + 22 + auxiliary)
-    gates, state = 3, width // 2
-    steps = 2 * digits * gates * state * (10 + state)
-    assert rnn == steps + 2 * numbers * width * (2 * state + auxiliary)
-    assert alone == 2 * numbers * width
-
-
-def test_a_second_pass_costs_as_much_as_the_first() -> None:
-    _, example = example_of()
-    two = model(SCHEME, "numvalue").flops(example)
-    one = model(SCHEME, "numvalue,second=no").flops(example)
-    assert 1.7 * one < two < 2 * one
-    of = trainer()
-    of.advance(example)
-    assert (of.flops, of.second_flops) == (of.model.flops(example), of.model.second_flops(example))
-    assert two - one == model(SCHEME, "numvalue").second_flops(example)
-    assert model(SCHEME, "numvalue,second=no").second_flops(example) == 0
-
-
 # --- writing ------------------------------------------------------------------------------------
 
 
