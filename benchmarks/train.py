@@ -47,10 +47,11 @@ from numtok.cli.output.printing import Size
 from numtok.models.batches import Batch
 from numtok.models.flops import ModelFlops, counted
 from numtok.models.heads.base import projection
-from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.models.model import build_model
+from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
+from numtok.models.training_batch import TrainingBatch
 from numtok.models.trunks.transformer import TransformerTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
@@ -208,7 +209,7 @@ def trainer(
         head=parts[1],
         objective=objective,
     )
-    model = Model(settings, Vocabulary(settings.vocabulary))
+    model = build_model(settings, Vocabulary(settings.vocabulary))
     how = Execution(device, device.type == "cuda", ranks=ranks, shard=options.shard)
     return Trainer(model, Recipe(1 << 30, 1e-3), how)
 

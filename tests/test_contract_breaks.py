@@ -405,8 +405,8 @@ BREAKS: list[Row] = [
     (
         "objective",
         "own",
-        lambda: gives(NumValueObjective, "parts", lambda made: {"trunk": nn.Linear(8, 8)} | made),
-        "Broken.parts gives a part 'trunk'; it must give other names than embedder, ",
+        lambda: gives(NumValueObjective, "build", lambda made: nn.Linear(8, 4)),
+        "form of the stand-in: got (3, 4), expected (3, 8)",
     ),
     (
         "objective",

@@ -122,7 +122,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.models.objectives.base import Objective, masked_batch
+from numtok.models.objectives.base import Objective
+from numtok.models.training_batch import masked_batch
 
 
 @dataclass(frozen=True)

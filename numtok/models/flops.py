@@ -23,7 +23,7 @@ from torch.utils.flop_counter import flop_registry
 from numtok.models.heads.base import ValueHead, ValueReader
 from numtok.models.inputs import ModelInputs
 from numtok.models.model import Model
-from numtok.models.objectives.base import FirstPass
+from numtok.models.own_losses import FirstPass, OwnLosses
 from numtok.models.regressor import Regressor
 
 Module = TypeVar("Module", bound=nn.Module)
@@ -56,7 +56,9 @@ class ModelFlops:
         self._value_head = 0
         if isinstance(model.head, ValueHead) and hollow.value_head is not None:
             self._value_head = value_flops(model.head, hollow.value_head, width)
-        self._own, self._passes = _of_objective(hollow) if model.objective.figures else (0, 0)
+        self._own, self._passes = 0, 0
+        if model.own_losses is not None and hollow.own is not None:
+            self._own, self._passes = _of_objective(model.own_losses, hollow.own, width)
 
     def __call__(self, given: ModelInputs) -> Operations:
         """Count the forward pass, and further passes, over a batch."""
@@ -107,12 +109,12 @@ def counted(run: Callable[..., object], *given: Any) -> int:
     return counter.total
 
 
-class _Counter(TorchDispatchMode):
+class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """PyTorch's ``FlopCounterMode`` without its hooks on all modules of the process, which would
     disturb a model that another thread runs."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.total = 0
 
     @classmethod
@@ -166,7 +168,7 @@ def value_flops(head: ValueHead, reader: ValueReader, width: int) -> int:
     return counted(lambda: reader.losses(reader(torch.zeros(1, width)), learned))
 
 
-def _of_objective(model: Model) -> tuple[int, int]:
+def _of_objective(objective: OwnLosses, module: nn.Module, width: int) -> tuple[int, int]:
     """Operations of the objective's own losses for one of its tokens, and its further passes."""
     passes = 0
 
@@ -175,8 +177,6 @@ def _of_objective(model: Model) -> tuple[int, int]:
         passes += 1
         return vectors
 
-    vectors = torch.zeros(1, 2, model.settings.width)
-    seen = FirstPass(
-        vectors, vectors, torch.tensor([1]), model.parts, again, lambda states: states.sum()
-    )
-    return counted(model.objective.losses, seen), passes
+    vectors = torch.zeros(1, 2, width)
+    seen = FirstPass(vectors, vectors, torch.tensor([1]), again, lambda states: states.sum())
+    return counted(objective.losses, module, seen), passes

@@ -22,8 +22,9 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.models.flops import ModelFlops
 from numtok.models.inputs import ModelInputs
 from numtok.models.model import Losses, Model
-from numtok.models.objectives.base import TrainingBatch
+from numtok.models.own_losses import weighted
 from numtok.models.precision import widest
+from numtok.models.training_batch import TrainingBatch
 from numtok.plugins import unwatch
 from numtok.records import Natural
 from numtok.seeds import seed_of
@@ -174,7 +175,7 @@ class Trainer:
         self.second_flops = 0  # of these those of second ones
         self._uncompiled = execution.compiled  # before the first step
         losses: Callable[[ModelInputs], Losses] = model.losses
-        self._figures = model.objective.figures
+        self._figures = model.figures
         if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
             losses = torch.compile(model.losses, dynamic=True)
         self._operations = ModelFlops(model)  # before its weights may lie in shards
@@ -191,7 +192,8 @@ class Trainer:
         usual, own = self.recipe.learning_rate, dict[float, list[nn.Parameter]]()
         left = {name: one for name, one in self.model.named_parameters() if one.requires_grad}
         kept = {id(one) for one, _ in self._kept}
-        for first, rate in self.model.objective.rates().items():
+        own_rates = self.model.own_losses.rates() if self.model.own_losses else {}
+        for first, rate in own_rates.items():
             names = [name for name in left if name.startswith(first)]
             own.setdefault(rate / usual, []).extend(left.pop(name) for name in names)
         for times, some in ((1.0, [*left.values()]), *own.items()):
@@ -342,7 +344,7 @@ class Trainer:
         means = dict(zip(names, (sums / counts.clamp(min=1)).tolist(), strict=True))
         total = means["token_loss"] + means["value_loss"]
         if self._figures:
-            total += self.model.objective.weighted([means[one.name] for one in self._figures])
+            total += weighted(self._figures, [means[one.name] for one in self._figures])
         figures = {"loss": total} | means
         return figures if counts.any() else dict.fromkeys(figures, math.nan)
 

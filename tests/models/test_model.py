@@ -14,11 +14,12 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.inputs import single
 from numtok.models.likelihood import log_likelihoods
-from numtok.models.model import Losses, Model, _cross_entropy
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.models.model import Losses, Model, _cross_entropy, build_model
+from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import Preset, preset, shortest
 from numtok.models.settings import ModelSettings
 from numtok.models.sizes import PRESETS
+from numtok.models.training_batch import TrainingBatch
 from numtok.models.trunks.base import TRUNKS
 from numtok.models.trunks.transformer import TransformerTrunk
 from numtok.models.vocabulary import Vocabulary
@@ -342,7 +343,7 @@ def sized(
         objective="ar",
     )
     with torch.device("meta"):
-        return Model(settings, Vocabulary(vocabulary))
+        return build_model(settings, Vocabulary(vocabulary))
 
 
 def in_blocks(layers: int, width: int) -> int:

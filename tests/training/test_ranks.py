@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from numtok.errors import DataError, TrainingFailed
 from numtok.models.flops import ModelFlops
 from numtok.models.made_up import ANSWERS, TEXTS
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import TrainingBatch
 from numtok.seeds import generator
 from numtok.training.launch import Tell, launch
 from numtok.training.ranks import ALONE, Ranks, joined

@@ -19,7 +19,8 @@ from torch import Tensor
 from numtok.errors import TrainingFailed, UsageError
 from numtok.models.flops import ModelFlops
 from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import TrainingBatch
 from numtok.seeds import generator
 from numtok.training.prefetch import prefetched
 from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState

@@ -6,6 +6,7 @@ targets, of a scheme of tokens and one with a value beside them.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import torch
@@ -20,14 +21,9 @@ from numtok.contracts import (
 )
 from numtok.models.batches import Batch
 from numtok.models.made_up import made_up, vocabularies
-from numtok.models.objectives.base import (
-    END,
-    MASK,
-    OBJECTIVES,
-    FirstPass,
-    Objective,
-    TrainingBatch,
-)
+from numtok.models.objectives.base import OBJECTIVES, Objective
+from numtok.models.own_losses import FirstPass, OwnLosses, weighted
+from numtok.models.training_batch import END, MASK, TrainingBatch
 from numtok.seeds import generator
 
 _WIDTH = 8
@@ -129,35 +125,31 @@ def check_seeds(objective: Objective, seed: int) -> None:
 
 
 def check_own(objective: Objective, seed: int) -> None:
-    """Losses of its own are finite, also of no places, and every weight of its parts is learnt by
-    those of them that are learnt."""
+    """Losses of its own are finite, also without positions, and train all of its weights."""
+    if not isinstance(objective, OwnLosses):
+        return
     torch.default_generator.manual_seed(seed)
-    watched = OBJECTIVES.held(objective)
-    parts = watched.parts(_WIDTH)
+    watched = cast(OwnLosses, OBJECTIVES.held(objective))
+    module, output = watched.build(_WIDTH), nn.Linear(_WIDTH, 1)
     names = [one.name for one in watched.figures]
     expect(objective, "own", "different figures", len({*names}), len(names))
-    if not names:
-        return
-    output = nn.Linear(_WIDTH, 1)
+    stand_in = module(torch.randn(3, _WIDTH))
+    expect(objective, "own", "form of the stand-in", tuple(stand_in.shape), (3, _WIDTH))
     for places in (torch.tensor([2, 5, 9]), torch.zeros(0, dtype=torch.int64)):
         vectors = torch.randn(2, 6, _WIDTH, requires_grad=True)
         seen = FirstPass(
             vectors,
             vectors.cumsum(1),
             places,
-            parts,
             lambda other_BLD: other_BLD.cumsum(1),
             lambda states_BLD: output(states_BLD).square().mean(),
         )
-        losses = watched.losses(seen)
+        losses = watched.losses(module, seen)
         told = [round(loss.item(), 3) for loss in losses]
         require(objective, "own", torch.stack(losses).isfinite().all(), f"got the losses {told}")
-        watched.weighted(losses).backward()  # type: ignore[no-untyped-call]
-        weights = [weight for part in parts.values() for weight in part.parameters()]
-        lost = sum(one.grad is None for one in weights)
-        require(objective, "own", not lost, f"got no gradient of {lost} weights of its parts")
-    if watched.stands_in:
-        watched.stand_in(parts, torch.randn(3, _WIDTH))
+        weighted(watched.figures, losses).backward()  # type: ignore[no-untyped-call]
+        lost = sum(one.grad is None for one in module.parameters())
+        require(objective, "own", not lost, f"got no gradient of {lost} of its weights")
 
 
 CHECKS = checks_of(__name__)

@@ -17,7 +17,8 @@ from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.inputs import single
 from numtok.models.model import Model
-from numtok.models.objectives.base import MASK, OBJECTIVES
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import MASK
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
 from tests import fakemodels

@@ -22,8 +22,9 @@ from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.steps import ParallelFill
+from numtok.models.training_batch import TrainingBatch
 from numtok.registry import name_in
 from numtok.seeds import generator
 from numtok.sklearn import NumericRegressor
