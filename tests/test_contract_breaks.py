@@ -24,7 +24,6 @@ from numtok.encoding.normalizers.affine import Affine
 from numtok.encoding.text_tokenizers._words import WordTable
 from numtok.encoding.text_tokenizers.bytes import Bytes
 from numtok.metrics.base import MeanMetric, Metric, Predictions
-from numtok.models.embedders.numvalue import NumValueEmbedder
 from numtok.models.embedders.scaled import Scaled
 from numtok.models.heads.scalar import Scalar
 from numtok.models.number_terms.smooth import Smooth
@@ -328,12 +327,6 @@ BREAKS: list[Row] = [
         lambda: gives(Scaled, "build", with_weight(lambda: torch.zeros(3))),
         "got no gradient of more",
     ),
-    (
-        "embedder",
-        "flops",
-        lambda: gives(NumValueEmbedder, "flops", lambda made: -1),
-        "got -1, expected 0 or more",
-    ),
     # --- trunks
     ("trunk", "declarations", lambda: changed(TransformerTrunk, source=""), "source: got ''"),
     ("trunk", "declarations", lambda: changed(TransformerTrunk, sight="none"), "gives 'none'"),
@@ -368,7 +361,6 @@ BREAKS: list[Row] = [
         lambda: gives(TransformerTrunk, "build", recomputing),
         "the same gradients",
     ),
-    ("trunk", "flops", lambda: trunk("flops", lambda made: 7), "got 7 of one row and 7 of two"),
     ("trunk", "facts", lambda: trunk("position_weights", lambda made: 0), "got 0 weights of"),
     # --- objectives
     ("objective", "declarations", lambda: changed(Mlm, source=""), "source: got ''"),
@@ -413,8 +405,8 @@ BREAKS: list[Row] = [
     (
         "objective",
         "own",
-        lambda: gives(NumValueObjective, "parts", lambda made: {"trunk": nn.Linear(8, 8)} | made),
-        "Broken.parts gives a part 'trunk', expected another name than embedder, ",
+        lambda: gives(NumValueObjective, "build", lambda made: nn.Linear(8, 4)),
+        "form of the stand-in: got (3, 4), expected (3, 8)",
     ),
     (
         "objective",
@@ -473,7 +465,6 @@ BREAKS: list[Row] = [
     ("head", "predictive", lambda: predicted("mean", lambda made: made[:, None]), "Broken.mean"),
     ("head", "cdf", lambda: predicted("cdf", lambda made: 1 - made), "got one that falls"),
     ("head", "scores", lambda: predicted("crps", lambda made: -1 - made), "expected none below 0"),
-    ("head", "flops", lambda: read("flops", lambda made: made + 1), "of 8 numbers: got"),
 ]
 
 

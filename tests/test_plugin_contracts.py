@@ -38,7 +38,7 @@ import numpy as np
 from torch import nn
 
 from numtok.models.distributions.gaussian import Gaussian
-from numtok.models.heads.base import ValueHead, ValueReader, linear_flops
+from numtok.models.heads.base import ValueHead, ValueReader
 
 
 class _Reader(ValueReader):
@@ -54,9 +54,6 @@ class _Reader(ValueReader):
 
     def token_losses(self, parameters_NP, targets_NW):
         return None
-
-    def flops(self, numbers):
-        return linear_flops(self, numbers)
 
     def point(self, parameters_NP):
         return parameters_NP[:, 0].double().cpu().numpy()
@@ -121,7 +118,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.models.objectives.base import Objective, masked_batch
+from numtok.models.objectives.base import Objective
+from numtok.models.training_batch import masked_batch
 
 
 @dataclass(frozen=True)

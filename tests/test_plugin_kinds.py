@@ -162,9 +162,6 @@ class _Module(TrunkModule):
         x_BLD, _ = self.forth(x_BLD)
         return x_BLD if asked_BQ is None else asked_states(x_BLD, asked_BQ)
 
-    def flops(self, rows, length, asked):
-        return 2 * rows * length * sum(one.numel() for one in self.parameters())
-
 
 @dataclass(frozen=True)
 class Mine(TokenTrunk):
@@ -279,7 +276,12 @@ def test_one_file_is_all_that_a_plugin_takes(folder: Path, numtok: Shell, kind: 
 @pytest.mark.parametrize(
     ("line", "becomes", "check", "message"),
     [
-        ("def flops(", "def flop(", "flops", "in Mine.build: TypeError: Can't instantiate"),
+        (
+            "def token_losses(",
+            "def token_loss(",
+            "token losses",
+            "in Mine.build: TypeError: Can't instantiate",
+        ),
         (
             "return parameters_NP[:, 0].double().cpu().numpy()",
             "return parameters_NP[:, 0]",
@@ -309,7 +311,7 @@ def test_a_head_that_breaks_its_contract_is_told_with_its_file(
 @pytest.mark.parametrize(
     ("line", "becomes", "check", "message"),
     [
-        ("def flops(", "def flop(", "flops", "in Mine.build: TypeError: Can't instantiate"),
+        ("def forward(", "def forwards(", "states", "in Mine.build: TypeError: Can't instantiate"),
         (
             "return x_BLD if",
             "return x_BLD[:, 0] if",

@@ -27,7 +27,7 @@ from numtok.metrics.base import METRICS, Predictions
 from numtok.metrics.base import figures as measured
 from numtok.models.decoding import LONGEST
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.model import Model
+from numtok.models.model import Model, build_model
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
@@ -118,7 +118,7 @@ class World:
             objective=objective,
         )
         torch.manual_seed(0)
-        model = Model(settings, Vocabulary.of(codec))
+        model = build_model(settings, Vocabulary.of(codec))
         with torch.no_grad():
             for parameter in model.parameters():
                 if parameter.dim() > 1:

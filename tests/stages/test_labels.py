@@ -22,8 +22,9 @@ from numtok.encoding.splits import read_split, read_words
 from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
 from numtok.evaluation import label_baselines
 from numtok.evaluation import labels as label_evaluation_module
-from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES, row_end_batch
+from numtok.models.model import Model, build_model
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import row_end_batch
 from numtok.models.vocabulary import Vocabulary
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
 from numtok.row import in_order
@@ -297,7 +298,7 @@ def test_init_brings_the_trunk_bit_for_bit_and_leaves_the_heads(
     assert read_model(again, CPU).trained.configuration["objective"] == told
 
     torch.manual_seed(7)
-    model = Model(settings, Vocabulary.of(there.codec))
+    model = build_model(settings, Vocabulary.of(there.codec))
     heads = [parameter.clone() for parameter in model.class_head.parameters()]
     begin_with(model, there)
     samples = read_split(data, "test")

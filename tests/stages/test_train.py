@@ -28,6 +28,7 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schema import TokenIds
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
+from numtok.models.flops import ModelFlops
 from numtok.models.model import Model
 from numtok.models.presets import preset
 from numtok.models.sizes import PRESETS
@@ -189,11 +190,11 @@ def test_a_model_holds_its_weights_settings_losses_and_encoding(store: Store) ->
     }  # fmt: skip
     trained = model.trained
     assert (trained.steps, trained.samples, trained.tokens) == (6, 384, 384 * 6)
-    assert trained.flops == 3 * 6 * model.model.flops(
-        SplitExamples(
-            read_split(encoded, "train"), read_codec(encoded), model.model.objective, 64, 0
-        ).training_batch(0)
+    examples = SplitExamples(
+        read_split(encoded, "train"), read_codec(encoded), model.model.objective, 64, 0
     )
+    given = model.model.on_host(examples.training_batch(0))
+    assert trained.flops == 3 * 6 * ModelFlops(model.model)(given).total
 
 
 def test_an_epoch_ends_with_a_smaller_batch_that_is_counted_so(store: Store) -> None:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from torch import nn
 
 from numtok.encoding.schemes.base import Channel
-from numtok.models.heads.base import linear_flops
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Registry
 
@@ -71,12 +70,6 @@ class Embedder(ABC):
         digits of a value, which is float32 on a device (``exact``). Given the two alone the module
         comes to the same, but for these digits. Nothing unless it says otherwise."""
         return ()
-
-    def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
-        """Of its module's matrix products, for some tokens (of any shape): a multiplication and an
-        addition count as two. Unless it says otherwise every linear map is of every token."""
-        maps = [one for one in module.modules() if isinstance(one, nn.Linear)]
-        return sum(linear_flops(one, tokens.size) for one in maps)
 
 
 EMBEDDERS: Registry[Embedder] = Registry("numtok.models.embedders", "embedder")

@@ -161,10 +161,6 @@ class ValueReader(nn.Module, ABC):
         """The distribution of N numbers in raw units."""
 
     @abstractmethod
-    def flops(self, numbers: int) -> int:
-        """Multiplications and additions of matrix products in one forward pass and loss."""
-
-    @abstractmethod
     def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor | None:
         """[N]: the mean cross-entropy of a number's tokens, in nats; None where there are none.
 
@@ -178,12 +174,6 @@ class ValueReader(nn.Module, ABC):
 
 
 HEADS: Registry[Head] = Registry("numtok.models.heads", "head")
-
-
-def linear_flops(module: nn.Module, numbers: int) -> int:
-    """Of a module whose matrices each multiply every number once."""
-    weights = sum(parameter.numel() for parameter in module.parameters() if parameter.dim() == 2)
-    return 2 * numbers * weights
 
 
 def projection(width: int, out: int, layers: int, bias: bool) -> nn.Module:

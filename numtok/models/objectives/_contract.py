@@ -6,6 +6,7 @@ targets, of a scheme of tokens and one with a value beside them.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import torch
@@ -19,7 +20,6 @@ from numtok.contracts import (
     expect,
     expect_array,
     expect_kind,
-    expect_kinds,
     expect_tensor,
     require,
     wrong,
@@ -27,15 +27,9 @@ from numtok.contracts import (
 from numtok.models.batches import Batch
 from numtok.models.made_up import made_up, vocabularies
 from numtok.models.number_terms.base import NumberTerm
-from numtok.models.objectives.base import (
-    END,
-    MASK,
-    OBJECTIVES,
-    FirstPass,
-    LoggedFigure,
-    Objective,
-    TrainingBatch,
-)
+from numtok.models.objectives.base import OBJECTIVES, Objective
+from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses, weighted
+from numtok.models.training_batch import END, MASK, TrainingBatch
 from numtok.seeds import generator
 
 _WIDTH = 8
@@ -87,18 +81,19 @@ def _expect_columns(objective: Objective, one: TrainingBatch, rows: int) -> None
             wrong(objective, f"example, {name}", "positions that do not rise", expected)
     if not np.isin(one.number_where, one.where).all():
         wrong(objective, "example, number_where", "positions outside of where", "some of where")
-    if one.own_from is None and objective.figures:
+    if one.own_from is None and isinstance(objective, OwnLosses):
         wrong(objective, "example", "no own_from", "own_from, because it has figures")
 
 
 def check_declarations(objective: Objective, seed: int) -> None:
     """What is declared is there, and each property of its type."""
     check_declared(objective, "declarations", revision=int, source=str)
-    expect_kinds(objective, bool, members=("causal", "stands_in"))
+    expect_kind(objective, "causal", objective.causal, bool)
     expect_kind(objective, "number_term", objective.number_term, NumberTerm, type(None))
-    expect_kind(objective, "rates", objective.rates(), dict)
-    for one in expect_kind(objective, "figures", objective.figures, tuple):
-        expect_kind(objective, "figures", one, LoggedFigure)
+    if isinstance(objective, OwnLosses):
+        expect_kind(objective, "rates", objective.rates(), dict)
+        for one in expect_kind(objective, "figures", objective.figures, tuple):
+            expect_kind(objective, "figures", one, LoggedFigure)
     if (column := objective.requires()) not in _COLUMNS:
         wrong(objective, "requires", described(column), " or ".join(map(repr, _COLUMNS)))
     check_settings(OBJECTIVES, objective, "declarations")
@@ -178,44 +173,35 @@ def check_seeds(objective: Objective, seed: int) -> None:
 
 
 def check_own(objective: Objective, seed: int) -> None:
-    """Losses of its own are finite, also of no places, and every weight of its parts is learnt by
-    those of them that are learnt."""
-    torch.default_generator.manual_seed(seed)
-    parts = expect_kind(objective, "parts", objective.parts(_WIDTH), dict)
-    for name, part in parts.items():
-        expect_kind(objective, "parts", part, nn.Module)
-        if name in _TAKEN:
-            wrong(objective, "parts", f"a part {name!r}", f"another name than {', '.join(_TAKEN)}")
-    names = [one.name for one in objective.figures]
-    expect(objective, "own", "different figures", len({*names}), len(names))
-    if not names:
+    """Losses of its own are finite, also without positions, and train all of its weights."""
+    if not isinstance(objective, OwnLosses):
         return
-    output = nn.Linear(_WIDTH, 1)
+    torch.default_generator.manual_seed(seed)
+    watched = cast(OwnLosses, objective)
+    module, output = watched.build(_WIDTH), nn.Linear(_WIDTH, 1)
+    expect_kind(objective, "build", module, nn.Module)
+    names = [one.name for one in watched.figures]
+    expect(objective, "own", "different figures", len({*names}), len(names))
+    stand_in = module(torch.randn(3, _WIDTH))
+    expect(objective, "own", "form of the stand-in", tuple(stand_in.shape), (3, _WIDTH))
     for places in (torch.tensor([2, 5, 9]), torch.zeros(0, dtype=torch.int64)):
         vectors = torch.randn(2, 6, _WIDTH, requires_grad=True)
         seen = FirstPass(
             vectors,
             vectors.cumsum(1),
             places,
-            parts,
             lambda other_BLD: other_BLD.cumsum(1),
             lambda states_BLD: output(states_BLD).square().mean(),
         )
-        losses = expect_kind(objective, "losses", objective.losses(seen), tuple)
+        losses = expect_kind(objective, "losses", watched.losses(module, seen), tuple)
         expect(objective, "own", "losses, one for each of its figures", len(losses), len(names))
         for loss in losses:
             expect_tensor(objective, "losses", loss, ())
         told = [round(loss.item(), 3) for loss in losses]
         require(objective, "own", torch.stack(losses).isfinite().all(), f"got the losses {told}")
-        objective.weighted(losses).backward()
-        weights = [weight for part in parts.values() for weight in part.parameters()]
-        lost = sum(one.grad is None for one in weights)
-        require(objective, "own", not lost, f"got no gradient of {lost} weights of its parts")
-    flops = expect_kind(objective, "flops", objective.flops(parts, 3), int)
-    require(objective, "own", flops >= 0, f"flops: got {flops}, expected 0 or more")
-    if objective.stands_in:
-        vectors = objective.stand_in(parts, torch.randn(3, _WIDTH))
-        expect_tensor(objective, "stand_in", vectors, (3, _WIDTH))
+        weighted(watched.figures, losses).backward()  # type: ignore[no-untyped-call]
+        lost = sum(one.grad is None for one in module.parameters())
+        require(objective, "own", not lost, f"got no gradient of {lost} of its weights")
 
 
 CHECKS = checks_of(__name__)

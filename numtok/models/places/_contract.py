@@ -20,8 +20,8 @@ from numtok.contracts import (
 )
 from numtok.errors import UsageError
 from numtok.models.made_up import made_up, vocabularies
-from numtok.models.objectives.base import shift_right
 from numtok.models.places.base import PLACES, DigitPlaces, PlaceTable
+from numtok.models.training_batch import shift_right
 
 _WIDTH = 8
 

@@ -240,17 +240,6 @@ def check_recompute(trunk: TokenTrunk, seed: int) -> None:
         expect(trunk, "recompute", f"{sight}: the same gradients", same, True)
 
 
-def check_flops(trunk: Trunk, seed: int) -> None:
-    """Operations grow with the rows."""
-    if trunk.takes == "tokens":
-        module = _module(cast(TokenTrunk, trunk), _sights(cast(TokenTrunk, trunk))[0], seed)
-        one, two = (module.flops(rows, _LONGEST, _LONGEST) for rows in (1, 2))
-    else:
-        one, two = map(_columns(trunk, seed)[0].flops, (1, 2))
-    expect_kind(trunk, "flops", one, int)
-    require(trunk, "flops", 0 < one < two, f"got {one} of one row and {two} of two")
-
-
 @of_tokens
 def check_facts(trunk: TokenTrunk, seed: int) -> None:
     """What its module says of its weights fits them."""

@@ -219,11 +219,6 @@ class TrunkModule(nn.Module, ABC):
         real state depends on pads, nor on the other rows.
         """
 
-    @abstractmethod
-    def flops(self, rows: int, length: int, asked: int) -> int:
-        """Of one forward pass over ``rows`` rows of ``length`` tokens, ``asked`` states of each
-        wanted: matrix products; a multiplication and an addition count as two."""
-
     def in_turn(self) -> list[nn.Module]:
         """Its parts that run one after the other and are called alone, each of which a device can
         hold where all of it is too much; none where it is one."""
@@ -273,10 +268,6 @@ class ColumnModule(nn.Module, ABC):
     @abstractmethod
     def forward(self, x_NI: Tensor) -> Tensor:
         """[N, D] of features [N, inputs], each of its own row alone."""
-
-    @abstractmethod
-    def flops(self, rows: int) -> int:
-        """Of one forward pass, as those of :class:`TrunkModule`."""
 
 
 def asked_states(x_BLD: Tensor, asked_BQ: Tensor) -> Tensor:

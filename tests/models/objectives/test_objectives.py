@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from numtok.encoding.schema import SPECIALS
 from numtok.errors import UsageError
 from numtok.models.batches import PAD, Batch
-from numtok.models.objectives.base import (
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import (
     END,
     MASK,
-    OBJECTIVES,
     TrainingBatch,
     autoregressive_batch,
     masked_batch,
