@@ -85,8 +85,8 @@ class StageTable:
         for key, values in axes.items():
             if not values or len(set(map(as_option, values))) < len(values):
                 raise no_axis(self.path, f"[{self.name}] {key}", values)
-        for values in product(*axes.values()):
-            here = dict(zip(axes, values, strict=True))
+        for chosen in product(*axes.values()):
+            here = dict(zip(axes, chosen, strict=True))
             point = {self.axis(key): as_option(value) for key, value in here.items()}
             yield point, {**self.options, **here}
 

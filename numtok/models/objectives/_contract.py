@@ -199,7 +199,7 @@ def check_own(objective: Objective, seed: int) -> None:
             expect_tensor(objective, "losses", loss, ())
         told = [round(loss.item(), 3) for loss in losses]
         require(objective, "own", torch.stack(losses).isfinite().all(), f"got the losses {told}")
-        weighted(watched.figures, losses).backward()  # type: ignore[no-untyped-call]
+        weighted(watched.figures, losses).backward()
         lost = sum(one.grad is None for one in module.parameters())
         require(objective, "own", not lost, f"got no gradient of {lost} of its weights")
 
