@@ -276,6 +276,15 @@ def test_the_command_prints_the_ref_and_a_table(numtok: Shell) -> None:
     assert sum(counts[key] for key in counts if key.startswith("rows_")) == 30
 
 
+def test_rows_with_a_twin_in_train_are_reported(numtok: Shell) -> None:
+    Path("a.csv").write_text("x,y,split\n1,1,train\n2,2,train\n1,9,test\n3,3,test\n2,2,dev\n")
+    ran = numtok("table", "a.csv", "--target", "y", "--json")
+    assert [note[:35] for note in json.loads(ran.out)["notes"]] == [
+        "1 of 1 dev rows have a twin in trai",
+        "1 of 2 test rows have a twin in tra",
+    ]
+
+
 def test_notes_are_told_on_stderr(numtok: Shell) -> None:
     Path("a.csv").write_text("x,y,split\n1,1,train\n2,2,train\n")
     ran = numtok("table", "a.csv", "--target", "y")

@@ -190,3 +190,33 @@ if __name__ == "__main__":
         text=True,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 1, 2, 3]\n", "")
+
+
+_WATCHING = """
+import sys, time
+from numtok.store.engines import _ray_cluster
+_ray_cluster._agent = lambda: int(sys.argv[1])
+with _ray_cluster._agent_watched():
+    print("watched", flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
+@pytest.mark.parametrize(
+    ("killed", "seconds", "code", "line"), [(True, 60, 4, b"raylet"), (False, 0, 0, b"")]
+)
+def test_the_death_of_this_machine_s_ray_agent_ends_a_command_with_a_line(
+    killed: bool, seconds: int, code: int, line: bytes
+) -> None:
+    pytest.importorskip("ray", reason='needs `pip install "numtok[ray]"`')
+    with subprocess.Popen(["sleep", "100"]) as agent:
+        words = [sys.executable, "-c", _WATCHING, str(agent.pid), str(seconds)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+            assert command.stdout is not None and command.stdout.readline() == b"watched\n"
+            if killed:
+                agent.kill()
+            _, err = command.communicate(timeout=60)
+        agent.kill()
+    assert command.returncode == code
+    assert line in err and err.count(b"\n") == bool(line)

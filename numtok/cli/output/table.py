@@ -3,6 +3,8 @@
 import msgspec
 
 from numtok.cli.output.printing import Format, Size, print_made, print_made_json, rows_by_split
+from numtok.data.reading.split_rule import TRAIN
+from numtok.data.tables.rows import read_table_of, twin_notes
 from numtok.data.tables.table import TableFile, read_table_file
 from numtok.store.artifact import Artifact
 from numtok.stored_json import Natural
@@ -16,11 +18,19 @@ class _TableCounts(msgspec.Struct):
 def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
     """Print one table artifact; with a format for programs, that on stdout instead of the REF."""
     file = read_table_file(artifact.path)
+    notes = [*file.notes, *_twins(artifact)]
     if format is Format.JSON:
-        print_made_json(artifact, made, notes=file.notes)
+        print_made_json(artifact, made, notes=notes)
         return
     title = f"a table with the target {file.target!r}" if made else "found, not made again"
-    print_made(title, artifact.ref, _rows(artifact, file), format, quiet, file.notes)
+    print_made(title, artifact.ref, _rows(artifact, file), format, quiet, notes)
+
+
+def _twins(artifact: Artifact) -> list[str]:
+    """Notes on twins, by the splits of the first fold."""
+    table = read_table_of(artifact)
+    splits = table.splits()
+    return twin_notes(table, [name for name in splits if name != TRAIN]) if TRAIN in splits else []
 
 
 def _rows(artifact: Artifact, file: TableFile) -> list[tuple[str, object]]:

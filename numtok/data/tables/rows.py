@@ -1,5 +1,7 @@
 """The rows of a table artifact, for the stages that learn from it and evaluate on it."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -40,3 +42,14 @@ def count_twins(table: Table, split: str) -> int:
         return 0
     rows = np.ascontiguousarray(features).view(np.dtype((np.void, 8 * features.shape[1]))).ravel()
     return int(np.isin(rows[table.split(split)], rows[table.split(TRAIN)]).sum())
+
+
+def twin_notes(table: Table, splits: Iterable[str]) -> list[str]:
+    """A note for each of these splits that has rows with a twin in the train split."""
+    found = [(name, count_twins(table, name), len(table.split(name))) for name in splits]
+    return [
+        f"{twins:,} of {rows:,} {name} rows have a twin in {TRAIN} (the same features). Remove "
+        "them from one of the splits"
+        for name, twins, rows in found
+        if twins
+    ]

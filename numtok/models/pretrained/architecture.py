@@ -179,7 +179,8 @@ def first_norm_of(model: nn.Module, x_BLD: Tensor) -> tuple[nn.LayerNorm | None,
     training = model.training
     model.eval()
     try:
-        model(inputs_embeds=x_BLD, use_cache=False)
+        with first_run(cast(Any, model).config.model_type):
+            model(inputs_embeds=x_BLD, use_cache=False)
     except Met as met:
         return met.args[0], met.args[1]
     finally:
@@ -216,6 +217,18 @@ def cannot(kind: str, why: str) -> UsageError:
         f"--preset hf: a model of the architecture {kind} {why}; give a causal or masked model of "
         "language, such as GPT-2, Llama, Qwen or RoBERTa"
     )
+
+
+@contextmanager
+def first_run(kind: str) -> Iterator[None]:
+    """While a model runs for the first time: UsageError for a config whose parts do not fit, such
+    as ``num_key_value_heads`` that do not divide the heads."""
+    try:
+        yield
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
+        raise _impossible(kind, error, "run") from None
 
 
 @contextmanager
@@ -302,12 +315,12 @@ def learned_positions(model: nn.Module) -> int | None:
     return _context(getattr(model, "config", None), positions, False) if positions else None
 
 
-def _impossible(kind: str, error: Exception) -> UsageError:
-    """The error for a config that transformers cannot build a model from."""
+def _impossible(kind: str, error: Exception, what: str = "build") -> UsageError:
+    """The error for a config that transformers cannot build a model from, or run as one."""
     unknown = isinstance(error, KeyError)  # of a name: an activation, a type of rope
     why = f"unknown name {error}" if unknown else " ".join(str(error).split())
     return UsageError(
-        f"--preset hf: transformers cannot build this {kind} ({why}). Correct its config.json, or "
+        f"--preset hf: transformers cannot {what} this {kind} ({why}). Correct its config.json, or "
         "install a later transformers"
     )
 

@@ -1,6 +1,7 @@
 """hf: a pretrained model of transformers, causal or masked: ``--preset hf:FOLDER_OR_ID``."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
@@ -157,6 +158,7 @@ class _Pretrained(TrunkModule):
         super().__init__()
         self._architecture = trunk.architecture
         self._of = architectures.facts(trunk.architecture)
+        self._has_run = False
         self.model: nn.Module = architectures.build(trunk.architecture)
         if trunk.keeps_vectors:
             self.model.requires_grad_(False)
@@ -174,7 +176,9 @@ class _Pretrained(TrunkModule):
             else:
                 model.activation_checkpointing_disable()
         mask = None if self._of.causal or real_BL is None else real_BL.long()
-        states = model(inputs_embeds=x_BLD, attention_mask=mask, use_cache=False)[0]
+        with nullcontext() if self._has_run else architectures.first_run(self._of.kind):
+            states = model(inputs_embeds=x_BLD, attention_mask=mask, use_cache=False)[0]
+        self._has_run = True
         return _at(states, asked_BQ)
 
     @torch.no_grad()

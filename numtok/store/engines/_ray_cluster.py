@@ -2,8 +2,10 @@
 
 import logging
 import os
+import select
 import signal
 import socket
+import struct
 import sys
 import threading
 import warnings
@@ -17,6 +19,10 @@ from numtok.errors import StoreError, UsageError
 from numtok.store.engines.workers import ClusterNode
 
 PATIENCE = 5.0  # seconds for a cluster to answer, and for processes to end
+_AGENT_DIED = (
+    b"numtok: the Ray agent (raylet) of this machine died. Start it again with ray start, and run "
+    b"the same command again: finished work is kept\n"
+)
 
 
 @contextmanager
@@ -30,9 +36,49 @@ def connection(address: str | None) -> Iterator[None]:
     address = address or os.environ.get("RAY_ADDRESS")
     try:
         _join("auto" if address is None else _listening(address))
-        yield
+        with _agent_watched():
+            yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _agent_watched() -> Iterator[None]:
+    """If the Ray agent (raylet) of this machine dies, end this process with a line and the exit
+    code of a StoreError: Ray would end it with 1 and no line, and answers no call until then."""
+    try:
+        agent = os.pidfd_open(_agent())
+    except (AttributeError, OSError):  # not Linux, or it is gone already
+        yield
+        return
+    stop, stopped = os.pipe()
+
+    def watch() -> None:
+        ready, _, _ = select.select([agent, stop], [], [])
+        if stop not in ready:
+            os.write(2, _AGENT_DIED)
+            os._exit(StoreError.exit_code)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        os.close(stopped)
+        watcher.join()
+        os.close(stop)
+        os.close(agent)
+
+
+def _agent() -> int:
+    """The process of this machine's Ray agent."""
+    node: Any = ray._private.worker.global_worker.node
+    with socket.socket(socket.AF_UNIX) as to:
+        to.connect(node.raylet_socket_name)
+        found: tuple[int, int, int] = struct.unpack(
+            "3i", to.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        )
+    return found[0]
 
 
 def nodes() -> list[ClusterNode]:

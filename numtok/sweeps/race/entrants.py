@@ -14,7 +14,7 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.streams import Spool, is_stream
 from numtok.data.tables.columns import SPLIT_COLUMN
 from numtok.data.tables.file import FORMATS, parsed, read_file
-from numtok.data.tables.rows import VALIDATION, count_twins, learnt_rows, read_table_of
+from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of, twin_notes
 from numtok.declaration import declarations, flag_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
@@ -305,12 +305,8 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
         parts = held_back(len(train), usual.validation, usual.seed)
         learnt, validation = map(len, parts)
     rows = learnt, validation, len(rows_of.split(test))
-    notes = [*told, *file.notes, *_few(artifact.ref, rows, test)]
-    if twins := count_twins(rows_of, test):
-        notes.append(
-            f"{twins:,} of {rows[2]:,} {test} rows have a twin in {TRAIN} (the same features). "
-            "Remove them from one of the splits"
-        )
+    few = _few(artifact.ref, rows, test)
+    notes = [*told, *file.notes, *few, *twin_notes(rows_of, [test])]
     return Entered(
         config.name or f"{artifact.name}-race",
         True,

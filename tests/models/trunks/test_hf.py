@@ -263,6 +263,23 @@ def test_what_can_be_no_trunk_is_refused_in_one_line(case: str, here: Path, says
     says(found, "--preset hf:model", *parts)
 
 
+@pytest.mark.parametrize(
+    ("kind", "changes", "part"),
+    [
+        ("llama", {"num_key_value_heads": 3}, "size of tensor"),
+        ("gpt2", {"n_inner": 0}, "0 elements"),
+    ],
+)
+def test_a_config_whose_parts_do_not_fit_is_refused_as_it_runs(
+    kind: str, changes: dict[str, Any], part: str, here: Path
+) -> None:
+    pretrained(kind, here / "model")
+    _config(**changes)(here / "model")
+    model = trunk("hf:model,random=yes").build(causal=True)
+    with pytest.raises(UsageError, match=f"cannot run this {kind} .*{part}.*Correct its config"):
+        model(torch.zeros(1, 3, 32), None)
+
+
 def test_damaged_weights_are_refused(here: Path) -> None:
     pretrained("gpt2", here / "model")
     (here / "model" / "model.safetensors").write_bytes(b"\xff" * 100)
