@@ -156,6 +156,9 @@ def import_error(file: Path, error: BaseException) -> UsageError:
         where = f"{error.filename or file}, line {error.lineno}"
         return UsageError(f"{where}: SyntaxError: {error.msg}; {_CORRECT}")
     where = _place(error) or str(file)
+    if "mutable default" in str(error):  # dataclasses names a remedy that settings do not allow
+        what = str(error).partition(":")[0]
+        return UsageError(f"{where}: {what}; a setting is an int, float, bool or str")
     return UsageError(f"{where}: {type(error).__name__}: {error}; {_CORRECT}")
 
 

@@ -189,10 +189,11 @@ class Registry(Generic[T]):
         """Where it is said what each member of a class is."""
         return f"{self._package}.base"
 
-    def _base(self) -> type:
+    def _base(self) -> Any:
         """What its classes derive from: ``base`` declares ``HEADS: Registry[Head]``."""
         module = importlib.import_module(self._contract)
-        for name, hint in inspect.get_annotations(module).items():
+        annotations: Mapping[str, Any] = inspect.get_annotations(module)
+        for name, hint in annotations.items():
             if get_origin(hint) is Registry and vars(module)[name].package == self._package:
                 (base,) = get_args(hint)
                 return base if isinstance(base, type) else object
