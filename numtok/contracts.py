@@ -11,7 +11,6 @@ import doctest
 import hashlib
 import inspect
 import json
-import multiprocessing
 import os
 import sys
 import threading
@@ -354,23 +353,23 @@ def _checking() -> Iterator[None]:
             _running = before
 
 
-def check_plugin(registry: Registry[Any], thing: object) -> None:
+def check_plugin(note: Callable[[str], None], registry: Registry[Any], thing: object) -> None:
     """Run the contract suite the first time that a plugin's file is used, and after each change.
 
-    A cache remembers what passed; worker processes leave the check to their parent. Raises
+    A cache remembers what passed. ``note`` is called if the suite takes more than a second. Raises
     PluginError with the first breaks.
     """
     file = plugins.file_of(thing)
-    if _running or file is None or file in _known or multiprocessing.parent_process():
+    if _running or file is None or file in _known:
         return
     _known.add(file)
     if (passed := _passed(registry, file)) is not None and passed.exists():
         return
     kind, name = _kind_of(registry), name_of(thing)
     spec = spec_of(thing) if registry.checked_at(name) == name and registry.required(name) else name
-    note = threading.Timer(1.0, partial(plugins.announce, f"checking plugin {file} ..."))
-    note.daemon = True
-    note.start()
+    timer = threading.Timer(1.0, note, [f"checking plugin {file} ..."])
+    timer.daemon = True
+    timer.start()
     try:
         found = check_spec(kind, spec)
     except PluginError:
@@ -379,7 +378,7 @@ def check_plugin(registry: Registry[Any], thing: object) -> None:
     except UsageError:  # it cannot be checked here: what it needs is missing
         return
     finally:
-        note.cancel()
+        timer.cancel()
     broken = [one.message for one in found if not one.passed and not one.message.startswith("as '")]
     if broken:
         _known.discard(file)

@@ -4,6 +4,7 @@ its code. A command that uses a broken one ends with exit code 2 and its first b
 import json
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -247,6 +248,7 @@ def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
     contracts_check = contracts.check_spec
     monkeypatch.setattr(contracts, "check_spec", check_spec)
+    monkeypatch.setattr(plugins_module, "on_use", partial(contracts.check_plugin, print))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return specs
 
