@@ -188,7 +188,7 @@ class Registry(Generic[T]):
         return f"{self._package}.base"
 
     def _base(self) -> Any:
-        """What its classes derive from: ``base`` declares ``HEADS: Registry[Head]``."""
+        """Return the class that its classes derive from: ``base`` declares ``Registry[Head]``."""
         module = importlib.import_module(self._contract)
         annotations: Mapping[str, Any] = inspect.get_annotations(module)
         for name, hint in annotations.items():

@@ -303,24 +303,28 @@ def test_an_exception_of_a_plugin_in_a_worker_is_told_with_its_line(
     folder: Path, numtok: Shell
 ) -> None:
     task = """
+import multiprocessing
 from dataclasses import dataclass
-from typing import ClassVar
 
 from numtok.data.tasks.arithmetic import Arithmetic as _Arithmetic
+from shared import ZERO
 
 
 @dataclass(frozen=True)
 class Mine(_Arithmetic):
     def unit(self, *given):
-        return 1 / 0
+        if multiprocessing.parent_process():
+            return 1 / ZERO
+        return super().unit(*given)
 """
+    (folder / "plugins" / "shared.py").write_text("ZERO = 0\n")
     (folder / "plugins" / "tasks").mkdir()
     file = folder.resolve() / "plugins" / "tasks" / "mine.py"
     file.write_text(task)
     ran = numtok("-q", "gen", "mine", "--samples", "300000", "--workers", "2")
     assert ran.code == 2
     line = ran.err.splitlines()[-1]
-    assert line.startswith(f"numtok: {file}, line 11, in Mine.unit: ZeroDivisionError")
+    assert line.startswith(f"numtok: {file}, line 13, in Mine.unit: ZeroDivisionError")
 
 
 def test_a_folder_of_plugins_may_have_numtok_and_other_things_in_it(
