@@ -12,6 +12,7 @@ import pytest
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.fakemodels import one_thread
+from tests.imports import ROOT
 from tests.test_plugin_kinds import SOURCES, drop
 
 __all__ = ["one_thread"]
@@ -56,6 +57,14 @@ MISTAKES = {
     "two public classes": mistake(
         "scheme", "@dataclass(frozen=True)\n", "class Other: ...\n\n\n@dataclass(frozen=True)\n",
         "mine.py", "exactly one public class", "Other, Decade",
+    ),
+    "no public class": mistake(
+        "scheme", "class Decade(Scheme)", "class _Decade(Scheme)",
+        "mine.py", "exactly one public class", "defines 0",
+    ),
+    "exception": mistake(
+        "scheme", "_LARGEST = float(", "_LIMIT = int('many')\n_LARGEST = float(",
+        "mine.py, line", "ValueError", "'many'", "[plugins] in numtok.toml",
     ),
     "import error": mistake(
         "scheme", "import numpy as np\n", "import nowhere\nimport numpy as np\n",
@@ -299,7 +308,9 @@ def test_check_catches_a_mistake_and_names_it(folder: Path, numtok: Shell, name:
 
 def test_the_name_of_a_built_in(folder: Path, numtok: Shell) -> None:
     drop(folder, "scheme", SOURCES["scheme"]).rename(folder / "schemes" / "xval.py")
-    assert "two files define the scheme 'xval'" in first_line(numtok("check", "scheme", "xval"))
+    line = first_line(numtok("check", "scheme", "xval"))
+    assert "two files define the scheme 'xval'" in line
+    assert f"{ROOT / 'numtok/encoding/schemes'}" in line and f"{folder.resolve()}" in line
 
 
 def test_a_file_name_that_is_no_name(folder: Path, numtok: Shell) -> None:
