@@ -4,7 +4,7 @@ written."""
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
@@ -69,7 +69,8 @@ class Range:
 @cache
 def missing_in(kind: type) -> tuple[str, ...]:
     """What a class still needs before it can be built from a spec."""
-    if not is_dataclass(kind):
+    params: Any = getattr(kind, "__dataclass_params__", None)
+    if params is None or not params.frozen:
         return ("@dataclass(frozen=True)",)
     declared = {
         key

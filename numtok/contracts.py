@@ -11,7 +11,6 @@ import doctest
 import hashlib
 import inspect
 import json
-import multiprocessing
 import os
 import sys
 import threading
@@ -32,6 +31,7 @@ from numtok.version import __version__
 T = TypeVar("T")
 Shape = tuple[int | None, ...]
 SUITE = "_contract.py"
+_FOR_READERS = ("described", "worked example")  # checks that a plugin need not pass to be used
 _TOLD = 3  # breaks of a plugin, before a command names `numtok check`
 FLOATING = "float16|bfloat16|float32|float64"
 _MADE: list[Any] = []  # the functions of once_a_run, which can forget
@@ -42,8 +42,11 @@ class ContractBreak(AssertionError):
 
 
 class CheckResult(NamedTuple):
-    """The outcome of one check. The message is empty where it passed; a break that several checks
-    met is told by the first of them, and the others refer to it."""
+    """The outcome of one check.
+
+    The message is empty if the check passed. If several checks meet the same break, the first has
+    its message and the others refer to that check.
+    """
 
     name: str
     passed: bool
@@ -89,7 +92,7 @@ def results(
 
 
 def _run(check: Callable[[T, int], None], thing: T, seed: int) -> str:
-    """What is wrong, with the line of the plugin that failed; empty where a check passes."""
+    """Return what is wrong, with the line of the plugin that failed; empty if the check passes."""
     try:
         check(thing, seed)
     except ContractBreak as error:
@@ -238,7 +241,7 @@ def expect_tensor(
     dtype: str = FLOATING,
     finite: bool = False,
 ) -> Any:
-    """As :func:`expect_array`, for a PyTorch tensor; by default of any floating-point type."""
+    """Do the same as :func:`expect_array` for a PyTorch tensor, by default of any floating type."""
     return _expect(thing, member, got, ("Tensor", dtype, shape), finite)
 
 
@@ -333,8 +336,8 @@ def check_spec(kind: str, spec: str, seed: int = 0) -> list[CheckResult]:
 
 # --- plugins when they are used ------------------------------------------------------------------
 
-_running = False  # a suite; what it builds is not checked again
-_known: set[Path] = set()  # files that this process has checked, or found checked
+_running = False  # a suite runs; the objects that it builds are not checked again
+_known: set[tuple[str, Path]] = set()  # packages and files that this process found in order
 
 
 @contextmanager
@@ -354,36 +357,38 @@ def _checking() -> Iterator[None]:
             _running = before
 
 
-def check_plugin(registry: Registry[Any], thing: object) -> None:
+def check_plugin(note: Callable[[str], None], registry: Registry[Any], thing: object) -> None:
     """Run the contract suite the first time that a plugin's file is used, and after each change.
 
-    A cache remembers what passed; worker processes leave the check to their parent. Raises
+    A cache remembers what passed. ``note`` is called if the suite takes more than a second. Raises
     PluginError with the first breaks.
     """
     file = plugins.file_of(thing)
-    if _running or file is None or file in _known or multiprocessing.parent_process():
+    if _running or file is None or (registry.package, file) in _known:
         return
-    _known.add(file)
     if (passed := _passed(registry, file)) is not None and passed.exists():
+        _known.add((registry.package, file))
         return
     kind, name = _kind_of(registry), name_of(thing)
     spec = spec_of(thing) if registry.checked_at(name) == name and registry.required(name) else name
-    note = threading.Timer(1.0, partial(plugins.announce, f"checking plugin {file} ..."))
-    note.daemon = True
-    note.start()
+    timer = threading.Timer(1.0, note, [f"checking plugin {file} ..."])
+    timer.daemon = True
+    timer.start()
     try:
         found = check_spec(kind, spec)
     except PluginError:
-        _known.discard(file)
         raise
     except UsageError:  # it cannot be checked here: what it needs is missing
-        return
+        found = []
     finally:
-        note.cancel()
-    broken = [one.message for one in found if not one.passed and not one.message.startswith("as '")]
+        timer.cancel()
+    told = [one for one in found if not one.passed and one.name not in _FOR_READERS]
+    broken = [one.message for one in told if not one.message.startswith("as '")]
     if broken:
-        _known.discard(file)
         raise _refusal(file, broken, f"numtok check {kind} {spec}")
+    _known.add((registry.package, file))
+    if found:
+        _remember(registry, thing)
 
 
 def _refusal(file: Path, broken: Sequence[str], command: str) -> PluginError:
@@ -400,7 +405,7 @@ def _kind_of(registry: Registry[Any]) -> str:
 
 
 def _remember(registry: Registry[Any], thing: object) -> None:
-    """Note that a plugin's file passed as it is now."""
+    """Write down that the present code of a plugin passed."""
     file = plugins.file_of(thing)
     if file is not None and (passed := _passed(registry, file)) is not None:
         with suppress(OSError):
@@ -409,8 +414,10 @@ def _remember(registry: Registry[Any], thing: object) -> None:
 
 
 def _passed(registry: Registry[Any], file: Path) -> Path | None:
-    """The file that exists in the user's cache once a plugin has passed: its name is a digest of
-    the plugin's code and of the suite. None where there is no home directory."""
+    """Return the empty file that marks a plugin as passed, in the user's cache.
+
+    Its name is a digest of the plugin's code and of the suite. None if the user has no home folder.
+    """
     digest = hashlib.sha256(f"{__version__} {plugins.code_digest(file)}".encode())
     suite = Path(str(registry.contract().__file__)).parent
     for source in (Path(__file__), suite / "base.py", *sorted(suite.glob("_contract*.py"))):

@@ -8,15 +8,18 @@ import ast
 import hashlib
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from numtok.errors import PluginError, UsageError
 
 _folders: list[Path] = []
-quiet = True  # no notes, unless a command says otherwise
+#: Called with a registry and an object of a plugin that it built. A command sets it; workers, whose
+#: parent has built the same, do not.
+on_use: Callable[[Any, object], None] | None = None
 _NUMTOK = Path(__file__).parent
 _CORRECT = "correct the file, or leave its folder out of [plugins] in numtok.toml"
 
@@ -38,12 +41,6 @@ def add_plugin_folders(folders: Iterable[Path]) -> None:
         if resolved not in _folders:
             _folders.append(resolved)
             sys.path.append(str(resolved))  # behind everything else, for what plugins share
-
-
-def announce(text: str) -> None:
-    """Print a note on stderr, where this process is not to be quiet."""
-    if not quiet:
-        print(f"numtok: {text}", file=sys.stderr)
 
 
 def plugin_folders() -> tuple[Path, ...]:
@@ -156,6 +153,9 @@ def import_error(file: Path, error: BaseException) -> UsageError:
         where = f"{error.filename or file}, line {error.lineno}"
         return UsageError(f"{where}: SyntaxError: {error.msg}; {_CORRECT}")
     where = _place(error) or str(file)
+    if "mutable default" in str(error):  # dataclasses names a remedy that settings do not allow
+        what = str(error).partition(":")[0]
+        return UsageError(f"{where}: {what}; a setting is an int, float, bool or str")
     return UsageError(f"{where}: {type(error).__name__}: {error}; {_CORRECT}")
 
 

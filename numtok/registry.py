@@ -27,6 +27,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
+from numtok import plugins
 from numtok.class_settings import LEARNT as LEARNT
 from numtok.class_settings import Interval as Interval
 from numtok.class_settings import Range as Range
@@ -46,7 +47,6 @@ from numtok.declaration import declarations, flag_named, flag_of
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
     import_error,
-    is_plugin,
     is_plugin_file,
     misplaced,
     plugin_folders,
@@ -178,10 +178,8 @@ class Registry(Generic[T]):
             )
         check_bounds(kind, name, given, options)
         made = kind(**given)
-        if is_plugin(made):
-            from numtok.contracts import check_plugin
-
-            check_plugin(self, made)
+        if plugins.on_use is not None and plugins.is_plugin(made):
+            plugins.on_use(self, made)
         return made
 
     @property
@@ -189,10 +187,11 @@ class Registry(Generic[T]):
         """Where it is said what each member of a class is."""
         return f"{self._package}.base"
 
-    def _base(self) -> type:
-        """What its classes derive from: ``base`` declares ``HEADS: Registry[Head]``."""
+    def _base(self) -> Any:
+        """Return the class that its classes derive from: ``base`` declares ``Registry[Head]``."""
         module = importlib.import_module(self._contract)
-        for name, hint in inspect.get_annotations(module).items():
+        annotations: Mapping[str, Any] = inspect.get_annotations(module)
+        for name, hint in annotations.items():
             if get_origin(hint) is Registry and vars(module)[name].package == self._package:
                 (base,) = get_args(hint)
                 return base if isinstance(base, type) else object
@@ -213,7 +212,7 @@ class Registry(Generic[T]):
             names = ", ".join(one.__name__ for one in classes)
             raise UsageError(
                 f"{module.__file__} must define exactly one public class, the {self._what}; it "
-                f"defines {len(classes)}{names and f' ({names})'}; begin other names with _"
+                f"defines {len(classes)}{names and f' ({names}); begin other names with _'}"
             )
         base = self._base()
         if not issubclass(classes[0], base):

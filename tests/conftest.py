@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from numtok import contracts
 from numtok import plugins as folders_of_plugins
 
 _COMMON = settings(
@@ -61,15 +62,19 @@ def plugins(tmp_path: Path) -> Iterator[Path]:
     """A folder with an empty one for schemes; plugins are forgotten after the test."""
     folder = tmp_path / "plugins"
     (folder / "schemes").mkdir(parents=True)
-    folders = folders_of_plugins._folders.copy()
+    folders, path = folders_of_plugins._folders.copy(), sys.path.copy()
+    unused = folders_of_plugins.on_use
     yield folder
+    sys.path[:] = path
+    folders_of_plugins.on_use = unused
+    contracts._known.clear()
     added = [str(one) for one in folders_of_plugins._folders if one not in folders]
     folders_of_plugins._folders[:] = folders
-    for name in [name for name in sys.modules if added and name.startswith("numtok.")]:
-        module = sys.modules[name]
-        if places := getattr(module, "__path__", None):
+    for name, module in list(sys.modules.items()) if added else ():
+        if name.startswith("numtok.") and (places := getattr(module, "__path__", None)):
             places[:] = [place for place in places if not place.startswith(tuple(added))]
         package, _, last = name.rpartition(".")
-        if (module.__file__ or "").startswith(tuple(added)):
+        if (getattr(module, "__file__", None) or "").startswith(tuple(added)):
             del sys.modules[name]
-            delattr(sys.modules[package], last)
+            if package:
+                delattr(sys.modules[package], last)

@@ -318,7 +318,8 @@ BREAKS: list[Row] = [
         ),
         "the same weights of the same seed",
     ),
-    ("embedder", "vectors", lambda: embedded(lambda made: made * torch.inf), "all are finite"),
+    ("embedder", "vectors", lambda: embedded(lambda made: made * torch.inf), "expected finite"),
+    ("embedder", "device", lambda: embedded(lambda made: made + torch.zeros(1)), "on a GPU"),
     ("embedder", "vectors", lambda: embedded(lambda made: made[0]), "Broken.forward gives Tensor"),
     ("embedder", "places", lambda: embedded(lambda made: made + made.mean()), "a row alone"),
     (
@@ -361,6 +362,7 @@ BREAKS: list[Row] = [
         lambda: gives(TransformerTrunk, "build", recomputing),
         "the same gradients",
     ),
+    ("trunk", "device", lambda: trunk("forward", lambda made: made + torch.zeros(1)), "on a GPU"),
     ("trunk", "facts", lambda: trunk("position_weights", lambda made: 0), "got 0 weights of"),
     # --- objectives
     ("objective", "declarations", lambda: changed(Mlm, source=""), "source: got ''"),
@@ -452,6 +454,7 @@ BREAKS: list[Row] = [
         "Tensor float32[5, 3]",
     ),
     ("head", "targets", lambda: gives(Scalar, "targets", np.transpose), "Broken.targets gives"),
+    ("head", "device", lambda: read("forward", lambda made: made + torch.zeros(1)), "on a GPU"),
     ("head", "losses", lambda: read("losses", torch.mean), "Broken.losses gives Tensor float32[]"),
     ("head", "losses", lambda: read("losses", lambda made: made - made.mean()), "as among all"),
     (

@@ -32,22 +32,17 @@ LONG = [
 ]
 
 
-@pytest.mark.parametrize("kind", kinds())
-def test_everything_keeps_its_contract(kind: str) -> None:
-    for name in registry_of(kind):
-        if (kind, name) not in LONG:
-            check(kind, name)
+EVERYTHING = [
+    pytest.param(kind, name, marks=[pytest.mark.integration] if (kind, name) in LONG else [])
+    for kind in kinds()
+    for name in registry_of(kind)
+]
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize(("kind", "name"), LONG)
-def test_what_takes_longer_keeps_its_contract(kind: str, name: str) -> None:
+@pytest.mark.parametrize(("kind", "name"), EVERYTHING)
+def test_everything_keeps_its_contract(kind: str, name: str) -> None:
     if name == "hf":
         pytest.importorskip("transformers")
-    check(kind, name)
-
-
-def check(kind: str, name: str) -> None:
     results = check_spec(kind, name)
     assert [result.message for result in results if not result.passed] == []
     assert [result.name for result in results] == list(registry_of(kind).contract().CHECKS)

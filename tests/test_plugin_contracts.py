@@ -1,24 +1,26 @@
-"""Parts of models and metrics from outside: what breaks a contract is told as the plugin's fault.
-
-Each fault is one change to a plugin that keeps its contract. The command that meets it first ends
-with exit code 2 and one line with the plugin's file and the member; a plugin's own exception is
-told with its traceback and the line in its file.
-"""
+"""A plugin is checked when it is used: by the command that uses it first, once for each version of
+its code. A command that uses a broken one ends with exit code 2 and its first breaks."""
 
 import json
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 
+from numtok import contracts
 from numtok import plugins as plugins_module
 from numtok.encoding.normalizers.base import NORMALIZERS
+from numtok.models.heads.base import HEADS
+from numtok.plugins import add_plugin_folders
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.store.artifact import MANIFEST
+from numtok.store.draft import claim
 from numtok.store.store import Store
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
@@ -213,28 +215,114 @@ def test_a_plugin_that_keeps_its_contract_is_used(folder: Path, numtok: Shell, o
     assert (ran.code, ran.err) == (0, "")
 
 
+BROKEN = (
+    HEAD.replace(".square()", ".square().mean()")
+    .replace("return linear_flops(self, numbers)", "return 2.0")
+    .replace(".double().cpu().numpy()", "")
+)
+
+
+def test_a_command_that_uses_a_broken_plugin_names_its_breaks(folder: Path, numtok: Shell) -> None:
+    file = write(folder, "head", BROKEN)
+    ran = numtok("-q", *TRAIN, "--head", "mine")
+    assert (ran.code, ran.out) == (2, "")
+    first, *more = ran.err.splitlines()
+    assert first == (
+        f"numtok: {file}: _Reader.losses gives Tensor float32[], expected Tensor float[8] "
+        "(1 more check met it)"
+    )
+    assert all(line.startswith(f"  {file}") for line in more[:2])
+    assert more[2:] == ["  and 1 more; run `numtok check head mine`"]
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """The specs whose suites ran, with an empty cache."""
+    specs: list[str] = []
+
+    def check_spec(kind: str, spec: str) -> list[contracts.CheckResult]:
+        specs.append(spec)
+        return contracts_check(kind, spec)
+
+    contracts_check = contracts.check_spec
+    monkeypatch.setattr(contracts, "check_spec", check_spec)
+    monkeypatch.setattr(plugins_module, "on_use", partial(contracts.check_plugin, print))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return specs
+
+
+def test_a_plugin_is_checked_again_only_after_a_change(plugins: Path, checked: list[str]) -> None:
+    (plugins / "heads").mkdir()
+    (plugins / "shared.py").write_text("LAYERS = 1\n")
+    file = plugins / "heads" / "mine.py"
+    file.write_text(f"from shared import LAYERS\n{HEAD}")
+    add_plugin_folders([plugins])
+    for _ in range(2):
+        HEADS.build("mine")
+    assert checked == ["mine"]
+    contracts._known.clear()  # as in another process
+    HEADS.build("mine")
+    assert checked == ["mine"]
+    for changed in (plugins / "shared.py", file):
+        changed.write_text(changed.read_text() + "# another line\n")
+        contracts._known.clear()
+        HEADS.build("mine")
+    assert checked == ["mine"] * 3
+
+
+def test_the_check_leaves_random_numbers_as_they_were(plugins: Path, checked: list[str]) -> None:
+    (plugins / "heads").mkdir()
+    (plugins / "heads" / "mine.py").write_text(HEAD)
+    add_plugin_folders([plugins])
+    before = torch.get_rng_state()
+    HEADS.build("mine")
+    assert checked and torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_draft_begun_by_other_code_of_a_plugin_is_not_continued(
+    plugins: Path, tmp_path: Path, checked: list[str]
+) -> None:
+    (plugins / "heads").mkdir()
+    file = plugins / "heads" / "mine.py"
+    file.write_text(HEAD)
+    add_plugin_folders([plugins])
+    HEADS.build("mine")
+
+    def continued() -> bool:
+        return claim(tmp_path / "place", "v", False, lambda _: None)[1]
+
+    (tmp_path / "place").mkdir()
+    assert [continued(), continued()] == [False, True]
+    file.write_text(HEAD.replace("1e-6", "2e-6"))
+    assert [continued(), continued()] == [False, True]
+
+
 def test_an_exception_of_a_plugin_in_a_worker_is_told_with_its_line(
     folder: Path, numtok: Shell
 ) -> None:
     task = """
+import multiprocessing
 from dataclasses import dataclass
-from typing import ClassVar
 
 from numtok.data.tasks.arithmetic import Arithmetic as _Arithmetic
+from shared import ZERO
 
 
 @dataclass(frozen=True)
 class Mine(_Arithmetic):
     def unit(self, *given):
-        return 1 / 0
+        if multiprocessing.parent_process():
+            return 1 / ZERO
+        return super().unit(*given)
 """
+    (folder / "plugins" / "shared.py").write_text("ZERO = 0\n")
     (folder / "plugins" / "tasks").mkdir()
     file = folder.resolve() / "plugins" / "tasks" / "mine.py"
     file.write_text(task)
     ran = numtok("-q", "gen", "mine", "--samples", "300000", "--workers", "2")
     assert ran.code == 2
     line = ran.err.splitlines()[-1]
-    assert line.startswith(f"numtok: {file}, line 11, in Mine.unit: ZeroDivisionError")
+    assert line.startswith(f"numtok: {file}, line 13, in Mine.unit: ZeroDivisionError")
 
 
 def test_a_folder_of_plugins_may_have_numtok_and_other_things_in_it(

@@ -1,5 +1,5 @@
 """One new file of each kind is all that it takes: ``numtok check`` finds it and it keeps its
-contract. One that does not is told by name, with the plugin's file."""
+contract. (``tests/plugins/test_mistakes.py`` has those that do not.)"""
 
 import json
 import shutil
@@ -12,7 +12,6 @@ from numtok.plugins import registries
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.fakemodels import one_thread
-from tests.messages import Says
 from tests.test_plugin_contracts import EMBEDDER, HEAD, METRIC, OBJECTIVE
 
 __all__ = ["one_thread"]
@@ -271,102 +270,6 @@ def test_one_file_is_all_that_a_plugin_takes(folder: Path, numtok: Shell, kind: 
     drop(folder, kind, SOURCES[kind])
     ran = numtok("check", kind, "mine", "--json")
     assert (broken(ran), ran.code, ran.err) == ({}, 0, "")
-
-
-@pytest.mark.parametrize(
-    ("line", "becomes", "check", "message"),
-    [
-        (
-            "def token_losses(",
-            "def token_loss(",
-            "token losses",
-            "in Mine.build: TypeError: Can't instantiate",
-        ),
-        (
-            "return parameters_NP[:, 0].double().cpu().numpy()",
-            "return parameters_NP[:, 0]",
-            "point",
-            "heads/mine.py: _Reader.point gives Tensor float32[8], expected ndarray float64[8]",
-        ),
-        (
-            ".square()",
-            ".square().mean()",
-            "losses",
-            "heads/mine.py: _Reader.losses gives Tensor float32[], expected Tensor float[8]",
-        ),
-        ("float(np.std(", "float(np.sd(", "cdf", "in _Reader.calibrate: AttributeError: "),
-    ],
-)
-def test_a_head_that_breaks_its_contract_is_told_with_its_file(
-    folder: Path, numtok: Shell, line: str, becomes: str, check: str, message: str, says: Says
-) -> None:
-    assert line in HEAD
-    file = drop(folder, "head", HEAD.replace(line, becomes))
-    ran = numtok("check", "head", "mine", "--json")
-    assert ran.code == 1
-    assert ran.err.startswith("numtok: the contract of a head is broken by mine (")
-    says(broken(ran)[check], message.format(file=file))
-
-
-@pytest.mark.parametrize(
-    ("line", "becomes", "check", "message"),
-    [
-        ("def forward(", "def forwards(", "states", "in Mine.build: TypeError: Can't instantiate"),
-        (
-            "return x_BLD if",
-            "return x_BLD[:, 0] if",
-            "states",
-            "_Module.forward gives Tensor float32[3, 16], expected Tensor float[3, 9, 16]",
-        ),
-        (
-            'ClassVar[str] = "earlier"',
-            'ClassVar[str] = "left"',
-            "declarations",
-            "Mine.sight gives 'left', expected one of 'either', 'earlier', 'all'",
-        ),
-    ],
-)
-def test_a_trunk_that_breaks_its_contract_is_told_with_its_file(
-    folder: Path, numtok: Shell, line: str, becomes: str, check: str, message: str, says: Says
-) -> None:
-    assert line in TRUNK
-    file = drop(folder, "trunk", TRUNK.replace(line, becomes))
-    ran = numtok("check", "trunk", "mine", "--json")
-    assert ran.code == 1
-    says(broken(ran)[check], message.format(file=file))
-
-
-@pytest.mark.parametrize(
-    ("kind", "line", "becomes", "check", "message"),
-    [
-        (
-            "place",
-            'digits.astype("int64")',
-            'digits[:, ::-1].cumsum(axis=1).astype("int64") * digits',
-            "cache",
-            " others: got ",
-        ),
-        ("place", 'digits.astype("int64")', "digits", "numbers", "gives ndarray bool["),
-        ("number-term", ".sum(dim=1)", ".sum()", "losses", "gives Tensor float32[]"),
-        ("number-term", "weight: float = 1.0", "weight: float = 0.0", "declarations", "above 0"),
-    ],
-)
-def test_places_and_number_losses_that_break_their_contract_are_told(
-    folder: Path, numtok: Shell, kind: str, line: str, becomes: str, check: str, message: str
-) -> None:
-    assert line in SOURCES[kind]
-    drop(folder, kind, SOURCES[kind].replace(line, becomes))
-    ran = numtok("check", kind, "mine", "--json")
-    assert ran.code == 1 and message in broken(ran)[check]
-
-
-def test_a_head_that_is_not_whole_is_an_error_of_one_line(
-    folder: Path, numtok: Shell, says: Says
-) -> None:
-    file = drop(folder, "head", HEAD.replace("def describe(", "def described("))
-    ran = numtok("check", "head", "mine")
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    says(ran.err, f"numtok: {file}: Mine lacks describe", "numtok.models.heads.base")
 
 
 def test_a_plugin_needs_no_other_file(folder: Path, numtok: Shell) -> None:

@@ -258,66 +258,6 @@ def test_a_scheme_that_nobody_has_seen_is_encoded_by_workers(
 WHOLE = steps()[0].content
 
 
-MISTAKES = {
-    "a bracket left open": (
-        WHOLE.replace("@dataclass(frozen=True)", "@dataclass(frozen=True"),
-        ", line 35: SyntaxError: '('", "[plugins] in numtok.toml",
-    ),
-    "a module that is nowhere": (
-        "\nimport nowhere_to_be_found\n",
-        ", line 2: ModuleNotFoundError", "'nowhere_to_be_found'", "[plugins] in numtok.toml",
-    ),
-    "an exception": (
-        "\n\nlimit = int('many')\n",
-        ", line 3: ValueError", "'many'", "[plugins] in numtok.toml",
-    ),
-    "two classes": ("class One: ...\nclass Two: ...\n", "exactly one public class", "defines 2"),
-    "no class": (
-        "from numtok.encoding.schemes.base import Scheme\n",
-        "exactly one public class", "defines 0",
-    ),
-    "no dataclass": (
-        WHOLE.replace("@dataclass(frozen=True)\n", ""),
-        "Decade lacks @dataclass(frozen=True)", "numtok.encoding.schemes.base",
-    ),
-    "no method": (
-        WHOLE.partition("    def next")[0].replace("    revision: ClassVar[int] = 1\n", ""),
-        "Decade lacks interval, next, revision", "numtok.encoding.schemes.base",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_plugin_with_a_mistake_is_named_in_one_line(
-    tmp_path: Path, plugins: Path, numtok: Shell, says: Says, mistake: str
-) -> None:
-    source, *told = MISTAKES[mistake]
-    schemes = folder_with(tmp_path, mine=source).resolve() / "plugins" / "schemes"
-    ran = numtok("schemes", "--check", "mine")
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    says(ran.err, f"numtok: {schemes / 'mine.py'}", *told)
-
-
-@pytest.mark.parametrize("name", ["p10", "Mine"])
-def test_a_plugin_of_a_name_that_cannot_be_is_named_in_one_line(
-    tmp_path: Path, plugins: Path, numtok: Shell, says: Says, name: str
-) -> None:
-    schemes = folder_with(tmp_path, **{name: WHOLE}).resolve() / "plugins" / "schemes"
-    ran = numtok("schemes", "--check", name)
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    own = "'p10'", str(ROOT / "numtok/encoding/schemes"), str(schemes), "rename the plugin's file"
-    says(ran.err, *own if name == "p10" else (f"{schemes / 'Mine.py'}: ", "lower-case letters"))
-
-
-def test_a_folder_of_plugins_that_is_missing_is_named_in_one_line(
-    tmp_path: Path, numtok: Shell, says: Says
-) -> None:
-    (tmp_path / "numtok.toml").write_text(TOML.format("plugin"))
-    ran = numtok("schemes", "--check", "p1000")
-    assert (ran.code, ran.out) == (2, "")
-    says(ran.err, "numtok: plugin folder 'plugin'", "`folders` under [plugins] in numtok.toml")
-
-
 def test_a_plugin_that_breaks_the_contract_is_a_negative_verdict(
     tmp_path: Path, plugins: Path, numtok: Shell, says: Says
 ) -> None:

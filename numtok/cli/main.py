@@ -18,6 +18,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Annotated, Any, NoReturn
@@ -70,7 +71,13 @@ def _global_options(
     config: Config = context.obj or Config()  # as _run has read it
     context.default_map = _defaults(context, config)
     context.obj = Invocation(store or config.store or Path("artifacts"), quiet)
-    plugins.quiet = quiet
+    plugins.on_use = partial(_check_plugin, context.obj)
+
+
+def _check_plugin(invocation: Invocation, registry: Any, thing: object) -> None:
+    from numtok.contracts import check_plugin
+
+    check_plugin(invocation.note, registry, thing)
 
 
 def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:

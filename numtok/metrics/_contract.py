@@ -106,11 +106,6 @@ def check_declarations(metric: Metric, seed: int) -> None:
     check_settings(METRICS, metric, name)
 
 
-def check_worked_example(metric: Metric, seed: int) -> None:
-    """There is a worked example in its file, and it is true."""
-    check_examples(metric, "worked example")
-
-
 def check_shapes(metric: Metric, seed: int) -> None:
     """One figure for each row of weights, and one yes or no for each number."""
     for predictions, generator in _drawn(metric, seed):
@@ -216,6 +211,11 @@ def check_equal_truths(metric: Metric, seed: int) -> None:
                 f"{n} truths of {value}: got {figure} and the reason {why!r}, expected one of them"
             )
             require(metric, "equal truths", (why is None) == math.isfinite(figure), what)
+
+
+def check_worked_example(metric: Metric, seed: int) -> None:
+    """There is a worked example in its file, and it is true."""
+    check_examples(metric, "worked example")
 
 
 CHECKS = checks_of(__name__)

@@ -1,4 +1,4 @@
-"""What parts of models are checked on: small batches encoded in memory, and another device."""
+"""Small batches encoded in memory, and another device, to check parts of models on."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -99,10 +99,11 @@ def on_another_device(module: M, run: Callable[[M, str], object]) -> None:
     The device holds no values, only shapes. Raises RuntimeError where a tensor on the CPU meets one
     on the device, at the line where they meet. A module that depends on values cannot be run.
     """
-    moved = copy.deepcopy(module).to("meta")
-    with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
+    with torch.no_grad():
         try:
-            run(moved, "meta")
+            moved = copy.deepcopy(module).to("meta")
+            with FakeTensorMode(allow_non_fake_inputs=True):
+                run(moved, "meta")
         except Exception as error:
             if "same device" in str(error) or "different devices" in str(error):
                 what = "on a GPU a tensor that lies on the CPU meets one that does not"

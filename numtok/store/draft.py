@@ -185,10 +185,8 @@ def claim(
             continued = True
             continue
         if not same and not restart:
-            note(
-                f"beginning again: other versions of numtok, its libraries or plugins began "
-                f"{entry.name}"
-            )
+            what = "other versions of numtok, its libraries or plugins"
+            note(f"beginning again: {what} began {entry.name}")
         discard(place / entry.name, version)
     if continued:
         _discard_stray(folder)

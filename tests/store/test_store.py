@@ -205,7 +205,7 @@ def test_a_draft_begun_by_other_versions_is_not_continued(
     make(Store(store.root, notes.append), done=done)
     assert done == list(fakestage.UNITS)
     assert len(notes) == 1
-    assert notes[0].startswith("beginning again: other versions of numtok or its libraries began")
+    assert notes[0].startswith("beginning again: other versions of numtok, its libraries or ")
     assert hidden(store) == []
 
 

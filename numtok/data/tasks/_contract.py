@@ -112,18 +112,6 @@ def check_worked_example(task: Task, seed: int) -> None:
     check_examples(task, "worked example")
 
 
-def check_digest(task: Task, seed: int) -> None:
-    """The rows at the default settings are those of the declared revision."""
-    try:
-        plain = type(task)()
-    except TypeError:  # a setting has no default
-        plain = task
-    got = hashlib.sha256(unit_bytes(plain, 0, TRAIN, 0)).hexdigest()[:16]
-    told = f"digest: got {got!r}, expected {plain.digest!r} as the file says; if the rows are "
-    told += f"meant to differ from those of revision {plain.revision}, raise it and copy this"
-    require(task, "digest", got == plain.digest, told)
-
-
 def check_units(task: Task, seed: int) -> None:
     """A unit depends on nothing but seed, split and index, and has the rows that it must have."""
     name, long = "units", replace(REST, rows=task.unit_rows + 10)
@@ -206,6 +194,18 @@ def check_tables(task: Task, seed: int) -> None:
     every: Any = np.concatenate(parts)
     distinct = len(np.unique(every))
     expect(task, name, "distinct targets of two splits and two units", distinct, len(every))
+
+
+def check_digest(task: Task, seed: int) -> None:
+    """The rows at the default settings are those of the declared revision."""
+    try:
+        plain = type(task)()
+    except TypeError:  # a setting has no default
+        plain = task
+    got = hashlib.sha256(unit_bytes(plain, 0, TRAIN, 0)).hexdigest()[:16]
+    told = f"digest: got {got!r}, expected {plain.digest!r} as the file says; if the rows are "
+    told += f"meant to differ from those of revision {plain.revision}, raise it and copy this"
+    require(task, "digest", got == plain.digest, told)
 
 
 def check(task: Task, seed: int = 0) -> list[CheckResult]:
