@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from numtok.metrics._relative import relative_errors
-from numtok.metrics._weighted import median
+from numtok.metrics._weighted import median, relative_errors
 from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 
@@ -24,4 +23,4 @@ class MedianRelativeError(Metric):
     undefined: ClassVar[str] = "half of the errors are infinite, their truth being 0 or tiny"
 
     def statistic(self, answers: Predictions) -> Statistic:
-        return median(relative_errors(answers))
+        return median(relative_errors(answers.truth, answers.prediction))

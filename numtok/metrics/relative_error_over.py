@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from numtok.declaration import setting
-from numtok.metrics._relative import relative_errors
+from numtok.metrics._weighted import relative_errors
 from numtok.metrics.base import Predictions, ShareMetric, Values
 
 
@@ -28,4 +28,4 @@ class RelativeErrorOver(ShareMetric):
     limit: float = setting(0.1, at_least=0, below=np.inf)
 
     def values(self, answers: Predictions) -> Values:
-        return relative_errors(answers) > self.limit
+        return relative_errors(answers.truth, answers.prediction) > self.limit

@@ -34,7 +34,7 @@ from numtok.data.sources.base import (
     TextSource,
 )
 from numtok.data.tables.columns import TableColumns, feature_column, target_column, write_columns
-from numtok.data.weather.open_field import OpenField
+from numtok.data.weather.field import OpenField
 from numtok.declaration import command_line, options_line
 from numtok.errors import DataError, UsageError
 from numtok.registry import name_of

@@ -19,8 +19,14 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.data.sources.base import FieldSource
-from numtok.data.weather.field import FOLDER, STEPS, object_bytes, object_name, other_objects
-from numtok.data.weather.open_field import OpenField
+from numtok.data.weather.field import (
+    FOLDER,
+    STEPS,
+    OpenField,
+    object_bytes,
+    object_name,
+    other_objects,
+)
 from numtok.data.weather.variables import physical_range
 from numtok.errors import DataError
 from numtok.files import Sink

@@ -19,10 +19,9 @@ import pyarrow as pa
 
 from numtok.data.reading.batches import ReadingOptions, RowBatch
 from numtok.data.reading.checksum import Checksum
-from numtok.data.reading.file_part import FilePart
+from numtok.data.reading.file_part import FilePart, open_input
 from numtok.data.reading.first_bytes import LOOK, format_of
 from numtok.data.reading.jsonl import read_lines
-from numtok.data.reading.opened import open_input
 from numtok.data.reading.parquet import read_parquet, row_groups
 from numtok.data.reading.sources import InputFile
 from numtok.data.reading.stamp import Stamp, changed

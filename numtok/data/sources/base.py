@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
-from numtok.data.weather.open_field import OpenField
+from numtok.data.weather.field import OpenField
 from numtok.registry import Registry
 from numtok.row import Row
 from numtok.store.quota import Quota

@@ -13,11 +13,11 @@ from numtok.data.nupa.keys import (
     KEYS,
     MOST_DIGITS_OF_VALUE_AWARE,
     Key,
+    allowed,
     chosen,
     digit_keys,
     key_of,
 )
-from numtok.data.nupa.strata import allowed
 from numtok.data.nupa.wording import PROMPTS, Wording, read, row, wording
 from numtok.data.sources._json_items import items
 from numtok.data.sources._one_file import OneFileSource

@@ -16,7 +16,7 @@ import numpy as np
 from numba import boolean, int64, uint8, uint64
 from numpy.typing import NDArray
 
-from numtok.data.tasks._permutation import keys_of, mix, permuted
+from numtok.data.tasks._unrepeated import keys_of, mix, permuted
 from numtok.data.tasks.base import SHARES, TaskSplit
 from numtok.kernels import inlined, kernel, reads, writes
 

@@ -8,8 +8,14 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from numtok.data.nupa.keys import MOST_DIGITS_OF_VALUE_AWARE, Key, chosen, digit_keys
-from numtok.data.nupa.strata import USUAL, published
+from numtok.data.nupa.keys import (
+    MOST_DIGITS_OF_VALUE_AWARE,
+    USUAL,
+    Key,
+    chosen,
+    digit_keys,
+    published,
+)
 from numtok.data.nupa.wording import PROMPTS, row, wording
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._nupa_answers import answers

@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.reading.split_rule import TRAIN
-from numtok.data.tasks._temperature_rows import Climate, TemperatureRows, seasons, step_offsets
-from numtok.data.tasks._windows import TimeRange, parts, resolution, starts
+from numtok.data.tasks._temperature_rows import (
+    Climate,
+    TemperatureRows,
+    TimeRange,
+    parts,
+    resolution,
+    seasons,
+    starts,
+    step_offsets,
+)
 from numtok.data.tasks.base import Derived, DerivedTask, TaskSplit, check_range, setting
 from numtok.data.weather.field import EVERY, Field, hour_text
 from numtok.errors import DataError, UsageError

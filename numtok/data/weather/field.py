@@ -15,12 +15,12 @@ arrays of a field are, for writing as for checking. zarr is imported by the func
 import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,53 @@ from numtok.stored_json import StoredJson, Value, damaged
 
 if TYPE_CHECKING:
     import zarr
+
+
+class Block(NamedTuple):
+    """Steps ``begin <= step < end`` of a field, whole days, that are read at once; how many
+    objects of the source that takes, and the bytes of these once unpacked."""
+
+    begin: int
+    end: int
+    requests: int
+    bytes: int
+
+
+class FieldSteps(NamedTuple):
+    """What was read: values [n, latitude, longitude], NaN where there are none, and which of the
+    steps are preliminary [n], to be replaced by the publisher within months."""
+
+    values: NDArray[np.float32]
+    preliminary: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenField:
+    """One field, open for reading: a variable at times on a grid, cut out as it was asked for.
+
+    attributes
+        ``units`` and ``long_name`` of the variable.
+    times
+        datetime64[m], UTC, ascending; steps that the source lacks are left out.
+    expected
+        Likewise, the times that there should be: a day that lacks one of them has a gap.
+    latitudes, longitudes
+        Degrees, float64, ascending, the longitudes without a jump.
+    blocks
+        Of all steps, in order.
+    read
+        The steps ``begin <= step < end``; StoreError or DataError where that fails.
+    """
+
+    variable: str
+    attributes: Mapping[str, str]
+    times: NDArray[np.datetime64]
+    expected: NDArray[np.datetime64]
+    latitudes: NDArray[np.float64]
+    longitudes: NDArray[np.float64]
+    blocks: Sequence[Block]
+    read: Callable[[int, int], FieldSteps]
+
 
 FOLDER = "field.zarr"
 STEPS = 24  # in each object

@@ -32,8 +32,15 @@ from numtok.errors import NumtokError, StoreError, UsageError
 from numtok.plugins import add_plugin_folders, plugin_folders
 from numtok.registry import import_plugins_from_everywhere
 from numtok.store.engines._ray_cluster import PATIENCE, alive, connection, nodes
-from numtok.store.engines._under_way import AGAIN, Result, Unit, completed, ordered, worked
-from numtok.store.engines.workers import ClusterNode
+from numtok.store.engines.workers import (
+    AGAIN,
+    ClusterNode,
+    Result,
+    Unit,
+    completed,
+    ordered,
+    worked,
+)
 from numtok.store.provenance import libraries
 from numtok.version import __version__
 

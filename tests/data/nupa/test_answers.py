@@ -12,9 +12,8 @@ import pytest
 
 from numtok.analysis import nupa_tables
 from numtok.analysis.nupa_tables import MEASURES, Scored, tables
-from numtok.data.nupa import answers, keys, notation, strata, wording
-from numtok.data.nupa.answers import Score, score
-from numtok.data.nupa.notation import in_notation
+from numtok.data.nupa import answers, keys, wording
+from numtok.data.nupa.answers import Score, in_notation, score
 from numtok.data.tasks import _nupa_answers, _nupa_operands, _nupa_questions
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.report_files import ReportPredictions
@@ -394,7 +393,7 @@ def test_a_value_in_float32_has_seven_digits() -> None:
 
 def test_the_examples_are_true() -> None:
     for module in (
-        *(answers, keys, notation, strata, wording, stage, nupa_tables),
+        *(answers, keys, wording, stage, nupa_tables),
         *(_nupa_answers, _nupa_operands, _nupa_questions),
     ):
         assert doctest.testmod(module).failed == 0, module.__name__

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from numtok.data.nupa.keys import DIGITS, KEYS, chosen
-from numtok.data.nupa.strata import allowed
+from numtok.data.nupa.keys import DIGITS, KEYS, allowed, chosen
 from numtok.data.sources.base import SOURCES
 from numtok.data.sources.nupa import NupaSource
 from numtok.errors import DataError, UsageError

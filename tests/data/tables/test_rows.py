@@ -3,8 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from numtok.data.tables.rows import count_twins
-from numtok.data.tables.table import Feature, Table, TableFile
+from numtok.data.tables.table import Feature, Table, TableFile, count_twins
 
 
 def table(numbers: list[list[float]], words: list[str | None], splits: list[str]) -> Table:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from numtok.data.tasks import _temperature_rows
 from numtok.data.tasks._draws import uniforms_of_rows
-from numtok.data.tasks._temperature_rows import Climate, Drawn, TemperatureRows
-from numtok.data.tasks._windows import parts, starts
+from numtok.data.tasks._temperature_rows import Climate, Drawn, TemperatureRows, parts, starts
 from numtok.data.tasks.base import SHARES, TaskSplit
 from numtok.data.tasks.temperature import Temperature
 from numtok.data.weather.field import Field
