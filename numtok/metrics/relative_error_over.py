@@ -1,7 +1,6 @@
 """relative-error-over: how many predictions are far off."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -22,9 +21,9 @@ class RelativeErrorOver(ShareMetric):
     0.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "xVal, Section 3.1, of its outliers"
-    better: ClassVar[Literal["lower"]] = "lower"
+    revision = 1
+    source = "xVal, Section 3.1, of its outliers"
+    better = "lower"
     limit: float = setting(0.1, at_least=0, below=np.inf)
 
     def values(self, answers: Predictions) -> Values:

@@ -177,7 +177,14 @@ def _columns(where: str, dataset: Dataset) -> TableColumns:
         if name != dataset.target:
             features[name], note = feature_column(where, name, dataset.rows[name])
             notes += [note] if note else []
-    return TableColumns(where, dataset.target, target, features, dict(dataset.folds), tuple(notes))
+    return TableColumns(
+        where=where,
+        target_name=dataset.target,
+        target=target,
+        features=features,
+        assigned=dict(dataset.folds),
+        notes=tuple(notes),
+    )
 
 
 def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> dict[str, Path]:

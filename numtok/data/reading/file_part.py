@@ -16,16 +16,16 @@ class OpenInput(Protocol):
     """One input, open; all raise StoreError where it cannot be read."""
 
     def pieces(self) -> Iterator[bytes]:
-        """All of it from its beginning, some MiB at a time."""
+        """Yield all bytes from the beginning, some MiB at a time."""
 
     def read_at(self, size: int, place: int) -> bytes:
-        """Up to so many bytes from ``place`` on; none at its end."""
+        """Read up to ``size`` bytes from ``place`` on; none at the end."""
 
     def stamp(self) -> Stamp:
-        """Of what was read last."""
+        """Return the stamp of the last read."""
 
     def close(self) -> None:
-        """Let go of it; no error of that is raised."""
+        """Close the input without raising errors."""
 
 
 class OpenFile:
@@ -37,7 +37,7 @@ class OpenFile:
             self._fd = files.system.open_read(path)
 
     def pieces(self) -> Iterator[bytes]:
-        """As of :class:`OpenInput`."""
+        """Yield the bytes; see :class:`OpenInput`."""
         while True:
             with files.reporting("read", self._path):
                 piece = files.system.read(self._fd, files.PIECE)
@@ -46,18 +46,18 @@ class OpenFile:
             yield piece
 
     def read_at(self, size: int, place: int) -> bytes:
-        """As of :class:`OpenInput`."""
+        """Read at a place; see :class:`OpenInput`."""
         with files.reporting("read", self._path):
             return files.system.read_at(self._fd, size, place)
 
     def stamp(self) -> Stamp:
-        """Of the file as it is now."""
+        """Return the current stamp of the file."""
         with files.reporting("read", self._path):
             status = files.system.fstat(self._fd)
         return Stamp(status.st_size, status.st_mtime_ns)
 
     def close(self) -> None:
-        """As of :class:`OpenInput`."""
+        """Close the file; see :class:`OpenInput`."""
         # Nothing is lost by it, and raised while a generator is collected it would be printed.
         with suppress(OSError):
             files.system.close(self._fd)

@@ -146,7 +146,9 @@ def _decode_block(
             rows = RowColumns.of_values(block, lines, Places(part.file, offset + starts))
             if rows is not None:
                 contents = lambda index: block[starts[index] : ends[index]]  # noqa: E731
-                return RowBatch(part, numbers, rows, contents), lines.total
+                return RowBatch(
+                    part=part, numbers=numbers, rows=rows, contents=contents
+                ), lines.total
 
     rejected: list[RejectedRow] = []
     records: list[Row] = []
@@ -162,11 +164,11 @@ def _decode_block(
     keep = np.array(kept, np.int64)
     rows = RowColumns.of_records(records, Places(part.file, offset + starts[keep]))
     batch = RowBatch(
-        part,
-        numbers[keep],
-        rows,
-        lambda index: block[starts[kept[index]] : ends[kept[index]]],
-        rejected,
+        part=part,
+        numbers=numbers[keep],
+        rows=rows,
+        contents=lambda index: block[starts[kept[index]] : ends[kept[index]]],
+        rejected=rejected,
     )
     return batch, lines.total
 

@@ -60,8 +60,8 @@ class Era5(FieldSource):
     period, which would be petabytes.
     """
 
-    revision: ClassVar[int] = 3
-    licence: ClassVar[str] = "CC-BY-4.0 (Copernicus Climate Change Service)"
+    revision = 3
+    licence = "CC-BY-4.0 (Copernicus Climate Change Service)"
     checked_at: ClassVar[str] = "era5,from_=field.nc"
 
     from_: str = "arco"

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import ClassVar
 
 import msgspec
 
@@ -70,11 +69,9 @@ class Numeracy600k(OneFileSource):
     Raises UsageError for settings that cannot be.
     """
 
-    revision: ClassVar[int] = 2
-    licence: ClassVar[str] = (
-        "CC BY-NC-SA 4.0, not for commercial use (the text of the titles alone is CC0)"
-    )
-    attribution: ClassVar[str] = (
+    revision = 2
+    licence = "CC BY-NC-SA 4.0, not for commercial use (the text of the titles alone is CC0)"
+    attribution = (
         "Numeracy-600K: Chen, Huang, Takamura and Chen, Numeracy-600K: Learning Numeracy for "
         "Detecting Exaggerated Information in Market Comments, ACL 2019 "
         "(github.com/aistairc/Numeracy-600K)"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from numtok.data.nupa.keys import (
     DIGITS,
@@ -57,10 +57,10 @@ class NupaSource(OneFileSource):
     Raises UsageError for settings that cannot be.
     """
 
-    revision: ClassVar[int] = 1
-    shares: ClassVar[None] = None
-    licence: ClassVar[str] = "MIT"
-    attribution: ClassVar[str] = (
+    revision = 1
+    shares = None
+    licence = "MIT"
+    attribution = (
         "NUPA: Yang, Hu, Kang, Lin and Zhang, Number Cookbook: Number Understanding of Language "
         "Models and How to Improve It, ICLR 2025 (huggingface.co/datasets/HaotongYang/NUPA_text)"
     )

@@ -82,7 +82,7 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 _TABLE = StoredJson(TABLE_FILE, TableFile, newest=FORMAT)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Table:
     """All ``n`` rows of a table artifact, in memory.
 
@@ -213,18 +213,18 @@ def _strings(rows: "pa.Table", name: str) -> "pa.Array[Any]":
     return column.chunk(0) if column.num_chunks else pa.array([], pa.string())
 
 
-VALIDATION = "validation"  # the split that is looked at; without it rows are held back
+VALIDATION = "validation"  # the split for validation; without it some train rows are held out
 
 
 def read_table_of(artifact: Artifact) -> Table:
-    """All rows; raises as ``table.read_table``."""
+    """Read all rows of an artifact; raises as :func:`read_table`."""
     names = sorted(output.path for output in artifact.files() if output.path != TABLE_FILE)
     return read_table(artifact.path, names)
 
 
 def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:
-    """int64[k]: the rows of a fold's train split that are learnt from, in order: ``most`` of them,
-    drawn by the seed, or all. Raises UsageError for a fold that is not there."""
+    """Return the rows int64[k] of a fold's train split to train on, in order: all, or ``most`` of
+    them, drawn by the seed. Raises UsageError for an unknown fold."""
     rows = table.split(TRAIN, fold)
     if most is None or most >= len(rows):
         return rows

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import cos, sin, tau
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,8 @@ def parts(hours: NDArray[np.int64], splits: Sequence[TaskSplit], gap: int) -> di
     shares = list(accumulate(split.end - split.begin for split in ordered))
 
     def laid(usable: int) -> list[TimeRange]:
-        """The parts if they have so many times in all; the last ends too late where that is too
-        many."""
+        """Lay the parts out for ``usable`` times together; the last ends too late if there are
+        fewer."""
         found, begin, done = [], 0, 0
         for place in shares:
             end = begin + usable * place // SHARES - done
@@ -60,7 +60,7 @@ def parts(hours: NDArray[np.int64], splits: Sequence[TaskSplit], gap: int) -> di
             begin = int(np.searchsorted(hours, last + gap, "right"))
         return found
 
-    # How many times the gaps take depends on where they are, as hours may be missing in them.
+    # The number of times in a gap depends on its place, because hours may be missing in it.
     counts = range(len(hours) + 1)
     usable = bisect_right(counts, len(hours), key=lambda count: laid(count)[-1].end) - 1
     return {split.name: part for split, part in zip(ordered, laid(usable), strict=True)}
@@ -139,12 +139,12 @@ class Drawn(NamedTuple):
     cells: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TemperatureRows(TextTask):
     """``windows`` are those of each split, [w, 2]: the first hour and the number of days, in the
     order of time."""
 
-    unit_rows: ClassVar[int] = 256
+    unit_rows = 256
 
     field: Field
     stations: Range

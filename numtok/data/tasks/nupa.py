@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -91,10 +91,10 @@ class NupaTask(TextTask):
     Raises UsageError for settings that cannot be.
     """
 
-    revision: ClassVar[int] = 2
-    source: ClassVar[str] = "Number Cookbook (Yang et al. 2025); Value-Aware, Appendix B"
-    unit_rows: ClassVar[int] = 1 << 15
-    digest: ClassVar[str] = "b327bb49911c7d53"
+    revision = 2
+    source = "Number Cookbook (Yang et al. 2025); Value-Aware, Appendix B"
+    unit_rows = 1 << 15
+    digest = "b327bb49911c7d53"
 
     preset: str = setting("value-aware", "published, paper or value-aware.")
     tasks: str = setting("all", "Some of its tasks, joined by +: add+sub_Float.")

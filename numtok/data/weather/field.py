@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 class Block(NamedTuple):
-    """Steps ``begin <= step < end`` of a field, whole days, that are read at once; how many
-    objects of the source that takes, and the bytes of these once unpacked."""
+    """Steps ``begin <= step < end`` of a field that are read at once, whole days; the number of
+    objects of the source that they need, and the unpacked bytes of these."""
 
     begin: int
     end: int
@@ -44,29 +44,29 @@ class Block(NamedTuple):
 
 
 class FieldSteps(NamedTuple):
-    """What was read: values [n, latitude, longitude], NaN where there are none, and which of the
-    steps are preliminary [n], to be replaced by the publisher within months."""
+    """Values [n, latitude, longitude], NaN if missing, and a flag for each step [n] that is
+    preliminary: the publisher replaces it within months."""
 
     values: NDArray[np.float32]
     preliminary: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OpenField:
-    """One field, open for reading: a variable at times on a grid, cut out as it was asked for.
+    """A window of a variable in a public store or a file, open for reading.
 
     attributes
         ``units`` and ``long_name`` of the variable.
     times
-        datetime64[m], UTC, ascending; steps that the source lacks are left out.
+        datetime64[m], UTC, ascending; without steps that the source lacks.
     expected
-        Likewise, the times that there should be: a day that lacks one of them has a gap.
+        The times that the source should have: a day that lacks one of them has a gap.
     latitudes, longitudes
         Degrees, float64, ascending, the longitudes without a jump.
     blocks
-        Of all steps, in order.
+        Blocks of all steps, in order.
     read
-        The steps ``begin <= step < end``; StoreError or DataError where that fails.
+        Reads the steps ``begin <= step < end``; raises StoreError or DataError.
     """
 
     variable: str
@@ -170,7 +170,7 @@ def _create(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Field:
     """Where a field is and what its axes are; processes that are given it read for themselves."""
 
@@ -206,12 +206,12 @@ class Field:
         attributes = arrays[variable].attrs
         told = ("units", "source", "licence", "attribution")
         return cls(
-            folder,
-            times // an_hour,
-            grid[0].ravel(),
-            grid[1].ravel(),
-            {name: str(attributes[name]) for name in told if name in attributes},
-            variable,
+            folder=folder,
+            hours=times // an_hour,
+            latitudes=grid[0].ravel(),
+            longitudes=grid[1].ravel(),
+            attributes={name: str(attributes[name]) for name in told if name in attributes},
+            variable=variable,
         )
 
     @property

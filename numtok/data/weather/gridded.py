@@ -42,9 +42,9 @@ class Layout(NamedTuple):
     """One variable with three dimensions, whatever they are called, or with ``expver`` as a fourth.
 
     times
-        Of each step, datetime64[m]: when the values are valid.
+        datetime64[m] per step: when the values are valid.
     preliminary
-        Of each step, whether it is ERA5T, where that stands beside the values.
+        Flag per step: the data set says that it is ERA5T.
     """
 
     array: xr.DataArray
@@ -56,7 +56,7 @@ class Layout(NamedTuple):
 
 
 def stored_name(dataset: xr.Dataset, variable: str) -> str:
-    """What a data set calls a variable of that public name; UsageError where it has none."""
+    """Return the name of a public variable in a data set; UsageError if it is missing."""
     names = {public_name(str(name)): str(name) for name in dataset.data_vars}
     if not names:
         raise DataError(
@@ -71,7 +71,7 @@ def stored_name(dataset: xr.Dataset, variable: str) -> str:
 
 
 def layout(array: xr.DataArray) -> Layout:
-    """The layout of a variable; DataError where that is no field of hours on a regular grid."""
+    """Find the layout of a variable; DataError unless it has hours on a regular grid."""
     if "date" in array.dims:
         raise DataError(
             "its axis of time is `date`: these are monthly means; get the hourly data set"
@@ -98,7 +98,14 @@ def layout(array: xr.DataArray) -> Layout:
         array = array.isel({name: 0})
     if array.sizes.get("expver") == 1:
         array = array.isel(expver=0)
-    return Layout(array, time, latitude, longitude, _times(array, time), _preliminary(array, time))
+    return Layout(
+        array=array,
+        time=time,
+        latitude=latitude,
+        longitude=longitude,
+        times=_times(array, time),
+        preliminary=_preliminary(array, time),
+    )
 
 
 def versions(array: xr.DataArray) -> list[int]:
@@ -129,7 +136,7 @@ def _times(array: xr.DataArray, time: str) -> NDArray[np.datetime64]:
 
 
 def _preliminary(array: xr.DataArray, time: str) -> NDArray[np.bool_]:
-    """Of each step, whether it is of ERA5T, as the new converter of the CDS says beside it."""
+    """Flag each step of ERA5T, which the new converter of the CDS marks by ``expver``."""
     count = array.sizes[time]
     if "expver" in array.dims or "expver" not in array.coords:
         return np.zeros(count, bool)
@@ -174,7 +181,7 @@ class _Axis:
         return np.argsort(np.argsort(self.places))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Gridded:
     """One window of an opened data set.
 

@@ -142,11 +142,20 @@ def test_the_texts_are_those_that_others_made_of_the_same_data() -> None:
     latitude, longitude = (values[axis].values.astype(float) for axis in ("latitude", "longitude"))
     grid = np.meshgrid(latitude, longitude, indexing="ij")
     times = values["time"].values.astype("datetime64[h]").astype(np.int64)
-    field = Field(file, times, grid[0].ravel(), grid[1].ravel(), {}, "t2m")
+    field = Field(
+        folder=file,
+        hours=times,
+        latitudes=grid[0].ravel(),
+        longitudes=grid[1].ravel(),
+        attributes={},
+        variable="t2m",
+    )
     flat = values.values.reshape(len(times), -1)
     standardised = (flat - flat.mean()) / flat.std()  # in float32, as there
     climate = Climate(0.0, 1.0, False, np.zeros((24, field.cells)), np.ones(24))
-    rows = TemperatureRows(field, Range(60, 90), 6, 4, climate, {})
+    rows = TemperatureRows(
+        field=field, stations=Range(60, 90), every=6, places=4, climate=climate, windows={}
+    )
     lines = sample.read_text().splitlines()[::12]
     for line in lines:
         text = json.loads(line)["text"]
