@@ -133,12 +133,10 @@ def test_the_metrics_are_the_means_of_the_scores() -> None:
 
 def test_a_rule_that_there_is_not_is_refused(says: Says) -> None:
     for name in ("answer-exact-match", "answer-digit-match", "answer-d-length", "answered"):
-        with pytest.raises(UsageError) as error:
+        with says.raises(UsageError, f"{name}: rule=loose", "published, published-chat and strict"):
             METRICS.build(f"{name},rule=loose")
-        says(error, f"{name}: rule=loose", "published, published-chat and strict")
-    with pytest.raises(UsageError) as error:
+    with says.raises(UsageError, "answer-exact-match: by=digits", "text and value"):
         METRICS.build("answer-exact-match,by=digits")
-    says(error, "answer-exact-match: by=digits", "text and value")
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -276,13 +274,13 @@ def test_the_numbers_of_a_reports_row_are_one_answer() -> None:
 
 def test_reports_that_are_not_of_the_benchmark_are_one_line(says: Says) -> None:
     row = ("a", 0, "12", "12")
-    with pytest.raises(UsageError) as usage:
+    with says.raises(
+        UsageError, "no groups task and digits", "`numtok gen nupa`", "`numtok fetch nupa`"
+    ):
         list(stage._of_numbers(report(row, group_task="none")))
-    says(usage, "no groups task and digits", "`numtok gen nupa`", "`numtok fetch nupa`")
     for task, wanted in ((RATIOS, 2), ("add_ten", 1)):
-        with pytest.raises(DataError) as data:
+        with says.raises(DataError, f"row a of task {task} has 1 numbers", f"for {wanted}"):
             list(stage._of_numbers(report(row, task=task)))
-        says(data, f"row a of task {task} has 1 numbers", f"for {wanted}")
 
 
 # --- the command ---------------------------------------------------------------------------------

@@ -274,9 +274,10 @@ def test_all_rows_that_are_possible_can_be_had_and_each_once(
     drawn = [rows.drawn(0, TaskSplit("train", possible), k) for k in range(possible)]
     assert len({(int(one.times[0]), frozenset(one.cells.tolist())) for one in drawn}) == possible
     assert all(len(set(one.cells.tolist())) == len(one.cells) for one in drawn)
-    with pytest.raises(UsageError) as error:
+    with says.raises(
+        UsageError, f"only {possible} different rows", f"--samples asks for {possible + 1}"
+    ):
         over(task, field.path, train=possible + 1)
-    says(error, f"only {possible} different rows", f"--samples asks for {possible + 1}")
 
 
 # --- splits by time ----------------------------------------------------------------------------
@@ -695,9 +696,8 @@ def test_a_value_that_is_missing_is_named_and_no_row_is_made_of_it(
 
 def test_a_field_that_is_the_same_everywhere_is_refused(tmp_path: Path, says: Says) -> None:
     field = fakefields.make(tmp_path, hours(240), np.full((240, 6), 281.5, "f4"), *SIX)
-    with pytest.raises(DataError) as error:
+    with says.raises(DataError, str(field.path), "split 'train' are 281.5", "give another field"):
         over(TINY, field.path, train=10)
-    says(error, str(field.path), "split 'train' are 281.5", "give another field")
 
 
 @pytest.mark.parametrize(
@@ -758,9 +758,8 @@ def test_a_damaged_field_is_told_in_one_line(tmp_path: Path) -> None:
 def test_times_between_the_hours_are_refused(tmp_path: Path, says: Says) -> None:
     times = hours(240) + np.timedelta64(30, "m")
     field = fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
-    with pytest.raises(DataError) as error:
+    with says.raises(DataError, str(field.path), "whole hours that rise", "--every 1h"):
         Field.open(field.path)
-    says(error, str(field.path), "whole hours that rise", "--every 1h")
 
 
 def test_without_the_packages_a_line_says_what_to_install(
