@@ -15,7 +15,6 @@ parquet.py        rows of Parquet
 rows.py           rows as columns, from lines or from records
 sources.py        which files the inputs of a command stand for
 split_rule.py     which split a row belongs to
-stamp.py          whether a file is still what it was when the work was planned
 streams.py        standard input and pipes, read once or kept as files
 units.py          the units of work, planned in one pass, and read again
 values.py         values of JSON where they stand, read in columns

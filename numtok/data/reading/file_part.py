@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol
 
 from numtok import files
 from numtok.data.reading.addresses import Address
-from numtok.data.reading.checksum import Checksum
-from numtok.data.reading.stamp import Stamp, changed
+from numtok.data.reading.checksum import Checksum, Stamp, changed
 
 
 class OpenInput(Protocol):

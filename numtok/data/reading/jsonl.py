@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
+from numtok.data.reading.checksum import changed
 from numtok.data.reading.file_part import FilePart, PartBytes
 from numtok.data.reading.first_bytes import MARK, check_utf8
 from numtok.data.reading.json_lines import UNREADABLE, BadLine, LineDecoder, read_line, row_decoder
 from numtok.data.reading.lines import find_lines
 from numtok.data.reading.rows import Places, RowColumns, problem_in
-from numtok.data.reading.stamp import changed
 from numtok.errors import DataError
 from numtok.row import Row
 

@@ -18,13 +18,12 @@ import msgspec
 import pyarrow as pa
 
 from numtok.data.reading.batches import ReadingOptions, RowBatch
-from numtok.data.reading.checksum import Checksum
+from numtok.data.reading.checksum import Checksum, Stamp, changed
 from numtok.data.reading.file_part import FilePart, open_input
 from numtok.data.reading.first_bytes import LOOK, format_of
 from numtok.data.reading.jsonl import read_lines
 from numtok.data.reading.parquet import read_parquet, row_groups
 from numtok.data.reading.sources import InputFile
-from numtok.data.reading.stamp import Stamp, changed
 from numtok.errors import DataError
 from numtok.store.artifact import Parent
 from numtok.store.engines.engine import Engine

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 
 from numtok.data.sources._json_items import items
-from numtok.data.sources._one_file import OneFileSource
-from numtok.data.sources.base import Origin, RejectedSourceRow, TextRow
+from numtok.data.sources.base import OneFileSource, Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
 from numtok.errors import DataError, UsageError
 from numtok.row import Row

@@ -20,8 +20,7 @@ from numtok.data.nupa.keys import (
 )
 from numtok.data.nupa.wording import PROMPTS, Wording, read, row, wording
 from numtok.data.sources._json_items import items
-from numtok.data.sources._one_file import OneFileSource
-from numtok.data.sources.base import Note, Origin, RejectedSourceRow, TextRow
+from numtok.data.sources.base import Note, OneFileSource, Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
 from numtok.row import Row
 

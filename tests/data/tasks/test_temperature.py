@@ -109,7 +109,7 @@ def places(row: Row, artifact: Artifact) -> tuple[NDArray[np.int64], NDArray[np.
 
 def test_a_row_has_the_form_of_the_paper() -> None:
     """Coordinates of each station, the first step's time, and one list of values a station."""
-    for row in made(TINY, fakefields.small(), 40):
+    for row in made(TINY, fakefields.small_field(), 40):
         triple = rf"\[{NUMBER}, {NUMBER}, {NUMBER}\]"
         series = rf"\[{NUMBER}(, {NUMBER}){{7,11}}\]"
         start = rf"\[{NUMBER}(, {NUMBER}){{3}}\]"
@@ -226,7 +226,7 @@ def test_small_numbers_have_no_exponent(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_stations_days_and_hours_are_all_equally_likely() -> None:
-    rows = made(Temperature(stations=Range(3, 5), days=Range(2, 4)), fakefields.small(), 720)
+    rows = made(Temperature(stations=Range(3, 5), days=Range(2, 4)), fakefields.small_field(), 720)
     texts = [read(row) for row in rows]
     stations = Counter(len(text["data"]) for text in texts)
     days = Counter(row.group["days"] for row in rows if row.group)
@@ -243,7 +243,7 @@ def test_stations_days_and_hours_are_all_equally_likely() -> None:
 
 @pytest.mark.integration
 def test_rows_are_spread_over_the_time_and_so_are_the_first_of_them() -> None:
-    rows = over(TINY, fakefields.small(), train=2000)
+    rows = over(TINY, fakefields.small_field(), train=2000)
     split = TaskSplit("train", 2000)
     first = np.array([rows.drawn(0, split, number).times[0] for number in range(2000)])
     for begin in range(0, 1200, 120):
@@ -255,7 +255,7 @@ def test_rows_are_spread_over_the_time_and_so_are_the_first_of_them() -> None:
 
 
 def test_fewer_rows_than_windows_are_of_windows_of_their_own() -> None:
-    rows = over(TINY, fakefields.small(), train=500)
+    rows = over(TINY, fakefields.small_field(), train=500)
     drawn = [rows.drawn(1, TaskSplit("train", 500), number) for number in range(500)]
     assert len({(one.days, int(one.times[0])) for one in drawn}) == 500
 
@@ -435,7 +435,7 @@ def test_rows_of_a_day_have_the_value_of_the_day_before_too(counted: Artifact) -
 
 @pytest.mark.integration
 def test_steps_of_a_day_have_one_persistence() -> None:
-    rows = over(Temperature(stations=Range(2, 2), every=24), fakefields.small(), train=40)
+    rows = over(Temperature(stations=Range(2, 2), every=24), fakefields.small_field(), train=40)
     assert {tuple(one) for one in floors_of(rows, "train", 40)} == {("persistence", "climatology")}
 
 
