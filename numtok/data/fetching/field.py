@@ -128,6 +128,12 @@ def write_field(
         "attribution": source.attribution("-".join(years)),
     }
     _write_others(draft, opened, times, attributes)
+    return _described(state, opened, times, attributes)
+
+
+def _described(
+    state: _State, opened: OpenField, times: NDArray[np.datetime64], attributes: Mapping[str, str]
+) -> FetchedField:
     counts = {
         "steps": len(times),
         "latitudes": len(opened.latitudes),

@@ -52,7 +52,7 @@ def hours(count: int, first: str = "2019-01-01", step: int = 1) -> NDArray[np.da
 
 
 def waves(times: NDArray[np.datetime64], cells: int) -> NDArray[np.float32]:
-    """Make values [times, cells] that float32 holds exactly: days, drift and cells, in sixteenths."""
+    """Make values [times, cells] in sixteenths, which float32 holds exactly."""
     hour = times.astype(np.int64)[:, None]
     cell = np.arange(cells)
     day = np.abs(hour % 24 - 12)
