@@ -20,8 +20,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +32,16 @@ from numtok.stored_json import StoredJson, Value, damaged
 
 if TYPE_CHECKING:
     import zarr
+
+
+FOLDER = "field.zarr"
+STEPS = 24  # in each object
+EVERY = (1, 2, 3, 4, 6, 8, 12, 24)  # hours from step to step, so that each day has the same
+_EPOCH = "1970-01-01 00:00:00"
+_AXES = ("time", "latitude", "longitude")
+_SINCE = re.compile(rf"(?:hours|minutes) since {_EPOCH}")
+# The most bytes of an object: absolute, and as a multiple of its packed size.
+_ALWAYS, _TIMES = 256 << 20, 1 << 13
 
 
 class Block(NamedTuple):
@@ -79,15 +90,12 @@ class OpenField:
     read: Callable[[int, int], FieldSteps]
 
 
-FOLDER = "field.zarr"
-STEPS = 24  # in each object
-EVERY = (1, 2, 3, 4, 6, 8, 12, 24)  # hours from step to step, so that each day has the same
-_EPOCH = "1970-01-01 00:00:00"
-_AXES = ("time", "latitude", "longitude")
-_SINCE = re.compile(rf"(?:hours|minutes) since {_EPOCH}")
-_METADATA = StoredJson("zarr.json", dict[str, Value])  # of a group or an array
-# The most bytes of an object: absolute, and as a multiple of its packed size.
-_ALWAYS, _TIMES = 256 << 20, 1 << 13
+class _Node(msgspec.Struct):
+    zarr_format: Literal[3]
+    node_type: Literal["group", "array"]
+
+
+_METADATA = StoredJson("zarr.json", _Node)  # zarr reads the rest
 
 
 def object_name(variable: str, index: int) -> str:
