@@ -97,8 +97,8 @@ def share(hits: int, n: int) -> Figure:
 
 
 def ends(p: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Of a share p of n, which need be no whole number: of a weighted mean it is how many equal
-    ones would be as sure."""
+    """Return the ends of the interval of a fraction p of n. For a weighted mean, n is the effective
+    sample size, which need not be an integer."""
     z = Z if level == 0.95 else NormalDist().inv_cdf((1 + level) / 2)
     z2 = z * z / n
     middle = (p + z2 / 2) / (1 + z2)

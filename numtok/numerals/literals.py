@@ -11,8 +11,8 @@ from numtok.errors import UsageError
 # Written exponents are taken as at most this. More zeros than that fit into no text, so
 # no digits before the exponent can make up for it.
 _EXPONENT_LIMIT = 10**9
-DIGITS_OF_FLOAT32 = 7  # significant ones that a float32 keeps: it is off in the eighth
-MOST_DIGITS = 15  # any so many decimal digits are told apart by float64
+DIGITS_OF_FLOAT32 = 7  # significant digits that a float32 keeps
+MOST_DIGITS = 15  # float64 distinguishes all numbers of this many decimal digits
 
 
 class Significands(NamedTuple):

@@ -48,10 +48,10 @@ class OfLength:
 
 @dataclass(frozen=True)
 class LengthLeakage:
-    """What the lengths of some numbers tell.
+    """How much the token counts of numbers reveal about their values.
 
     numbers
-        How many of them were looked at.
+        Number of numbers in the sample.
     groups
         By length, the shortest numbers first.
     variance

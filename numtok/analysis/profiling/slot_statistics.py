@@ -73,7 +73,7 @@ class _Numbers(NamedTuple):
 
 
 class _Tallies(NamedTuple):
-    """What the kernels write for some slots."""
+    """Statistics of several slots, filled by the kernels."""
 
     slots: NDArray[np.void]  # _TALLY[slots]
     digits: Ints  # [slots, 21] as in :class:`NumberStatistics`
@@ -84,7 +84,7 @@ class _Tallies(NamedTuple):
 
     @classmethod
     def of(cls, slots: int) -> "_Tallies":
-        """For so many slots without a number."""
+        """Make empty statistics for this many slots."""
         tallies = np.zeros(slots, _TALLY)
         tallies["before"], tallies["limit"] = _NEVER, ANYTHING
         tallies["low"], tallies["least"] = np.inf, np.inf
@@ -99,7 +99,7 @@ class _Tallies(NamedTuple):
         )
 
     def grown(self, slots: int) -> "_Tallies":
-        """With room for so many slots more."""
+        """Add room for this many more slots."""
         pairs = zip(self, _Tallies.of(slots), strict=True)
         return _Tallies(*(np.concatenate(pair) for pair in pairs))
 

@@ -1,8 +1,8 @@
-"""Whether files are still what was read first: stamps, and a checksum at the speed of memory.
+"""Checks that a file has not changed: stamps, and a checksum at the speed of memory.
 
 The checksum is two sums over words of eight bytes, modulo 2^64: of the words, and of each word
-times its index. It notices writes to a file. It is no guard against intended deception: that is
-what sha256 is for.
+times its index. It notices writes to a file, but does not protect against deliberate deception;
+sha256 does.
 """
 
 from typing import NamedTuple

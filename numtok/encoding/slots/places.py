@@ -50,7 +50,7 @@ class Tree(NamedTuple):
 
     @classmethod
     def new(cls, level: int) -> "Tree":
-        """A tree of the fixed nodes alone."""
+        """Make a tree that has only the fixed nodes."""
         facts = np.zeros(1, FACTS)
         facts[0]["used"], facts[0]["level"] = FIXED_NODES, level
         return cls(np.zeros(NODES, NODE), np.zeros(INDEX, np.int32), facts)
