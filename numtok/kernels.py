@@ -23,7 +23,7 @@ from contextlib import suppress
 from enum import EnumMeta
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
 import numba.core.caching
@@ -38,6 +38,7 @@ from numba.extending import intrinsic
 
 from numtok.errors import UsageError
 
+S = TypeVar("S", bound=tuple[Any, ...])
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 _NUMBA_CONFIG: Any = numba.core.config
 _intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
@@ -165,9 +166,22 @@ def reads(dtype: Any) -> Any:
     return types.Array(dtype, 1, "C", readonly=True)
 
 
-def writes(dtype: Any) -> Any:
+def writes(dtype: Any, axes: int = 1) -> Any:
     """The type of a contiguous array that a kernel writes."""
-    return types.Array(dtype, 1, "C")
+    return types.Array(dtype, axes, "C")
+
+
+def struct(kind: type[tuple[Any, ...]], *fields: Any) -> Any:
+    """The type of a NamedTuple of arrays, by the types of its fields."""
+    return types.BaseTuple.from_types(fields, kind)  # type: ignore[no-untyped-call]
+
+
+def read_only(arrays: S) -> S:
+    """A NamedTuple of arrays as a kernel takes it that only reads them."""
+    views = [array.view() for array in arrays]
+    for view in views:
+        view.flags.writeable = False
+    return type(arrays)(*views)
 
 
 def _compile(function: Callable[..., Any], signature: Any, cache: bool) -> Callable[..., Any]:

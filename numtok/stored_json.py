@@ -87,9 +87,14 @@ class StoredJson(Generic[T]):
                 f"{path} has {what} {found}, this numtok knows up to {newest}; "
                 "use the numtok that made it, or a newer one"
             )
+        if found < 1:
+            raise ValueError(f"there is no {what} {found}")
         if found < newest:
-            if found < 1 or self.upgrade is None:
-                raise ValueError(f"there is no {what} {found}")
+            if self.upgrade is None:
+                raise StoreError(
+                    f"{path} has the former {what} {found}, this numtok reads {newest}; "
+                    "make the artifact again"
+                )
             content = self.upgrade(content)
         return content
 

@@ -7,13 +7,29 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from numtok.data.weather import small_field
-from numtok.data.weather.small_field import ATTRIBUTION, LATITUDES, LONGITUDES, hours, small, waves
+from numtok.data.tasks._contract import (
+    ATTRIBUTION,
+    LATITUDES,
+    LONGITUDES,
+    hours,
+    small_field,
+    waves,
+    write_field,
+)
 from numtok.store.artifact import FIELD, Artifact
 from numtok.store.draft import Draft
 from numtok.store.store import Store
 
-__all__ = ["ATTRIBUTION", "LATITUDES", "LONGITUDES", "hours", "make", "numbered", "small", "waves"]
+__all__ = [
+    "ATTRIBUTION",
+    "LATITUDES",
+    "LONGITUDES",
+    "hours",
+    "make",
+    "numbered",
+    "small_field",
+    "waves",
+]
 
 
 def numbered(times: NDArray[np.datetime64], cells: int) -> NDArray[np.float32]:
@@ -38,5 +54,5 @@ def make(
     how = SimpleNamespace(force=True, restart=False)
     with Store(root).draft(FIELD, name, settings, [], ["numtok", "fetch"], how) as draft:
         assert isinstance(draft, Draft)
-        small_field.write(draft.path, times, values, latitudes, longitudes, variable, units)
+        write_field(draft.path, times, values, latitudes, longitudes, variable, units)
         return draft.publish({"times": len(times)}, {})

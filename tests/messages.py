@@ -4,9 +4,8 @@ A test checks what a message must hold, and the snapshot all of it, so that othe
 diff to read and no edit of tests::
 
     def test_a_rate_below_zero(says: Says) -> None:
-        with pytest.raises(UsageError) as caught:
+        with says.raises(UsageError, "--lr", "-1.0", "at least 0"):
             run(config(lr=-1.0))
-        says(caught, "--lr", "-1.0", "at least 0")
 
 A run with ``--write-messages`` writes what its tests said beside what is known of others, and
 leaves out what no test of its files says any more. What a registry holds is ``every scheme`` in
@@ -16,6 +15,7 @@ it, so that a new file changes no message.
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, final
@@ -67,6 +67,15 @@ class Says:
         text = re.sub(r"(?<=[@/])[0-9a-f]{16}\b", "VERSION", text)  # of data, settings, the device
         # Fixtures number their folders in the order in which they are made.
         self.texts.append(re.sub(r"(?<=BASE/)([\w-]*?)\d+\b", r"\1", text))
+
+    @contextmanager
+    def raises(
+        self, kind: type[Exception] | tuple[type[Exception], ...], *parts: str
+    ) -> Iterator[None]:
+        """Expect an error in the block, whose message holds the parts."""
+        with pytest.raises(kind) as caught:
+            yield
+        self(caught, *parts)
 
 
 @pytest.fixture

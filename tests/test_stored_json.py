@@ -224,6 +224,12 @@ def test_what_is_not_of_the_type_is_refused_with_what_it_is() -> None:
             assert why in refusal(partial(EXAMPLE.of, content, Path("x")))
 
 
+def test_a_file_of_a_former_version_that_nothing_upgrades_is_one_clear_line() -> None:
+    kind = StoredJson("example.json", _Example, newest=3)
+    told = refusal(lambda: kind.of(WHOLE, Path("x")))
+    assert told == "x has the former schema 2, this numtok reads 3; make the artifact again"
+
+
 def test_of_lines_the_one_that_is_wrong_is_named() -> None:
     whole = b'{"rows":3,"share":0.5}\n'
     assert LINES.of(whole * 2, Path("x")) == [_Inner(3, 0.5)] * 2

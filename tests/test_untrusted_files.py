@@ -440,9 +440,8 @@ def test_rows_are_counted_beyond_two_to_the_31(
 
 def test_rows_of_parquet_are_counted_beyond_two_to_the_31() -> None:
     from numtok.data.reading import parquet
-    from numtok.data.reading.checksum import Checksum
+    from numtok.data.reading.checksum import Checksum, Stamp
     from numtok.data.reading.file_part import FilePart
-    from numtok.data.reading.stamp import Stamp
 
     part = FilePart(0, Path("a"), "a", None, "parquet", 0, 1, 0, Checksum(), 1, Stamp(1, 0))
     late = (1 << 31) - 1

@@ -41,7 +41,7 @@ class Answer(NamedTuple):
     numbers: NDArray[np.int64]  # [k] which of the split's they are
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class EncodedSplit:
     """``n`` rows with ``t`` tokens and ``m`` numbers in all; ``*_rows`` are offsets [n + 1]."""
 
@@ -398,13 +398,7 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
     if "channel" in columns and not np.isfinite(flat("channel")).all():
         raise damaged(path, "a value beside a number is not finite")
 
-    numbers_of = np.repeat(counts, np.diff(bounds["target_index"]))
-    targets = flat("target_index")
-    if not ((targets >= 0) & (targets < numbers_of)).all():
-        raise damaged(path, "a target is no number of its row")
-    numerals = pc.match_substring_regex(columns["target_literal"].flatten(), NUMERAL)
-    if not pc.all(numerals, min_count=0).as_py():
-        raise damaged(path, "a target is no number as it is written")
+    _check_targets(path, columns, counts)
     answers = columns["answer_start"]
     rows = np.flatnonzero(answers.is_valid().to_numpy(zero_copy_only=False))
     at = answers.drop_null().to_numpy()
@@ -415,6 +409,18 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
     begins[starts] = True
     if not (is_text[at] | begins[at]).all():
         raise damaged(path, "an answer begins within a number")
+
+
+def _check_targets(path: Path, columns: "dict[str, pa.Array[Any]]", counts: Ints) -> None:
+    """StoreError unless each target is a number of its row; ``counts`` [n] are these."""
+    lists = columns["target_index"]
+    targets = lists.flatten().to_numpy()
+    numbers_of = np.repeat(counts, np.diff(lists.offsets.to_numpy()))
+    if not ((targets >= 0) & (targets < numbers_of)).all():
+        raise damaged(path, "a target is no number of its row")
+    numerals = pc.match_substring_regex(columns["target_literal"].flatten(), NUMERAL)
+    if not pc.all(numerals, min_count=0).as_py():
+        raise damaged(path, "a target is no number as it is written")
 
 
 def _column(table: "pa.Table", name: str) -> "pa.Array[Any]":

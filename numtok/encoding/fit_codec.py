@@ -19,7 +19,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, Normalizer, fit
 from numtok.encoding.number_sizes import NumberSizes
-from numtok.encoding.row_keys import keys_of
+from numtok.encoding.row_keys import number_keys, row_codes
 from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.text_tokenizers.base import (
     NO_PIECES,
@@ -159,7 +159,7 @@ class Unfitted:
         if scheme.needs_sample:
             ids = Texts.of([str(row) for row in range(1, len(spans.counts) + 1)])
             sample = NumberSample()
-            hashes = keys_of(ids, texts, spans, numerals)
+            hashes = number_keys(row_codes(ids, texts, spans, numerals), spans)
             sample.add(hashes, normalized(numerals, normalizer).literals)
             scheme = scheme.fit(sample.literals())
         return Codec(scheme.of_text(text), self.policy, normalizer, self.text_tokenizer, text)

@@ -170,7 +170,7 @@ class SampledRows:
 
     def add(
         self,
-        rows: NDArray[np.int32],
+        rows: NDArray[np.intp],
         hashes: NDArray[np.uint64],
         number_rows: NDArray[np.int32],
         nodes: NDArray[np.int32],

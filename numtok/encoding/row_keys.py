@@ -4,13 +4,16 @@ the smallest keys.
 A key is a hash of a number's row and of its place in it.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import boolean, int32, types, uint8, uint64
 from numpy.typing import NDArray
 
 from numtok.encoding.texts import Spans, Texts
-from numtok.kernels import hashed, inlined, kernel, reads, writes
+from numtok.kernels import hashed, inlined, kernel, read_only, reads, struct, writes
 from numtok.numerals.column import Numerals
+from numtok.numerals.literals import Significands
 from numtok.numerals.scan import is_digit_byte
 
 KEPT = 1024  # distinct values of a slot, and numbers in its sample
@@ -21,6 +24,10 @@ _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 _LOOK_BACK = 8
 _COMMA = ord(",")
+
+TEXTS = struct(Texts, reads(uint8), reads(int32))
+SPANS = struct(Spans, reads(int32), reads(int32), reads(int32))
+SIGNIFICANDS = struct(Significands, reads(uint64), reads(int32), reads(boolean), reads(boolean))
 
 
 @inlined
@@ -47,59 +54,48 @@ def goes_on(data, end, before, start, stop):  # type: ignore[no-untyped-def]
     return stop - start == 3 or before == 0 or data[before - 1] != _COMMA
 
 
-@inlined
-def code_of(  # type: ignore[no-untyped-def]
-    ids, id_begin, id_end, data, begin, end, starts, ends, digits, exponents, negative, first, last
-):
+@kernel(types.void(TEXTS, TEXTS, SPANS, SIGNIFICANDS, writes(uint64)))
+def _codes(ids, texts, spans, significands, codes):  # type: ignore[no-untyped-def]
     """A row is known by its id and, as ids may come again, its numbers and what is before each."""
-    code = hash_word(np.uint64(end - begin))
-    code = hashed(ids, id_begin, id_end, code)
-    before = begin
-    for n in range(first, last):
-        start = np.int64(starts[n])
-        code = hashed(data, max(before, start - _LOOK_BACK), start, code)
-        written = np.uint64(np.int64(exponents[n])) << _S32
-        written ^= digits[n] ^ np.uint64(negative[n])
-        code = (code ^ written ^ np.uint64(start - begin)) * _M1
-        code ^= code >> _S31
-        before = np.int64(ends[n])
-    return code
-
-
-@inlined
-def key_of(code, place):  # type: ignore[no-untyped-def]
-    """A number is known by its row and its place there."""
-    return hash_word(code + np.uint64(place))
-
-
-@kernel(
-    types.void(
-        reads(uint8), reads(int32), reads(uint8), reads(int32), reads(int32), reads(int32),
-        reads(int32), reads(uint64), reads(int32), reads(boolean), writes(uint64),
-    )
-)  # fmt: skip
-def _keys(  # type: ignore[no-untyped-def]
-    ids, id_bounds, data, bounds, counts, starts, ends, digits, exponents, negative, keys
-):
     first = np.int64(0)
-    for r in range(len(counts)):
-        last = first + np.int64(counts[r])
-        code = code_of(
-            ids, id_bounds[r], id_bounds[r + 1], data, np.int64(bounds[r]), np.int64(bounds[r + 1]),
-            starts, ends, digits, exponents, negative, first, last,
-        )  # fmt: skip
+    for row in range(len(codes)):
+        last = first + np.int64(spans.counts[row])
+        begin = np.int64(texts.rows[row])
+        code = hash_word(np.uint64(texts.rows[row + 1] - begin))
+        code = hashed(ids.data, ids.rows[row], ids.rows[row + 1], code)
+        before = begin
         for n in range(first, last):
-            keys[n] = key_of(code, n - first)
+            start = np.int64(spans.starts[n])
+            code = hashed(texts.data, max(before, start - _LOOK_BACK), start, code)
+            written = np.uint64(np.int64(significands.exponents[n])) << _S32
+            written ^= significands.digits[n] ^ np.uint64(significands.negative[n])
+            code = (code ^ written ^ np.uint64(start - begin)) * _M1
+            code ^= code >> _S31
+            before = np.int64(spans.ends[n])
+        codes[row] = code
         first = last
 
 
-def keys_of(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> NDArray[np.uint64]:
-    """The hash of each number, uint64[n], by which samples are taken (``number_sample``); ``ids``
-    tell the rows apart."""
+@kernel(types.void(reads(uint64), reads(int32), writes(uint64)))
+def _keys(codes, counts, keys):  # type: ignore[no-untyped-def]
+    n = 0
+    for row in range(len(codes)):
+        for place in range(counts[row]):
+            keys[n] = hash_word(codes[row] + np.uint64(place))
+            n += 1
+
+
+def row_codes(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> NDArray[np.uint64]:
+    """Hash each row, uint64[rows], by its id and its numbers; ``ids`` tell the rows apart."""
+    codes = np.empty(len(spans.counts), np.uint64)
+    columns: tuple[Any, ...] = (ids, texts, spans, numerals.significands)
+    _codes(*map(read_only, columns), codes)
+    return codes
+
+
+def number_keys(codes: NDArray[np.uint64], spans: Spans) -> NDArray[np.uint64]:
+    """Hash each number, uint64[n], by the code of its row and its place there: samples are those
+    with the smallest keys (``number_sample``)."""
     keys = np.empty(len(spans.starts), np.uint64)
-    digits, exponents, negative, _ = numerals.significands
-    _keys(
-        ids.data, ids.rows, texts.data, texts.rows, spans.counts, spans.starts, spans.ends,
-        digits, exponents, negative, keys,
-    )  # fmt: skip
+    _keys(codes, spans.counts, keys)
     return keys

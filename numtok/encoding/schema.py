@@ -1,4 +1,4 @@
-"""What encoded data consist of: special tokens, columns of a shard, names of counts and files."""
+"""The layout of encoded data: special tokens, columns of a shard, names of counts and files."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,8 +15,8 @@ TRUNCATED = "beyond_sight"  # count, also of models: ``Scheme.beyond_sight``
 
 
 class TokenIds(NamedTuple):
-    """The ids of a vocabulary: special tokens, those of numbers, those of text; and whether a value
-    stands beside each number (``channel``)."""
+    """The ids of a vocabulary: special tokens, number tokens, text tokens; and whether each number
+    has a value next to its tokens (``channel``)."""
 
     number_first: int
     text_first: int
@@ -37,14 +37,14 @@ def encoded_schema(
     tokens                    list<uint16>, or uint32 for a vocabulary over 65,536
     number_start              list<int32>, index in ``tokens`` of each number's first token
     number_length             list<int32>, how many tokens each number has
-    channel                   list<float32>, the value beside the tokens; only with a channel, and
+    channel                   list<float32>, value next to the tokens; only with a channel, and
                               list<float64> of a scheme that is ``exact``
     target_index              list<int32>, index in ``numbers`` of each target
     target_name               list<string>
     target_literal            list<string>, the digits as written
-    answer_start              int32, index in ``tokens``; null if there is none
+    answer_start              int32, index in ``tokens``; null if missing
     label                     string or null
-    floor_*                   list<float64>, a prediction of each target, NaN if there is none
+    floor_*                   list<float64>, a prediction of each target, NaN if missing
     group_*                   string or null, one column a group
     cluster                   string or null; only where a row has one
     ========================  ===============================================================

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.data.reading.split_rule import RESERVED, TRAIN
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.codec import LARGEST, Codec
 from numtok.encoding.dataset import (
@@ -64,7 +64,7 @@ def splits(artifact: Artifact) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for output in artifact.files():
         match = _SHARD.fullmatch(output.path)
-        if match and match[1] not in RESERVED:  # which lay among the shards of former versions
+        if match:
             found.setdefault(match[1], []).append(artifact.path / output.path)
     return found
 

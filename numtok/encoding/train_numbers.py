@@ -15,7 +15,7 @@ from numtok.data.reading.units import Unit
 from numtok.encoding.channel import normalized
 from numtok.encoding.normalizers.base import FittedNormalizer, Moments
 from numtok.encoding.number_sample import Sample, joined, no_sample, smallest
-from numtok.encoding.row_keys import ANYTHING, LONGEST, keys_of
+from numtok.encoding.row_keys import ANYTHING, LONGEST, number_keys, row_codes
 from numtok.encoding.texts import Spans, Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
@@ -38,7 +38,7 @@ class NumberSample:
 
     def add(self, hashes: NDArray[np.uint64], literals: Literals) -> None:
         """Numbers as written, and uint64[n], their hashes by
-        :func:`numtok.encoding.row_keys.keys_of`."""
+        :func:`numtok.encoding.row_keys.number_keys`."""
         self.count += len(hashes)
         short = literals.ends - literals.starts <= LONGEST
         keep = np.flatnonzero(short & (hashes <= self._limit))
@@ -108,7 +108,8 @@ class SampleUnit:
     def __call__(self, unit: Unit) -> tuple[int, NumberSample, int]:
         sample, rows = NumberSample(), 0
         for found in _numbers(unit, self.screening, self.policy):
-            hashes = keys_of(found.ids, found.texts, found.spans, found.numerals)
+            codes = row_codes(found.ids, found.texts, found.spans, found.numerals)
+            hashes = number_keys(codes, found.spans)
             sample.add(hashes, normalized(found.numerals, self.normalizer).literals)
             rows += found.rows
         sample.settle()

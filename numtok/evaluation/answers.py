@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.arrays import Ints
-from numtok.data.nupa.notation import DIGITS_OF_FLOAT32, in_notation
+from numtok.data.nupa.answers import in_notation
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar
@@ -32,6 +32,7 @@ from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
 from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.trunks.base import TrunkCache
+from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.reports import AnswerTexts
 from numtok.training.model_files import AskedModel
 

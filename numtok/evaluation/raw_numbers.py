@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.arrays import Bools, Floats, Ints
-from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
 from numtok.encoding.automaton import automaton
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import MOST_NUMBERS, Grammar, Support
@@ -21,6 +20,7 @@ from numtok.models.distributions.multiples import Multiples
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueHead
 from numtok.models.number_heads import NumberHeads
+from numtok.numerals.literals import DIGITS_OF_FLOAT32
 
 _AT_ONCE = 16  # numbers whose distributions are held at a time: more leave a core's cache
 _OF_MANTISSAS = 128  # likewise, where they are mantissas times powers of ten

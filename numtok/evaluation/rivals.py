@@ -12,8 +12,7 @@ import numpy as np
 
 from numtok.arrays import Floats, Ints
 from numtok.data.reading.split_rule import TRAIN
-from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
-from numtok.data.tables.table import Table
+from numtok.data.tables.table import VALIDATION, Table, learnt_rows, read_table_of
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
 from numtok.evaluation.baselines import (

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.arrays import Floats, Ints
-from numtok.data.tables.rows import VALIDATION, learnt_rows
-from numtok.data.tables.table import Table
+from numtok.data.tables.table import VALIDATION, Table, learnt_rows
 from numtok.errors import DataError
 from numtok.evaluation.baselines import fits, not_installed
 from numtok.evaluation.devices import ONE, Devices, Note

@@ -18,7 +18,6 @@ import pyarrow as pa
 import torch
 
 from numtok.arrays import Floats
-from numtok.data.nupa.notation import DIGITS_OF_FLOAT32
 from numtok.data.reading.json_lines import json_lines, row_decoder
 from numtok.data.tables.file import FORMATS
 from numtok.encoding.dataset import EncodedSplit
@@ -33,6 +32,7 @@ from numtok.evaluation.devices import ONE, devices
 from numtok.evaluation.labels import LabelReader
 from numtok.evaluation.predict import Note, Options, Predictor
 from numtok.evaluation.prediction_mode import prediction_mode
+from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, Measures, quantile_column
 from numtok.settings.predict import Config

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from typing import final
 
 import numpy as np
 
@@ -17,10 +17,10 @@ class AnswerMetric(MeanMetric):
     """The mean of a figure of each answer (``nupa.answers`` says what each is); what is not valid
     was not generated. ``rule`` says how an answer is found in a text."""
 
-    source: ClassVar[str] = "NUPA (Yang et al. 2025)"
-    measures: ClassVar[Literal["answers"]] = "answers"
-    undefined: ClassVar[str] = "there are no answers"
-    needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
+    source = "NUPA (Yang et al. 2025)"
+    measures = "answers"
+    undefined = "there are no answers"
+    needs = ("truth_literal", "prediction_literal")
     rule: str = setting("published", choices=RULES)
 
     @abstractmethod

@@ -1,7 +1,5 @@
 """What the metrics of a probability or a density share."""
 
-from typing import ClassVar, Literal
-
 from numtok.arrays import Floats
 from numtok.metrics.base import MeanMetric, Predictions, Values
 
@@ -9,8 +7,8 @@ from numtok.metrics.base import MeanMetric, Predictions, Values
 class LogScore(MeanMetric):
     """The mean of minus a logarithm, in nats: of the first column in ``needs``."""
 
-    source: ClassVar[str] = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
-    better: ClassVar[Literal["lower"]] = "lower"
+    source = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
+    better = "lower"
 
     def values(self, answers: Predictions) -> Values:
         logarithms: Floats = getattr(answers, self.needs[0])

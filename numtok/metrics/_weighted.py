@@ -56,3 +56,13 @@ def median(values: Floats) -> Statistic:
         return middle
 
     return statistic
+
+
+def relative_errors(truth: Floats, prediction: Floats) -> Floats:
+    """|prediction - truth| / |truth|, float64[n]; where the truth is 0, 0 if the prediction is 0 as
+    well and infinity if not."""
+    errors = np.abs(prediction - truth)
+    relative = errors / np.abs(truth)
+    # Two huge numbers of opposite sign: their difference overflows, their ratio does not.
+    relative = np.where(np.isinf(errors), np.abs(prediction / truth) + 1, relative)
+    return np.where(prediction == truth, 0.0, relative)

@@ -1,7 +1,6 @@
 """accuracy: how many labels are right."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -16,10 +15,10 @@ class Accuracy(ShareMetric):
     0.6666666666666666
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "NumGPT, Table 1"
-    measures: ClassVar[Literal["labels"]] = "labels"
-    better: ClassVar[Literal["higher"]] = "higher"
+    revision = 1
+    source = "NumGPT, Table 1"
+    measures = "labels"
+    better = "higher"
 
     def values(self, answers: Predictions) -> Values:
         return np.asarray(answers.truth == answers.prediction)

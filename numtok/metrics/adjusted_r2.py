@@ -1,7 +1,6 @@
 """adjusted-r2: R2 with a penalty for the number of predictors."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -24,11 +23,11 @@ class AdjustedR2(Metric):
     0.925
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "xVal, Table 2"
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = UP_TO_ONE
-    undefined: ClassVar[str] = (
+    revision = 1
+    source = "xVal, Table 2"
+    better = "higher"
+    bounds = UP_TO_ONE
+    undefined = (
         "the truth is constant, its spread is nothing next to the errors, or there are fewer "
         "than p + 2 numbers"
     )

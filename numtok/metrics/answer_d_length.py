@@ -1,7 +1,6 @@
 """answer-d-length: how many digits answers have more or fewer than the true ones."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.metrics._answers import AnswerMetric, Score
 from numtok.metrics.base import NOT_NEGATIVE
@@ -25,9 +24,9 @@ class AnswerDLength(AnswerMetric):
     (1.0, 2.0)
     """
 
-    revision: ClassVar[int] = 2
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
+    revision = 2
+    better = "lower"
+    bounds = NOT_NEGATIVE
     parts: bool = False
 
     def of_score(self, score: Score) -> float:

@@ -1,7 +1,6 @@
 """answer-digit-match: how many digits of the true answer stand at their place."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.metrics._answers import AnswerMetric, Score
 
@@ -22,9 +21,9 @@ class AnswerDigitMatch(AnswerMetric):
     0.27777777777777773
     """
 
-    revision: ClassVar[int] = 2
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    revision = 2
+    better = "higher"
+    bounds = (0.0, 1.0)
 
     def of_score(self, score: Score) -> float:
         return score.digit_match

@@ -1,7 +1,6 @@
 """answer-exact-match: how many answers are the true one."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.declaration import setting
 from numtok.metrics._answers import AnswerMetric, Score
@@ -27,10 +26,10 @@ class AnswerExactMatch(AnswerMetric):
     1.0
     """
 
-    revision: ClassVar[int] = 2
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    share: ClassVar[bool] = True
+    revision = 2
+    better = "higher"
+    bounds = (0.0, 1.0)
+    share = True
     by: str = setting("text", choices=("text", "value"))
 
     def of_score(self, score: Score) -> float:

@@ -1,7 +1,6 @@
 """answered: how many questions got an answer of the form that was asked for."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.metrics._answers import AnswerMetric, Score
 
@@ -20,10 +19,10 @@ class Answered(AnswerMetric):
     (0.5, 0.0)
     """
 
-    revision: ClassVar[int] = 2
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    share: ClassVar[bool] = True
+    revision = 2
+    better = "higher"
+    bounds = (0.0, 1.0)
+    share = True
 
     def of_score(self, score: Score) -> float:
         return score.valid

@@ -18,7 +18,10 @@ from numpy.typing import ArrayLike
 from numtok.arrays import Bools, Floats, Ints
 from numtok.errors import UsageError
 from numtok.metrics._bootstrap import Statistic as Statistic
+from numtok.metrics._bootstrap import Z as Z
+from numtok.metrics._bootstrap import ends as ends
 from numtok.metrics._bootstrap import interval, mean_over_seeds, replicates
+from numtok.metrics._bootstrap import share as share
 from numtok.metrics._weighted import mean
 from numtok.metrics._wilson import Z as Z
 from numtok.metrics._wilson import ends as ends

@@ -1,7 +1,6 @@
 """coverage: how often the predicted interval holds the truth."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -31,10 +30,10 @@ class Coverage(ShareMetric):
     (1.0, 0.5)
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Gneiting, Balabdaoui & Raftery (2007)"
-    better: ClassVar[Literal["neither"]] = "neither"
-    needs: ClassVar[tuple[str, ...]] = ("quantiles",)
+    revision = 1
+    source = "Gneiting, Balabdaoui & Raftery (2007)"
+    better = "neither"
+    needs = ("quantiles",)
     level: float = 0.9
 
     def __post_init__(self) -> None:

@@ -1,7 +1,6 @@
 """crps: continuous ranked probability score of the predictive distribution."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
@@ -16,12 +15,12 @@ class Crps(MeanMetric):
     0.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Gneiting & Raftery (2007), equation 20"
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
-    undefined: ClassVar[str] = "the score of a number is infinite, or not known"
-    needs: ClassVar[tuple[str, ...]] = ("crps",)
+    revision = 1
+    source = "Gneiting & Raftery (2007), equation 20"
+    better = "lower"
+    bounds = NOT_NEGATIVE
+    undefined = "the score of a number is infinite, or not known"
+    needs = ("crps",)
 
     def values(self, answers: Predictions) -> Values:
         assert answers.crps is not None

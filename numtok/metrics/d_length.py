@@ -1,7 +1,6 @@
 """d-length: how far the prediction's number of digits is from that of the truth."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -27,12 +26,12 @@ class DLength(MeanMetric):
     (0.0, 2.0)
     """
 
-    revision: ClassVar[int] = 2
-    source: ClassVar[str] = "NUPA (Yang et al. 2025)"
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
-    undefined: ClassVar[str] = "there are no numbers"
-    needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
+    revision = 2
+    source = "NUPA (Yang et al. 2025)"
+    better = "lower"
+    bounds = NOT_NEGATIVE
+    undefined = "there are no numbers"
+    needs = ("truth_literal", "prediction_literal")
     parts: bool = False
 
     def values(self, answers: Predictions) -> Values:

@@ -1,7 +1,6 @@
 """digit-match: how many digits of the truth stand at their place in the prediction."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -36,12 +35,12 @@ class DigitMatch(MeanMetric):
     0.5416666666666666
     """
 
-    revision: ClassVar[int] = 2
-    source: ClassVar[str] = "NUPA (Yang et al. 2025)"
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    undefined: ClassVar[str] = "there are no numbers"
-    needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
+    revision = 2
+    source = "NUPA (Yang et al. 2025)"
+    better = "higher"
+    bounds = (0.0, 1.0)
+    undefined = "there are no numbers"
+    needs = ("truth_literal", "prediction_literal")
 
     def values(self, answers: Predictions) -> Values:
         return np.array([_matched(*pair) for pair in parts(answers)])

@@ -1,7 +1,6 @@
 """exact-match: how many predictions are the truth, as decimal numbers."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -32,10 +31,10 @@ class ExactMatch(ShareMetric):
     (1.0, 1.0)
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "NUPA (Yang et al. 2025), by value instead of by string"
-    better: ClassVar[Literal["higher"]] = "higher"
-    needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
+    revision = 1
+    source = "NUPA (Yang et al. 2025), by value instead of by string"
+    better = "higher"
+    needs = ("truth_literal", "prediction_literal")
     digits: int = setting(0, at_least=0)
     places: int | None = setting(None, at_least=0, at_most=400, came_later=True)
 

@@ -1,7 +1,6 @@
 """exponent-accuracy: how many predictions have the truth's order of magnitude."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -26,9 +25,9 @@ class ExponentAccuracy(ShareMetric):
     0.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "NumGPT, equation 14"
-    better: ClassVar[Literal["higher"]] = "higher"
+    revision = 1
+    source = "NumGPT, equation 14"
+    better = "higher"
 
     def values(self, answers: Predictions) -> Values:
         truth, prediction = answers.truth, answers.prediction

@@ -1,7 +1,6 @@
 """float-match: how many predictions are the truth to fourteen digits."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -23,9 +22,9 @@ class FloatMatch(ShareMetric):
     [True, False, True, True]
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "BitTokens (arXiv 2510.06824), public code"
-    better: ClassVar[Literal["higher"]] = "higher"
+    revision = 1
+    source = "BitTokens (arXiv 2510.06824), public code"
+    better = "higher"
 
     def values(self, answers: Predictions) -> Values:
         decades = np.ceil(np.log10(np.abs(answers.truth) + _LEAST))

@@ -1,7 +1,6 @@
 """in-support-nll: negative log-likelihood of the truths within the train range."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from numtok.arrays import Bools
 from numtok.metrics._log_score import LogScore
@@ -18,11 +17,9 @@ class InSupportNll(LogScore):
     1.5
     """
 
-    revision: ClassVar[int] = 2
-    undefined: ClassVar[str] = (
-        "all truths lie outside, or the density of one within is zero or not known"
-    )
-    needs: ClassVar[tuple[str, ...]] = ("log_density", "outside")
+    revision = 2
+    undefined = "all truths lie outside, or the density of one within is zero or not known"
+    needs = ("log_density", "outside")
 
     def counted(self, answers: Predictions) -> Bools:
         known = self.is_known(answers)

@@ -1,7 +1,6 @@
 """interval-nll: negative log-probability of the interval that the truth stands for."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from numtok.metrics._log_score import LogScore
 from numtok.metrics.base import NOT_NEGATIVE
@@ -18,10 +17,8 @@ class IntervalNll(LogScore):
     1.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = (
-        "Lindsey (1999), Some Statistical Heresies: the likelihood of what is recorded"
-    )
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
-    undefined: ClassVar[str] = "the probability of a truth is zero, or not known"
-    needs: ClassVar[tuple[str, ...]] = ("log_interval",)
+    revision = 1
+    source = "Lindsey (1999), Some Statistical Heresies: the likelihood of what is recorded"
+    bounds = NOT_NEGATIVE
+    undefined = "the probability of a truth is zero, or not known"
+    needs = ("log_interval",)

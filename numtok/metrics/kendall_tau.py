@@ -1,7 +1,6 @@
 """kendall-tau: does the prediction put the numbers in the right order?"""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -75,11 +74,11 @@ class KendallTau(Metric):
     0.6666666666666666
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Kendall (1945); Decoding-based Regression, Table 1"
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    undefined: ClassVar[str] = "the truth or the prediction is constant"
+    revision = 1
+    source = "Kendall (1945); Decoding-based Regression, Table 1"
+    better = "higher"
+    bounds = (-1.0, 1.0)
+    undefined = "the truth or the prediction is constant"
 
     def statistic(self, answers: Predictions) -> Statistic:
         x, y = _ranks(answers.truth), _ranks(answers.prediction)

@@ -1,7 +1,6 @@
 """label-nll: negative log-likelihood of the true label."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.metrics._log_score import LogScore
 from numtok.metrics.base import NOT_NEGATIVE
@@ -21,8 +20,8 @@ class LabelNll(LogScore):
     array([ True, False])
     """
 
-    revision: ClassVar[int] = 2
-    measures: ClassVar[Literal["labels"]] = "labels"
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
-    undefined: ClassVar[str] = "a true label has probability 0"
-    needs: ClassVar[tuple[str, ...]] = ("log_probability",)
+    revision = 2
+    measures = "labels"
+    bounds = NOT_NEGATIVE
+    undefined = "a true label has probability 0"
+    needs = ("log_probability",)

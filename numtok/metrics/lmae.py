@@ -1,7 +1,6 @@
 """lmae: mean absolute error of the logarithm, in orders of magnitude."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -18,11 +17,11 @@ class Lmae(MeanMetric):
     1.0
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "NumGPT, equation 13"
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
-    undefined: ClassVar[str] = (
+    revision = 1
+    source = "NumGPT, equation 13"
+    better = "lower"
+    bounds = NOT_NEGATIVE
+    undefined = (
         "a prediction is 0 where the truth is not, or the other way round, or has the other sign"
     )
 

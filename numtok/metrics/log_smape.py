@@ -1,7 +1,6 @@
 """log-smape: how many digits of a prediction are right, as a share of those that a float has."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -25,11 +24,11 @@ class LogSmape(MeanMetric):
     [0.0881, 0.4867, 0.2238, 0.0, 1.0, 0.0]
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "BitTokens (arXiv 2510.06824), Section 4"
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    undefined: ClassVar[str] = "nothing is counted"
+    revision = 1
+    source = "BitTokens (arXiv 2510.06824), Section 4"
+    better = "higher"
+    bounds = (0.0, 1.0)
+    undefined = "nothing is counted"
     digits: int = setting(15, at_least=1, at_most=17)
 
     def values(self, answers: Predictions) -> Values:

@@ -1,7 +1,6 @@
 """macro-f1: the mean over labels of each one's F1, rare labels as heavy as frequent ones."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -19,12 +18,12 @@ class MacroF1(Metric):
     0.7333333333333334
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Opitz & Burst (2019), the averaged F1; NumGPT, Table 2"
-    measures: ClassVar[Literal["labels"]] = "labels"
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    undefined: ClassVar[str] = "there are no labels"
+    revision = 1
+    source = "Opitz & Burst (2019), the averaged F1; NumGPT, Table 2"
+    measures = "labels"
+    better = "higher"
+    bounds = (0.0, 1.0)
+    undefined = "there are no labels"
 
     def statistic(self, answers: Predictions) -> Statistic:
         right = answers.truth == answers.prediction

@@ -1,7 +1,6 @@
 """mae: mean absolute error."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -16,11 +15,11 @@ class Mae(MeanMetric):
     1.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Hyndman & Koehler (2006), Section 2.1"
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
-    undefined: ClassVar[str] = "an error is larger than float64 can hold"
+    revision = 1
+    source = "Hyndman & Koehler (2006), Section 2.1"
+    better = "lower"
+    bounds = NOT_NEGATIVE
+    undefined = "an error is larger than float64 can hold"
 
     def values(self, answers: Predictions) -> Values:
         return np.abs(answers.prediction - answers.truth)

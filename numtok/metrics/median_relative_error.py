@@ -1,10 +1,8 @@
 """median-relative-error: half of the predictions are closer than this, relative to the truth."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
-from numtok.metrics._relative import relative_errors
-from numtok.metrics._weighted import median
+from numtok.metrics._weighted import median, relative_errors
 from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 
@@ -17,11 +15,11 @@ class MedianRelativeError(Metric):
     0.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Hyndman & Koehler (2006), Section 2.2, without its factor of 100"
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
-    undefined: ClassVar[str] = "half of the errors are infinite, their truth being 0 or tiny"
+    revision = 1
+    source = "Hyndman & Koehler (2006), Section 2.2, without its factor of 100"
+    better = "lower"
+    bounds = NOT_NEGATIVE
+    undefined = "half of the errors are infinite, their truth being 0 or tiny"
 
     def statistic(self, answers: Predictions) -> Statistic:
-        return median(relative_errors(answers))
+        return median(relative_errors(answers.truth, answers.prediction))

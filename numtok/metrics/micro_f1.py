@@ -1,7 +1,6 @@
 """micro-f1: the F1 of all labels pooled."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -18,10 +17,10 @@ class MicroF1(ShareMetric):
     0.6666666666666666
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "van Rijsbergen (1979), Chapter 7; NumGPT, Table 2"
-    measures: ClassVar[Literal["labels"]] = "labels"
-    better: ClassVar[Literal["higher"]] = "higher"
+    revision = 1
+    source = "van Rijsbergen (1979), Chapter 7; NumGPT, Table 2"
+    measures = "labels"
+    better = "higher"
 
     def values(self, answers: Predictions) -> Values:
         return np.asarray(answers.truth == answers.prediction)

@@ -1,7 +1,6 @@
 """mse: mean squared error."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.metrics._squares import mean_square
 from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
@@ -15,11 +14,11 @@ class Mse(Metric):
     4.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Hyndman & Koehler (2006), Section 2.1"
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
-    undefined: ClassVar[str] = "a squared error is larger than float64 can hold; rmse may do"
+    revision = 1
+    source = "Hyndman & Koehler (2006), Section 2.1"
+    better = "lower"
+    bounds = NOT_NEGATIVE
+    undefined = "a squared error is larger than float64 can hold; rmse may do"
 
     def statistic(self, answers: Predictions) -> Statistic:
         squares = mean_square(answers.prediction - answers.truth)

@@ -1,7 +1,6 @@
 """nll: negative log-likelihood of the truth under the predictive distribution."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from numtok.metrics._log_score import LogScore
 
@@ -16,6 +15,6 @@ class Nll(LogScore):
     1.5
     """
 
-    revision: ClassVar[int] = 1
-    undefined: ClassVar[str] = "the density of a truth is zero, or not known"
-    needs: ClassVar[tuple[str, ...]] = ("log_density",)
+    revision = 1
+    undefined = "the density of a truth is zero, or not known"
+    needs = ("log_density",)

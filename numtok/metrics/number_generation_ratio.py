@@ -1,7 +1,6 @@
 """number-generation-ratio: how many predictions are numbers at all."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.metrics.base import Predictions, ShareMetric, Values
 
@@ -16,9 +15,9 @@ class NumberGenerationRatio(ShareMetric):
     0.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "NumGPT, Experiments, Evaluation Metrics"
-    better: ClassVar[Literal["higher"]] = "higher"
+    revision = 1
+    source = "NumGPT, Experiments, Evaluation Metrics"
+    better = "higher"
 
     def values(self, answers: Predictions) -> Values:
         return answers.valid

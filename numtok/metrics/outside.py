@@ -1,7 +1,6 @@
 """outside: how many truths lie outside the range of the train split."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.metrics.base import Predictions, ShareMetric, Values
 
@@ -15,10 +14,10 @@ class Outside(ShareMetric):
     0.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "numtok: what a normalisation to the train range cannot hold"
-    better: ClassVar[Literal["neither"]] = "neither"
-    needs: ClassVar[tuple[str, ...]] = ("outside",)
+    revision = 1
+    source = "numtok: what a normalisation to the train range cannot hold"
+    better = "neither"
+    needs = ("outside",)
 
     def values(self, answers: Predictions) -> Values:
         assert answers.outside is not None

@@ -1,7 +1,6 @@
 """pit-distance: how far the predicted probabilities of lying below the truth are from uniform."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -25,12 +24,12 @@ class PitDistance(Metric):
     0.25
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Dawid (1984); Gneiting, Balabdaoui & Raftery (2007), Section 3.1"
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
-    undefined: ClassVar[str] = "the distribution function at a truth is not known"
-    needs: ClassVar[tuple[str, ...]] = ("pit",)
+    revision = 1
+    source = "Dawid (1984); Gneiting, Balabdaoui & Raftery (2007), Section 3.1"
+    better = "lower"
+    bounds = NOT_NEGATIVE
+    undefined = "the distribution function at a truth is not known"
+    needs = ("pit",)
 
     def statistic(self, answers: Predictions) -> Statistic:
         assert answers.pit is not None

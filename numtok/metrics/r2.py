@@ -1,7 +1,6 @@
 """r2: the share of the variance of the truth that the predictions explain."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.metrics._squares import relative_mse
 from numtok.metrics.base import UP_TO_ONE, Metric, Predictions, Statistic
@@ -16,11 +15,11 @@ class R2(Metric):
     0.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Kvalseth (1985), the first of its eight definitions"
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = UP_TO_ONE
-    undefined: ClassVar[str] = "the truth is constant, or its spread is nothing next to the errors"
+    revision = 1
+    source = "Kvalseth (1985), the first of its eight definitions"
+    better = "higher"
+    bounds = UP_TO_ONE
+    undefined = "the truth is constant, or its spread is nothing next to the errors"
 
     def statistic(self, answers: Predictions) -> Statistic:
         unexplained = relative_mse(answers.truth, answers.prediction)

@@ -1,7 +1,6 @@
 """range-nll: negative log-likelihood on the scale on which the train range is [0, 1]."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.arrays import Bools
 from numtok.metrics.base import MeanMetric, Predictions, Values
@@ -17,13 +16,11 @@ class RangeNll(MeanMetric):
     0.0
     """
 
-    revision: ClassVar[int] = 2
-    source: ClassVar[str] = "Decoding-based Regression, Appendix D: targets are scaled to [0, 1]"
-    better: ClassVar[Literal["lower"]] = "lower"
-    undefined: ClassVar[str] = (
-        "all truths lie outside, or the density of one within is zero or not known"
-    )
-    needs: ClassVar[tuple[str, ...]] = ("log_density", "log_range", "outside")
+    revision = 2
+    source = "Decoding-based Regression, Appendix D: targets are scaled to [0, 1]"
+    better = "lower"
+    undefined = "all truths lie outside, or the density of one within is zero or not known"
+    needs = ("log_density", "log_range", "outside")
 
     def counted(self, answers: Predictions) -> Bools:
         known = self.is_known(answers)

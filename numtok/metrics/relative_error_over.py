@@ -1,12 +1,11 @@
 """relative-error-over: how many predictions are far off."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
 from numtok.declaration import setting
-from numtok.metrics._relative import relative_errors
+from numtok.metrics._weighted import relative_errors
 from numtok.metrics.base import Predictions, ShareMetric, Values
 
 
@@ -22,10 +21,10 @@ class RelativeErrorOver(ShareMetric):
     0.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "xVal, Section 3.1, of its outliers"
-    better: ClassVar[Literal["lower"]] = "lower"
+    revision = 1
+    source = "xVal, Section 3.1, of its outliers"
+    better = "lower"
     limit: float = setting(0.1, at_least=0, below=np.inf)
 
     def values(self, answers: Predictions) -> Values:
-        return relative_errors(answers) > self.limit
+        return relative_errors(answers.truth, answers.prediction) > self.limit

@@ -1,7 +1,6 @@
 """relative-mse: mean squared error over the variance of the truth."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.metrics._squares import relative_mse
 from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
@@ -16,11 +15,11 @@ class RelativeMse(Metric):
     0.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Decoding-based Regression, Figures 6 and 9 (no formula is given there)"
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
-    undefined: ClassVar[str] = "the truth is constant, or its spread is nothing next to the errors"
+    revision = 1
+    source = "Decoding-based Regression, Figures 6 and 9 (no formula is given there)"
+    better = "lower"
+    bounds = NOT_NEGATIVE
+    undefined = "the truth is constant, or its spread is nothing next to the errors"
 
     def statistic(self, answers: Predictions) -> Statistic:
         return relative_mse(answers.truth, answers.prediction)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -34,10 +33,10 @@ class RoundedMatch(ShareMetric):
     0.75
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "rounding, as any table of values is read"
-    better: ClassVar[Literal["higher"]] = "higher"
-    needs: ClassVar[tuple[str, ...]] = ("truth_literal", "prediction_literal")
+    revision = 1
+    source = "rounding, as any table of values is read"
+    better = "higher"
+    needs = ("truth_literal", "prediction_literal")
 
     def values(self, answers: Predictions) -> Values:
         matches, open_ = _by_floats(answers)

@@ -1,7 +1,6 @@
 """signed-log-r2: R2 of logarithms, for numbers over many orders of magnitude."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -25,11 +24,11 @@ class SignedLogR2(Metric):
     0.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "numtok; the transform is that of its normaliser signed-log"
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = UP_TO_ONE
-    undefined: ClassVar[str] = "the truth is constant"
+    revision = 1
+    source = "numtok; the transform is that of its normaliser signed-log"
+    better = "higher"
+    bounds = UP_TO_ONE
+    undefined = "the truth is constant"
 
     def statistic(self, answers: Predictions) -> Statistic:
         unexplained = relative_mse(_signed_log(answers.truth), _signed_log(answers.prediction))

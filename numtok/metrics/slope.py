@@ -1,7 +1,6 @@
 """slope: of the least-squares line of predictions on truths."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -19,10 +18,10 @@ class Slope(Metric):
     0.5
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "xVal, Figure 5, in one number"
-    better: ClassVar[Literal["neither"]] = "neither"
-    undefined: ClassVar[str] = "all truths are the same, or float64 cannot hold their squares"
+    revision = 1
+    source = "xVal, Figure 5, in one number"
+    better = "neither"
+    undefined = "all truths are the same, or float64 cannot hold their squares"
 
     def statistic(self, answers: Predictions) -> Statistic:
         # In units of their size, from their middle: little is lost and nothing overflows.

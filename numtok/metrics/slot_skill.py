@@ -1,7 +1,6 @@
 """slot-skill: the mean over slots of how much closer than the slot's median predictions are."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -23,12 +22,12 @@ class SlotSkill(Metric):
     0.75
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "numtok: the skill score of Murphy (1988), of absolute errors by slot"
-    better: ClassVar[Literal["higher"]] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    undefined: ClassVar[str] = "no slot has a number that is not its median"
-    needs: ClassVar[tuple[str, ...]] = ("slot_median", "slot")
+    revision = 1
+    source = "numtok: the skill score of Murphy (1988), of absolute errors by slot"
+    better = "higher"
+    bounds = (-1.0, 1.0)
+    undefined = "no slot has a number that is not its median"
+    needs = ("slot_median", "slot")
 
     def statistic(self, answers: Predictions) -> Statistic:
         assert answers.slot is not None and answers.slot_median is not None

@@ -1,7 +1,6 @@
 """tailed-nll: negative log-likelihood where what lies outside the train range has stated tails."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from numtok.metrics._log_score import LogScore
 
@@ -17,6 +16,6 @@ class TailedNll(LogScore):
     1.5
     """
 
-    revision: ClassVar[int] = 1
-    undefined: ClassVar[str] = "the density of a truth is zero, or not known"
-    needs: ClassVar[tuple[str, ...]] = ("log_density_tailed",)
+    revision = 1
+    undefined = "the density of a truth is zero, or not known"
+    needs = ("log_density_tailed",)

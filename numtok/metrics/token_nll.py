@@ -1,7 +1,6 @@
 """token-nll: cross-entropy per token of the truth."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
@@ -17,14 +16,12 @@ class TokenNll(MeanMetric):
     0.625
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = (
-        "Decoding-based Regression, Tables 2 and 3 (inferred: no formula is given there)"
-    )
-    better: ClassVar[Literal["lower"]] = "lower"
-    bounds: ClassVar[tuple[float, float]] = NOT_NEGATIVE
-    undefined: ClassVar[str] = "a token of a truth has no probability, or it is not known"
-    needs: ClassVar[tuple[str, ...]] = ("token_nll",)
+    revision = 1
+    source = "Decoding-based Regression, Tables 2 and 3 (inferred: no formula is given there)"
+    better = "lower"
+    bounds = NOT_NEGATIVE
+    undefined = "a token of a truth has no probability, or it is not known"
+    needs = ("token_nll",)
 
     def values(self, answers: Predictions) -> Values:
         assert answers.token_nll is not None

@@ -2,8 +2,7 @@
 
 column.py    a column of numbers: values, and literals as written
 decimals.py  literals to the nearest float64, and exact rounding to few digits
-fixed_point.py  so many digits before the point and behind it, exactly
-literals.py  one literal's value and digits, in plain Python
+literals.py  one literal's value and digits, in plain Python; sizes in units of a last digit
 policy.py    what is a number: the settings of the scanner
 scan.py      finds the numbers in a column of bytes
 unread.py    counts the digits that are in no number

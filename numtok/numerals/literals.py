@@ -1,4 +1,4 @@
-"""One literal as written: its value and its digits, exactly, in plain Python; no kernel."""
+"""Literals as written: value and digits, exactly, in plain Python; no kernel."""
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
@@ -6,9 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.errors import UsageError
+
 # Written exponents are taken as at most this. More zeros than that fit into no text, so
 # no digits before the exponent can make up for it.
 _EXPONENT_LIMIT = 10**9
+DIGITS_OF_FLOAT32 = 7  # significant digits that a float32 keeps
+MOST_DIGITS = 15  # float64 distinguishes all numbers of this many decimal digits
 
 
 class Significands(NamedTuple):
@@ -76,3 +80,26 @@ def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
     assert isinstance(exponent, int)  # a finite decimal
     missing = digits - len(kept)
     return bool(sign), int("".join(map(str, kept))) * 10**missing, exponent - missing + power
+
+
+def check_digits(name: str, whole: int, decimals: int) -> None:
+    """Raise UsageError where numbers of ``whole`` digits before the point and ``decimals`` behind
+    it are more than float64 holds."""
+    if not 1 <= whole + decimals <= MOST_DIGITS:
+        raise UsageError(
+            f"{name}: whole={whole},decimals={decimals} is not possible; together they are 1 to "
+            f"{MOST_DIGITS} digits, which float64 keeps"
+        )
+
+
+def units_of(values: NDArray[np.float64], decimals: int) -> NDArray[np.int64]:
+    """int64[n]: sizes of finite numbers in units of the last of so many decimals, the nearest.
+
+    Exact for what was written with up to 15 digits; at most 10^15.
+
+    >>> units_of(np.array([17.5, -0.1, 1e300]), 1).tolist()
+    [175, 1, 1000000000000000]
+    """
+    most = 10.0**MOST_DIGITS
+    sizes = np.minimum(np.abs(values), most / 10.0**decimals) * 10.0**decimals
+    return np.rint(sizes).astype(np.int64)

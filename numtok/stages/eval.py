@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from numtok.data.tables.rows import read_table_of
+from numtok.data.tables.table import read_table_of
 from numtok.declaration import CheckApplies, command_line, no_options
 from numtok.encoding.splits import check_codec, read_split, splits
 from numtok.evaluation.answers import AnswerEvaluation

@@ -34,7 +34,7 @@ from numtok.data.sources.base import (
     TextSource,
 )
 from numtok.data.tables.columns import TableColumns, feature_column, target_column, write_columns
-from numtok.data.weather.open_field import OpenField
+from numtok.data.weather.field import OpenField
 from numtok.declaration import command_line, options_line
 from numtok.errors import DataError, UsageError
 from numtok.registry import name_of
@@ -177,7 +177,14 @@ def _columns(where: str, dataset: Dataset) -> TableColumns:
         if name != dataset.target:
             features[name], note = feature_column(where, name, dataset.rows[name])
             notes += [note] if note else []
-    return TableColumns(where, dataset.target, target, features, dict(dataset.folds), tuple(notes))
+    return TableColumns(
+        where=where,
+        target_name=dataset.target,
+        target=target,
+        features=features,
+        assigned=dict(dataset.folds),
+        notes=tuple(notes),
+    )
 
 
 def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> dict[str, Path]:

@@ -16,13 +16,13 @@ import numpy as np
 
 from numtok import files
 from numtok.analysis.nupa_tables import MEASURES, Scored, Tables, tables
-from numtok.data.nupa.answers import score
+from numtok.data.nupa.answers import in_notation, score
 from numtok.data.nupa.keys import FRACTION, KEYS
-from numtok.data.nupa.notation import DIGITS_OF_FLOAT32, in_notation
 from numtok.data.reading.json_lines import json_lines
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.report_files import ReportPredictions, read
+from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.registry import name_in
 from numtok.reports import REPORT
 from numtok.row import GROUP, Row

@@ -163,7 +163,14 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
     if not folds:
         assigned = {"split": pa.array(_splits(path, table, rule), pa.string())}
     assigned = {name: splits.filter(kept) for name, splits in assigned.items()}
-    return TableColumns(path, config.target, target, features, assigned, tuple(notes))
+    return TableColumns(
+        where=path,
+        target_name=config.target,
+        target=target,
+        features=features,
+        assigned=assigned,
+        notes=tuple(notes),
+    )
 
 
 def _kept(config: Config, target: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":

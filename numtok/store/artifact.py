@@ -89,7 +89,9 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"{self.path!r} leaves the artifact's folder")
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Manifest(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
+):
     """``manifest.json``.
 
     ``counts`` are the stage's own (rows, tokens); ``files`` and ``bytes`` are

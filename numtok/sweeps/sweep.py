@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from numtok.data.tables.rows import read_table_of
+from numtok.data.tables.table import read_table_of
 from numtok.encoding.splits import splits
 from numtok.errors import NumtokError, unknown
 from numtok.settings.sweep import Config as Config

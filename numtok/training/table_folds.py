@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 
-from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
-from numtok.data.tables.table import Table
+from numtok.data.tables.table import VALIDATION, Table, learnt_rows, read_table_of
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError
 from numtok.models.flops import regressor_flops

@@ -26,8 +26,7 @@ import pytest
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
-from numtok.analysis.profiling.length_leakage import OfLength, length_leakage
-from numtok.analysis.profiling.scheme_error import _decade
+from numtok.analysis.profiling.scheme_error import OfLength, _decade, length_leakage
 from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
 from numtok.analysis.profiling.unit import Counted, ProfileUnit

@@ -754,9 +754,8 @@ def test_an_artifact_that_another_process_removed_is_not_removed_again(
 ) -> None:
     artifact = make(store)
     store.remove(artifact)
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, artifact.ref, "another process removed it"):
         store.remove(artifact)
-    says(caught, artifact.ref, "another process removed it")
     assert os.listdir(store.root) == []
 
 
@@ -764,9 +763,8 @@ def test_a_parent_is_removed_only_by_force(store: Store, says: Says) -> None:
     parent = make(store)
     child = child_of(store, parent)
     assert store.children(parent) == [child]
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, f"{parent.ref} is a parent of {child.ref}", "--force"):
         store.remove(parent)
-    says(caught, f"{parent.ref} is a parent of {child.ref}", "--force")
     store.remove(parent, force=True)
     assert store.artifacts() == [child]
 

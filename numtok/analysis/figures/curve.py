@@ -23,7 +23,7 @@ from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures._tables import one_feature
 from numtok.analysis.figures.base import FigureKind
 from numtok.arrays import Floats
-from numtok.data.tables.rows import read_table_of
+from numtok.data.tables.table import read_table_of
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import ReportPredictions, read

@@ -19,7 +19,7 @@ from numtok.analysis.figures._picture import (
 from numtok.analysis.figures._tables import one_feature
 from numtok.analysis.figures.base import FigureKind
 from numtok.arrays import Floats
-from numtok.data.tables.rows import read_table_of
+from numtok.data.tables.table import read_table_of
 from numtok.declaration import setting
 from numtok.errors import DataError, UsageError
 from numtok.store.artifact import MODEL, TABLE, Artifact, Resolve

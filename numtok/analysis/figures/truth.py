@@ -68,7 +68,7 @@ class Truth(FigureKind):
         """The different finite numbers that the train split has of the targets."""
         data = resolve(evaluation.report.data, {ENCODED, TABLE})
         if data.kind == TABLE:
-            from numtok.data.tables.rows import read_table_of
+            from numtok.data.tables.table import read_table_of
 
             table = read_table_of(data)
             if len(table.assigned) > 1:

@@ -13,8 +13,7 @@ import numpy as np
 from numtok.analysis.figures.base import some
 from numtok.analysis.panels.numbers import SizePanel
 from numtok.arrays import Floats, Ints
-from numtok.data.tables.rows import read_table_of
-from numtok.data.tables.table import Table
+from numtok.data.tables.table import Table, read_table_of
 from numtok.encoding.splits import read_ids, read_pieces, splits
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import TARGET, ReportPredictions, has_slots

@@ -1,6 +1,5 @@
 """What the numbers of data are like, slot by slot, and what each scheme loses on them.
 
-length_leakage.py   what the number of its tokens tells of a number
 notations.py        notations that no policy reads, such as <0.1: counts and notes
 recommendation.py   the encoding to try first
 scheme_error.py     a scheme tried out on the sample of each slot

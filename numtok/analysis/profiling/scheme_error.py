@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.analysis.profiling.length_leakage import LengthLeakage, length_leakage
 from numtok.analysis.profiling.slot_statistics import (
     DECADES,
     FIRST_DECADE,
@@ -38,6 +37,84 @@ _POWERS = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
+class OfLength:
+    """The numbers of one length: their share of all, their mean and standard deviation."""
+
+    tokens: int
+    share: float
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class LengthLeakage:
+    """How much the token counts of numbers reveal about their values.
+
+    numbers
+        Number of numbers in the sample.
+    groups
+        By length, the shortest numbers first.
+    variance
+        The share of the variance of the values that the mean by length explains: R2, adjusted for
+        as many means as there are lengths (Theil 1961), because few numbers lie close to means of
+        their own whatever their length; 0 where it would be less. None where the values do not
+        vary, or there are no more of them than lengths.
+    bits
+        Mutual information of length and number: the entropy of the lengths, because a number as
+        written has one length.
+    """
+
+    numbers: int
+    groups: tuple[OfLength, ...]
+    variance: float | None
+    bits: float
+
+
+def length_leakage(
+    values: Floats, lengths: NDArray[np.int32], weights: Ints
+) -> LengthLeakage | None:
+    """Of numbers [n] with their tokens, each standing for ``weights`` equal ones; those that are
+    not finite are left out. None without any.
+
+    >>> one = length_leakage(np.array([1.0, 3.0, 12.0]), np.array([1, 1, 2]), np.array([1, 1, 2]))
+    >>> [(of.tokens, of.share, of.mean, of.deviation) for of in one.groups]
+    [(1, 0.5, 2.0, 1.0), (2, 0.5, 12.0, 0.0)]
+    >>> one.bits, round(one.variance, 3)  # of 25.5, 0.5 is left; 3 numbers, 2 means
+    (1.0, 0.961)
+    """
+    finite = np.isfinite(values) & (weights > 0)
+    if not finite.any():
+        return None
+    values, lengths, weights = values[finite], lengths[finite], weights[finite]
+    size = float(np.abs(values).max()) or 1.0  # squares of scaled values stay within float64
+    groups, within = [], 0.0
+    for tokens in np.unique(lengths).tolist():
+        of = lengths == tokens
+        mean, variance = _moments(values[of] / size, weights[of])
+        share = float(weights[of].sum() / weights.sum())
+        groups.append(OfLength(tokens, share, mean * size, float(np.sqrt(variance)) * size))
+        within += share * variance
+    _, whole = _moments(values / size, weights)
+    shares = np.array([of.share for of in groups])
+    numbers, means = len(values), len(groups)
+    explained = None
+    if whole > 0 and numbers > means:
+        explained = max(0.0, 1 - within / whole * (numbers - 1) / (numbers - means))
+    return LengthLeakage(
+        numbers,
+        tuple(groups),
+        explained,
+        float(-(shares * np.log2(shares)).sum()) + 0.0,
+    )
+
+
+def _moments(values: Floats, weights: Ints) -> tuple[float, float]:
+    """Mean and variance."""
+    mean = float(np.average(values, weights=weights))
+    return mean, float(np.average(np.square(values - mean), weights=weights))
+
+
+@dataclass(frozen=True, kw_only=True)
 class SlotLoss:
     """What a scheme does to the numbers of one slot; None is not known or not defined.
 
@@ -72,7 +149,7 @@ class SlotLoss:
     length_leakage: LengthLeakage | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SchemeLosses:
     """One scheme: its losses by node, or why it cannot write these numbers at all."""
 
@@ -159,7 +236,9 @@ def losses(
     try:
         normalizer = fit(NORMALIZERS.build(normalize or scheme.normalizer), moments)
     except DataError as problem:
-        return SchemeLosses(scheme, None, {}, vocabulary, str(problem))
+        return SchemeLosses(
+            scheme=scheme, normalizer=None, by_node={}, vocabulary=vocabulary, problem=str(problem)
+        )
     tried = _Tried.of(scheme, normalizer, trial)
     channel, taken = _channel(scheme, normalizer, tallies)
     by_node = {}
@@ -173,22 +252,28 @@ def losses(
         error, largest = _errors(tried, own, tally)
         whole = clipped == 0 and clipped_exact and _keeps_digits(scheme, normalizer, tally)
         by_node[node] = SlotLoss(
-            names[node],
-            tokens,
-            fixed is not None or own.complete,
-            clipped,
-            clipped_exact,
-            error,
-            own.exact or (whole and not error and not largest),
-            largest,
-            _left(tried, own) if own.exact else None,
-            taken.get(node),
-            length_leakage(raw, lengths, weights) if fixed is None else None,
+            slot=names[node],
+            tokens_per_number=tokens,
+            tokens_exact=fixed is not None or own.complete,
+            clipped=clipped,
+            clipped_exact=clipped_exact,
+            error_of_spread=error,
+            error_exact=own.exact or (whole and not error and not largest),
+            largest_relative_error=largest,
+            distinct_left=_left(tried, own) if own.exact else None,
+            channel_share=taken.get(node),
+            length_leakage=length_leakage(raw, lengths, weights) if fixed is None else None,
         )
-    return SchemeLosses(scheme, normalizer, by_node, vocabulary, channel=channel)
+    return SchemeLosses(
+        scheme=scheme,
+        normalizer=normalizer,
+        by_node=by_node,
+        vocabulary=vocabulary,
+        channel=channel,
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Tried:
     """The numbers of a trial, written in a scheme and read back."""
 
@@ -208,7 +293,15 @@ class _Tried:
         if not normalizer.normalizer.identity:
             read = normalizer.inverse(read)
         clipped = np.isin(encoded.outcomes, [int(outcome) for outcome in LOSSES])
-        return cls(scheme, normalizer, trial, encoded.lengths, clipped, read, decoded.failures)
+        return cls(
+            scheme=scheme,
+            normalizer=normalizer,
+            trial=trial,
+            lengths=encoded.lengths,
+            clipped=clipped,
+            read=read,
+            failures=decoded.failures,
+        )
 
 
 def _errors(

@@ -7,19 +7,19 @@ many. Whatever value is among the smallest in the whole was among them in every
 part, so its count is complete, and the result does not depend on the division.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import boolean, float64, int32, int64, types, uint8, uint64
+from numba import boolean, float64, from_dtype, int32, int64, types, uint64
 from numpy.typing import NDArray
 
 from numtok.arrays import Floats, Ints
 from numtok.encoding.normalizers.base import Moments
-from numtok.encoding.row_keys import ANYTHING, KEPT, LONGEST, code_of, goes_on, hash_word, key_of
+from numtok.encoding.row_keys import ANYTHING, KEPT, SPANS, TEXTS, goes_on, hash_word
 from numtok.encoding.texts import Spans, Texts
-from numtok.kernels import inlined, kernel, reads, writes
+from numtok.kernels import inlined, kernel, read_only, reads, struct, writes
 from numtok.numerals.column import Numerals
 from numtok.numerals.decimals import count_digits
 
@@ -28,11 +28,6 @@ DECADES, FIRST_DECADE = 160, -80  # powers of ten; what is beyond is in the firs
 
 _ROOM, _FULL = 2 * KEPT, KEPT + KEPT // 2  # of a table of distinct values
 
-# Fields of ``sums`` (int64) and of ``measures`` (float64).
-COUNT, NEGATIVE, ZERO, INTEGER, OUTSIDE, COMMA, ROWS, BEFORE, LAST, USED = range(10)
-_SUMS = 10
-LOW, HIGH, LEAST, MOST, MEAN, SQUARES, MAGNITUDE = range(7)
-_MEASURES = 7
 _NEVER = np.iinfo(np.int64).max
 
 _ONE, _TEN = np.uint64(1), np.uint64(10)
@@ -47,129 +42,203 @@ def _within(number, most):  # type: ignore[no-untyped-def]
     return np.int64(min(max(number, 0), most))
 
 
+_INTEGERS = (
+    "numbers", "negative", "zero", "integer", "outside", "after_comma", "rows", "before", "last",
+    "used",
+)  # fmt: skip
+_FLOATS = ("low", "high", "least", "most", "mean", "squares", "magnitude")
+#: What is known of a slot: counts as in :class:`NumberStatistics`, the ``last`` row with one of its
+#: numbers, how much of its table of distinct values is ``used`` and the largest hash that may
+#: still come into it, and the moments of its finite numbers.
+_TALLY = np.dtype(
+    [
+        *((name, np.int64) for name in _INTEGERS),
+        *((name, np.float64) for name in _FLOATS),
+        ("limit", np.uint64),
+    ],
+    align=True,
+)
+
+
+class _Numbers(NamedTuple):
+    """A column of numbers, each with its slot."""
+
+    values: Floats
+    bits: NDArray[np.uint64]  # of the values
+    slots: NDArray[np.int32]
+    digits: NDArray[np.uint64]  # this and the rest as in ``Significands``
+    exponents: NDArray[np.int32]
+    negative: NDArray[np.bool_]
+    more: NDArray[np.bool_]
+
+
+class _Tallies(NamedTuple):
+    """Statistics of several slots, filled by the kernels."""
+
+    slots: NDArray[np.void]  # _TALLY[slots]
+    digits: Ints  # [slots, 21] as in :class:`NumberStatistics`
+    decimals: Ints  # [slots, 21]
+    decades: Ints  # [slots, 160]
+    keys: NDArray[np.uint64]  # [slots, room] tables of distinct values, by their hashes
+    times: Ints  # [slots, room]
+
+    @classmethod
+    def of(cls, slots: int) -> "_Tallies":
+        """Make empty statistics for this many slots."""
+        tallies = np.zeros(slots, _TALLY)
+        tallies["before"], tallies["limit"] = _NEVER, ANYTHING
+        tallies["low"], tallies["least"] = np.inf, np.inf
+        tallies["high"], tallies["most"] = -np.inf, -np.inf
+        return cls(
+            tallies,
+            digits=np.zeros((slots, MOST_DIGITS + 1), np.int64),
+            decimals=np.zeros((slots, MOST_DECIMALS + 1), np.int64),
+            decades=np.zeros((slots, DECADES), np.int64),
+            keys=np.zeros((slots, _ROOM), np.uint64),
+            times=np.zeros((slots, _ROOM), np.int64),
+        )
+
+    def grown(self, slots: int) -> "_Tallies":
+        """Add room for this many more slots."""
+        pairs = zip(self, _Tallies.of(slots), strict=True)
+        return _Tallies(*(np.concatenate(pair) for pair in pairs))
+
+    def statistics(self, slot: int) -> "NumberStatistics":
+        """The statistics of one slot."""
+        found = dict(zip(_TALLY.names or (), self.slots[slot].item(), strict=True))
+        finite = found["numbers"] - found["outside"]
+        spread = (found[name] for name in ("low", "high", "mean", "squares", "magnitude"))
+        held = self.times[slot] > 0
+        order = np.argsort(self.keys[slot][held])[:KEPT]
+        return NumberStatistics(
+            **{name: found[name] for name in (*_SUMMED, "before", "least", "most")},
+            moments=Moments(finite, *spread) if finite else Moments(),
+            digits=self.digits[slot].copy(),
+            decimals=self.decimals[slot].copy(),
+            decades=self.decades[slot].copy(),
+            distinct=Distinct(self.keys[slot][held][order], self.times[slot][held][order]),
+        )
+
+
+_NUMBERS = struct(
+    _Numbers, reads(float64), reads(uint64), reads(int32), reads(uint64), reads(int32),
+    reads(boolean), reads(boolean),
+)  # fmt: skip
+_TALLIES = struct(
+    _Tallies, writes(from_dtype(_TALLY)), writes(int64, 2), writes(int64, 2), writes(int64, 2),
+    writes(uint64, 2), writes(int64, 2),
+)  # fmt: skip
+
+
 @inlined
-def _shrink(keys, counts, base, used):  # type: ignore[no-untyped-def]
+def _count_digits(tallies, slot, n, numbers):  # type: ignore[no-untyped-def]
+    """Count a number that is not 0 by its digits as written."""
+    one = tallies.slots[slot]
+    word = numbers.digits[n]
+    one.negative += numbers.negative[n]
+    exponent = np.int64(numbers.exponents[n])
+    width = count_digits(word)
+    tallies.decades[slot, _within(exponent + width - 1 - FIRST_DECADE, DECADES - 1)] += 1
+    tallies.decimals[slot, _within(-exponent, MOST_DECIMALS)] += 1
+    if numbers.more[n]:
+        width = MOST_DIGITS
+    else:
+        while word % _TEN == 0:
+            word //= _TEN
+            width -= 1
+            exponent += 1
+        one.integer += exponent >= 0
+    tallies.digits[slot, width] += 1
+
+
+@inlined
+def _measure(one, value):  # type: ignore[no-untyped-def]
+    """Add a finite value to the moments of its slot, where it is counted already."""
+    one.low = min(one.low, value)
+    one.high = max(one.high, value)
+    if value != 0.0:
+        one.least = min(one.least, abs(value))
+        one.most = max(one.most, abs(value))
+    step = value - one.mean
+    part = 1.0 / (one.numbers - one.outside)
+    one.mean += value * part - part * one.mean  # no overflow
+    one.squares += step * (value - one.mean)
+    one.magnitude += abs(value) * part - part * one.magnitude
+
+
+@inlined
+def _shrink(keys, times):  # type: ignore[no-untyped-def]
     """Keep the smallest hashes of a full table; returns the largest that may still come in."""
-    found = np.empty(used, np.uint64)
-    times = np.empty(used, np.int64)
+    found = np.empty(_FULL, np.uint64)
+    counts = np.empty(_FULL, np.int64)
     n = 0
-    for k in range(base, base + _ROOM):
-        if counts[k] > 0:
+    for k in range(_ROOM):
+        if times[k] > 0:
             found[n] = keys[k]
-            times[n] = counts[k]
+            counts[n] = times[k]
             n += 1
-            counts[k] = 0
+            times[k] = 0
     limit = np.sort(found)[KEPT - 1]
-    for k in range(used):
+    for k in range(_FULL):
         if found[k] <= limit:
             place = np.int64(found[k] & np.uint64(_ROOM - 1))
-            while counts[base + place] > 0:
+            while times[place] > 0:
                 place = (place + 1) & (_ROOM - 1)
-            keys[base + place] = found[k]
-            counts[base + place] = times[k]
+            keys[place] = found[k]
+            times[place] = counts[k]
     return limit
 
 
-@kernel(
-    types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
-        reads(uint8), reads(int32), reads(uint8), reads(int32), reads(int32), reads(int32),
-        reads(int32), reads(int32), reads(float64), reads(uint64), reads(uint64), reads(int32),
-        reads(boolean), reads(boolean), int64,
-        writes(int64), writes(float64), writes(int64), writes(int64), writes(int64),
-        writes(uint64), writes(int64), writes(uint64), reads(uint64), uint64,
-        writes(int32), writes(uint64), writes(int32), writes(uint64),
-    )
-)  # fmt: skip
-def _tally(  # type: ignore[no-untyped-def]
-    ids, id_bounds, data, bounds, counts, starts, ends, slots,
-    values, bits, digits, exponents, negative, more, row,
-    sums, measures, digit_counts, decimal_counts, decade_counts,
-    keys, times, limits, sample_limits, row_limit, chosen, chosen_hashes, rows, row_hashes,
-):  # fmt: skip
-    """``row`` is 1 more than the rows before these. Lists the numbers that may be in the sample of
-    their slot in ``chosen``, the rows that may be in the sample of rows in ``rows``; returns how
-    many they are."""
-    first = np.int64(0)
-    found = 0
-    rows_found = 0
-    for r in range(len(counts)):
-        last = first + np.int64(counts[r])
-        code = code_of(
-            ids, id_bounds[r], id_bounds[r + 1], data, np.int64(bounds[r]), np.int64(bounds[r + 1]),
-            starts, ends, digits, exponents, negative, first, last,
-        )  # fmt: skip
-        if last > first and code <= row_limit:
-            rows[rows_found] = r
-            row_hashes[rows_found] = code
-            rows_found += 1
-        for n in range(first, last):
-            slot = np.int64(slots[n])
-            at = slot * _SUMS
-            sums[at + COUNT] += 1
-            sums[at + BEFORE] = min(sums[at + BEFORE], n - first)
-            sums[at + ROWS] += sums[at + LAST] != row
-            sums[at + LAST] = row
-            if n > first and starts[n] == ends[n - 1] + 1:
-                sums[at + COMMA] += goes_on(data, bounds[r + 1], starts[n - 1], starts[n], ends[n])
-            value = values[n]
-            word = digits[n]
-            if word == 0:
-                sums[at + ZERO] += 1
-                sums[at + INTEGER] += 1
-            else:
-                sums[at + NEGATIVE] += negative[n]
-                exponent = np.int64(exponents[n])
-                width = count_digits(word)
-                decade = _within(exponent + width - 1 - FIRST_DECADE, DECADES - 1)
-                decade_counts[slot * DECADES + decade] += 1
-                decimals = _within(-exponent, MOST_DECIMALS)
-                decimal_counts[slot * (MOST_DECIMALS + 1) + decimals] += 1
-                if more[n]:
-                    width = MOST_DIGITS
-                else:
-                    while word % _TEN == 0:
-                        word //= _TEN
-                        width -= 1
-                        exponent += 1
-                    sums[at + INTEGER] += exponent >= 0
-                digit_counts[slot * (MOST_DIGITS + 1) + width] += 1
-            if (word != 0 and value == 0.0) or value - value != 0.0:
-                sums[at + OUTSIDE] += 1  # 1e400 and 1e-400
-            else:
-                at = slot * _MEASURES
-                measures[at + LOW] = min(measures[at + LOW], value)
-                measures[at + HIGH] = max(measures[at + HIGH], value)
-                if value != 0.0:
-                    measures[at + LEAST] = min(measures[at + LEAST], abs(value))
-                    measures[at + MOST] = max(measures[at + MOST], abs(value))
-                inside = sums[slot * _SUMS + COUNT] - sums[slot * _SUMS + OUTSIDE]
-                step = value - measures[at + MEAN]
-                part = 1.0 / inside
-                measures[at + MEAN] += value * part - part * measures[at + MEAN]  # no overflow
-                measures[at + SQUARES] += step * (value - measures[at + MEAN])
-                measures[at + MAGNITUDE] += abs(value) * part - part * measures[at + MAGNITUDE]
+@inlined
+def _count_distinct(tallies, slot, key):  # type: ignore[no-untyped-def]
+    """Count a value, by its hash, in the table of its slot."""
+    one = tallies.slots[slot]
+    if key > one.limit:
+        return
+    keys, times = tallies.keys[slot], tallies.times[slot]
+    place = np.int64(key & np.uint64(_ROOM - 1))
+    while times[place] > 0 and keys[place] != key:
+        place = (place + 1) & (_ROOM - 1)
+    times[place] += 1
+    if times[place] == 1:
+        keys[place] = key
+        one.used += 1
+        if one.used == _FULL:
+            one.limit = _shrink(keys, times)
+            one.used = KEPT
 
-            key = hash_word(bits[n])
-            if key <= limits[slot]:
-                base = slot * _ROOM
-                place = np.int64(key & np.uint64(_ROOM - 1))
-                while times[base + place] > 0 and keys[base + place] != key:
-                    place = (place + 1) & (_ROOM - 1)
-                times[base + place] += 1
-                if times[base + place] == 1:
-                    keys[base + place] = key
-                    sums[slot * _SUMS + USED] += 1
-                    if sums[slot * _SUMS + USED] == _FULL:
-                        limits[slot] = _shrink(keys, times, base, _FULL)
-                        sums[slot * _SUMS + USED] = KEPT
-            key = key_of(code, n - first)
-            if key <= sample_limits[slot] and ends[n] - starts[n] <= LONGEST:
-                chosen[found] = n
-                chosen_hashes[found] = key
-                found += 1
+
+@kernel(types.void(TEXTS, SPANS, _NUMBERS, int64, _TALLIES))
+def _tally(texts, spans, numbers, row, tallies):  # type: ignore[no-untyped-def]
+    """Count the numbers of some rows; ``row`` is 1 more than the rows before these."""
+    first = np.int64(0)
+    for r in range(len(spans.counts)):
+        last = first + np.int64(spans.counts[r])
+        for n in range(first, last):
+            slot = np.int64(numbers.slots[n])
+            one = tallies.slots[slot]
+            one.numbers += 1
+            one.before = min(one.before, n - first)
+            one.rows += one.last != row
+            one.last = row
+            if n > first and spans.starts[n] == spans.ends[n - 1] + 1:
+                one.after_comma += goes_on(
+                    texts.data, texts.rows[r + 1], spans.starts[n - 1], spans.starts[n],
+                    spans.ends[n],
+                )  # fmt: skip
+            value = numbers.values[n]
+            if numbers.digits[n] == 0:
+                one.zero += 1
+                one.integer += 1
+            else:
+                _count_digits(tallies, slot, n, numbers)
+            if (numbers.digits[n] != 0 and value == 0.0) or value - value != 0.0:
+                one.outside += 1  # 1e400 and 1e-400
+            else:
+                _measure(one, value)
+            _count_distinct(tallies, slot, hash_word(numbers.bits[n]))
         row += 1
         first = last
-    return found, rows_found
 
 
 @dataclass(frozen=True)
@@ -216,7 +285,12 @@ def _unhash(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return words - _GAMMA
 
 
-class NumberStatistics(NamedTuple):
+#: Fields of :class:`NumberStatistics` that add up.
+_SUMMED = ("numbers", "negative", "zero", "integer", "outside", "after_comma", "rows")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NumberStatistics:
     """The statistics of one slot; magnitudes are of finite numbers that are not 0."""
 
     numbers: int
@@ -237,85 +311,14 @@ class NumberStatistics(NamedTuple):
 
     def merged(self, other: "NumberStatistics") -> "NumberStatistics":
         """The statistics of both together; ``rows`` holds for rows that are all different."""
+        sums = (*_SUMMED, "digits", "decimals", "decades")
         return NumberStatistics(
-            self.numbers + other.numbers,
-            self.negative + other.negative,
-            self.zero + other.zero,
-            self.integer + other.integer,
-            self.outside + other.outside,
-            self.after_comma + other.after_comma,
-            self.rows + other.rows,
-            min(self.before, other.before),
-            self.moments.merged(other.moments),
-            min(self.least, other.least),
-            max(self.most, other.most),
-            self.digits + other.digits,
-            self.decimals + other.decimals,
-            self.decades + other.decades,
-            self.distinct.merged(other.distinct),
-        )
-
-
-class Chosen(NamedTuple):
-    """What may be in samples: numbers of some rows, and rows of them that have numbers."""
-
-    numbers: NDArray[np.int32]  # [n] indices
-    hashes: NDArray[np.uint64]  # [n]
-    rows: NDArray[np.int32]  # [m] indices
-    row_hashes: NDArray[np.uint64]  # [m]
-
-
-class _Arrays(NamedTuple):
-    """What the kernel writes for some slots, each field flat."""
-
-    sums: Ints
-    measures: Floats
-    digits: Ints
-    decimals: Ints
-    decades: Ints
-    keys: NDArray[np.uint64]  # of the tables of distinct values
-    times: Ints
-    limits: NDArray[np.uint64]  # the largest hash that may still come into each table
-
-    @classmethod
-    def of(cls, slots: int) -> "_Arrays":
-        """For so many slots without a number."""
-        sums = np.zeros((slots, _SUMS), np.int64)
-        sums[:, BEFORE] = _NEVER
-        measures = np.zeros((slots, _MEASURES))
-        measures[:, [LOW, LEAST]], measures[:, HIGH] = np.inf, -np.inf
-        return cls(
-            sums.reshape(-1),
-            measures.reshape(-1),
-            np.zeros(slots * (MOST_DIGITS + 1), np.int64),
-            np.zeros(slots * (MOST_DECIMALS + 1), np.int64),
-            np.zeros(slots * DECADES, np.int64),
-            np.zeros(slots * _ROOM, np.uint64),
-            np.zeros(slots * _ROOM, np.int64),
-            np.full(slots, ANYTHING),
-        )
-
-    def grown(self, slots: int) -> "_Arrays":
-        """With room for so many slots more."""
-        pairs = zip(self, _Arrays.of(slots), strict=True)
-        return _Arrays(*(np.concatenate(pair) for pair in pairs))
-
-    def tally(self, slot: int) -> NumberStatistics:
-        """The statistics of one slot."""
-
-        def own(field: Ints, width: int) -> Ints:
-            return field[slot * width : (slot + 1) * width].copy()
-
-        sums, times = own(self.sums, _SUMS).tolist(), own(self.times, _ROOM)
-        low, high, least, most, *spread = self.measures.reshape(-1, _MEASURES)[slot].tolist()
-        hashes = self.keys[slot * _ROOM : (slot + 1) * _ROOM][times > 0]
-        order = np.argsort(hashes)[:KEPT]
-        finite = sums[COUNT] - sums[OUTSIDE]
-        counts = own(self.digits, MOST_DIGITS + 1), own(self.decimals, MOST_DECIMALS + 1)
-        moments = Moments(finite, low, high, *spread) if finite else Moments()
-        distinct = Distinct(hashes[order], times[times > 0][order])
-        return NumberStatistics._make(
-            [*sums[:LAST], moments, least, most, *counts, own(self.decades, DECADES), distinct]
+            **{name: getattr(self, name) + getattr(other, name) for name in sums},
+            before=min(self.before, other.before),
+            moments=self.moments.merged(other.moments),
+            least=min(self.least, other.least),
+            most=max(self.most, other.most),
+            distinct=self.distinct.merged(other.distinct),
         )
 
 
@@ -325,63 +328,35 @@ class SlotStatistics:
     def __init__(self) -> None:
         self._rows = 0
         self._place: dict[int, int] = {}
-        self._arrays = _Arrays.of(0)
+        self._tallies = _Tallies.of(0)
         self._older: dict[int, NumberStatistics] = {}  # of nodes that became another one
 
-    def add(
-        self,
-        ids: Texts,
-        texts: Texts,
-        spans: Spans,
-        nodes: NDArray[np.int32],
-        numerals: Numerals,
-        sample_limits: Mapping[int, np.uint64],
-        row_limit: np.uint64,
-    ) -> Chosen:
-        """Count the numbers of some rows, each at its node; ``ids`` tell the rows apart.
-
-        The limits are the largest hash that a number at a node, and a row, may have to be chosen.
-        """
+    def add(self, texts: Texts, spans: Spans, nodes: NDArray[np.int32], numerals: Numerals) -> None:
+        """Count the numbers of some rows, each at its node."""
         present = np.flatnonzero(np.bincount(nodes, minlength=1)).tolist() if len(nodes) else []
         for node in present:
             self._place.setdefault(node, len(self._place))
-        room = len(self._arrays.limits)
+        room = len(self._tallies.slots)
         if len(self._place) > room:
-            self._arrays = self._arrays.grown(max(len(self._place) - room, room))
+            self._tallies = self._tallies.grown(max(len(self._place) - room, room))
         place_of = np.zeros(max(present, default=0) + 1, np.int32)
-        limits = np.full(len(self._arrays.limits), ANYTHING)
         for node in present:
             place_of[node] = self._place[node]
-            limits[self._place[node]] = sample_limits.get(node, ANYTHING)
-        chosen = np.empty(len(nodes), np.int32)
-        hashes = np.empty(len(nodes), np.uint64)
         values = numerals.values + 0.0  # -0 is 0
-        significands = numerals.significands
-        rows = np.empty(len(spans.counts), np.int32)
-        row_hashes = np.empty(len(spans.counts), np.uint64)
-        found, rows_found = _tally(
-            ids.data, ids.rows, texts.data, texts.rows, spans.counts, spans.starts, spans.ends,
-            place_of[nodes], values, values.view(np.uint64), *significands,
-            self._rows + 1, *self._arrays, limits,
-            row_limit, chosen, hashes, rows, row_hashes,
-        )  # fmt: skip
+        numbers = _Numbers(values, values.view(np.uint64), place_of[nodes], *numerals.significands)
+        columns: tuple[Any, ...] = (texts, spans, numbers)
+        _tally(*map(read_only, columns), self._rows + 1, self._tallies)
         self._rows += len(spans.counts)
-        return Chosen(
-            chosen[:found].copy(),
-            hashes[:found].copy(),
-            rows[:rows_found].copy(),
-            row_hashes[:rows_found].copy(),
-        )
 
     def move(self, became: NDArray[np.int32]) -> None:
         """Nodes have become other nodes: node i is now ``became[i]``."""
         tallies = self.by_node()
-        self._place, self._arrays = {}, _Arrays.of(0)
+        self._place, self._tallies = {}, _Tallies.of(0)
         self._older = merged_tallies([(int(became[node]), tallies[node]) for node in tallies])
 
     def by_node(self) -> dict[int, NumberStatistics]:
         """The statistics of every node that has numbers."""
-        found = [(node, self._arrays.tally(place)) for node, place in self._place.items()]
+        found = [(node, self._tallies.statistics(place)) for node, place in self._place.items()]
         return merged_tallies([*self._older.items(), *found])
 
 

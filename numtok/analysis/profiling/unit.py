@@ -27,7 +27,7 @@ from numtok.encoding.number_sample import (
     no_sample,
     smallest,
 )
-from numtok.encoding.row_keys import keys_of
+from numtok.encoding.row_keys import ANYTHING, LONGEST, number_keys, row_codes
 from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.slots.slots import Slots, merge
 from numtok.encoding.targets import ResolvedTargets
@@ -42,7 +42,7 @@ from numtok.numerals.unread import UnreadDigits, count_unread
 _TOGETHER = 8  # parts that are joined at once
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Counted:
     """What is known of some rows; nodes are of ``slots``."""
 
@@ -195,14 +195,12 @@ class Counting:
             self._samples.move(became)
             found.sampled_rows.move(became)
         numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
-        limits = self._samples.limits, found.sampled_rows.limit
-        chosen = self._tallies.add(ids, texts, spans, nodes, numerals, *limits)
-        number_rows = offsets(spans.counts)
-        found.sampled_rows.add(chosen.rows, chosen.row_hashes, number_rows, nodes)
-        if len(chosen.numbers):
-            starts, ends = spans.starts[chosen.numbers], spans.ends[chosen.numbers]
-            self._samples.add(nodes[chosen.numbers], chosen.hashes, texts.data, starts, ends)
-
+        self._tallies.add(texts, spans, nodes, numerals)
+        codes = row_codes(ids, texts, spans, numerals)
+        rows = np.flatnonzero((codes <= found.sampled_rows.limit) & (spans.counts > 0))
+        found.sampled_rows.add(rows, codes[rows], offsets(spans.counts), nodes)
+        keys = number_keys(codes, spans)
+        self._sample(texts, spans, nodes, keys)
         found.twins.add(row_hashes(texts, spans, targets), splits)
         for name, rows in splits.places():
             found.splits[name] += len(rows)
@@ -216,10 +214,22 @@ class Counting:
                 found.add_targets(_target_moments(targets, numerals.values, train))
                 if self._learning:
                     literals = Literals(texts.data, spans.starts[train], spans.ends[train])
-                    found.learnt.add(keys_of(ids, texts, spans, numerals)[train], literals)
+                    found.learnt.add(keys[train], literals)
         found.rows_with_numbers += int((spans.counts > 0).sum())
         found.text_bytes += int(texts.rows[-1] - texts.rows[0])
         found.number_bytes += int((spans.ends - spans.starts).sum(dtype=np.int64))
+
+    def _sample(
+        self, texts: Texts, spans: Spans, nodes: NDArray[np.int32], keys: NDArray[np.uint64]
+    ) -> None:
+        """Add numbers to the samples of their nodes, if their keys are small enough."""
+        limits = np.full(len(self.found.slots), ANYTHING)
+        for node, limit in self._samples.limits.items():
+            limits[node] = limit
+        chosen = np.flatnonzero((keys <= limits[nodes]) & (spans.ends - spans.starts <= LONGEST))
+        if len(chosen):
+            starts, ends = spans.starts[chosen], spans.ends[chosen]
+            self._samples.add(nodes[chosen], keys[chosen], texts.data, starts, ends)
 
     def finished(self) -> Counted:
         """What was counted."""

@@ -19,8 +19,14 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.data.sources.base import FieldSource
-from numtok.data.weather.field import FOLDER, STEPS, object_bytes, object_name, other_objects
-from numtok.data.weather.open_field import OpenField
+from numtok.data.weather.field import (
+    FOLDER,
+    STEPS,
+    OpenField,
+    object_bytes,
+    object_name,
+    other_objects,
+)
 from numtok.data.weather.variables import physical_range
 from numtok.errors import DataError
 from numtok.files import Sink
@@ -47,7 +53,7 @@ class _Kept(msgspec.Struct):
     dropped: list[str] = []
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _State:
     """How far a run is: objects written, steps of the field that are in them or were left out."""
 
@@ -122,6 +128,12 @@ def write_field(
         "attribution": source.attribution("-".join(years)),
     }
     _write_others(draft, opened, times, attributes)
+    return _described(state, opened, times, attributes)
+
+
+def _described(
+    state: _State, opened: OpenField, times: NDArray[np.datetime64], attributes: Mapping[str, str]
+) -> FetchedField:
     counts = {
         "steps": len(times),
         "latitudes": len(opened.latitudes),

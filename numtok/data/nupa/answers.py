@@ -6,9 +6,13 @@ the point, those behind it and those of the exponent, or numerator and denominat
 """
 
 import re
+from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
+
+from numtok.data.nupa.keys import FLOAT, INTEGER, SCIENTIFIC
+from numtok.data.nupa.wording import FORMS
 
 #: How an answer is found in what was generated:
 #:
@@ -76,17 +80,24 @@ def score(truth: str, generated: str | None, rule: str) -> Score:
     digits = sum(map(len, parts))
     found = None if generated is None else _found(generated, form, rule)
     if found is None:
-        return Score(False, False, False, 0.0, digits, digits)
+        return Score(
+            valid=False,
+            exact=False,
+            equal=False,
+            digit_match=0.0,
+            d_length=digits,
+            d_length_parts=digits,
+        )
     got, said = found.groups(), (truth, found[0])
     exact = got == parts and (rule != "strict" or ("-" in found[0]) == ("-" in truth))
     lengths = [len(one) - len(other) for one, other in zip(got, parts, strict=True)]
     return Score(
-        True,
-        exact,
-        exact or _are_equal(*(one if rule == "strict" else _unsigned(one) for one in said)),
-        _matched(form, got, parts) / digits,
-        abs(sum(lengths)),
-        sum(map(abs, lengths)),
+        valid=True,
+        exact=exact,
+        equal=exact or _are_equal(*(one if rule == "strict" else _unsigned(one) for one in said)),
+        digit_match=_matched(form, got, parts) / digits,
+        d_length=abs(sum(lengths)),
+        d_length_parts=sum(map(abs, lengths)),
     )
 
 
@@ -103,7 +114,14 @@ def _score_of_text(truth: str, generated: str | None, rule: str) -> Score:
     got = "" if generated is None else _looked_at(generated, rule)
     same = got == truth.strip()
     off = abs(sum(map(str.isdigit, got)) - sum(map(str.isdigit, truth)))
-    return Score(bool(got), same, same, float(same), off, off)
+    return Score(
+        valid=bool(got),
+        exact=same,
+        equal=same,
+        digit_match=float(same),
+        d_length=off,
+        d_length_parts=off,
+    )
 
 
 def _looked_at(generated: str, rule: str) -> str:
@@ -142,3 +160,38 @@ def _are_equal(truth: str, text: str) -> bool:
     if bar and not int(denominator):
         return False
     return Fraction(truth) == Fraction(text)
+
+
+def in_notation(truth: str, said: str | None, digits: int = 0) -> str | None:
+    """A predicted number in the notation of the true one, where it has another: schemes that write
+    values know of none. An integer stands for the values nearest to it. A truth that is no number
+    of NUPA leaves it as it is.
+
+    digits
+        How many significant ones the prediction has at most; 0: all that are there.
+
+    >>> in_notation("1.23e4", "12500.0"), in_notation("12", "12.0"), in_notation("12", "12.7")
+    ('1.25e4', '12', '13')
+    >>> in_notation("52.3", "52.29999923706055", 7)
+    '52.3'
+    """
+    forms = (one for one in (INTEGER, FLOAT, SCIENTIFIC) if re.fullmatch(FORMS[one], truth))
+    form = next(forms, None)
+    if said is None or form is None or (not digits and re.fullmatch(FORMS[form], said)):
+        return said
+    try:
+        value = Decimal(said)
+    except InvalidOperation:
+        return said
+    if not value.is_finite() or abs(value.adjusted()) > 1000:
+        return said
+    if digits:
+        value = Context(prec=digits).plus(value)
+    if form == INTEGER:
+        return f"{value.to_integral_value() or Decimal(0):.0f}"
+    written = "".join(map(str, value.as_tuple().digits)).rstrip("0") or "0"
+    sign = "-" if value < 0 else ""
+    if form == SCIENTIFIC:
+        return f"{sign}{written[0]}.{written[1:] or '0'}e{value.adjusted() if value else 0}"
+    whole, _, decimals = f"{value:f}".partition(".")
+    return f"{whole}.{decimals.rstrip('0') or '0'}"

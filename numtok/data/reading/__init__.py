@@ -11,13 +11,10 @@ jsonl.py          rows of JSONL, plain or packed
 lines.py          lines of JSONL: where they and their values are, which need a closer look
 nested_values.py  members and pairs of JSON objects where they stand, as columns
 objects.py        objects of stores and of the web, found and read in ranges
-opened.py         inputs that are open to be read: files and objects in one way
 parquet.py        rows of Parquet
 rows.py           rows as columns, from lines or from records
 sources.py        which files the inputs of a command stand for
 split_rule.py     which split a row belongs to
-strict_json.py    what Python's json takes and is refused here
-stamp.py          whether a file is still what it was when the work was planned
 streams.py        standard input and pipes, read once or kept as files
 units.py          the units of work, planned in one pass, and read again
 values.py         values of JSON where they stand, read in columns

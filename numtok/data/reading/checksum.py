@@ -1,8 +1,8 @@
-"""A checksum at the speed of memory: says that bytes are not those of the first reading.
+"""Checks that a file has not changed: stamps, and a checksum at the speed of memory.
 
-Two sums over words of eight bytes, modulo 2^64: of the words, and of each word
-times its place. It notices what happens to files that are written to, and is no
-guard against someone who means to deceive: for that there is sha256.
+The checksum is two sums over words of eight bytes, modulo 2^64: of the words, and of each word
+times its index. It notices writes to a file, but does not protect against deliberate deception;
+sha256 does.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,22 @@ from typing import NamedTuple
 import numpy as np
 from numba import types, uint8, uint64
 
+from numtok.errors import DataError
 from numtok.kernels import byte_at, inlined, kernel, reads, word_at
+
+
+class Stamp(NamedTuple):
+    """Says, without reading it again, whether a file was changed since it was planned."""
+
+    size: int
+    modified: int | str  # nanoseconds; of an object its entity tag, or what stands for one
+
+
+def changed(shown: str) -> DataError:
+    """Make the error for a file that differs from the plan."""
+    return DataError(
+        f"{shown} changed while it was read; run the command again when nothing writes to it"
+    )
 
 
 class Checksum(NamedTuple):

@@ -1,14 +1,74 @@
 """A part: some rows of one input file, as they were when the work was planned."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from numtok import files
 from numtok.data.reading.addresses import Address
-from numtok.data.reading.checksum import Checksum
-from numtok.data.reading.opened import open_input
-from numtok.data.reading.stamp import Stamp, changed
+from numtok.data.reading.checksum import Checksum, Stamp, changed
+
+
+class OpenInput(Protocol):
+    """One input, open; all raise StoreError where it cannot be read."""
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield all bytes from the beginning, some MiB at a time."""
+
+    def read_at(self, size: int, place: int) -> bytes:
+        """Read up to ``size`` bytes from ``place`` on; none at the end."""
+
+    def stamp(self) -> Stamp:
+        """Return the stamp of the last read."""
+
+    def close(self) -> None:
+        """Close the input without raising errors."""
+
+
+class OpenFile:
+    """A regular file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with files.reporting("read", path):
+            self._fd = files.system.open_read(path)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes; see :class:`OpenInput`."""
+        while True:
+            with files.reporting("read", self._path):
+                piece = files.system.read(self._fd, files.PIECE)
+            if not piece:
+                return
+            yield piece
+
+    def read_at(self, size: int, place: int) -> bytes:
+        """Read at a place; see :class:`OpenInput`."""
+        with files.reporting("read", self._path):
+            return files.system.read_at(self._fd, size, place)
+
+    def stamp(self) -> Stamp:
+        """Return the current stamp of the file."""
+        with files.reporting("read", self._path):
+            status = files.system.fstat(self._fd)
+        return Stamp(status.st_size, status.st_mtime_ns)
+
+    def close(self) -> None:
+        """Close the file; see :class:`OpenInput`."""
+        # Nothing is lost by it, and raised while a generator is collected it would be printed.
+        with suppress(OSError):
+            files.system.close(self._fd)
+
+
+def open_input(path: Path | Address, ahead: tuple[int, int] | None = None) -> OpenInput:
+    """Open one; ``ahead`` are the bytes that will be read in order, for what is far away."""
+    if isinstance(path, Path):
+        return OpenFile(path)
+    from numtok.data.reading.objects import OpenObject  # imports fsspec
+
+    return OpenObject(path, ahead)
 
 
 class FilePart(NamedTuple):

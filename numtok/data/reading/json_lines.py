@@ -10,15 +10,53 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import msgspec
 import pyarrow as pa
 
 from numtok.data.reading.first_bytes import LOOK, MARK, check_utf8, format_of
 from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
-from numtok.data.reading.strict_json import ConstantFound, KeyTwice, refuse_constant, refuse_twice
 from numtok.errors import DataError, StoreError, UsageError
+
+
+class KeyTwice(ValueError):
+    """An object has a key twice."""
+
+
+class ConstantFound(ValueError):
+    """NaN, Infinity or -Infinity, which the message is."""
+
+
+def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """``object_pairs_hook`` that raises KeyTwice.
+
+    >>> refuse_twice([("a", 1), ("b", 2)])
+    {'a': 1, 'b': 2}
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys: set[str] = set()
+        twice = next(key for key, _ in pairs if key in keys or keys.add(key))  # type: ignore[func-returns-value]
+        raise KeyTwice(f"the key {twice!r} is there twice")
+    return found
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """``parse_constant`` that raises ConstantFound."""
+    raise ConstantFound(name)
+
+
+def check_characters(written: str, value: Any) -> None:
+    """ValueError where a string of a value, written so as JSON, has half a surrogate pair."""
+    if "\\ud" in written or "\\uD" in written:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                r"a string has half a surrogate pair (\ud800 to \udfff), which is no character"
+            ) from None
+
 
 #: What decoding raises for a line that is no row.
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)

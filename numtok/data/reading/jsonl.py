@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
+from numtok.data.reading.checksum import changed
 from numtok.data.reading.file_part import FilePart, PartBytes
 from numtok.data.reading.first_bytes import MARK, check_utf8
 from numtok.data.reading.json_lines import UNREADABLE, BadLine, LineDecoder, read_line, row_decoder
 from numtok.data.reading.lines import find_lines
 from numtok.data.reading.rows import Places, RowColumns, problem_in
-from numtok.data.reading.stamp import changed
 from numtok.errors import DataError
 from numtok.row import Row
 
@@ -146,7 +146,9 @@ def _decode_block(
             rows = RowColumns.of_values(block, lines, Places(part.file, offset + starts))
             if rows is not None:
                 contents = lambda index: block[starts[index] : ends[index]]  # noqa: E731
-                return RowBatch(part, numbers, rows, contents), lines.total
+                return RowBatch(
+                    part=part, numbers=numbers, rows=rows, contents=contents
+                ), lines.total
 
     rejected: list[RejectedRow] = []
     records: list[Row] = []
@@ -162,11 +164,11 @@ def _decode_block(
     keep = np.array(kept, np.int64)
     rows = RowColumns.of_records(records, Places(part.file, offset + starts[keep]))
     batch = RowBatch(
-        part,
-        numbers[keep],
-        rows,
-        lambda index: block[starts[kept[index]] : ends[kept[index]]],
-        rejected,
+        part=part,
+        numbers=numbers[keep],
+        rows=rows,
+        contents=lambda index: block[starts[kept[index]] : ends[kept[index]]],
+        rejected=rejected,
     )
     return batch, lines.total
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from numtok.data.fetching import patience
 from numtok.data.fetching.file_systems import NoRanges, file_system, is_refused, said
 from numtok.data.reading.addresses import Address, is_web, kind_of, shown_of
-from numtok.data.reading.stamp import Stamp
+from numtok.data.reading.checksum import Stamp
 from numtok.errors import NumtokError, StoreError, UsageError
 
 PIECE = 8 << 20  # bytes that are asked for at a time

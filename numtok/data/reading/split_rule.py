@@ -10,7 +10,7 @@ from numtok.errors import UsageError
 TRAIN = "train"  # the split that vocabularies and normalizations are fitted on
 SHIFTED = "ood-"  # prefix of splits that are out of distribution
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-RESERVED = ("clipped", "rejected")  # folders beside the shards of the splits
+RESERVED = ("clipped", "rejected")  # folders that are not splits
 SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejected"
 _EXAMPLE = "test=0.1,seed=3"
 _BY_TIME = "by=year,validation=2019,test=2021"

@@ -18,14 +18,12 @@ import msgspec
 import pyarrow as pa
 
 from numtok.data.reading.batches import ReadingOptions, RowBatch
-from numtok.data.reading.checksum import Checksum
-from numtok.data.reading.file_part import FilePart
+from numtok.data.reading.checksum import Checksum, Stamp, changed
+from numtok.data.reading.file_part import FilePart, open_input
 from numtok.data.reading.first_bytes import LOOK, format_of
 from numtok.data.reading.jsonl import read_lines
-from numtok.data.reading.opened import open_input
 from numtok.data.reading.parquet import read_parquet, row_groups
 from numtok.data.reading.sources import InputFile
-from numtok.data.reading.stamp import Stamp, changed
 from numtok.errors import DataError
 from numtok.store.artifact import Parent
 from numtok.store.engines.engine import Engine
@@ -77,8 +75,8 @@ def unread(sources: Sequence[InputFile]) -> Iterator[Unit]:
 def _whole(index: int, source: InputFile, form: str, stamp: Stamp) -> FilePart:
     """All of an input, which has this index; its bytes were not summed."""
     return FilePart(
-        index, source.path, source.shown, source.split, form, 0, stamp.size, 0, Checksum(),
-        stamp.size, stamp,
+        file=index, path=source.path, shown=source.shown, split=source.split, format=form,
+        begin=0, end=stamp.size, first_row=0, checksum=Checksum(), size=stamp.size, stamp=stamp,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from numtok import files
-from numtok.data.reading.strict_json import (
+from numtok.data.reading.json_lines import (
     ConstantFound,
     check_characters,
     refuse_constant,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from numtok.data.sources.base import FieldSource
 from numtok.data.weather.axes import Area, Period, hours
-from numtok.data.weather.open_field import OpenField
+from numtok.data.weather.field import OpenField
 from numtok.data.weather.variables import public_name
 from numtok.declaration import setting
 from numtok.errors import UsageError, needing
@@ -60,8 +60,8 @@ class Era5(FieldSource):
     period, which would be petabytes.
     """
 
-    revision: ClassVar[int] = 3
-    licence: ClassVar[str] = "CC-BY-4.0 (Copernicus Climate Change Service)"
+    revision = 3
+    licence = "CC-BY-4.0 (Copernicus Climate Change Service)"
     checked_at: ClassVar[str] = "era5,from_=field.nc"
 
     from_: str = "arco"

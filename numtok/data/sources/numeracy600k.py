@@ -5,13 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import ClassVar
 
 import msgspec
 
 from numtok.data.sources._json_items import items
-from numtok.data.sources._one_file import OneFileSource
-from numtok.data.sources.base import Origin, RejectedSourceRow, TextRow
+from numtok.data.sources.base import OneFileSource, Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
 from numtok.errors import DataError, UsageError
 from numtok.row import Row
@@ -70,11 +68,9 @@ class Numeracy600k(OneFileSource):
     Raises UsageError for settings that cannot be.
     """
 
-    revision: ClassVar[int] = 2
-    licence: ClassVar[str] = (
-        "CC BY-NC-SA 4.0, not for commercial use (the text of the titles alone is CC0)"
-    )
-    attribution: ClassVar[str] = (
+    revision = 2
+    licence = "CC BY-NC-SA 4.0, not for commercial use (the text of the titles alone is CC0)"
+    attribution = (
         "Numeracy-600K: Chen, Huang, Takamura and Chen, Numeracy-600K: Learning Numeracy for "
         "Detecting Exaggerated Information in Market Comments, ACL 2019 "
         "(github.com/aistairc/Numeracy-600K)"

@@ -6,22 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from numtok.data.nupa.keys import (
     DIGITS,
     KEYS,
     MOST_DIGITS_OF_VALUE_AWARE,
     Key,
+    allowed,
     chosen,
     digit_keys,
     key_of,
 )
-from numtok.data.nupa.strata import allowed
 from numtok.data.nupa.wording import PROMPTS, Wording, read, row, wording
 from numtok.data.sources._json_items import items
-from numtok.data.sources._one_file import OneFileSource
-from numtok.data.sources.base import Note, Origin, RejectedSourceRow, TextRow
+from numtok.data.sources.base import Note, OneFileSource, Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
 from numtok.row import Row
 
@@ -57,10 +56,10 @@ class NupaSource(OneFileSource):
     Raises UsageError for settings that cannot be.
     """
 
-    revision: ClassVar[int] = 1
-    shares: ClassVar[None] = None
-    licence: ClassVar[str] = "MIT"
-    attribution: ClassVar[str] = (
+    revision = 1
+    shares = None
+    licence = "MIT"
+    attribution = (
         "NUPA: Yang, Hu, Kang, Lin and Zhang, Number Cookbook: Number Understanding of Language "
         "Models and How to Improve It, ICLR 2025 (huggingface.co/datasets/HaotongYang/NUPA_text)"
     )

@@ -32,8 +32,8 @@ class Openml(TableSource):
     Raises UsageError unless exactly one of the two is given, and where the package is missing.
     """
 
-    revision: ClassVar[int] = 1
-    asks_for_names: ClassVar[bool] = True
+    revision = 1
+    asks_for_names = True
     checked_at: ClassVar[str] = "openml,task=361234"
 
     suite: int | None = None

@@ -111,7 +111,7 @@ class Uci(TableSource):
     Raises UsageError for a set that is not one of the 25 of Table 3.
     """
 
-    revision: ClassVar[int] = 1
+    revision = 1
     checked_at: ClassVar[str] = "uci,set=yacht"
 
     set: str

@@ -2,6 +2,5 @@
 
 columns.py  columns of any table to those of a table artifact
 file.py     that file as it is, CSV or Parquet
-rows.py     the rows of a table artifact
 table.py    one table of a regression task: features, target, folds
 """

@@ -17,8 +17,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from numtok.data.reading.split_rule import TRAIN
 from numtok.errors import unknown
 from numtok.files import Sink
+from numtok.seeds import generator
+from numtok.store.artifact import Artifact
 from numtok.store.columns import check_nulls, damaged, read_columns
 from numtok.stored_json import StoredJson
 
@@ -79,7 +82,7 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 _TABLE = StoredJson(TABLE_FILE, TableFile, newest=FORMAT)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Table:
     """All ``n`` rows of a table artifact, in memory.
 
@@ -208,3 +211,36 @@ def _numbers(rows: "pa.Table", name: str) -> NDArray[np.float64]:
 def _strings(rows: "pa.Table", name: str) -> "pa.Array[Any]":
     column = rows.column(name)
     return column.chunk(0) if column.num_chunks else pa.array([], pa.string())
+
+
+VALIDATION = "validation"  # the split for validation; without it some train rows are held out
+
+
+def read_table_of(artifact: Artifact) -> Table:
+    """Read all rows of an artifact; raises as :func:`read_table`."""
+    names = sorted(output.path for output in artifact.files() if output.path != TABLE_FILE)
+    return read_table(artifact.path, names)
+
+
+def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:
+    """Return the rows int64[k] of a fold's train split to train on, in order: all, or ``most`` of
+    them, drawn by the seed. Raises UsageError for an unknown fold."""
+    rows = table.split(TRAIN, fold)
+    if most is None or most >= len(rows):
+        return rows
+    return np.sort(generator(seed, "rows", fold).permutation(rows)[:most])
+
+
+def count_twins(table: Table, split: str) -> int:
+    """Count the rows of a split (fold 0) with a twin in the train split: the same features, up to
+    case and spaces in categories. Always 0 for a table without features."""
+    codes = [
+        pc.utf8_trim_whitespace(pc.utf8_lower(column)).dictionary_encode(null_encoding="encode")
+        for column in table.categories
+    ]
+    columns = [table.numbers + 0.0, *(one.indices.to_numpy(False)[:, None] for one in codes)]
+    features = np.column_stack(columns).astype(np.float64)
+    if not features.shape[1]:
+        return 0
+    rows = np.ascontiguousarray(features).view(np.dtype((np.void, 8 * features.shape[1]))).ravel()
+    return int(np.isin(rows[table.split(split)], rows[table.split(TRAIN)]).sum())

@@ -3,17 +3,22 @@
 A task of texts from an artifact is checked on a small one of that kind.
 """
 
+import atexit
 import hashlib
 import json
 import pickle
 import re
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from numtok.contracts import (
     CheckResult,
@@ -30,7 +35,7 @@ from numtok.contracts import (
 )
 from numtok.data.reading.split_rule import is_split
 from numtok.data.tasks.base import SHARES, TASKS, DerivedTask, TableTask, Task, TaskSplit, TextTask
-from numtok.data.weather.small_field import small
+from numtok.data.weather.field import FOLDER, STEPS, object_bytes, object_name, other_objects
 from numtok.declaration import help_of
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
@@ -38,10 +43,59 @@ from numtok.numerals.scan import scan
 from numtok.row import Row
 from numtok.store.artifact import FIELD
 
+LATITUDES, LONGITUDES = np.arange(50, 58, 0.5), np.arange(-10, 2, 0.75)  # 16 each
+ATTRIBUTION = "Made up."
+
+
+def hours(count: int, first: str = "2019-01-01", step: int = 1) -> NDArray[np.datetime64]:
+    """Return datetime64[count], ``step`` hours apart."""
+    return np.datetime64(first, "h") + step * np.arange(count)
+
+
+def waves(times: NDArray[np.datetime64], cells: int) -> NDArray[np.float32]:
+    """Make values [times, cells] in sixteenths, which float32 holds exactly."""
+    hour = times.astype(np.int64)[:, None]
+    cell = np.arange(cells)
+    day = np.abs(hour % 24 - 12)
+    return (280 + (8 * day + hour // 24 % 7 + 5 * cell % 64 + hour * cell % 13) / 16).astype("f4")
+
+
+def write_field(
+    folder: Path,
+    times: NDArray[np.datetime64],
+    values: NDArray[np.float32],
+    latitudes: NDArray[np.float64] = LATITUDES,
+    longitudes: NDArray[np.float64] = LONGITUDES,
+    variable: str = "2m_temperature",
+    units: str = "K",
+) -> None:
+    """Write the objects of a field with values [times, cells], as ``field`` describes them."""
+    grid = values.reshape(len(times), len(latitudes), len(longitudes))
+    attributes = {"units": units, "attribution": ATTRIBUTION}
+    objects = other_objects(variable, times, latitudes, longitudes, attributes)
+    for index in range(-(-len(times) // STEPS)):
+        part = grid[index * STEPS : (index + 1) * STEPS]
+        objects[object_name(variable, index)] = object_bytes(part)
+    for key, content in objects.items():
+        path = folder / FOLDER / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+@cache
+def small_field() -> Path:
+    """Return the folder of a field of 60 days and 256 cells, for the digests of tasks."""
+    folder = Path(tempfile.mkdtemp(prefix="numtok-field-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    times = hours(60 * 24)
+    write_field(folder, times, waves(times, len(LATITUDES) * len(LONGITUDES)))
+    return folder
+
+
 TRAIN = TaskSplit("train", 100)  # with all places: the sample that digests are taken over
 TEST = TaskSplit("test", 60, SHARES - SHARES // 10, SHARES)
 REST = TaskSplit("train", 300, 0, SHARES - SHARES // 10)
-_ARTIFACTS: dict[str, Callable[[], Path]] = {FIELD: small}  # a small one of a kind: its folder
+_ARTIFACTS: dict[str, Callable[[], Path]] = {FIELD: small_field}  # an example of a kind: its folder
 
 
 def ready(task: Task, *splits: TaskSplit) -> TextTask | TableTask:

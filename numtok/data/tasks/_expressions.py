@@ -16,7 +16,7 @@ import numpy as np
 from numba import boolean, int64, uint8, uint64
 from numpy.typing import NDArray
 
-from numtok.data.tasks._permutation import keys_of, mix, permuted
+from numtok.data.tasks._unrepeated import keys_of, mix, permuted
 from numtok.data.tasks.base import SHARES, TaskSplit
 from numtok.kernels import inlined, kernel, reads, writes
 
@@ -43,7 +43,7 @@ class Operands(NamedTuple):
         return max(len(str(end * self.step)) for end in ends) + self.places + 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Space:
     """All expressions of some settings, and how their rows are written.
 

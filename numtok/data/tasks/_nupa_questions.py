@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from typing import NamedTuple
 
-from numtok.data.nupa.keys import FLOAT, FRACTION, INTEGER, KEYS, SCIENTIFIC, Key
-from numtok.data.nupa.strata import published
+from numtok.data.nupa.keys import FLOAT, FRACTION, INTEGER, KEYS, SCIENTIFIC, Key, published
 from numtok.data.nupa.wording import wording
 from numtok.data.tasks._nupa_operands import Draws, candidates
 

@@ -6,20 +6,90 @@ are numbered so that 32 of them in a row are next to each other in time, which a
 and such blocks are in random order.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from math import cos, sin, tau
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tasks._draws import uniforms_of_rows
-from numtok.data.tasks.base import Made, TaskSplit, TextTask
+from numtok.data.tasks.base import SHARES, Made, TaskSplit, TextTask
 from numtok.data.weather.field import STEPS, Field
 from numtok.registry import Range
+
+_ORDER = {"train": 0, "validation": 1, "test": 3}  # others are between the last two
+
+
+class TimeRange(NamedTuple):
+    """The times ``begin <= time < end`` of a field, by index."""
+
+    begin: int
+    end: int
+
+
+def parts(hours: NDArray[np.int64], splits: Sequence[TaskSplit], gap: int) -> dict[str, TimeRange]:
+    """The part of each split, in the order of time, by its share of what the gaps leave.
+
+    The last hour of a part and the first of the next are more than ``gap`` hours apart, and no
+    times between them are left out that need not be. All parts are empty where the gaps leave
+    nothing.
+
+    >>> fourth = SHARES // 4
+    >>> splits = [TaskSplit("test", 10, 0, fourth), TaskSplit("train", 30, fourth, SHARES)]
+    >>> parts(np.arange(100), splits, 20)
+    {'train': TimeRange(begin=0, end=60), 'test': TimeRange(begin=80, end=100)}
+    """
+    ordered = sorted(splits, key=lambda split: (_ORDER.get(split.name, 2), split.name))
+    shares = list(accumulate(split.end - split.begin for split in ordered))
+
+    def laid(usable: int) -> list[TimeRange]:
+        """Lay the parts out for ``usable`` times together; the last ends too late if there are
+        fewer."""
+        found, begin, done = [], 0, 0
+        for place in shares:
+            end = begin + usable * place // SHARES - done
+            found.append(TimeRange(begin, end))
+            done += end - begin
+            last = hours[min(max(end, begin + 1), len(hours)) - 1]
+            begin = int(np.searchsorted(hours, last + gap, "right"))
+        return found
+
+    # The number of times in a gap depends on its place, because hours may be missing in it.
+    counts = range(len(hours) + 1)
+    usable = bisect_right(counts, len(hours), key=lambda count: laid(count)[-1].end) - 1
+    return {split.name: part for split, part in zip(ordered, laid(usable), strict=True)}
+
+
+def resolution(hours: NDArray[np.int64]) -> int:
+    """How far apart neighbouring times (int64[n], in hours) are, at least; 1 for a single one."""
+    return int(np.diff(hours).min(initial=hours[-1] - hours[0] or 1))
+
+
+def starts(
+    hours: NDArray[np.int64], part: TimeRange, window: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The hours [n], rising, at which a window can begin within a part; ``window`` [k] are the
+    hours from there on, 0 among them, at which there must be a time, rising.
+
+    >>> there = np.array([0, 1, 2, 3, 6, 7, 8, 9])  # 4 and 5 are missing
+    >>> starts(there, TimeRange(0, 8), np.array([0, 3])).tolist()
+    [0, 3, 6]
+    >>> starts(there, TimeRange(0, 8), np.array([-1, 0])).tolist()
+    [1, 2, 3, 7, 8, 9]
+    """
+    mine = hours[part.begin : part.end]
+    possible = np.ones(len(mine), np.bool_)
+    for offset in window.tolist():
+        possible &= np.isin(mine + offset, mine, assume_unique=True)
+    found: NDArray[np.int64] = mine[possible]
+    return found
+
 
 _BLOCK = 32  # rows
 
@@ -69,12 +139,12 @@ class Drawn(NamedTuple):
     cells: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TemperatureRows(TextTask):
     """``windows`` are those of each split, [w, 2]: the first hour and the number of days, in the
     order of time."""
 
-    unit_rows: ClassVar[int] = 256
+    unit_rows = 256
 
     field: Field
     stations: Range

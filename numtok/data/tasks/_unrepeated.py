@@ -4,6 +4,7 @@ A whole split is drawn at once, in rounds over all rows that still lack somethin
 unit of it costs a draw of the split in each process, some hundred nanoseconds a row.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -12,9 +13,42 @@ from numba import boolean, int64, uint64, void
 from numpy.typing import NDArray
 
 from numtok.data.tasks._draws import uniforms_of_rows
-from numtok.data.tasks._permutation import keys_of, mix
 from numtok.data.tasks.base import SHARES, TaskSplit
-from numtok.kernels import kernel, reads, writes
+from numtok.kernels import inlined, kernel, reads, writes
+
+_ROUNDS = 6
+
+
+@inlined
+def mix(z):  # type: ignore[no-untyped-def]
+    """A hash of 64 bits that changes half of them when one changes: the finaliser of SplitMix64
+    (Steele, Lea and Flood 2014). A bijection."""
+    z = np.uint64(z)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@inlined
+def permuted(number, left, right, keys):  # type: ignore[no-untyped-def]
+    """The halves (p, q) of the image of a number below ``left * right``; all are uint64, and
+    ``left`` and ``right`` below 2**63."""
+    p, q = number % left, number // left
+    for k in range(0, len(keys), 2):
+        p += mix(q ^ keys[k]) % left
+        if p >= left:
+            p -= left
+        q += mix(p ^ keys[k + 1]) % right
+        if q >= right:
+            q -= right
+    return p, q
+
+
+def keys_of(seed: int, purpose: str, count: int = _ROUNDS) -> NDArray[np.uint64]:
+    """uint64[count] that depend on the seed and on what they are for, and on nothing else."""
+    digest = hashlib.shake_256(f"{purpose} {seed}".encode()).digest(8 * count)
+    return np.frombuffer(digest, "<u8").astype(np.uint64)
+
 
 Whole = NDArray[np.int64]
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, isqrt
-from typing import ClassVar
 
 from numtok.data.tasks._expressions import Operands, Space, draw, shapes
 from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
@@ -52,10 +51,10 @@ class Arithmetic(TextTask):
     Raises UsageError for settings whose values might not be exact in 64 bits.
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "xVal, section 3.1"
-    unit_rows: ClassVar[int] = 1 << 17
-    digest: ClassVar[str] = "993067a2d4045c8c"
+    revision = 1
+    source = "xVal, section 3.1"
+    unit_rows = 1 << 17
+    digest = "993067a2d4045c8c"
 
     kind: str = setting("tree", "tree, or product: two whole numbers.", choices=("tree", "product"))
     operands: int = setting(3, "Of a tree: how many.", at_least=2, at_most=8)
@@ -144,9 +143,21 @@ class Arithmetic(TextTask):
     def _space(self) -> Space:
         if self.kind == "product":
             group = f'"operands":2,"digits":{self.digits}'
-            return Space(("x?x",), "*", self._operands(), self.spaces, group)
+            return Space(
+                shapes=("x?x",),
+                operators="*",
+                operands=self._operands(),
+                spaces=self.spaces,
+                group=group,
+            )
         group = f'"operands":{self.operands}'
-        return Space(shapes(self.operands), self.operators, self._operands(), self.spaces, group)
+        return Space(
+            shapes=shapes(self.operands),
+            operators=self.operators,
+            operands=self._operands(),
+            spaces=self.spaces,
+            group=group,
+        )
 
     @property
     def possible(self) -> int:

@@ -33,10 +33,10 @@ class Bbob(TableTask):
     Raises UsageError for a function, a dimension or an instance that is not there.
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Decoding-based Regression, section 4.1, Table 1 and Figure 11"
-    unit_rows: ClassVar[int] = 1 << 15
-    digest: ClassVar[str] = "4e708234827b3028"
+    revision = 1
+    source = "Decoding-based Regression, section 4.1, Table 1 and Figure 11"
+    unit_rows = 1 << 15
+    digest = "4e708234827b3028"
     notes: ClassVar[list[str]] = [
         "values are those of COCO, where each instance has an optimum and an offset of its own; "
         "the paper names no instance, so they need not be its values"

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -77,10 +76,10 @@ class BitTokensTask(TextTask):
     ('-0.00000000985588671669084 * -406504478.956446 = 4.00646209442217', {'answer': [[49, 65]]})
     """
 
-    revision: ClassVar[int] = 2
-    source: ClassVar[str] = "BitTokens (arXiv 2510.06824), Appendix; public code"
-    unit_rows: ClassVar[int] = 1 << 15
-    digest: ClassVar[str] = "c148d6045faaae87"
+    revision = 2
+    source = "BitTokens (arXiv 2510.06824), Appendix; public code"
+    unit_rows = 1 << 15
+    digest = "c148d6045faaae87"
 
     operation: str = setting("addition", "What is asked.", choices=(*_PAIRS, *_LISTS))
     form: str = setting("symbols", "1 + 2 = 3, or: What is 1 + 2? 3.", choices=_FORMS)

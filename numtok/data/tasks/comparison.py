@@ -61,9 +61,9 @@ class ComparisonTask(JudgedTask):
     Raises UsageError for settings that cannot be, and for a file of templates that is not right.
     """
 
-    revision: ClassVar[int] = 2
-    source: ClassVar[str] = "NumGPT, synthetic tasks"
-    digest: ClassVar[str] = "072f5861dffdc308"
+    revision = 2
+    source = "NumGPT, synthetic tasks"
+    digest = "072f5861dffdc308"
     samples: ClassVar[int] = 40_000
     fields: ClassVar[tuple[str, ...]] = ("NUMA", "NUMB")
 

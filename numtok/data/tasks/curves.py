@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,10 +66,10 @@ class Curves(TableTask):
     Raises UsageError for a curve that does not exist, and for a negative or endless noise.
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Decoding-based Regression, section 4.1, Figure 4"
-    unit_rows: ClassVar[int] = 1 << 17
-    digest: ClassVar[str] = "7c43c563caa713dc"
+    revision = 1
+    source = "Decoding-based Regression, section 4.1, Figure 4"
+    unit_rows = 1 << 17
+    digest = "7c43c563caa713dc"
 
     curve: str = setting("sine", "Which function; they are listed above.")
     noise: float = setting(

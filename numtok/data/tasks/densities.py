@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,10 +92,10 @@ class Densities(TableTask):
     Raises UsageError for a density that does not exist.
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Decoding-based Regression, section 4.3, Figures 7 and 13"
-    unit_rows: ClassVar[int] = 1 << 17
-    digest: ClassVar[str] = "226379a2825d293f"
+    revision = 1
+    source = "Decoding-based Regression, section 4.3, Figures 7 and 13"
+    unit_rows = 1 << 17
+    digest = "226379a2825d293f"
 
     density: str = setting("crossing", "Which shape; they are listed above.")
 

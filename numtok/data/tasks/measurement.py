@@ -31,7 +31,7 @@ class _MeasuredObject(Entry):
     ranges: dict[str, tuple[int, int]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _MeasurementKind(TextKind):
     """An object and a template: its place among the objects, and among the templates of that."""
 
@@ -73,9 +73,9 @@ class Measurement(JudgedTask):
     Raises UsageError for settings that cannot be, and for a file of templates that is not right.
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "NumGPT, synthetic tasks"
-    digest: ClassVar[str] = "1ce71636cb9ce422"
+    revision = 1
+    source = "NumGPT, synthetic tasks"
+    digest = "1ce71636cb9ce422"
     samples: ClassVar[int] = 20_000
     fields: ClassVar[tuple[str, ...]] = ("INT", "ANSWER")
 
@@ -113,8 +113,13 @@ class Measurement(JudgedTask):
                 named = questions[name].replace("[OBJ]", f"[INT {thing.name}/{thing.plural}]")
                 pattern = file.pattern(f"{entry}, {name}", f"Q: {named} A: [ANSWER]", self.fields)
                 group = {"template": name, "object": thing.name}
-                places = (number, part, len(thing.ranges))
-                kinds.append(_MeasurementKind(group, pattern, *places, *ends))
+                low, high = ends
+                kinds.append(
+                    _MeasurementKind(
+                        group=group, pattern=pattern, number=number, part=part,
+                        parts=len(thing.ranges), low=low, high=high,
+                    )
+                )  # fmt: skip
         return kinds
 
     @property

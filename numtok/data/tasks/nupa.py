@@ -3,13 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 import numpy as np
 
-from numtok.data.nupa.keys import MOST_DIGITS_OF_VALUE_AWARE, Key, chosen, digit_keys
-from numtok.data.nupa.strata import USUAL, published
+from numtok.data.nupa.keys import (
+    MOST_DIGITS_OF_VALUE_AWARE,
+    USUAL,
+    Key,
+    chosen,
+    digit_keys,
+    published,
+)
 from numtok.data.nupa.wording import PROMPTS, row, wording
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._nupa_answers import answers
@@ -85,10 +91,10 @@ class NupaTask(TextTask):
     Raises UsageError for settings that cannot be.
     """
 
-    revision: ClassVar[int] = 2
-    source: ClassVar[str] = "Number Cookbook (Yang et al. 2025); Value-Aware, Appendix B"
-    unit_rows: ClassVar[int] = 1 << 15
-    digest: ClassVar[str] = "b327bb49911c7d53"
+    revision = 2
+    source = "Number Cookbook (Yang et al. 2025); Value-Aware, Appendix B"
+    unit_rows = 1 << 15
+    digest = "b327bb49911c7d53"
 
     preset: str = setting("value-aware", "published, paper or value-aware.")
     tasks: str = setting("all", "Some of its tasks, joined by +: add+sub_Float.")

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import tau
-from typing import ClassVar
 
 import numpy as np
 
@@ -65,10 +64,10 @@ class Orbits(TextTask):
     Raises UsageError for settings that cannot be, and where rows cannot be made with them.
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "xVal, section 3.3 and the public sampler"
-    unit_rows: ClassVar[int] = 256
-    digest: ClassVar[str] = "b0f6119d26e2e690"
+    revision = 1
+    source = "xVal, section 3.3 and the public sampler"
+    unit_rows = 256
+    digest = "b0f6119d26e2e690"
 
     planets: Range = setting(Range(2, 4), "How many.")
     mass: Range = setting(Range(1e-5, 5e-5), "Of a planet; the star's is 1.")
@@ -221,7 +220,12 @@ class Orbits(TextTask):
         ):
             some = slice(int(planets))
             yield PlanetarySystem(
-                mass[some], axis[some], eccentricity[some], longitude[some], size, int(looks)
+                masses=mass[some],
+                axes=axis[some],
+                eccentricities=eccentricity[some],
+                longitudes=longitude[some],
+                step=size,
+                points=int(looks),
             )
 
     def _times(

@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.reading.split_rule import TRAIN
-from numtok.data.tasks._temperature_rows import Climate, TemperatureRows, seasons, step_offsets
-from numtok.data.tasks._windows import TimeRange, parts, resolution, starts
+from numtok.data.tasks._temperature_rows import (
+    Climate,
+    TemperatureRows,
+    TimeRange,
+    parts,
+    resolution,
+    seasons,
+    starts,
+    step_offsets,
+)
 from numtok.data.tasks.base import Derived, DerivedTask, TaskSplit, check_range, setting
 from numtok.data.weather.field import EVERY, Field, hour_text
 from numtok.errors import DataError, UsageError
@@ -60,10 +68,10 @@ class Temperature(DerivedTask):
     Raises UsageError for settings that cannot be, or not with this field.
     """
 
-    revision: ClassVar[int] = 2
-    source: ClassVar[str] = "xVal, section 3.2"
-    unit_rows: ClassVar[int] = TemperatureRows.unit_rows
-    digest: ClassVar[str] = "f2e85183f4cbe6a5"
+    revision = 2
+    source = "xVal, section 3.2"
+    unit_rows = TemperatureRows.unit_rows
+    digest = "f2e85183f4cbe6a5"
     reads: ClassVar[str] = FIELD
 
     stations: Range = setting(Range(60, 90), "How many cells of the field.")
@@ -96,7 +104,14 @@ class Temperature(DerivedTask):
         found = parts(field.hours, splits, gap)
         windows = {split.name: self._windows(field, split, found[split.name]) for split in splits}
         climate = _climate(field, found[TRAIN])
-        rows = TemperatureRows(field, self.stations, self.every, self.places, climate, windows)
+        rows = TemperatureRows(
+            field=field,
+            stations=self.stations,
+            every=self.every,
+            places=self.places,
+            climate=climate,
+            windows=windows,
+        )
         periods = {
             name: " to ".join(hour_text(int(field.hours[at])) for at in (part.begin, part.end - 1))
             for name, part in found.items()

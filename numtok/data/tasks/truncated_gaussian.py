@@ -32,10 +32,10 @@ class TruncatedGaussian(TableTask):
     ([[0.0], [0.0]], [0.086, 0.163])
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Decoding-based Regression, section 3.4, Figures 2 and 3"
-    unit_rows: ClassVar[int] = 1 << 17
-    digest: ClassVar[str] = "b81b4e4783ac4265"
+    revision = 1
+    source = "Decoding-based Regression, section 3.4, Figures 2 and 3"
+    unit_rows = 1 << 17
+    digest = "b81b4e4783ac4265"
     notes: ClassVar[list[str]] = [
         "the target does not depend on the feature, which is 0 in every row"
     ]

@@ -119,9 +119,9 @@ class Wordproblems(JudgedTask):
     Raises UsageError for settings that cannot be, and for a file of templates that is not right.
     """
 
-    revision: ClassVar[int] = 1
-    source: ClassVar[str] = "NumGPT, synthetic tasks and generation evaluation"
-    digest: ClassVar[str] = "b485f6d153806d86"
+    revision = 1
+    source = "NumGPT, synthetic tasks and generation evaluation"
+    digest = "b485f6d153806d86"
     samples: ClassVar[int] = 40_000
     fields: ClassVar[tuple[str, ...]] = ("NUMA", "NUMB", "ANSWER")
 

@@ -3,10 +3,7 @@
 axes.py         which steps, rows and columns of a grid are meant, by value
 field.py        one field of weather: a variable on a grid at many times, as zarr
 gridded.py      a variable of an opened data set as a field, read in blocks of days
-layout.py       which variable is meant, and which dimension is what, by name
 objects.py      objects of a zarr store, brought one at a time, tried again
-open_field.py   a field of a public store, open for reading
 places.py       what a place holds, opened: zarr, NetCDF, GRIB or a zip
-small_field.py  a small made-up field, on which tasks that read one are checked
 variables.py    what a variable of ERA5 is called, here and there
 """

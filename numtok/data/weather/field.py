@@ -15,13 +15,14 @@ arrays of a field are, for writing as for checking. zarr is imported by the func
 import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,15 +33,69 @@ from numtok.stored_json import StoredJson, Value, damaged
 if TYPE_CHECKING:
     import zarr
 
+
 FOLDER = "field.zarr"
 STEPS = 24  # in each object
 EVERY = (1, 2, 3, 4, 6, 8, 12, 24)  # hours from step to step, so that each day has the same
 _EPOCH = "1970-01-01 00:00:00"
 _AXES = ("time", "latitude", "longitude")
 _SINCE = re.compile(rf"(?:hours|minutes) since {_EPOCH}")
-_METADATA = StoredJson("zarr.json", dict[str, Value])  # of a group or an array
 # The most bytes of an object: absolute, and as a multiple of its packed size.
 _ALWAYS, _TIMES = 256 << 20, 1 << 13
+
+
+class Block(NamedTuple):
+    """Steps ``begin <= step < end`` of a field that are read at once, whole days; the number of
+    objects of the source that they need, and the unpacked bytes of these."""
+
+    begin: int
+    end: int
+    requests: int
+    bytes: int
+
+
+class FieldSteps(NamedTuple):
+    """Values [n, latitude, longitude], NaN if missing, and a flag for each step [n] that is
+    preliminary: the publisher replaces it within months."""
+
+    values: NDArray[np.float32]
+    preliminary: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OpenField:
+    """A window of a variable in a public store or a file, open for reading.
+
+    attributes
+        ``units`` and ``long_name`` of the variable.
+    times
+        datetime64[m], UTC, ascending; without steps that the source lacks.
+    expected
+        The times that the source should have: a day that lacks one of them has a gap.
+    latitudes, longitudes
+        Degrees, float64, ascending, the longitudes without a jump.
+    blocks
+        Blocks of all steps, in order.
+    read
+        Reads the steps ``begin <= step < end``; raises StoreError or DataError.
+    """
+
+    variable: str
+    attributes: Mapping[str, str]
+    times: NDArray[np.datetime64]
+    expected: NDArray[np.datetime64]
+    latitudes: NDArray[np.float64]
+    longitudes: NDArray[np.float64]
+    blocks: Sequence[Block]
+    read: Callable[[int, int], FieldSteps]
+
+
+class _Node(msgspec.Struct):
+    zarr_format: Literal[3]
+    node_type: Literal["group", "array"]
+
+
+_METADATA = StoredJson("zarr.json", _Node)  # zarr reads the rest
 
 
 def object_name(variable: str, index: int) -> str:
@@ -123,7 +178,7 @@ def _create(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Field:
     """Where a field is and what its axes are; processes that are given it read for themselves."""
 
@@ -159,12 +214,12 @@ class Field:
         attributes = arrays[variable].attrs
         told = ("units", "source", "licence", "attribution")
         return cls(
-            folder,
-            times // an_hour,
-            grid[0].ravel(),
-            grid[1].ravel(),
-            {name: str(attributes[name]) for name in told if name in attributes},
-            variable,
+            folder=folder,
+            hours=times // an_hour,
+            latitudes=grid[0].ravel(),
+            longitudes=grid[1].ravel(),
+            attributes={name: str(attributes[name]) for name in told if name in attributes},
+            variable=variable,
         )
 
     @property

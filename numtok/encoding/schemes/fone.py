@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from numtok.declaration import setting
 from numtok.encoding.schemes._valued import ValuedScheme
 from numtok.encoding.schemes.base import Bounds, Scheme
-from numtok.numerals.fixed_point import MOST_DIGITS, check_digits, units_of
+from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
 from numtok.registry import spec_of
 
 

@@ -37,41 +37,28 @@ from numpy.typing import NDArray
 from numtok.encoding.slots import places, tables, wording
 from numtok.encoding.slots.places import (
     ANCHOR,
-    ANCHORS,
     ANY_ITEM,
     ANY_KEY,
-    AT,
-    COARSER,
-    CODE,
     COLUMN,
     DOCUMENT,
-    FIELDS,
+    FIXED_NODES,
     IN_KEYS,
     ITEM,
     KEY,
-    KEYS,
     KEYS_OF_RECORD,
-    KIND,
-    LENGTH,
-    LEVEL,
     NTH,
     OTHER,
-    PARENT,
     PLACE,
-    PLACES,
-    SIZE,
     TARGET,
     TARGETS,
     TEMPLATE,
-    TEMPLATES,
     TEXT,
-    UNSETTLED,
-    USED,
     VARIES,
+    Tree,
 )
 from numtok.encoding.texts import Spans, Texts
+from numtok.kernels import read_only
 
-_FIXED_NODES = 4
 _WHOLE = -1  # what the JSON-like document, the other text and the targets are parts of
 _LONGEST_NAME = 200  # bytes of a key, a word or an example
 _REPEATED_IN = 0.1  # share of the rows that a word before numbers must be in to make a slot
@@ -87,16 +74,12 @@ class Slots:
 
     def __init__(self, level: int = wording.BY_TEMPLATE) -> None:
         """``level``: the finest level at which other texts may have places (``wording``)."""
-        self._nodes = np.zeros(places.NODES * FIELDS, np.int64)
-        self._index = np.zeros(places.INDEX, np.int32)
-        self._facts = np.zeros(places.FACTS, np.int64)
-        self._facts[USED] = _FIXED_NODES
-        self._facts[LEVEL] = level
-        self._names = [""] * _FIXED_NODES
+        self._tree = Tree.new(level)
+        self._names = [""] * FIXED_NODES
         self._text_rows = 0  # rows that are neither JSON-like nor lines of a table
 
     def __len__(self) -> int:
-        return int(self._facts[USED])
+        return int(self._facts["used"])
 
     def assign(self, texts: Texts, spans: Spans) -> NDArray[np.int32]:
         """int32[numbers]: the node of each number.
@@ -109,29 +92,17 @@ class Slots:
         # A list begins and ends with a byte of its own, but those that are not closed (yet).
         longest = int(np.diff(texts.rows).max(initial=0))
         lengths = np.empty(longest // 2 + places.DEEPEST, np.int32)
-        tree = (self._nodes, self._index, self._facts)
-        alike = places.walk(
-            texts.data, texts.rows, spans.counts, spans.starts, spans.ends,
-            lengths, *tree, slots, placed,
-        )  # fmt: skip
-        codes = np.empty(numbers, np.int64)
-        alike += tables.columns(
-            texts.data, texts.rows, spans.counts, spans.starts, spans.ends,
-            placed, codes, *tree, slots,
-        )  # fmt: skip
+        tree, read = self._tree, (read_only(texts), read_only(spans))
+        alike = places.walk(*read, lengths, tree, slots, placed)
+        alike += tables.columns(*read, placed, np.empty(numbers, np.int64), tree, slots)
         others = int((spans.counts > 0).sum()) - int(alike)
         if others:
             self._text_rows += others
-            wording.place(
-                texts.data, texts.rows, spans.counts, spans.starts, spans.ends, placed,
-                codes, np.empty(numbers, np.int32),
-                np.empty(numbers, np.uint64), np.empty(numbers, np.int64),
-                np.empty(numbers, np.int32), *tree, slots,
-            )  # fmt: skip
+            wording.place(*read, placed, np.empty(numbers, wording.MEASURED), tree, slots)
         for node in range(len(self._names), len(self)):
-            at, size = self._nodes[node * FIELDS + AT], self._nodes[node * FIELDS + SIZE]
+            at, size = self._of(node, "at"), self._of(node, "size")
             name = texts.data[at : at + min(size, _LONGEST_NAME)].tobytes() if at >= 0 else b""
-            self._names.append(_named(self._of(node, KIND), name.decode(errors="ignore")))
+            self._names.append(_named(self._of(node, "kind"), name.decode(errors="ignore")))
         return slots
 
     def target(self, name: str) -> int:
@@ -142,22 +113,22 @@ class Slots:
     @property
     def unsettled(self) -> bool:
         """Whether nodes that are there have become one."""
-        return bool(self._facts[UNSETTLED])
+        return bool(self._facts["unsettled"])
 
     def next_level(self, counts: NDArray[np.float64], rows: NDArray[np.float64]) -> bool:
         """Where the places of texts do not come again, make the slots coarser, and say so; then
         :func:`merge` must be called next. ``counts`` are the numbers at each node, ``rows`` the
         rows that have one."""
-        level = int(self._facts[LEVEL])
+        level = int(self._facts["level"])
         if level == wording.AS_ONE:
             return False
         kind = PLACE if level == wording.BY_TEMPLATE else NTH
         least = 2.0 if kind == PLACE else max(2.0, _REPEATED_IN * self._text_rows)
-        nodes = [node for node in range(len(self)) if self._of(node, KIND) == kind]
+        nodes = [node for node in range(len(self)) if self._of(node, "kind") == kind]
         again = [node for node in nodes if rows[node] >= least]
         if 2 * counts[again].sum() >= counts[nodes].sum():
             return False
-        self._facts[LEVEL] = level + 1
+        self._facts["level"] = level + 1
         return True
 
     def ordered(self, where: Mapping[int, tuple[int, int]]) -> list[int]:
@@ -170,7 +141,7 @@ class Slots:
             child = node
             while child != _WHOLE:
                 nearest[child] = min(there, nearest.get(child, there))
-                parent = self._of(child, PARENT) if child >= _FIXED_NODES else _WHOLE
+                parent = self._of(child, "parent") if child >= FIXED_NODES else _WHOLE
                 parent = _WHOLE if parent == TARGETS else parent
                 below[parent].add(child)
                 child = parent
@@ -188,23 +159,23 @@ class Slots:
     def as_found(self, node: int) -> bool:
         """Whether a node never is several that became one, however the rows are divided."""
         found = node not in (OTHER, TEXT)
-        while node >= _FIXED_NODES:
-            found = found and self._of(node, KIND) not in (ANY_ITEM, ANY_KEY, ANCHOR)
-            node = self._of(node, PARENT)
+        while node >= FIXED_NODES:
+            found = found and self._of(node, "kind") not in (ANY_ITEM, ANY_KEY, ANCHOR)
+            node = self._of(node, "parent")
         return found
 
     def in_words(self, node: int) -> bool:
         """Whether a node is a place among words."""
-        return self._of(node, KIND) in (PLACE, NTH)
+        return self._of(node, "kind") in (PLACE, NTH)
 
     def key(self, node: int) -> list[tuple[int, int, str, int]]:
         """What tells a node from all others, the same in any order of the rows."""
         steps = []
-        while node >= _FIXED_NODES:
-            kind = self._of(node, KIND)
+        while node >= FIXED_NODES:
+            kind = self._of(node, "kind")
             name = self._names[node] if kind in (KEY, TARGET) else ""
-            steps.append((kind, len(name), name, self._of(node, CODE)))
-            node = self._of(node, PARENT)
+            steps.append((kind, len(name), name, self._of(node, "code")))
+            node = self._of(node, "parent")
         return [(node, 0, "", 0), *reversed(steps)]
 
     def labels(self, nodes: Sequence[int]) -> dict[int, str]:
@@ -214,16 +185,16 @@ class Slots:
         labels: dict[int, str] = {}
         taken: dict[str, int] = defaultdict(int)
         for node in nodes:
-            kind, name = self._of(node, KIND), self._names[node]
+            kind, name = self._of(node, "kind"), self._names[node]
             if kind == PLACE:
-                template = self._of(node, PARENT)
-                last = self._of(node, CODE) % wording.NTHS > wording.LAST_NTH
+                template = self._of(node, "parent")
+                last = self._of(node, "code") % wording.NTHS > wording.LAST_NTH
                 label = _nth(nths[node], name, last)
                 if len(templates) > 1:
                     label = f"{_letter(templates.index(template))} {label}"
             elif kind == NTH:
-                nth = self._of(node, CODE)
-                label = _nth(nth, self._names[self._of(node, PARENT)], nth > wording.LAST_NTH)
+                nth = self._of(node, "code")
+                label = _nth(nth, self._names[self._of(node, "parent")], nth > wording.LAST_NTH)
             elif kind == TARGET:
                 label = name
             else:
@@ -242,7 +213,7 @@ class Slots:
 
     def _templates(self, nodes: Sequence[int]) -> list[int]:
         """The templates that some nodes are places of, in the order of the nodes."""
-        own = [self._of(node, PARENT) for node in nodes if self._of(node, KIND) == PLACE]
+        own = [self._of(node, "parent") for node in nodes if self._of(node, "kind") == PLACE]
         return list(dict.fromkeys(own))
 
     def _nths(self, nodes: Sequence[int]) -> dict[int, int]:
@@ -250,10 +221,10 @@ class Slots:
         nths: dict[int, int] = {}
         counted: dict[tuple[int, str], int] = {}  # of such words
         current: dict[tuple[int, str], tuple[int, int]] = {}  # the last of them, numbers before it
-        own = [node for node in nodes if self._of(node, KIND) == PLACE]
-        for node in sorted(own, key=lambda node: self._of(node, CODE)):
-            word, nth = divmod(self._of(node, CODE), wording.NTHS)
-            key = self._of(node, PARENT), self._names[node]
+        own = [node for node in nodes if self._of(node, "kind") == PLACE]
+        for node in sorted(own, key=lambda node: self._of(node, "code")):
+            word, nth = divmod(self._of(node, "code"), wording.NTHS)
+            key = self._of(node, "parent"), self._names[node]
             if key not in current or current[key][0] != word:
                 current[key] = word, counted.get(key, 0)
             counted[key] = nths[node] = current[key][1] + nth
@@ -262,22 +233,27 @@ class Slots:
     def _path(self, node: int) -> str:
         """``description.coords[][1]``"""
         parts: list[str] = []
-        while node >= _FIXED_NODES:
-            parts.append(_step(self._of(node, KIND), self._of(node, CODE), self._names[node]))
-            node = self._of(node, PARENT)
+        while node >= FIXED_NODES:
+            parts.append(_step(self._of(node, "kind"), self._of(node, "code"), self._names[node]))
+            node = self._of(node, "parent")
         return "".join(reversed(parts)).removeprefix(".")
 
-    def _of(self, node: int, field: int) -> int:
-        return int(self._nodes[node * FIELDS + field])
+    @property
+    def _facts(self) -> np.void:
+        facts: np.void = self._tree.facts[0]
+        return facts
+
+    def _of(self, node: int, field: str) -> int:
+        return int(self._tree.nodes[node][field])
 
     def _add(self, parent: int, kind: int, code: int, name: str) -> int:
-        node = int(places.add(self._nodes, self._index, self._facts, parent, kind, code))
+        node = int(places.add(self._tree, parent, kind, code))
         if node == len(self._names):
             self._names.append(name)
         return node
 
-    def _put(self, node: int, field: int, value: int) -> None:
-        self._nodes[node * FIELDS + field] = value
+    def _put(self, node: int, field: str, value: int) -> None:
+        self._tree.nodes[node][field] = value
 
 
 def merge(parts: Sequence[Slots]) -> tuple[Slots, list[NDArray[np.int32]]]:
@@ -288,37 +264,37 @@ def merge(parts: Sequence[Slots]) -> tuple[Slots, list[NDArray[np.int32]]]:
     depths: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for number, part in enumerate(parts):
         depth = np.zeros(len(part), np.int64)
-        became[number][:_FIXED_NODES] = range(_FIXED_NODES)
+        became[number][:FIXED_NODES] = range(FIXED_NODES)
         depths[0].append((number, DOCUMENT))
-        for node in range(_FIXED_NODES, len(part)):
-            depth[node] = depth[part._of(node, PARENT)] + 1
+        for node in range(FIXED_NODES, len(part)):
+            depth[node] = depth[part._of(node, "parent")] + 1
             depths[int(depth[node])].append((number, node))
     level = _level(parts)
-    merged._facts[LEVEL] = level
+    merged._facts["level"] = level
     for at in sorted(depths):  # what is above decides what is kept apart below
         among = depths[at]
         for number, node in among if at else ():
             became[number][node] = _merged_node(merged, parts[number], became[number], node, level)
         keys: dict[int, set[int]] = defaultdict(set)
         for number, node in depths.get(at + 1, ()):
-            if parts[number]._of(node, KIND) == KEY:
-                parent = int(became[number][parts[number]._of(node, PARENT)])
-                keys[parent].add(parts[number]._of(node, CODE))
+            if parts[number]._of(node, "kind") == KEY:
+                parent = int(became[number][parts[number]._of(node, "parent")])
+                keys[parent].add(parts[number]._of(node, "code"))
         for number, node in among:
             _combine(merged, int(became[number][node]), parts[number], node)
         for node, codes in keys.items():
-            varies = merged._of(node, KEYS) == VARIES or len(codes) > KEYS_OF_RECORD
-            merged._put(node, KEYS, VARIES if varies else len(codes))
+            varies = merged._of(node, "keys") == VARIES or len(codes) > KEYS_OF_RECORD
+            merged._put(node, "keys", VARIES if varies else len(codes))
     for number, part in enumerate(parts):
-        for node in range(_FIXED_NODES, len(part)):
-            if part._of(node, KIND) == PLACE:
-                coarser = int(became[number][part._of(node, COARSER)])
+        for node in range(FIXED_NODES, len(part)):
+            if part._of(node, "kind") == PLACE:
+                coarser = int(became[number][part._of(node, "coarser")])
                 if level == wording.BY_TEMPLATE:
-                    merged._put(int(became[number][node]), COARSER, coarser)
+                    merged._put(int(became[number][node]), "coarser", coarser)
                 else:
                     became[number][node] = coarser
-    kinds = [merged._of(node, KIND) for node in range(_FIXED_NODES, len(merged))]
-    for fact, kind in ((TEMPLATES, TEMPLATE), (PLACES, PLACE), (ANCHORS, NTH)):
+    kinds = [merged._of(node, "kind") for node in range(FIXED_NODES, len(merged))]
+    for fact, kind in (("templates", TEMPLATE), ("places", PLACE), ("anchors", NTH)):
         merged._facts[fact] = kinds.count(kind)
     return merged, became
 
@@ -327,39 +303,39 @@ def _merged_node(
     merged: Slots, part: Slots, became: NDArray[np.int32], node: int, level: int
 ) -> int:
     """The node that one of ``part`` is in ``merged``, where its parent is already."""
-    kind, code, name = part._of(node, KIND), part._of(node, CODE), part._names[node]
-    parent = int(became[part._of(node, PARENT)])
+    kind, code, name = part._of(node, "kind"), part._of(node, "code"), part._names[node]
+    parent = int(became[part._of(node, "parent")])
     if kind in _TEXT_KINDS:
         if level == wording.AS_ONE or (level == wording.BY_ANCHOR and kind in (TEMPLATE, PLACE)):
             return TEXT  # places are given their anchor when all anchors are there
     elif kind == TARGET:
         return merged.target(name)
-    elif kind == ITEM and merged._of(parent, LENGTH) == VARIES:
+    elif kind == ITEM and merged._of(parent, "length") == VARIES:
         kind, code, name = ANY_ITEM, 0, ""
-    elif kind == KEY and merged._of(parent, KEYS) == VARIES:
+    elif kind == KEY and merged._of(parent, "keys") == VARIES:
         kind, code, name = ANY_KEY, 0, ""
     return merged._add(parent, kind, code, name)
 
 
 def _combine(merged: Slots, into: int, part: Slots, node: int) -> None:
     """Add what ``part`` knows of the lists and objects at a node."""
-    length, other = merged._of(into, LENGTH), part._of(node, LENGTH)
+    length, other = merged._of(into, "length"), part._of(node, "length")
     if other and length != other:
-        merged._put(into, LENGTH, VARIES if length else other)
-    if part._of(node, KEYS) == VARIES:
-        merged._put(into, KEYS, VARIES)
+        merged._put(into, "length", VARIES if length else other)
+    if part._of(node, "keys") == VARIES:
+        merged._put(into, "keys", VARIES)
 
 
 def _level(parts: Sequence[Slots]) -> int:
     """How coarse the places of texts must be for all parts together."""
-    level = max(int(part._facts[LEVEL]) for part in parts)
+    level = max(int(part._facts["level"]) for part in parts)
     seen: dict[int, set[Any]] = {kind: set() for kind in _TEXT_KINDS}
     for part in parts:
-        for node in range(_FIXED_NODES, len(part)):
-            kind = part._of(node, KIND)
+        for node in range(FIXED_NODES, len(part)):
+            kind = part._of(node, "kind")
             if kind in _TEXT_KINDS:
-                parent = part._of(part._of(node, PARENT), CODE)
-                seen[kind].add((parent, part._of(node, CODE)))
+                parent = part._of(part._of(node, "parent"), "code")
+                seen[kind].add((parent, part._of(node, "code")))
     if level == wording.BY_TEMPLATE and (
         len(seen[TEMPLATE]) > wording.MOST_TEMPLATES or len(seen[PLACE]) > wording.MOST_PLACES
     ):

@@ -8,10 +8,11 @@ Separators between double quotes are text.
 """
 
 import numpy as np
-from numba import int32, int64, types, uint8
+from numba import int32, int64, types
 
-from numtok.encoding.slots.places import COLUMN, TEXT, child
-from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.encoding.row_keys import SPANS, TEXTS
+from numtok.encoding.slots.places import COLUMN, TEXT, TREE, child
+from numtok.kernels import byte_at, inlined, kernel, writes
 
 MOST_COLUMNS = 32  # further ones are one
 LAST_NTH = 16  # numbers in one field that have places of their own
@@ -31,16 +32,16 @@ _COMMA, _QUOTE, _NEWLINE, _SPACE = ord(","), ord('"'), ord("\n"), ord(" ")
 
 
 @inlined
-def _separator(data, begin, end, starts, ends, first, last):  # type: ignore[no-untyped-def]
+def _separator(data, begin, end, spans, first, last):  # type: ignore[no-untyped-def]
     """The rank of the separator beside the numbers of a row; 0 if there is none."""
     rank = 0
     for n in range(first, last):
-        i = np.int64(starts[n]) - 1
+        i = np.int64(spans.starts[n]) - 1
         while i >= begin and _AROUND[byte_at(data, i)]:
             i -= 1
         if i >= begin:
             rank = max(rank, _RANK[byte_at(data, i)])
-        i = np.int64(ends[n])
+        i = np.int64(spans.ends[n])
         while i < end and _AROUND[byte_at(data, i)]:
             i += 1
         if i < end:
@@ -49,7 +50,7 @@ def _separator(data, begin, end, starts, ends, first, last):  # type: ignore[no-
 
 
 @inlined
-def _fields(data, begin, end, starts, ends, first, last, rank, codes):  # type: ignore[no-untyped-def]
+def _fields(data, begin, end, spans, first, last, rank, codes):  # type: ignore[no-untyped-def]
     """Whether a row is lines of a table; the place of each number is in ``codes`` then."""
     alone = 0  # fields that are one number
     wordy = 0  # fields with numbers, letters and blanks
@@ -58,10 +59,10 @@ def _fields(data, begin, end, starts, ends, first, last, rank, codes):  # type: 
     n = first
     i = begin
     while i <= end:
-        if n < last and i == starts[n]:
+        if n < last and i == spans.starts[n]:
             nth += nth <= LAST_NTH
             codes[n] = min(field, MOST_COLUMNS) * NTHS + nth
-            i = np.int64(ends[n])
+            i = np.int64(spans.ends[n])
             n += 1
             continue
         c = byte_at(data, i) if i < end else np.uint8(_NEWLINE)
@@ -89,28 +90,23 @@ def _fields(data, begin, end, starts, ends, first, last, rank, codes):  # type: 
     return alone > wordy
 
 
-@kernel(
-    int64(
-        reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32),
-        writes(types.boolean), writes(int64), writes(int64), writes(int32), writes(int64),
-        writes(int32),
-    )
-)  # fmt: skip
-def columns(data, rows, counts, starts, ends, placed, codes, nodes, index, facts, slots):  # type: ignore[no-untyped-def]
+@kernel(int64(TEXTS, SPANS, writes(types.boolean), writes(int64), TREE, writes(int32)))
+def columns(texts, spans, placed, codes, tree, slots):  # type: ignore[no-untyped-def]
     """Find the place of each number of the rows that are lines of a table, but for those that are
     ``placed``, and place them; returns how many rows these are."""
     first = np.int64(0)
     found = 0
-    for row in range(len(counts)):
-        last = first + np.int64(counts[row])
+    data = texts.data
+    for row in range(len(spans.counts)):
+        last = first + np.int64(spans.counts[row])
         if last > first and not placed[row]:
-            begin, end = np.int64(rows[row]), np.int64(rows[row + 1])
-            rank = _separator(data, begin, end, starts, ends, first, last)
-            if rank > 0 and _fields(data, begin, end, starts, ends, first, last, rank, codes):
+            begin, end = np.int64(texts.rows[row]), np.int64(texts.rows[row + 1])
+            rank = _separator(data, begin, end, spans, first, last)
+            if rank > 0 and _fields(data, begin, end, spans, first, last, rank, codes):
                 placed[row] = True
                 found += 1
                 for n in range(first, last):
                     code = np.uint64(rank * (MOST_COLUMNS + 1) * NTHS + codes[n])
-                    slots[n] = child(nodes, index, facts, TEXT, COLUMN, code, -1, 0)
+                    slots[n] = child(tree, TEXT, COLUMN, code, -1, 0)
         first = last
     return found

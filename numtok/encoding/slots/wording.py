@@ -16,22 +16,16 @@ Digits within a word make no other word: ``T13`` and ``T14`` are ``T#``.
 """
 
 import numpy as np
-from numba import int32, int64, types, uint8, uint64, void
+from numba import from_dtype, int32, types, void
 
+from numtok.encoding.row_keys import SPANS, TEXTS
 from numtok.encoding.slots.places import (
     ANCHOR,
-    ANCHORS,
-    COARSER,
-    FIELDS,
-    LEVEL,
     NTH,
     PLACE,
-    PLACES,
     TEMPLATE,
-    TEMPLATES,
     TEXT,
-    UNSETTLED,
-    USED,
+    TREE,
     child,
 )
 from numtok.kernels import HASH_START, byte_at, inlined, kernel, reads, writes
@@ -54,6 +48,13 @@ _IN_WORD[list(b"0123456789")] = _DIGITS
 _MULTIPLIER, _SEED = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x243F6A8885A308D3)
 
 
+#: Where a number stands: the words before it in its row, the numbers since the last word (this one
+#: too), and of that word the hash, the first byte and the size; 0, -1 and 0 for none on its line.
+MEASURED = np.dtype(
+    [("words", "i8"), ("nth", "i8"), ("anchor", "u8"), ("at", "i8"), ("size", "i8")], align=True
+)
+
+
 @inlined
 def _word(data, i, stop):  # type: ignore[no-untyped-def]
     """The hash of the word at ``i``, and where it ends."""
@@ -72,7 +73,7 @@ def _word(data, i, stop):  # type: ignore[no-untyped-def]
 
 @inlined
 def _measure(  # type: ignore[no-untyped-def]
-    data, begin, starts, ends, first, last, words, nths, anchors, at, sizes
+    data, begin, spans, first, last, found
 ):
     """Where each number of a row stands among the words; returns the code of the template."""
     template = _SEED
@@ -83,7 +84,7 @@ def _measure(  # type: ignore[no-untyped-def]
     anchor_size = np.int64(0)
     i = begin
     for n in range(first, last):
-        stop = np.int64(starts[n])
+        stop = np.int64(spans.starts[n])
         while i < stop:
             c = byte_at(data, i)
             if _IN_WORD[c] != 0 and _IN_WORD[c] != _DIGITS:
@@ -101,79 +102,67 @@ def _measure(  # type: ignore[no-untyped-def]
                     nth = 0
                 i += 1
         nth += nth <= LAST_NTH
-        words[n] = count
-        nths[n] = nth
-        anchors[n] = anchor
-        at[n] = anchor_at
-        sizes[n] = anchor_size
-        i = np.int64(ends[n])
+        here = found[n]
+        here.words = count
+        here.nth = nth
+        here.anchor = anchor
+        here.at = anchor_at
+        here.size = anchor_size
+        i = np.int64(spans.ends[n])
     return template
 
 
 @inlined
-def _anchored(nodes, index, facts, code, nth, at, size):  # type: ignore[no-untyped-def]
-    """The node of the ``nth`` number after an anchor."""
-    before = facts[USED]
-    anchor = child(nodes, index, facts, TEXT, ANCHOR, code, at, size)
-    found = child(nodes, index, facts, anchor, NTH, np.uint64(nth), -1, 0)
-    if facts[USED] > before:
-        facts[ANCHORS] += 1
+def _anchored(tree, here):  # type: ignore[no-untyped-def]
+    """The node of a number by its anchor and how many numbers are after that."""
+    before = tree.facts[0].used
+    anchor = child(tree, TEXT, ANCHOR, here.anchor, here.at, here.size)
+    found = child(tree, anchor, NTH, np.uint64(here.nth), -1, 0)
+    if tree.facts[0].used > before:
+        tree.facts[0].anchors += 1
     return found
 
 
-@kernel(
-    void(
-        reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32),
-        reads(types.boolean), writes(int64), writes(int32), writes(uint64), writes(int64),
-        writes(int32), writes(int64), writes(int32), writes(int64), writes(int32),
-    )
-)  # fmt: skip
-def place(  # type: ignore[no-untyped-def]
-    data, rows, counts, starts, ends, placed, words, nths, anchors, at, sizes,
-    nodes, index, facts, slots,
-):  # fmt: skip
+@kernel(void(TEXTS, SPANS, reads(types.boolean), writes(from_dtype(MEASURED)), TREE, writes(int32)))
+def place(texts, spans, placed, found, tree, slots):  # type: ignore[no-untyped-def]
     """Find the place of each number of the rows that are not ``placed``."""
+    facts = tree.facts[0]
     first = np.int64(0)
-    for row in range(len(counts)):
-        last = first + np.int64(counts[row])
+    for row in range(len(spans.counts)):
+        last = first + np.int64(spans.counts[row])
         if last > first and not placed[row]:
-            if facts[LEVEL] == AS_ONE:
+            if facts.level == AS_ONE:
                 for n in range(first, last):
                     slots[n] = TEXT
             else:
-                begin = np.int64(rows[row])
-                code = _measure(
-                    data, begin, starts, ends, first, last, words, nths, anchors, at, sizes
-                )
+                begin = np.int64(texts.rows[row])
+                code = _measure(texts.data, begin, spans, first, last, found)
                 template = np.int64(-1)
-                if facts[LEVEL] == BY_TEMPLATE:
-                    before = facts[USED]
-                    size = min(np.int64(rows[row + 1]) - begin, _EXAMPLE)
-                    template = child(nodes, index, facts, TEXT, TEMPLATE, code, begin, size)
-                    facts[TEMPLATES] += facts[USED] > before
+                if facts.level == BY_TEMPLATE:
+                    before = facts.used
+                    size = min(np.int64(texts.rows[row + 1]) - begin, _EXAMPLE)
+                    template = child(tree, TEXT, TEMPLATE, code, begin, size)
+                    facts.templates += facts.used > before
                 for n in range(first, last):
-                    if facts[LEVEL] == BY_TEMPLATE:
-                        before = facts[USED]
+                    here = found[n]
+                    if facts.level == BY_TEMPLATE:
+                        before = facts.used
                         # Numbers with and without a word before them on their line have
                         # other anchors, so they are other places.
-                        there = np.uint64((2 * words[n] + (anchors[n] == 0)) * NTHS + nths[n])
-                        slot = child(nodes, index, facts, template, PLACE, there, at[n], sizes[n])
+                        there = np.uint64((2 * here.words + (here.anchor == 0)) * NTHS + here.nth)
+                        slot = child(tree, template, PLACE, there, here.at, here.size)
                         slots[n] = slot
-                        if facts[USED] > before:
-                            facts[PLACES] += 1
-                            nodes[slot * FIELDS + COARSER] = _anchored(
-                                nodes, index, facts, anchors[n], nths[n], at[n], sizes[n]
-                            )
-                            if facts[PLACES] > MOST_PLACES or facts[TEMPLATES] > MOST_TEMPLATES:
-                                facts[LEVEL] = BY_ANCHOR
-                                facts[UNSETTLED] = 1
-                    elif facts[LEVEL] == BY_ANCHOR:
-                        slots[n] = _anchored(
-                            nodes, index, facts, anchors[n], nths[n], at[n], sizes[n]
-                        )
+                        if facts.used > before:
+                            facts.places += 1
+                            tree.nodes[slot].coarser = _anchored(tree, here)
+                            if facts.places > MOST_PLACES or facts.templates > MOST_TEMPLATES:
+                                facts.level = BY_ANCHOR
+                                facts.unsettled = 1
+                    elif facts.level == BY_ANCHOR:
+                        slots[n] = _anchored(tree, here)
                     else:
                         slots[n] = TEXT
-                    if facts[LEVEL] == BY_ANCHOR and facts[ANCHORS] > MOST_ANCHORS:
-                        facts[LEVEL] = AS_ONE
-                        facts[UNSETTLED] = 1
+                    if facts.level == BY_ANCHOR and facts.anchors > MOST_ANCHORS:
+                        facts.level = AS_ONE
+                        facts.unsettled = 1
         first = last

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from numtok.declaration import setting
 from numtok.models.embedders._exact import ExactEmbedder, ExactModule
 from numtok.models.vocabulary import Vocabulary
-from numtok.numerals.fixed_point import MOST_DIGITS, check_digits, units_of
+from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numtok.models.distributions.digits import IndependentDigits, digits_of
 from numtok.models.heads._exact import ExactHead, ExactReader, log_signs, signed_losses
 from numtok.models.heads.base import ValueReader
 from numtok.models.precision import in_float64, on_host
-from numtok.numerals.fixed_point import MOST_DIGITS, check_digits, units_of
+from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
 
 
 @dataclass(frozen=True)

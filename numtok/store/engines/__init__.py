@@ -3,7 +3,6 @@
 engine.py         what each engine promises, and which one is asked for
 local.py          runs independent units of work, in spawned processes
 ray.py            likewise on the nodes of a Ray cluster
-workers.py        how many processes a command uses, and what each has of the machine
+workers.py        how many processes a command uses, and units under way in them
 _ray_cluster.py   joining a Ray cluster, and its nodes
-_under_way.py     what engines share
 """

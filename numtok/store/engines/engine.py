@@ -12,9 +12,8 @@ from types import ModuleType
 from typing import Protocol, Self
 
 from numtok.errors import UsageError
-from numtok.store.engines._under_way import Result, Unit
 from numtok.store.engines.local import Workers
-from numtok.store.engines.workers import ClusterNode, workers_for
+from numtok.store.engines.workers import ClusterNode, Result, Unit, workers_for
 
 LOCAL = "local"
 

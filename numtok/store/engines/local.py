@@ -24,7 +24,7 @@ from typing import Any, Self
 from numtok.errors import NumtokError, StoreError
 from numtok.plugins import add_plugin_folders, plugin_folders
 from numtok.registry import import_plugins_from_everywhere
-from numtok.store.engines._under_way import AGAIN, Result, Unit, completed, ordered, worked
+from numtok.store.engines.workers import AGAIN, Result, Unit, completed, ordered, worked
 
 _failure: NumtokError | None = None  # in a worker: why it could not start
 _first: Any = None  # in a worker: what it was started with

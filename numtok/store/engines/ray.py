@@ -32,8 +32,15 @@ from numtok.errors import NumtokError, StoreError, UsageError
 from numtok.plugins import add_plugin_folders, plugin_folders
 from numtok.registry import import_plugins_from_everywhere
 from numtok.store.engines._ray_cluster import PATIENCE, alive, connection, nodes
-from numtok.store.engines._under_way import AGAIN, Result, Unit, completed, ordered, worked
-from numtok.store.engines.workers import ClusterNode
+from numtok.store.engines.workers import (
+    AGAIN,
+    ClusterNode,
+    Result,
+    Unit,
+    completed,
+    ordered,
+    worked,
+)
 from numtok.store.provenance import libraries
 from numtok.version import __version__
 
@@ -185,7 +192,7 @@ class RayTasks:
         self._open.close()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Place:
     """Where this process stands, and so must those that do its units.
 
@@ -203,12 +210,12 @@ class _Place:
     @classmethod
     def of(cls, spool: Path) -> Self:
         return cls(
-            spool / _TOKEN,
-            secrets.token_hex(16),
-            Path.cwd(),
-            _environment(),
-            plugin_folders(),
-            _versions(),
+            token_file=spool / _TOKEN,
+            token=secrets.token_hex(16),
+            folder=Path.cwd(),
+            environment=_environment(),
+            plugins=plugin_folders(),
+            versions=_versions(),
         )
 
     def enter(self) -> None:

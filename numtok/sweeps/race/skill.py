@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from numtok.arrays import Ints
 from numtok.data.reading.split_rule import TRAIN
-from numtok.data.tables.rows import learnt_rows, read_table_of
+from numtok.data.tables.table import learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError
 from numtok.evaluation.report_files import (

@@ -12,9 +12,8 @@ import pytest
 
 from numtok.analysis import nupa_tables
 from numtok.analysis.nupa_tables import MEASURES, Scored, tables
-from numtok.data.nupa import answers, keys, notation, strata, wording
-from numtok.data.nupa.answers import Score, score
-from numtok.data.nupa.notation import in_notation
+from numtok.data.nupa import answers, keys, wording
+from numtok.data.nupa.answers import Score, in_notation, score
 from numtok.data.tasks import _nupa_answers, _nupa_operands, _nupa_questions
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.report_files import ReportPredictions
@@ -134,12 +133,10 @@ def test_the_metrics_are_the_means_of_the_scores() -> None:
 
 def test_a_rule_that_there_is_not_is_refused(says: Says) -> None:
     for name in ("answer-exact-match", "answer-digit-match", "answer-d-length", "answered"):
-        with pytest.raises(UsageError) as error:
+        with says.raises(UsageError, f"{name}: rule=loose", "published, published-chat and strict"):
             METRICS.build(f"{name},rule=loose")
-        says(error, f"{name}: rule=loose", "published, published-chat and strict")
-    with pytest.raises(UsageError) as error:
+    with says.raises(UsageError, "answer-exact-match: by=digits", "text and value"):
         METRICS.build("answer-exact-match,by=digits")
-    says(error, "answer-exact-match: by=digits", "text and value")
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -277,13 +274,13 @@ def test_the_numbers_of_a_reports_row_are_one_answer() -> None:
 
 def test_reports_that_are_not_of_the_benchmark_are_one_line(says: Says) -> None:
     row = ("a", 0, "12", "12")
-    with pytest.raises(UsageError) as usage:
+    with says.raises(
+        UsageError, "no groups task and digits", "`numtok gen nupa`", "`numtok fetch nupa`"
+    ):
         list(stage._of_numbers(report(row, group_task="none")))
-    says(usage, "no groups task and digits", "`numtok gen nupa`", "`numtok fetch nupa`")
     for task, wanted in ((RATIOS, 2), ("add_ten", 1)):
-        with pytest.raises(DataError) as data:
+        with says.raises(DataError, f"row a of task {task} has 1 numbers", f"for {wanted}"):
             list(stage._of_numbers(report(row, task=task)))
-        says(data, f"row a of task {task} has 1 numbers", f"for {wanted}")
 
 
 # --- the command ---------------------------------------------------------------------------------
@@ -394,7 +391,7 @@ def test_a_value_in_float32_has_seven_digits() -> None:
 
 def test_the_examples_are_true() -> None:
     for module in (
-        *(answers, keys, notation, strata, wording, stage, nupa_tables),
+        *(answers, keys, wording, stage, nupa_tables),
         *(_nupa_answers, _nupa_operands, _nupa_questions),
     ):
         assert doctest.testmod(module).failed == 0, module.__name__

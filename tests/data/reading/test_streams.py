@@ -20,9 +20,8 @@ def spool(folder: Path, longest: int | None) -> Spool:
 def test_a_line_that_never_ends_is_refused_as_soon_as_it_is_too_long(
     tmp_path: Path, says: Says
 ) -> None:
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, "/dev/zero, line 1: ", "65,536 bytes", "--max-line"):
         spool(tmp_path, 1 << 16).keep("/dev/zero", ".jsonl")
-    says(caught, "/dev/zero, line 1: ", "65,536 bytes", "--max-line")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -386,9 +386,8 @@ def test_a_zip_in_place_of_netcdf_is_unpacked(tmp_path: Path, says: Says) -> Non
             packed.write(tmp_path / name, name)
     store = Store(tmp_path / "store")
     check(field(fetch(store, tmp_path / "download.nc")))
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, f"{tmp_path}/download.nc", "10m_u_component_of_wind", "unpack it"):
         fetch(store, tmp_path / "download.nc", variable="u10")
-    says(caught, f"{tmp_path}/download.nc", "10m_u_component_of_wind", "unpack it")
 
 
 @pytest.mark.integration
@@ -437,9 +436,8 @@ def test_a_day_that_no_memory_holds_is_refused(
 ) -> None:
     monkeypatch.setattr("numtok.data.weather.gridded.memory", lambda: 4 * 100)
     cds().to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, f"{tmp_path}/a.nc", "3,456 bytes", "--area"):
         fetch(Store(tmp_path / "store"), tmp_path / "a.nc")
-    says(caught, f"{tmp_path}/a.nc", "3,456 bytes", "--area")
 
 
 @needs_real
@@ -472,9 +470,8 @@ def test_a_day_without_values_is_refused_or_left_out(tmp_path: Path, says: Says)
     dataset = grid()
     dataset["2m_temperature"][8] = np.nan
     path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, "1 day (2019-03-02)", "--missing drop"):
         fetch(store, path)
-    says(caught, "1 day (2019-03-02)", "--missing drop")
     artifact = fetch(store, path, missing="drop")
     made = field(artifact)
     assert made.time.dt.day.values.tolist() == [1] * 6 + [3] * 6
@@ -509,9 +506,8 @@ def test_an_object_that_is_not_there_is_never_read_as_its_fill_value(
 def test_days_that_the_axis_lacks_are_counted_as_well(tmp_path: Path, says: Says) -> None:
     dataset = grid(days=4).isel(time=[k for k in range(24) if k != 8 and not 12 <= k < 18])
     path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, "not every step of 2 days (2019-03-02, 2019-03-03)"):
         fetch(store, path)
-    says(caught, "not every step of 2 days (2019-03-02, 2019-03-03)")
     made = field(fetch(store, path, missing="drop"))
     assert made.time.dt.day.values.tolist() == [1] * 6 + [4] * 6
     check(made)
@@ -526,9 +522,13 @@ def test_a_value_that_cannot_occur_is_refused_with_time_and_place(
             dataset = grid()
             dataset["2m_temperature"][8, 1, 2] = value
             path, store = write(dataset, tmp_path / f"{number}.zarr"), Store(tmp_path / "store")
-            with pytest.raises(DataError) as caught:
+            with says.raises(
+                DataError,
+                f"{value:g} K",
+                "2019-03-02T08:00, latitude 52, longitude 2",
+                "100 to 400",
+            ):
                 fetch(store, path)
-            says(caught, f"{value:g} K", "2019-03-02T08:00, latitude 52, longitude 2", "100 to 400")
             artifact = fetch(store, path, missing="drop")
             assert artifact.manifest.facts["dropped"] == ["2019-03-02"]
             check(made := field(artifact))
@@ -541,9 +541,8 @@ def test_days_that_are_not_whole_are_refused_or_left_out(tmp_path: Path, says: S
         with case(steps=steps):
             path = write(grid().isel(time=steps), tmp_path / f"{number}.zarr")
             store = Store(tmp_path / "store")
-            with pytest.raises(DataError) as caught:
+            with says.raises(DataError, "not every step", "2019-03-0", "--missing drop"):
                 fetch(store, path)
-            says(caught, "not every step", "2019-03-0", "--missing drop")
             made = fetch(store, path, missing="drop")
             assert made.manifest.counts["steps"] == 6
             assert made.manifest.counts["days_dropped"] == (2 if number == 2 else 1)
@@ -585,9 +584,8 @@ def test_where_every_day_lacks_values_nothing_is_made(tmp_path: Path, says: Says
     dataset = grid(days=2)
     dataset["2m_temperature"][::5, 0, 0] = np.nan
     path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, "no day is left", "2019-03-01T00:00..2019-03-02T20:00"):
         fetch(store, path, missing="drop")
-    says(caught, "no day is left", "2019-03-01T00:00..2019-03-02T20:00")
     assert store.artifacts() == []
     # A window without these cells has all its days.
     check(field(fetch(store, path, area="52,-3,50,2")))
@@ -615,9 +613,8 @@ def test_where_some_cells_never_have_a_value_it_is_said_how_many(
 def test_an_axis_with_an_object_missing_is_refused(tmp_path: Path, says: Says) -> None:
     path = write(grid(), tmp_path / "a.zarr")
     (path / "latitude" / "0").unlink()
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, str(path), "latitude/0 is not there"):
         fetch(Store(tmp_path / "store"), path)
-    says(caught, str(path), "latitude/0 is not there")
 
 
 def test_on_an_axis_the_fill_value_is_a_value(tmp_path: Path) -> None:
@@ -693,9 +690,10 @@ def test_steps_outside_the_valid_time_of_a_store_are_not_data(tmp_path: Path, sa
     made = field(fetch(store, path))
     assert made.time.dt.day.values.tolist() == [2] * 6 + [3] * 6 + [4] * 6
     check(made)
-    with pytest.raises(UsageError) as caught:
+    with says.raises(
+        UsageError, str(path), "--period 2019-03-03..2019-03-05", "2019-03-02..2019-03-04", "ERA5T"
+    ):
         fetch(store, path, period="2019-03-03..2019-03-05")
-    says(caught, str(path), "--period 2019-03-03..2019-03-05", "2019-03-02..2019-03-04", "ERA5T")
 
 
 # --- a server with faults ------------------------------------------------------------------------
@@ -1120,10 +1118,8 @@ def files_that_are_no_field(folder: Path) -> Iterator[tuple[list[str], Path, dic
 @pytest.mark.integration
 def test_what_is_no_field_is_told_in_one_line(tmp_path: Path, says: Says) -> None:
     for parts, path, options in files_that_are_no_field(tmp_path):
-        with case(*parts):
-            with pytest.raises((DataError, UsageError)) as caught:
-                fetch(Store(tmp_path / "store"), path, **options)
-            says(caught, f"{path}: ", *parts)
+        with case(*parts), says.raises((DataError, UsageError), f"{path}: ", *parts):
+            fetch(Store(tmp_path / "store"), path, **options)
 
 
 def test_a_file_that_cannot_be_read_is_told_in_one_line(tmp_path: Path, says: Says) -> None:
@@ -1179,13 +1175,12 @@ def test_without_a_package_the_line_says_what_to_install(
                     patch.delitem(sys.modules, name)
             patch.setitem(sys.modules, module, None)
             remote = "://" in place
-            with pytest.raises(UsageError) as caught:
+            with says.raises(UsageError, *parts):
                 fetch(
                     Store(tmp_path / "store"),
                     place if remote else tmp_path / place,
                     **(WINDOW if remote else {}),
                 )
-            says(caught, *parts)
 
 
 def test_without_gcsfs_a_public_store_is_read_over_https(

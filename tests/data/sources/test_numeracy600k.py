@@ -316,9 +316,10 @@ def test_a_zip_has_one_file_of_json(tmp_path: Path, says: Says) -> None:
             packed.writestr("readme", "x")
             for name in names:
                 packed.writestr(name, "[]")
-        with pytest.raises(DataError) as caught:
+        with says.raises(
+            DataError, f"{tmp_path}/a.zip", f"{len(names)} files that end in .json", "unpack it"
+        ):
             list(items(tmp_path / "a.zip", 1))
-        says(caught, f"{tmp_path}/a.zip", f"{len(names)} files that end in .json", "unpack it")
 
 
 def test_a_damaged_zip_is_told(tmp_path: Path) -> None:
@@ -370,9 +371,8 @@ def test_comments_are_read_from_the_full_release(tmp_path: Path) -> None:
 def test_a_sweep_says_to_fetch_texts_first(tmp_path: Path, says: Says) -> None:
     path = tmp_path / "a.toml"
     path.write_text('[fetch]\nsource = "numeracy600k"\n[train]\nhead = "pointwise"\n')
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, f"{path}: [fetch] numeracy600k", "give their REF as data"):
         read_sweep(path)
-    says(caught, f"{path}: [fetch] numeracy600k", "give their REF as data")
 
 
 def test_any_write_may_fail_and_the_next_run_makes_it_whole(tmp_path: Path) -> None:

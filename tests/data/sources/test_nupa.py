@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from numtok.data.nupa.keys import DIGITS, KEYS, chosen
-from numtok.data.nupa.strata import allowed
+from numtok.data.nupa.keys import DIGITS, KEYS, allowed, chosen
 from numtok.data.sources.base import SOURCES
 from numtok.data.sources.nupa import NupaSource
 from numtok.errors import DataError, UsageError
@@ -236,9 +235,8 @@ def test_a_file_that_is_cut_off_is_one_line(tmp_path: Path, says: Says) -> None:
         with case(text, parts):
             path = tmp_path / "test.json"
             path.write_text(text.replace('"a"', f'"{SUMS}"').replace('"x"', json.dumps(SUM)))
-            with pytest.raises(DataError) as error:
+            with says.raises(DataError, f"{path} is no whole JSON: ", *parts, "fetch it again"):
                 fetched(Store(tmp_path / "store"), "nupa", from_=str(path))
-            says(error, f"{path} is no whole JSON: ", *parts, "fetch it again")
 
 
 def test_options_that_cannot_be_are_one_line(says: Says) -> None:
@@ -249,17 +247,14 @@ def test_options_that_cannot_be_are_one_line(says: Says) -> None:
         ("on_error", "stop", ["--on-error stop", "allowed are fail and skip"]),
         ("digits", "x", ["--digits x", "allowed are published, a number or a"]),
     ]:
-        with case(option, value, parts):
-            with pytest.raises(UsageError) as error:
-                SOURCES.build("nupa", {option: value})
-            says(error, *parts)
+        with case(option, value, parts), says.raises(UsageError, *parts):
+            SOURCES.build("nupa", {option: value})
 
 
 def test_places_without_the_file_are_one_line(tmp_path: Path, says: Says) -> None:
     for place, told in ((tmp_path, "no test.json"), (tmp_path / "a", "no such file")):
-        with pytest.raises(UsageError) as error:
+        with says.raises(UsageError, f"--from {place}: ", told):
             list(NupaSource(from_=str(place)).origins())
-        says(error, f"--from {place}: ", told)
 
 
 def test_the_command_tells_licence_counts_and_what_is_not_known(

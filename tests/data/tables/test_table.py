@@ -83,9 +83,8 @@ def test_a_split_or_fold_that_is_not_there_is_named(tmp_path: Path, says: Says) 
     ]:
         with case(name, fold, parts):
             table = read_table(tmp_path, written(tmp_path))
-            with pytest.raises(UsageError) as caught:
+            with says.raises(UsageError, *parts):
                 table.split(name, fold)
-            says(caught, *parts)
 
 
 def test_the_bytes_depend_on_the_rows_alone() -> None:

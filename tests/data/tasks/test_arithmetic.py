@@ -338,9 +338,10 @@ def test_settings_that_cannot_be_are_refused(says: Says) -> None:
 
 def test_running_out_of_expressions_is_an_error(says: Says) -> None:
     task = Arithmetic(kind="product", digits=1)
-    with pytest.raises(UsageError) as refused:
+    with says.raises(
+        UsageError, "kind=product,digits=1 has 81", "40 in the split 'test'", "fewer --samples"
+    ):
         task.unit(0, TaskSplit("test", 40, 0, SHARES // 10), 0)
-    says(refused, "kind=product,digits=1 has 81", "40 in the split 'test'", "fewer --samples")
 
 
 def test_a_unit_beyond_all_expressions_is_an_error() -> None:

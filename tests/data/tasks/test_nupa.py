@@ -10,8 +10,20 @@ from typing import Any
 
 import pytest
 
-from numtok.data.nupa.keys import DIGITS, FLOAT, FRACTION, INTEGER, KEYS, SCIENTIFIC, Key, chosen
-from numtok.data.nupa.strata import TEST_ROWS, VALUE_AWARE_ROWS, allowed, published
+from numtok.data.nupa.keys import (
+    DIGITS,
+    FLOAT,
+    FRACTION,
+    INTEGER,
+    KEYS,
+    SCIENTIFIC,
+    TEST_ROWS,
+    VALUE_AWARE_ROWS,
+    Key,
+    allowed,
+    chosen,
+    published,
+)
 from numtok.data.nupa.wording import read, wording
 from numtok.data.nupa.wording import row as written
 from numtok.data.tasks._nupa_answers import answers

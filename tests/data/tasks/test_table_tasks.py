@@ -271,9 +271,8 @@ def test_bbob_without_its_package_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     monkeypatch.setitem(sys.modules, "cocoex", None)
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "bbob", "`pip install coco-experiment`"):
         drawn(Bbob(), 10)
-    says(caught, "bbob", "`pip install coco-experiment`")
 
 
 def test_the_help_of_bbob_needs_no_package(numtok: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,10 +294,8 @@ def test_a_setting_that_cannot_be_is_told(says: Says) -> None:
         ("bbob,function=8,dimension=1", ["function=8", "dimension=1", "allowed are 1, 2, 10, 11,"]),
         ("bbob,instance=0", ["instance=0", "bbob", "it is from 1 to 1,000"]),
     ]:
-        with case(spec, parts):
-            with pytest.raises(UsageError) as caught:
-                TASKS.build(spec)
-            says(caught, *parts)
+        with case(spec, parts), says.raises(UsageError, *parts):
+            TASKS.build(spec)
 
 
 def test_seeds_and_settings_make_other_tables(tmp_path: Path) -> None:

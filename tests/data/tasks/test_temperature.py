@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from numtok.data.tasks import _temperature_rows
 from numtok.data.tasks._draws import uniforms_of_rows
-from numtok.data.tasks._temperature_rows import Climate, Drawn, TemperatureRows
-from numtok.data.tasks._windows import parts, starts
+from numtok.data.tasks._temperature_rows import Climate, Drawn, TemperatureRows, parts, starts
 from numtok.data.tasks.base import SHARES, TaskSplit
 from numtok.data.tasks.temperature import Temperature
 from numtok.data.weather.field import Field
@@ -110,7 +109,7 @@ def places(row: Row, artifact: Artifact) -> tuple[NDArray[np.int64], NDArray[np.
 
 def test_a_row_has_the_form_of_the_paper() -> None:
     """Coordinates of each station, the first step's time, and one list of values a station."""
-    for row in made(TINY, fakefields.small(), 40):
+    for row in made(TINY, fakefields.small_field(), 40):
         triple = rf"\[{NUMBER}, {NUMBER}, {NUMBER}\]"
         series = rf"\[{NUMBER}(, {NUMBER}){{7,11}}\]"
         start = rf"\[{NUMBER}(, {NUMBER}){{3}}\]"
@@ -143,11 +142,20 @@ def test_the_texts_are_those_that_others_made_of_the_same_data() -> None:
     latitude, longitude = (values[axis].values.astype(float) for axis in ("latitude", "longitude"))
     grid = np.meshgrid(latitude, longitude, indexing="ij")
     times = values["time"].values.astype("datetime64[h]").astype(np.int64)
-    field = Field(file, times, grid[0].ravel(), grid[1].ravel(), {}, "t2m")
+    field = Field(
+        folder=file,
+        hours=times,
+        latitudes=grid[0].ravel(),
+        longitudes=grid[1].ravel(),
+        attributes={},
+        variable="t2m",
+    )
     flat = values.values.reshape(len(times), -1)
     standardised = (flat - flat.mean()) / flat.std()  # in float32, as there
     climate = Climate(0.0, 1.0, False, np.zeros((24, field.cells)), np.ones(24))
-    rows = TemperatureRows(field, Range(60, 90), 6, 4, climate, {})
+    rows = TemperatureRows(
+        field=field, stations=Range(60, 90), every=6, places=4, climate=climate, windows={}
+    )
     lines = sample.read_text().splitlines()[::12]
     for line in lines:
         text = json.loads(line)["text"]
@@ -218,7 +226,7 @@ def test_small_numbers_have_no_exponent(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_stations_days_and_hours_are_all_equally_likely() -> None:
-    rows = made(Temperature(stations=Range(3, 5), days=Range(2, 4)), fakefields.small(), 720)
+    rows = made(Temperature(stations=Range(3, 5), days=Range(2, 4)), fakefields.small_field(), 720)
     texts = [read(row) for row in rows]
     stations = Counter(len(text["data"]) for text in texts)
     days = Counter(row.group["days"] for row in rows if row.group)
@@ -235,7 +243,7 @@ def test_stations_days_and_hours_are_all_equally_likely() -> None:
 
 @pytest.mark.integration
 def test_rows_are_spread_over_the_time_and_so_are_the_first_of_them() -> None:
-    rows = over(TINY, fakefields.small(), train=2000)
+    rows = over(TINY, fakefields.small_field(), train=2000)
     split = TaskSplit("train", 2000)
     first = np.array([rows.drawn(0, split, number).times[0] for number in range(2000)])
     for begin in range(0, 1200, 120):
@@ -247,7 +255,7 @@ def test_rows_are_spread_over_the_time_and_so_are_the_first_of_them() -> None:
 
 
 def test_fewer_rows_than_windows_are_of_windows_of_their_own() -> None:
-    rows = over(TINY, fakefields.small(), train=500)
+    rows = over(TINY, fakefields.small_field(), train=500)
     drawn = [rows.drawn(1, TaskSplit("train", 500), number) for number in range(500)]
     assert len({(one.days, int(one.times[0])) for one in drawn}) == 500
 
@@ -266,9 +274,10 @@ def test_all_rows_that_are_possible_can_be_had_and_each_once(
     drawn = [rows.drawn(0, TaskSplit("train", possible), k) for k in range(possible)]
     assert len({(int(one.times[0]), frozenset(one.cells.tolist())) for one in drawn}) == possible
     assert all(len(set(one.cells.tolist())) == len(one.cells) for one in drawn)
-    with pytest.raises(UsageError) as error:
+    with says.raises(
+        UsageError, f"only {possible} different rows", f"--samples asks for {possible + 1}"
+    ):
         over(task, field.path, train=possible + 1)
-    says(error, f"only {possible} different rows", f"--samples asks for {possible + 1}")
 
 
 # --- splits by time ----------------------------------------------------------------------------
@@ -426,7 +435,7 @@ def test_rows_of_a_day_have_the_value_of_the_day_before_too(counted: Artifact) -
 
 @pytest.mark.integration
 def test_steps_of_a_day_have_one_persistence() -> None:
-    rows = over(Temperature(stations=Range(2, 2), every=24), fakefields.small(), train=40)
+    rows = over(Temperature(stations=Range(2, 2), every=24), fakefields.small_field(), train=40)
     assert {tuple(one) for one in floors_of(rows, "train", 40)} == {("persistence", "climatology")}
 
 
@@ -687,9 +696,8 @@ def test_a_value_that_is_missing_is_named_and_no_row_is_made_of_it(
 
 def test_a_field_that_is_the_same_everywhere_is_refused(tmp_path: Path, says: Says) -> None:
     field = fakefields.make(tmp_path, hours(240), np.full((240, 6), 281.5, "f4"), *SIX)
-    with pytest.raises(DataError) as error:
+    with says.raises(DataError, str(field.path), "split 'train' are 281.5", "give another field"):
         over(TINY, field.path, train=10)
-    says(error, str(field.path), "split 'train' are 281.5", "give another field")
 
 
 @pytest.mark.parametrize(
@@ -750,9 +758,8 @@ def test_a_damaged_field_is_told_in_one_line(tmp_path: Path) -> None:
 def test_times_between_the_hours_are_refused(tmp_path: Path, says: Says) -> None:
     times = hours(240) + np.timedelta64(30, "m")
     field = fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
-    with pytest.raises(DataError) as error:
+    with says.raises(DataError, str(field.path), "whole hours that rise", "--every 1h"):
         Field.open(field.path)
-    says(error, str(field.path), "whole hours that rise", "--every 1h")
 
 
 def test_without_the_packages_a_line_says_what_to_install(

@@ -61,10 +61,8 @@ def test_a_text_that_cannot_be_filled_in_is_told(says: Says) -> None:
         ("x[N] eggs", ["'x80 eggs'", "keep letters, points and other digits"]),
         ("[N]_", ["'80_'", "keep letters, points and other digits"]),
     ]:
-        with case(text, parts):
-            with pytest.raises(ValueError) as caught:
-                Pattern.parse(text, ["N"])
-            says(caught, *parts)
+        with case(text, parts), says.raises(ValueError, *parts):
+            Pattern.parse(text, ["N"])
 
 
 # --- files -------------------------------------------------------------------------------------

@@ -101,10 +101,9 @@ def test_an_area_beyond_the_grid_or_between_its_lines_is_refused(says: Says) -> 
     ]:
         with case(text, parts):
             area = Area.parse(text)
-            with pytest.raises(UsageError) as caught:
+            with says.raises(UsageError, f"--area {area} ", *parts):
                 latitude_window(np.arange(50, 58.25, 0.25), area)
                 longitude_window(UK, area)
-            says(caught, f"--area {area} ", *parts)
 
 
 def test_an_area_may_end_between_the_grid_and_its_next_line() -> None:
@@ -131,10 +130,8 @@ def test_what_is_no_area_is_told(says: Says) -> None:
         ("58,-400,50,2", ["58,-400,50,2", "360..360"]),
         ("58,-200,50,200", ["58,-200,50,200", "360"]),
     ]:
-        with case(text, parts):
-            with pytest.raises(UsageError) as caught:
-                Area.parse(text)
-            says(caught, *parts)
+        with case(text, parts), says.raises(UsageError, *parts):
+            Area.parse(text)
 
 
 def test_an_area_over_a_seam_is_the_same_in_both_conventions() -> None:
@@ -161,26 +158,23 @@ def test_an_area_has_one_form_however_it_is_written() -> None:
 
 def test_what_is_no_period_is_told(says: Says) -> None:
     for text in ["", "2019", "2019-03", "2019-03-01..", "2019-02-30", "1..2"]:
-        with case(text):
-            with pytest.raises(UsageError) as caught:
-                Period.parse(text)
-            says(caught, f"--period {text!r}", "2019-03-01..2019-03-31")
+        parts = f"--period {text!r}", "2019-03-01..2019-03-31"
+        with case(text), says.raises(UsageError, *parts):
+            Period.parse(text)
 
 
 def test_a_period_is_one_day_or_two_in_order(says: Says) -> None:
     assert str(Period.parse("2019-03-01")) == "2019-03-01..2019-03-01"
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "--period 2019-03-02..2019-03-01"):
         Period.parse("2019-03-02..2019-03-01")
-    says(caught, "--period 2019-03-02..2019-03-01")
 
 
 def test_steps_must_divide_a_day(says: Says) -> None:
     for text in ["6", "5h", "0h", "-6h", "6 h", "48h", "h"]:
         with case(text):
             assert hours("6h") == 6
-            with pytest.raises(UsageError) as caught:
+            with says.raises(UsageError, f"--every {text!r}", "1h, 2h, 3h, 4h, 6h, 8h, 12h, 24h"):
                 hours(text)
-            says(caught, f"--every {text!r}", "1h, 2h, 3h, 4h, 6h, 8h, 12h, 24h")
 
 
 def hourly(first: str, last: str, step: int = 1) -> NDArray[np.datetime64]:
@@ -204,9 +198,8 @@ def test_what_a_time_axis_does_not_have_is_told(says: Says) -> None:
     ]:
         with case(period, every, parts):
             times = hourly("2019-02-28", "2019-03-05", 6)
-            with pytest.raises(UsageError) as caught:
+            with says.raises(UsageError, *parts):
                 time_steps(times, Period.parse(period), every)
-            says(caught, *parts)
 
 
 def test_times_that_are_no_hours_are_refused(says: Says) -> None:
@@ -222,10 +215,8 @@ def test_times_that_are_no_hours_are_refused(says: Says) -> None:
             ["its steps are months: these are monthly means,"],
         ),
     ]:
-        with case(times, parts):
-            with pytest.raises(DataError) as caught:
-                time_steps(times, None, None)
-            says(caught, *parts)
+        with case(times, parts), says.raises(DataError, *parts):
+            time_steps(times, None, None)
 
 
 def test_without_a_period_all_steps_of_the_first_to_the_last_day_are_expected() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from numtok.data.tables.rows import read_table_of
+from numtok.data.tables.table import read_table_of
 from numtok.errors import UsageError
 from numtok.stages import encode, table
 from numtok.store.store import Store
