@@ -32,7 +32,7 @@ from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
 from numtok.analysis.profiling.unit import Counted, ProfileUnit
 from numtok.analysis.profiling.warnings import keeps, part, percent
-from numtok.cli.output.printing import RENAMED_SCHEMA
+from numtok.cli.output.printing import SCHEMA
 from numtok.data.reading import units
 from numtok.encoding.schemes.base import LOSSES, SCHEMES
 from numtok.errors import DataError, UsageError
@@ -964,7 +964,7 @@ def test_more_slots_than_can_be_shown_are_folded_and_said(tmp_path: Path, numtok
 def test_json_has_everything_under_keys_that_stay(tmp_path: Path, numtok: Shell) -> None:
     texts(tmp_path / "a.jsonl", "[1, 20000.5]", "[3, 30000.5]")
     told = json.loads(numtok("profile", "--json", "a.jsonl").out)
-    assert told["schema"] == RENAMED_SCHEMA
+    assert told["schema"] == SCHEMA
     assert list(told) == [
         "schema", "inputs", "rows", "splits", "rejected", "numbers", "text_bytes", "number_bytes",
         "slots", "folded", "targets", "templates", "text", "schemes", "warnings", "lossless",

@@ -129,7 +129,12 @@ def still(name: str, specification: Spec) -> str:
     import vl_convert
 
     svg: str = vl_convert.vegalite_to_svg(for_xml(specification), vl_version=VEGA_LITE)
-    return re.sub(r'(id="|url\(#)(clip|gradient)', rf"\1{name}-\2", svg)
+    ids: dict[str, int] = {}  # vl-convert numbers them over all that a process draws
+    return re.sub(
+        r'(id="|url\(#)(clip\d+|gradient_\d+)',
+        lambda found: f"{found[1]}{name}-{ids.setdefault(found[2], len(ids))}",
+        svg,
+    )
 
 
 def for_xml(value: Any) -> Any:

@@ -3,8 +3,7 @@
 import re
 import shlex
 import sys
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from typing import TextIO
 
@@ -13,15 +12,20 @@ from rich.cells import cell_len, set_cell_size
 from numtok.analysis.profiling.scheme_error import SlotLoss
 from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile
+from numtok.analysis.profiling.slot_statistics import MOST_DIGITS
 from numtok.analysis.profiling.warnings import ProfileWarning, listed, part, percent
-from numtok.cli.output.figures import amount, print_lines, width
+from numtok.cli.output.figures import amount
 from numtok.cli.output.printing import (
-    RENAMED_SCHEMA,
     Format,
+    Part,
+    Sheet,
+    Verbatim,
     counted,
+    flat,
     one_line,
-    print_json,
-    print_table,
+    print_parts,
+    print_result,
+    width,
 )
 from numtok.encoding.row_keys import KEPT
 from numtok.records import TRAIN
@@ -37,48 +41,45 @@ _LIKEWISE = 3  # further slots of one warning that are named
 
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
     """Print a profile on stdout; ``options`` are those that ``encode`` must have as well."""
-    if format is Format.JSON:
-        print_json(asdict(profile), schema=RENAMED_SCHEMA)
-    elif format is Format.CSV:
-        _print_csv(profile)
-    elif format is Format.MD:
-        print_table("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots], format)
-        print()
-        rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
-        print_table("", _SCHEME_COLUMNS, rows, format)
-        print()
-        for line in [*_warnings(profile.warnings), *_remarks(profile)]:
-            print(f"- {one_line(line)}")
-    else:
+    if format is Format.TABLE:
         _print_for_people(profile, options, sys.stdout)
+    else:
+        print_result(format, asdict(profile), _losses(profile), _parts(profile))
+
+
+def _parts(profile: Profile) -> Iterator[Part]:
+    """Tables and sentences for Markdown."""
+    yield Sheet("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots])
+    yield Sheet("", _SCHEME_COLUMNS, [_scheme_row(one, profile) for one in profile.schemes])
+    yield Verbatim(f"- {line}" for line in [*_warnings(profile.warnings), *_remarks(profile)])
 
 
 def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> None:
-    print_lines(_head(profile), to)
+    print_parts([_head(profile)], to=to)
     if not profile.numbers:
-        print_lines(_remarks(profile), to)
+        print_parts([_remarks(profile)], to=to)
         return
     rows = _fitted_slots(profile, to)
     _print_aligned(_SLOT_COLUMNS, rows, {0}, to)
     has_top = any(row[_SLOT_COLUMNS.index("top")] for row in rows)
-    print_lines([f"{_LEGEND}; top: commonest" if has_top else _LEGEND], to)
+    print_parts([[f"{_LEGEND}; top: commonest" if has_top else _LEGEND]], to=to)
     print("what each scheme costs in tokens, and loses of the spread at worst", file=to)
     rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
     if _excess(_SCHEME_COLUMNS, [[*map(_shortest, row)] for row in rows], to) > 0:
         _print_aligned(_SCHEME_COLUMNS[:-1], [row[:-1] for row in rows], {0}, to)
-        print_lines([f"{row[0]} loses {row[-1]}" for row in rows if row[-1]], to)
+        print_parts([[f"{row[0]} loses {row[-1]}" for row in rows if row[-1]]], to=to)
     else:
         _print_aligned(_SCHEME_COLUMNS, rows, {0, len(_SCHEME_COLUMNS) - 1}, to)
-    print_lines(_below_schemes(profile) or [""], to)
-    warnings = _warnings(profile.warnings)
-    if warnings:
-        print("what is lost, the worst first", file=to)
-        for line in warnings[:_MOST_WARNINGS]:
-            _print_item(line, to)
-        if len(warnings) > _MOST_WARNINGS:
-            _print_item(f"and {len(warnings) - _MOST_WARNINGS} more, which --json lists", to)
+    if below := _below_schemes(profile):
+        print_parts([below], to=to)
+    else:
         print(file=to)
-    print_lines(_remarks(profile), to)
+    if warnings := [f"- {line}" for line in _warnings(profile.warnings)]:
+        shown = warnings[:_MOST_WARNINGS]
+        if len(warnings) > _MOST_WARNINGS:
+            shown.append(f"- and {len(warnings) - _MOST_WARNINGS} more, which --json lists")
+        print_parts([["what is lost, the worst first", *shown]], to=to)
+    print_parts([_remarks(profile)], to=to)
     if profile.recommended and profile.splits.get(TRAIN):  # encode needs rows to fit on
         spec = profile.recommended
         split = len(profile.splits) > 1 or "--split" in options
@@ -157,7 +158,7 @@ def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
         "" if slot.low is None else short_value(slot.low, step),
         "" if slot.high is None else short_value(slot.high, step),
         "" if slot.deviation is None else short_value(slot.deviation),
-        f"{most}+" if slot.digits_most == 20 else most,
+        f"{most}+" if slot.digits_most == MOST_DIGITS else most,
         percent(slot.negative) if slot.negative else "",
         percent(slot.zero) if slot.zero else "",
         amount(slot.distinct) if slot.distinct_exact else f"~{amount(slot.distinct)}",
@@ -311,20 +312,6 @@ def _remarks(profile: Profile) -> list[str]:
     return [*lines, *(f"note: {note}" for note in (*_lengths(profile), *profile.notes))]
 
 
-def _print_item(line: str, to: TextIO) -> None:
-    """A sentence with a dash before it, folded to the width of the terminal."""
-    print(
-        textwrap.fill(
-            one_line(line),
-            width(to),
-            initial_indent="- ",
-            subsequent_indent="  ",
-            break_on_hyphens=False,
-        ),
-        file=to,
-    )
-
-
 def _excess(columns: Sequence[str], rows: Sequence[Sequence[str]], to: TextIO) -> int:
     """By how many characters the lines of a table are longer than those of the terminal."""
     return _length(_laid_out(columns, rows)[2]) - width(to)
@@ -378,8 +365,10 @@ def _shortest(text: str) -> str:
     return _cut(text, _SHORTEST)
 
 
-def _print_csv(profile: Profile) -> None:
-    """One row for each slot and scheme."""
+def _losses(profile: Profile) -> Sheet:
+    """Return one row for each slot and scheme, for CSV."""
+    columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
+    columns += [field.name for field in fields(SlotLoss)]
     losses = [
         {"scheme": scheme.scheme}
         | asdict(loss)
@@ -389,9 +378,6 @@ def _print_csv(profile: Profile) -> None:
     ]
     rows = []
     for slot in profile.slots:
-        own = asdict(slot)
-        own["quartiles"] = " ".join(map(repr, slot.quartiles or ()))
+        own = asdict(slot) | {"quartiles": " ".join(map(repr, slot.quartiles or ()))}
         rows += [own | loss for loss in losses if loss["slot"] == slot.name]
-    columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
-    columns += [field.name for field in fields(SlotLoss)]
-    print_table("", columns, [[row[key] for key in columns] for row in rows], Format.CSV)
+    return flat(columns, rows)

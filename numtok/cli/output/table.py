@@ -2,7 +2,7 @@
 
 import msgspec
 
-from numtok.cli.output.printing import Format, Size, print_made, print_made_json, rows_by_split
+from numtok.cli.output.printing import Format, Size, print_made, rows_by_split
 from numtok.data.tables.table import TableFile, read_table_file
 from numtok.records import Natural
 from numtok.store.artifact import Artifact
@@ -16,11 +16,17 @@ class _TableCounts(msgspec.Struct):
 def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
     """Print one table artifact; with a format for programs, that on stdout instead of the REF."""
     file = read_table_file(artifact.path)
-    if format is Format.JSON:
-        print_made_json(artifact, made, notes=file.notes)
-        return
     title = f"a table with the target {file.target!r}" if made else "found, not made again"
-    print_made(title, artifact.ref, _rows(artifact, file), format, quiet, file.notes)
+    print_made(
+        artifact,
+        title,
+        _rows(artifact, file),
+        made=made,
+        format=format,
+        quiet=quiet,
+        notes=file.notes,
+        more={"notes": file.notes},
+    )
 
 
 def _rows(artifact: Artifact, file: TableFile) -> list[tuple[str, object]]:

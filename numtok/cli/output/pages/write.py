@@ -18,8 +18,11 @@ from typing import Any, NamedTuple
 
 from numtok import files
 from numtok.analysis.figures.base import COLOURS, SHAPES, VEGA_LITE, chart, shape_of, still
+from numtok.cli.output.figures import Told
 from numtok.cli.output.pages.chart_table import described
-from numtok.cli.output.pages.page import Page, PageCell, PageChart, PageTable, RowList
+from numtok.cli.output.pages.page import Page, PageCell, PageChart, RowList
+from numtok.cli.output.pages.parts import folded
+from numtok.cli.output.printing import Sheet, human
 from numtok.errors import UsageError
 
 FIRST_ROWS = 40  # that are there without a script, and at the start
@@ -139,7 +142,7 @@ def _kinds(page: Page) -> tuple[list[str], dict[str, int]]:
         offsets[section.name] = len(kinds)
         for part in section.parts:
             told = "chart" if isinstance(part, PageChart) else "rows"
-            kinds.append("table" if isinstance(part, PageTable) else told)
+            kinds.append("table" if isinstance(part, Sheet) else told)
     return kinds, offsets
 
 
@@ -156,8 +159,14 @@ def _row(row: Any) -> dict[str, Any]:
     }
 
 
-def _cell(cell: str | PageCell) -> PageCell:
-    return cell if isinstance(cell, PageCell) else PageCell(cell)
+def _cell(cell: object) -> PageCell:
+    """Return a cell of a sheet as a page shows it, with the interval of a value below it."""
+    if isinstance(cell, PageCell):
+        return cell
+    told = human(cell)
+    if isinstance(told, Told):
+        return folded(told)
+    return PageCell(told, cell if isinstance(cell, int | float) else None)
 
 
 def in_script(value: Any) -> str:
