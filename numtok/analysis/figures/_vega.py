@@ -271,12 +271,12 @@ def _layers(mark: Mark, panel: Panel) -> Iterator[Spec]:
             yield _columns(mark, panel)
         case Levels():
             rule = {"type": "rule", "color": QUIET, "strokeDash": [4, 3], "strokeWidth": 1}
-            encoding = {mark.of: _scaled(panel, mark.of, "v")}
-            yield _layer(_rows(v=_plain(mark.values)), rule, encoding)
+            along: Spec = {mark.of: _scaled(panel, mark.of, "v")}
+            yield _layer(_rows(v=_plain(mark.values)), rule, along)
         case Ticks():
             tick = {"type": "tick", "color": QUIET, "thickness": 1, "size": 8, "yOffset": -4}
-            encoding = {"x": _scaled(panel, "x", "v"), "y": {"value": "height"}}
-            yield _layer(_rows(v=_plain(mark.x)), tick, encoding)
+            along = {"x": _scaled(panel, "x", "v"), "y": {"value": "height"}}
+            yield _layer(_rows(v=_plain(mark.x)), tick, along)
 
 
 def _either(test: str, then: float, otherwise: float) -> Spec:
@@ -344,7 +344,7 @@ def _line(mark: LineMark, panel: Panel) -> Iterator[Spec]:
         pick=mark.picks or None,
         what=[mark.label] * len(mark.x),
     )
-    style = {"color": color_of(mark.colour)}
+    style: Spec = {"color": color_of(mark.colour)}
     if aside := _aside(mark, panel.marks):
         style |= {"xOffset": aside}
     if len(mark.x) > 1:

@@ -262,7 +262,11 @@ def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
         for baseline in part.baselines:
             for metric, found in baseline.figures.items():
                 if metric in comparison.metrics:
-                    row = {"kind": "baseline", "label": baseline_name(baseline), "metric": metric}
+                    row: dict[str, Any] = {
+                        "kind": "baseline",
+                        "label": baseline_name(baseline),
+                        "metric": metric,
+                    }
                     row |= {"group": comparison.group, "value": part.value, "n": found.n}
                     yield row | ends(found)
     for experiment in comparison.experiments:

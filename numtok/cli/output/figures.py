@@ -1,11 +1,12 @@
 """Formats numbers for people: as short as their uncertainty allows."""
 
 import math
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from numtok.analysis.profiling.short_values import compact
 
 
+@runtime_checkable
 class Measured(Protocol):
     """A value with an interval: a figure of a report, or statistics over seeds."""
 

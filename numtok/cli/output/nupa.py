@@ -61,7 +61,7 @@ def _records(found: "NupaScores") -> Iterator[dict[str, Any]]:
             for measure, value in part.means.items():
                 yield row | {"measure": measure, "figure": value}
     for task in every.tasks:
-        values = {"exact match": task.exact}
+        values: dict[str, float | None] = {"exact match": task.exact}
         values |= {f"exact match, {name}": value for name, value in task.ranges.items()}
         values |= {"exact match, S and M": task.inside, "exact match, L and XL": task.outside}
         values |= {"well-learned digits": task.well_learned}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from numtok.cli.output.figures import Told, figure, number
+from numtok.cli.output.figures import Measured, Told, figure, number
 
 if TYPE_CHECKING:
     from numtok.store.artifact import Artifact
@@ -248,7 +248,7 @@ def human(cell: object) -> str:
         return cell
     if isinstance(cell, float):
         return number(cell)
-    return figure(cell) if hasattr(cell, "high") else one_line(str(cell))
+    return figure(cell) if isinstance(cell, Measured) else one_line(str(cell))
 
 
 def width(to: TextIO) -> int:
@@ -309,7 +309,7 @@ def _print_rich_table(sheet: Sheet, limit: int, to: TextIO) -> None:
     for index, (column, room) in enumerate(zip(sheet.columns, widths, strict=True)):
         cells = [row[index] for row in sheet.rows]
         numbers = any(isinstance(cell, (int, float, Told)) for cell in cells)
-        intervals = any(hasattr(cell, "high") or " [" in str(cell) for cell in cells)
+        intervals = any(isinstance(cell, Measured) or " [" in str(cell) for cell in cells)
         justify: Literal["left", "right"] = "right" if numbers and not intervals else "left"
         table.add_column(Text(column), justify=justify, overflow="fold", width=room)
     for row in told:

@@ -296,7 +296,10 @@ def _records(result: "RaceResult") -> Iterator[dict[str, Any]]:
             yield row | {"metric": unit, "figure": one.steps[label]}
             yield row | {"metric": "rate", "figure": one.rates.get(label)}
     for each in result.leaderboard.places if result.leaderboard is not None else ():
-        row = {"kind": "model" if each.is_model else "baseline", "label": each.label}
+        row: dict[str, Any] = {
+            "kind": "model" if each.is_model else "baseline",
+            "label": each.label,
+        }
         row |= {"tied": each.tied}
         figures = {"skill": each.skill, "over-baseline": each.over_baseline}
         figures |= {"behind": each.behind} if each.behind is not None else {}

@@ -124,7 +124,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
 
 
 def _of_training(
-    artifact: Artifact, context: int, losses: Mapping[str, float], exact: Mapping[str, float]
+    artifact: Artifact, context: int, losses: Mapping[str, float | None], exact: Mapping[str, float]
 ) -> Rows:
     counts, timing = artifact.counts(_TrainCounts), artifact.timing(_TrainTiming)
     rows: Rows = [
