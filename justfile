@@ -68,14 +68,6 @@ test-gpu: setup
 messages: setup
     {{ tests }} --write-messages
 
-# In .venv/mutants: which test runs what, and the results, where it goes on; remove it to begin anew.
-
-# Break numtok in 120 places, one at a time, and say which of these no test notices (hours).
-mutants *options: setup
-    @mkdir -p .venv/mutants
-    @[ -e .venv/mutants/record.jsonl ] || .venv/bin/python -m tests.mutants record .venv/mutants/record.jsonl
-    @.venv/bin/python -m tests.mutants run --record .venv/mutants/record.jsonl --results .venv/mutants/results.jsonl {{ options }}
-
 # Write docs/guide/reference.md, which is made of the code.
 reference: setup
     .venv/bin/python -m numtok.cli.output.reference > docs/guide/reference.md

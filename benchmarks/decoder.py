@@ -29,6 +29,7 @@ from torch import Tensor
 
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.models.distributions.decoded import DecoderDistribution
+from numtok.models.flops import value_flops
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.device import tune_malloc
@@ -94,8 +95,10 @@ def drawing(options: argparse.Namespace) -> Table:
     for spec in options.decoders.split(";"):
         fitted = fitted_to_it(spec, FittingRecipe(epochs=options.epochs))
         with torch.no_grad():
-            random = table_head(spec).build(WIDTH)
+            head = table_head(spec)
+            random = head.build(WIDTH)
             drawn_from = random(torch.randn(options.rows, WIDTH))
+        each = value_flops(head, random, WIDTH)
         learnt = fitted.model.reader, fitted.parameters(fitted.inputs.of(features))
         for weights, (reader, parameters) in (("fitted", learnt), ("random", (random, drawn_from))):
             assert isinstance(reader, DecoderReader)
@@ -105,7 +108,7 @@ def drawing(options: argparse.Namespace) -> Table:
             row, all_draws = parameters[:1], options.rows * options.draws
             by_rows = best(partial(naive, reader, row, options.draws), 5) * options.rows
             by_numbers = best(partial(naive, reader, row, 1), 20) * all_draws
-            limit = reader.flops(all_draws) / MatmulRate(CPU, bfloat16=False).per_second
+            limit = all_draws * each / MatmulRate(CPU, bfloat16=False).per_second
             made.add_row(
                 spec.removeprefix("decoder:"),
                 weights,

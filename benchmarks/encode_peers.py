@@ -51,7 +51,7 @@ from numtok.encoding.texts import Texts  # noqa: E402
 from numtok.numerals.column import Literals, Numerals  # noqa: E402
 from numtok.numerals.policy import NumeralPolicy  # noqa: E402
 from numtok.numerals.scan import scan  # noqa: E402
-from numtok.records import Row  # noqa: E402
+from numtok.row import Row  # noqa: E402
 
 BLOCK = 2 << 20
 XVAL_NUMBER = re.compile(r"(?<!\')-?\d+(\.\d+)?([eE][-+]?\d+)?(?!\'|\d)")

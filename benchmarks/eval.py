@@ -53,11 +53,11 @@ from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predict
 from numtok.models.attention import Transformer
 from numtok.models.batches import Batch
 from numtok.models.inputs import single
-from numtok.models.model import Model
-from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right
+from numtok.models.model import Model, build_model
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.models.steps import DecodingStates
+from numtok.models.training_batch import TrainingBatch, masked_batch, shift_right
 from numtok.models.vocabulary import Vocabulary
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
@@ -362,7 +362,7 @@ def measure(job: Job) -> Measured:
         objective=job.objective,
     )
     torch.manual_seed(0)
-    model = Model(settings, Vocabulary.of(codec)).eval()
+    model = build_model(settings, Vocabulary.of(codec)).eval()
     with torch.no_grad():
         model.get_parameter("token_head.weight").mul_(10)  # so that few logits are nearly equal
         if causal and codec.scheme.tokens_per_number is None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from numtok.data.tasks.base import SHARES, TASKS, TaskSplit, TextTask
-from numtok.records import Row
+from numtok.row import Row
 
 # By task, what is seen: whether the template and the object are, and which of the numbers.
 VIEWS: Mapping[str, Mapping[str, tuple[bool, Sequence[int]]]] = {

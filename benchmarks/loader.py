@@ -27,7 +27,7 @@ from rich.console import Console  # noqa: E402
 
 from numtok.encoding.dataset import EncodedSplit  # noqa: E402
 from numtok.encoding.splits import read_codec, splits  # noqa: E402
-from numtok.models.model import Model  # noqa: E402
+from numtok.models.model import build_model  # noqa: E402
 from numtok.models.objectives.base import OBJECTIVES  # noqa: E402
 from numtok.models.presets import preset  # noqa: E402
 from numtok.models.settings import ModelSettings  # noqa: E402
@@ -110,7 +110,7 @@ def measure(
         head=codec.scheme.head,
         objective=objective,
     )
-    model = Model(settings, Vocabulary.of(codec))
+    model = build_model(settings, Vocabulary.of(codec))
     trainer = Trainer(model, Recipe(1000, 1e-3), Execution(torch.device("cpu")))
     trainer.advance(examples[0])
     started = time.perf_counter()

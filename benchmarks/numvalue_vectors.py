@@ -39,9 +39,9 @@ Seen = Callable[[Tensor, Tensor], Tensor]  # f(x) and proj(h) at each place to w
 def seeing(model: Model, asked: Seen, written: Seen) -> Iterator[None]:
     """With these vectors in the question and where the model has written `<num>`; of the latter
     f(x) is not known, and a mean of it stands for it."""
-    projection, embedder = model.parts["projection"], model.embedder
+    projection, embedder = model.own, model.embedder
     prefix = model.ahead
-    assert prefix is not None
+    assert prefix is not None and projection is not None
 
     def extend(
         tokens_BL: Tensor, values_BL: Tensor, cache: TrunkCache, at: Tensor | None = None
@@ -77,13 +77,13 @@ def vectors(model: Model, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     given = model.given(example)
     embedded = model.embedder(given.tokens, given.values)
     hidden = model.trunk(embedded, given.real, None)
-    assert model.ahead is not None
+    assert model.ahead is not None and model.own is not None
     at = given.tokens.eq(model.ahead).flatten().nonzero()[:, 0]
     row, place = at // embedded.shape[1], at % embedded.shape[1]
     in_answer = place >= torch.from_numpy(batch.answer_start)[row] + 1  # [END] comes first
     return (
         embedded.flatten(0, 1)[at],
-        model.parts["projection"](hidden.flatten(0, 1)[at - 1]),
+        model.own(hidden.flatten(0, 1)[at - 1]),
         in_answer,
     )
 

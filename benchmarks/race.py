@@ -95,23 +95,21 @@ def log(line: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
-def interval(found: Figure | None) -> str:
-    """A figure and its interval; of the best, which is behind nobody, 0."""
-    if found is None:
-        return "0"
+def interval(found: Figure) -> str:
+    """Return a value and its interval; "-" if it is undefined."""
     if found.value is None or found.low is None or found.high is None:
         return "-" if found.value is None else f"{found.value:.3f}"
     return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
 class Regret(NamedTuple):
-    """A row of the table, as texts but for the regret."""
+    """A row of the table, as texts but for the regret, which may be undefined."""
 
     data: str
     candidates: str
     race_chose: str
     best_of_all: str
-    regret: float
+    regret: float | None
     told: str
     tie: str
     rank: str
@@ -130,8 +128,8 @@ def measured(name: str, raced: RaceResult, board: Leaderboard) -> Regret:
         str(len(models)),
         winner.label,
         board.best,
-        0.0 if winner.behind is None else winner.behind.value or 0.0,
-        interval(winner.behind),
+        0.0 if winner.behind is None else winner.behind.value,
+        "0" if winner.behind is None else interval(winner.behind),
         "yes" if winner.tied else "no",
         f"{models.index(winner) + 1}",
         interval(winner.skill),
@@ -145,7 +143,7 @@ HEADS += ["skill of the choice", "of the median candidate", "over the best basel
 
 
 def markdown(rows: Sequence[Regret], minutes: float) -> str:
-    """The table so far, and the mean."""
+    """Return the table so far, and the mean of the defined regrets."""
     lines = [
         f"Races of {minutes:g} minutes against {TIMES} times that for all candidates.\n",
         f"| {' | '.join(HEADS)} |",
@@ -154,8 +152,9 @@ def markdown(rows: Sequence[Regret], minutes: float) -> str:
     for row in rows:
         cells = [*row[:4], *row[5:]]
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    mean = statistics.mean(row.regret for row in rows)
-    return "\n".join([*lines, f"\nMean regret {mean:.3f}."]) + "\n"
+    regrets = [row.regret for row in rows if row.regret is not None]
+    mean = f"{statistics.mean(regrets):.3f}" if regrets else "-"
+    return "\n".join([*lines, f"\nMean regret {mean}."]) + "\n"
 
 
 def main() -> None:

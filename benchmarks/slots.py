@@ -21,10 +21,10 @@ import numpy as np
 from _shared import best, table  # type: ignore[import-not-found]
 from rich.console import Console
 
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.splits import read_split, read_texts
 from numtok.evaluation.queries import queries_of
 from numtok.evaluation.slots import Rows, number_slots
-from numtok.records import TRAIN
 from numtok.stages.encode import Config, run
 from numtok.store.store import Store
 

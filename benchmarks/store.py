@@ -17,14 +17,14 @@ from pathlib import Path
 from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.splits import read_split, splits
 from numtok.files import Sink
-from numtok.records import ENCODED, SCHEME_FILE
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
-from numtok.store.artifact import Artifact, Output, Parent
+from numtok.store.artifact import ENCODED, Artifact, Output, Parent
 from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
 

@@ -45,11 +45,13 @@ from torch.nn import functional as F
 
 from numtok.cli.output.printing import Size
 from numtok.models.batches import Batch
+from numtok.models.flops import ModelFlops, counted
 from numtok.models.heads.base import projection
-from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.models.model import build_model
+from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
+from numtok.models.training_batch import TrainingBatch
 from numtok.models.trunks.transformer import TransformerTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
@@ -207,7 +209,7 @@ def trainer(
         head=parts[1],
         objective=objective,
     )
-    model = Model(settings, Vocabulary(settings.vocabulary))
+    model = build_model(settings, Vocabulary(settings.vocabulary))
     how = Execution(device, device.type == "cuda", ranks=ranks, shard=options.shard)
     return Trainer(model, Recipe(1 << 30, 1e-3), how)
 
@@ -241,7 +243,9 @@ def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[st
     one, model = next(learnt()), full.model
     rows, places = one.tokens.shape[0], one.tokens.size
     head = 2 * len(one.where) * sum(weight.numel() for weight in plain.head.parameters())
-    needed = (model.trunk.flops(rows, options.tokens, options.tokens) + head, model.flops(one))
+    row = torch.zeros(1, options.tokens, full.model.settings.width, device=device)
+    of_trunk = rows * counted(model.trunk, row, None)
+    needed = (of_trunk + head, ModelFlops(model)(model.on_host(one)).total)
     best = median(rates) / options.steps / WHOLE_STEP
     shown = [f"{median(rates) / 1e9:,.0f}"]
     for index, flops in enumerate(needed):

@@ -31,9 +31,9 @@ kernels.py         numba, set up once: where compiled kernels are kept
 machine.py         cores and memory that a process may use, of a machine or a part of it
 names.py           what artifacts may be called
 plugins.py         folders of plugins, whose fault an error is, and their contracts
-records.py         the rows and columns that cross stages
 registry.py        a public name is a file name; spec strings with settings
 reports.py         what eval writes and compare reads: a report, its predictions
+row.py             a row of data, and the names that its fields have in all stages
 seeds.py           random generators as a pure function of a key
 sklearn.py         a fitted table as a regressor of scikit-learn
 stored_json.py     JSON read back from a disk, by a type that says what it may be

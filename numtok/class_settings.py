@@ -82,6 +82,7 @@ def missing_in(kind: type) -> tuple[str, ...]:
 
 
 _hints = cache(get_type_hints)
+_OPTIONAL = ("positional", "checked_at")  # what a class may declare, whatever its contract
 
 
 @cache
@@ -105,6 +106,16 @@ def mistyped_in(kind: type) -> str | None:
         simple = wanted in (bool, int, str) and type(value) is not wanted
         if simple or (allowed_values and value not in allowed_values):
             return f"{key} is {value!r}; its contract is {_type_name(wanted)}"
+    for key, value in vars(kind).items():
+        plain = isinstance(value, bool | int | float | str | tuple | list | dict)
+        known = (
+            key in hints or key in _OPTIONAL or any(hasattr(one, key) for one in kind.__mro__[1:])
+        )
+        if plain and key[0] != "_" and not known:
+            return (
+                f"{key} = {value!r} has no type; write {key}: {type(value).__name__} for a "
+                f"setting, {key}: ClassVar for a constant of the class, or _{key}"
+            )
     return None
 
 

@@ -1,19 +1,22 @@
-"""Contract suites: what everything in a registry must do, as checks that run anywhere.
+"""Contract suites: checks that hold for everything in a registry.
 
-A registry's folder has its suite in ``_contract.py``: functions that take a thing and a seed and
-raise :class:`ContractBreak`, one line that names the thing, the check, what was got and what was
-expected; ``CHECKS``, these by name; and ``check``, which runs them all, where a thing must be made
-ready for them. They hold for a thing that nobody here has seen: ``numtok check KIND NAME`` runs
-them on plugins, and the tests on all of numtok's own. What a registry's ``base`` holds plugins to
-whenever they are used is not said again: a suite drives the thing held (``Registry.held``), and its
-answers are compared on the way.
+The suite of a registry is ``_contract.py`` in its folder. Each ``check_*`` function takes an object
+and a seed and raises :class:`ContractBreak` with one line: the member, what it gave and what was
+expected. ``CHECKS`` lists these functions by name. A suite that must prepare the object first
+defines ``check``, which runs them all. ``numtok check KIND NAME`` runs a suite on plugins; the
+tests run it on everything in numtok.
 """
 
 import doctest
+import hashlib
 import inspect
 import json
+import multiprocessing
+import os
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import is_dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -22,12 +25,15 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from numtok import plugins
 from numtok.class_settings import settings_fields
 from numtok.declaration import help_of
-from numtok.errors import PluginError, unknown
-from numtok.plugins import MemberCall
+from numtok.errors import PluginError, UsageError, unknown
 from numtok.registry import Registry, name_of, registry_in, settings_of, spec_of
+from numtok.version import __version__
 
 T = TypeVar("T")
+Shape = tuple[int | None, ...]
 SUITE = "_contract.py"
+_TOLD = 3  # breaks of a plugin, before a command names `numtok check`
+FLOATING = "float16|bfloat16|float32|float64"
 _MADE: list[Any] = []  # the functions of once_a_run, which can forget
 
 
@@ -36,7 +42,8 @@ class ContractBreak(AssertionError):
 
 
 class CheckResult(NamedTuple):
-    """What one check found; the message is empty where it passed."""
+    """The outcome of one check. The message is empty where it passed; a break that several checks
+    met is told by the first of them, and the others refer to it."""
 
     name: str
     passed: bool
@@ -66,20 +73,31 @@ def results(
     """Run every check, each to its end or to its first break."""
     for made in _MADE:
         made.cache_clear()
-    return [CheckResult(name, *_run(name, check, thing, seed)) for name, check in checks.items()]
+    messages = {name: _run(check, thing, seed) for name, check in checks.items()}
+    met: dict[str, list[str]] = {}
+    for name, message in messages.items():
+        met.setdefault(message, []).append(name)
+    found = []
+    for name, message in messages.items():
+        first, *more = met[message]
+        if message and name != first:
+            message = f"as {first!r}"
+        elif message and more:
+            message += f" ({len(more)} more check{'s' * (len(more) > 1)} met it)"
+        found.append(CheckResult(name, not message, message))
+    return found
 
 
-def _run(name: str, check: Callable[[T, int], None], thing: T, seed: int) -> tuple[bool, str]:
-    """Whether a check passes, and else what is wrong, with the line of the plugin that failed."""
+def _run(check: Callable[[T, int], None], thing: T, seed: int) -> str:
+    """What is wrong, with the line of the plugin that failed; empty where a check passes."""
     try:
         check(thing, seed)
     except ContractBreak as error:
-        return False, str(error)
-    except Exception as error:
+        return str(error)
+    except (Exception, SystemExit) as error:
         at_fault = error if isinstance(error, PluginError) else plugins.fault_of(error)
-        what = str(at_fault or f"raised {type(error).__name__}: {error}")
-        return False, f"{spec_of(thing)}: {name}: {what}"
-    return True, ""
+        return str(at_fault or f"{spec_of(thing)}: raised {type(error).__name__}: {error}")
+    return ""
 
 
 # --- what suites share -------------------------------------------------------------------------
@@ -142,24 +160,127 @@ def check_described(thing: object, name: str) -> None:
         require(thing, name, helps.get(key), what)
 
 
+class _Examples(doctest.DocTestRunner):
+    """Collects what wrong examples gave instead of printing it."""
+
+    def __init__(self) -> None:
+        super().__init__(verbose=False)
+        self.wrong: list[str] = []
+
+    def report_failure(
+        self, out: Any, test: doctest.DocTest, example: doctest.Example, got: str
+    ) -> None:
+        self._add(example, got)
+
+    def report_unexpected_exception(
+        self, out: Any, test: doctest.DocTest, example: doctest.Example, exc_info: Any
+    ) -> None:
+        self._add(example, f"{exc_info[0].__name__}: {exc_info[1]}")
+
+    def _add(self, example: doctest.Example, got: str) -> None:
+        gives, wanted = (" ".join(text.split()) for text in (got, example.want))
+        self.wrong.append(f"{example.source.strip()}: got {gives or 'nothing'}, expected {wanted}")
+
+
 def check_examples(thing: object, name: str) -> None:
     """The examples in a thing's own file are there, and true."""
-    module = sys.modules[type(thing).__module__]
-    runner, found = doctest.DocTestRunner(verbose=False), [0, 0]
-    for test in doctest.DocTestFinder().find(module):
-        outcome = runner.run(test, out=lambda _: None)
-        found = [found[0] + outcome.attempted, found[1] + outcome.failed]
-    require(thing, name, found[0], "got no example in its file, expected one (>>>)")
-    expect(thing, name, "examples in its file that are wrong", found[1], 0)
+    runner = _Examples()
+    for test in doctest.DocTestFinder().find(sys.modules[type(thing).__module__]):
+        runner.run(test, out=lambda _: None)
+    require(thing, name, runner.tries, "got no example in its file, expected one (>>>)")
+    require(thing, name, not runner.wrong, "; ".join(runner.wrong))
 
 
-def member_call(thing: object, member: str, *given: Any, **sizes: int) -> MemberCall:
-    """A member of a thing whose answer is to be compared with its contract in plain words."""
-    base = next(
-        (kind for kind in type(thing).__mro__ if kind.__module__.endswith(".base")), type(thing)
+# --- what a member gives -----------------------------------------------------------------------
+
+
+def wrong(thing: object, member: str, got: str, expected: str) -> NoReturn:
+    """Raise the break of a member that gives something else than its contract says."""
+    file = Path(sys.modules[type(thing).__module__].__file__ or "")
+    what = f"{type(thing).__name__}.{member} gives {got}, expected {expected}"
+    raise ContractBreak(f"{file.parent.name}/{file.name}: {what}")
+
+
+def expect_kind(thing: object, member: str, got: Any, *kinds: type) -> Any:
+    """Return what a member gave; raise a break unless it has one of these types (a bool is not an
+    int)."""
+    if not isinstance(got, kinds) or (isinstance(got, bool) and bool not in kinds):
+        names = ["None" if kind is type(None) else kind.__name__ for kind in kinds]
+        wrong(thing, member, described(got), " or ".join(names))
+    return got
+
+
+def expect_kinds(thing: object, *kinds: type, members: Iterable[str]) -> None:
+    """Raise a break unless each of some attributes has one of these types."""
+    for member in members:
+        expect_kind(thing, member, getattr(thing, member), *kinds)
+
+
+def expect_array(
+    thing: object, member: str, got: Any, shape: Shape, *, dtype: str, finite: bool = False
+) -> Any:
+    """Return what a member gave; raise a break unless it is such a NumPy array.
+
+    shape
+        A size per axis; None allows any size.
+    dtype
+        A name, or several with ``|`` between: ``float32|int64``.
+    """
+    return _expect(thing, member, got, ("ndarray", dtype, shape), finite)
+
+
+def expect_tensor(
+    thing: object,
+    member: str,
+    got: Any,
+    shape: Shape,
+    *,
+    dtype: str = FLOATING,
+    finite: bool = False,
+) -> Any:
+    """As :func:`expect_array`, for a PyTorch tensor; by default of any floating-point type."""
+    return _expect(thing, member, got, ("Tensor", dtype, shape), finite)
+
+
+def _expect(
+    thing: object, member: str, got: Any, form: tuple[str, str, Shape], finite: bool
+) -> Any:
+    kind, dtype, shape = form
+    fits = (
+        any(one.__name__ == kind for one in type(got).__mro__)
+        and _dtype(got) in dtype.split("|")
+        and len(got.shape) == len(shape)
+        and all(size in (None, given) for size, given in zip(shape, got.shape, strict=True))
     )
-    file = sys.modules[type(thing).__module__].__file__ or ""
-    return MemberCall(thing, member, given, Path(file), base.__module__, sizes)
+    sizes = ", ".join("any" if size is None else str(size) for size in shape)
+    expected = f"{kind} {'float' if dtype == FLOATING else dtype}[{sizes}]"
+    if not fits:
+        wrong(thing, member, described(got), expected)
+    if finite and not bool((abs(got) < float("inf")).all()):
+        wrong(
+            thing, member, f"{described(got)} with values that are not finite", f"finite {expected}"
+        )
+    return got
+
+
+def described(got: Any) -> str:
+    """Describe a value in a few words.
+
+    >>> described([1.5]), described(None)
+    ('a list', 'None')
+    """
+    if (dtype := _dtype(got)) is not None:
+        return f"{type(got).__name__} {dtype}[{', '.join(map(str, got.shape))}]"
+    if got is None or isinstance(got, bool | int | float | str):
+        return repr(got)
+    return f"a {type(got).__name__}"
+
+
+def _dtype(got: Any) -> str | None:
+    """The data type of an array of NumPy or PyTorch; neither library is imported here."""
+    if not (hasattr(got, "dtype") and hasattr(got, "shape")):
+        return None
+    return str(got.dtype).removeprefix("torch.")
 
 
 # --- kinds -------------------------------------------------------------------------------------
@@ -187,13 +308,115 @@ def registry_of(kind: str) -> Registry[Any]:
 def check_spec(kind: str, spec: str, seed: int = 0) -> list[CheckResult]:
     """Run the suite of a kind on what a spec stands for.
 
-    A bare name stands for the class at its defaults, or ``checked_at`` a spec that the class says
-    where a setting has no default. Raises UsageError for a spec that cannot be built.
+    A bare name stands for the class at its defaults, or at the spec in ``checked_at``, which a
+    class declares where a setting has no default. Raises UsageError for a spec that cannot be
+    built.
     """
     registry = registry_of(kind)
     suite = registry.contract()
-    build: Callable[[str], Any] = getattr(suite, "build", registry.build)
-    thing = build(registry.checked_at(spec) if spec in registry else spec)
-    check: Any = getattr(suite, "check", partial(results, suite.CHECKS))
-    found: list[CheckResult] = check(thing, seed=seed)
+    if spec in registry and registry.checked_at(spec) == spec and registry.required(spec):
+        where, key = registry[spec], registry.required(spec)[0]
+        raise UsageError(
+            f"{sys.modules[where.__module__].__file__}: {where.__name__}.{key} has no default; "
+            f'give it one, or add `checked_at: ClassVar[str] = "{spec},{key}=VALUE"`, the spec to '
+            "check it at"
+        )
+    with _checking():
+        build: Callable[[str], Any] = getattr(suite, "build", registry.build)
+        thing = build(registry.checked_at(spec) if spec in registry else spec)
+        check: Any = getattr(suite, "check", partial(results, suite.CHECKS))
+        found: list[CheckResult] = check(thing, seed=seed)
+    if spec in registry and all(one.passed for one in found):
+        _remember(registry, thing)
     return found
+
+
+# --- plugins when they are used ------------------------------------------------------------------
+
+_running = False  # a suite; what it builds is not checked again
+_known: set[Path] = set()  # files that this process has checked, or found checked
+
+
+@contextmanager
+def _checking() -> Iterator[None]:
+    """Run a suite, which leaves random numbers and the mode of PyTorch as they were."""
+    global _running
+    before, _running = _running, True
+    torch: Any = sys.modules.get("torch")
+    with ExitStack() as stack:
+        if torch is not None:
+            stack.enter_context(torch.random.fork_rng(devices=[]))
+            stack.enter_context(torch.inference_mode(False))
+            stack.enter_context(torch.enable_grad())
+        try:
+            yield
+        finally:
+            _running = before
+
+
+def check_plugin(registry: Registry[Any], thing: object) -> None:
+    """Run the contract suite the first time that a plugin's file is used, and after each change.
+
+    A cache remembers what passed; worker processes leave the check to their parent. Raises
+    PluginError with the first breaks.
+    """
+    file = plugins.file_of(thing)
+    if _running or file is None or file in _known or multiprocessing.parent_process():
+        return
+    _known.add(file)
+    if (passed := _passed(registry, file)) is not None and passed.exists():
+        return
+    kind, name = _kind_of(registry), name_of(thing)
+    spec = spec_of(thing) if registry.checked_at(name) == name and registry.required(name) else name
+    note = threading.Timer(1.0, partial(plugins.announce, f"checking plugin {file} ..."))
+    note.daemon = True
+    note.start()
+    try:
+        found = check_spec(kind, spec)
+    except PluginError:
+        _known.discard(file)
+        raise
+    except UsageError:  # it cannot be checked here: what it needs is missing
+        return
+    finally:
+        note.cancel()
+    broken = [one.message for one in found if not one.passed and not one.message.startswith("as '")]
+    if broken:
+        _known.discard(file)
+        raise _refusal(file, broken, f"numtok check {kind} {spec}")
+
+
+def _refusal(file: Path, broken: Sequence[str], command: str) -> PluginError:
+    short = f"{file.parent.name}/{file.name}: "
+    lines = [one.removeprefix(short) for one in broken[:_TOLD]]
+    first, *more = (one if one.startswith(str(file)) else f"{file}: {one}" for one in lines)
+    if len(broken) > _TOLD:
+        more.append(f"and {len(broken) - _TOLD} more; run `{command}`")
+    return PluginError(first, more=more)
+
+
+def _kind_of(registry: Registry[Any]) -> str:
+    return next(kind for kind, package in kinds().items() if package == registry.package)
+
+
+def _remember(registry: Registry[Any], thing: object) -> None:
+    """Note that a plugin's file passed as it is now."""
+    file = plugins.file_of(thing)
+    if file is not None and (passed := _passed(registry, file)) is not None:
+        with suppress(OSError):
+            passed.parent.mkdir(parents=True, exist_ok=True)
+            passed.touch()
+
+
+def _passed(registry: Registry[Any], file: Path) -> Path | None:
+    """The file that exists in the user's cache once a plugin has passed: its name is a digest of
+    the plugin's code and of the suite. None where there is no home directory."""
+    digest = hashlib.sha256(f"{__version__} {plugins.code_digest(file)}".encode())
+    suite = Path(str(registry.contract().__file__)).parent
+    for source in (Path(__file__), suite / "base.py", *sorted(suite.glob("_contract*.py"))):
+        digest.update(source.read_bytes())
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        return None
+    return cache / "numtok" / "plugins" / digest.hexdigest()[:32]

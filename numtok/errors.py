@@ -5,7 +5,7 @@ allowed and what to do next. ``cli.main`` prints it and exits with
 ``exit_code``; anything that is not a ``NumtokError`` is a bug (exit 70).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -39,11 +39,20 @@ class UsageError(NumtokError):
 
 
 class PluginError(UsageError):
-    """A plugin's code failed, or broke its contract; ``trace`` is the traceback, for its author."""
+    """A plugin's code failed, or broke its contract.
 
-    def __init__(self, message: str, trace: str = "") -> None:
-        super().__init__(message)
-        self.trace = trace
+    trace
+        The traceback, for its author.
+    more
+        Further breaks, a line each.
+    """
+
+    def __init__(self, message: str, trace: str = "", more: Sequence[str] = ()) -> None:
+        super().__init__(message, trace, more)
+        self.trace, self.more = trace, more
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class MissingPart(UsageError):

@@ -1,66 +1,32 @@
-"""Plugins: the folders that they lie in, whose fault an error is, and whether they keep a contract.
+"""Plugins: the folders that contain them, and errors that their code causes.
 
-A plugin is a file of a user's, ``FOLDER/heads/mine.py``, that a registry finds by its name. What
-goes wrong in its own code is told as its fault (:func:`fault_of`), wherever it was called. What it
-answers is compared with its contract the first time it is asked, by whichever command that is
-(:func:`watch`): a loss of the wrong shape would be broadcast without a word. numtok's own classes
-are not watched when used; contract suites hold them to the same (:func:`hold`).
+A plugin is a user's file, ``FOLDER/heads/mine.py``, which a registry finds by its name.
+:func:`fault_of` attributes an exception to the plugin whose code was running.
 """
 
+import ast
+import hashlib
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from numtok.errors import PluginError, UsageError
 
 _folders: list[Path] = []
+quiet = True  # no notes, unless a command says otherwise
 _NUMTOK = Path(__file__).parent
 _CORRECT = "correct the file, or leave its folder out of [plugins] in numtok.toml"
-#: Where modules that plugins import were before, and where they are.
-_MOVED = {
-    "numtok.nn.embedders": "numtok.models.embedders",
-    "numtok.nn.heads": "numtok.models.heads",
-    "numtok.nn.objectives": "numtok.models.objectives",
-    "numtok.nn": "numtok.models",
-    "numtok.distributions": "numtok.models.distributions",
-    "numtok.schemes": "numtok.encoding.schemes",
-    "numtok.text_tokenizers": "numtok.encoding.text_tokenizers",
-    "numtok.normalizers": "numtok.encoding.normalizers",
-    "numtok.codec": "numtok.encoding.codec",
-    "numtok.tasks": "numtok.data.tasks",
-    "numtok.sources": "numtok.data.sources",
-    "numtok.figures": "numtok.analysis.figures",
-}
-#: What plugins import from them by other names than before.
-_RENAMED = {
-    "numtok.models.objectives.base": {
-        "Example": "TrainingBatch",
-        "masked": "masked_batch",
-        "said": "autoregressive_batch",
-        "ended": "row_end_batch",
-        "moved": "shift_right",
-    },
-    "numtok.metrics.base": {"Answers": "Predictions"},
-    "numtok.encoding.schemes.base": {"Decoded": "DecodedNumbers"},
-    "numtok.encoding.text_tokenizers.base": {"Fitted": "FittedTokenizer", "Tokens": "TokenRuns"},
-    "numtok.data.tasks.base": {"Split": "TaskSplit"},
-    "numtok.data.sources.base": {"Rejected": "RejectedSourceRow"},
-    "numtok.analysis.figures.base": {"Figure": "FigureKind"},
-}
-_FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
 def add_plugin_folders(folders: Iterable[Path]) -> None:
     """Make the files under ``folders`` (one subfolder a registry) known by name.
 
-    Called once by the command line from ``numtok.toml``, and again in every
-    spawned worker. Raises UsageError for a folder that is not there, or whose files lie where
-    registries looked before.
+    The command line calls it once with the folders of ``numtok.toml``; every spawned worker calls
+    it again. A module directly in a folder, ``FOLDER/helper.py``, is one that its plugins import.
+    Raises UsageError for a folder that does not exist.
     """
     for folder in folders:
         resolved = folder.resolve()
@@ -69,14 +35,15 @@ def add_plugin_folders(folders: Iterable[Path]) -> None:
                 f"plugin folder {str(folder)!r} is not a folder; "
                 "correct `folders` under [plugins] in numtok.toml"
             )
-        for kind in ("embedders", "heads", "objectives"):
-            if (resolved / "nn" / kind).is_dir():
-                raise UsageError(
-                    f"plugin folder {str(folder)!r}: {kind} lie in {kind}/ now, no longer in "
-                    f"nn/{kind}/; move that folder"
-                )
         if resolved not in _folders:
             _folders.append(resolved)
+            sys.path.append(str(resolved))  # behind everything else, for what plugins share
+
+
+def announce(text: str) -> None:
+    """Print a note on stderr, where this process is not to be quiet."""
+    if not quiet:
+        print(f"numtok: {text}", file=sys.stderr)
 
 
 def plugin_folders() -> tuple[Path, ...]:
@@ -134,24 +101,65 @@ def loaded() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def import_error(file: Path, error: Exception) -> UsageError:
+def misplaced(kind: str) -> str:
+    """A hint for a name that was not found: a subfolder whose name is almost the registry's."""
+    for folder in _folders:
+        for name in get_close_matches(kind, [one.name for one in folder.iterdir() if one.is_dir()]):
+            if name not in registries():
+                return f"; {folder / name} is not searched, rename it to {kind}/"
+    return ""
+
+
+def code_digest(file: Path) -> str:
+    """A digest of a plugin's file and of the files of plugin folders that it imports, directly or
+    not."""
+    found: dict[Path, bytes] = {}
+    left = [file]
+    while left:
+        if (one := left.pop()) not in found:
+            found[one] = one.read_bytes()
+            left += _imports(one, found[one])
+    digest = hashlib.sha256()
+    for one in sorted(found):
+        digest.update(hashlib.sha256(found[one]).digest())
+    return digest.hexdigest()[:16]
+
+
+def _imports(file: Path, content: bytes) -> Iterator[Path]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, ast.Import):
+            names += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = [*file.parents[node.level - 1].parts[-1:]] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            names += [module, *(f"{module}.{one.name}" for one in node.names)]
+    for name in names:
+        for kind, package in registries().items():
+            if name.startswith(f"{package}."):
+                name = kind + name.removeprefix(package)
+        for folder in _folders:
+            place = folder.joinpath(*name.split("."))
+            for one in (place.with_suffix(".py"), place / "__init__.py"):
+                if one.is_file():
+                    yield one
+
+
+def plugin_code() -> dict[str, str]:
+    """The digest of each plugin that was imported so far, by its place in a plugin folder."""
+    return {place: code_digest(Path(folder, place)) for place, folder in loaded().items()}
+
+
+def import_error(file: Path, error: BaseException) -> UsageError:
     """What is wrong with a plugin's file, at the last of its lines that was reached."""
     if isinstance(error, SyntaxError):
         where = f"{error.filename or file}, line {error.lineno}"
         return UsageError(f"{where}: SyntaxError: {error.msg}; {_CORRECT}")
     where = _place(error) or str(file)
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        for before, now in _MOVED.items():
-            if f"{error.name}.".startswith(f"{before}."):
-                return UsageError(f"{where}: {before} is {now} now; {_CORRECT}")
-    elif isinstance(error, ImportError) and error.name in _RENAMED:
-        for before, now in _RENAMED[error.name].items():
-            if f"cannot import name {before!r} " in str(error):
-                return UsageError(f"{where}: {error.name}.{before} is {now} now; {_CORRECT}")
     return UsageError(f"{where}: {type(error).__name__}: {error}; {_CORRECT}")
 
 
-def fault_of(error: Exception) -> PluginError | None:
+def fault_of(error: BaseException) -> PluginError | None:
     """The error as that of a plugin, with its traceback, where a plugin's code was at work when it
     was raised: in that code itself, or in what it called. None where none was."""
     if (where := _place(error)) is None:
@@ -161,7 +169,7 @@ def fault_of(error: Exception) -> PluginError | None:
     return PluginError(message, "".join(traceback.format_exception(error)))
 
 
-def _place(error: Exception) -> str | None:
+def _place(error: BaseException) -> str | None:
     """The last line of a plugin that was reached, with what it is in."""
     found = None
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -170,173 +178,3 @@ def _place(error: Exception) -> str | None:
             inside = "" if code.co_qualname == "<module>" else f", in {code.co_qualname}"
             found = f"{code.co_filename}, line {line}{inside}"
     return found
-
-
-# --- contracts ---------------------------------------------------------------------------------
-
-
-@dataclass
-class MemberCall:
-    """One member of a watched object was asked.
-
-    given
-        What it was asked with, in order.
-    sizes
-        By letter, sizes that the contract speaks of and that are known from elsewhere.
-    again
-        Whether the next answer is to be looked at as well: this one says too little.
-    """
-
-    thing: object
-    member: str
-    given: tuple[Any, ...]
-    file: Path
-    contract: str
-    sizes: Mapping[str, int]
-    again: bool = False
-
-    def wrong(self, got: str, wanted: str) -> PluginError:
-        """The error for an answer that breaks the contract."""
-        return PluginError(
-            f"{self.file}: {type(self.thing).__name__}.{self.member} gives {got}; it must give "
-            f"{wanted} ({self.contract} says what each member is)"
-        )
-
-    def one_of(self, answer: Any, *kinds: type) -> Any:
-        """The answer; PluginError unless it is of one of these classes (a bool is no int)."""
-        if not isinstance(answer, kinds) or (isinstance(answer, bool) and bool not in kinds):
-            names = ["None" if kind is type(None) else kind.__name__ for kind in kinds]
-            raise self.wrong(describe(answer), " or ".join(names))
-        return answer
-
-    def array(self, answer: Any, form: str, *, finite: bool = False, **sizes: int) -> Any:
-        """The answer; PluginError unless it is an array of that form, such as ``Tensor
-        float32[N, P]``: its class, what it is made of (several with ``|``; ``float`` is any of
-        these), and its sizes, by letters of which some are known. Of two rows at least, or the
-        next answer is looked at as well."""
-        kind, _, rest = form.partition(" ")
-        types, _, letters = rest.rstrip("]").partition("[")
-        shape = letters.split(", ")
-        known = {**self.sizes, **sizes}
-        names = _FLOATING if types == "float" else tuple(types.split("|"))
-        there = [f"{letter} = {known[letter]:,}" for letter in shape if letter in known]
-        wanted = ", ".join([form, *there])
-        fits = (
-            any(one.__name__ == kind for one in type(answer).__mro__)
-            and _dtype(answer) in names
-            and len(answer.shape) == len(shape)
-            and all(
-                known.get(letter, size) == size
-                for letter, size in zip(shape, answer.shape, strict=True)
-            )
-        )
-        if not fits:
-            raise self.wrong(describe(answer), wanted)
-        if finite and not bool((abs(answer) < float("inf")).all()):
-            raise self.wrong(
-                f"{describe(answer)} with values that are not finite", f"finite {wanted}"
-            )
-        self.again |= any(known.get(letter, 2) < 2 for letter in shape)
-        return answer
-
-    def watching(self, made: Any, checks: "Mapping[str, Check]", **sizes: int) -> Any:
-        """What the member made, watched in its turn; so is what it makes next."""
-        _watch(made, checks, self.file, self.contract, {**self.sizes, **sizes})
-        self.again = True
-        return made
-
-
-#: Looks at an answer and gives it on; raises ``asked.wrong(...)``.
-Check = Callable[[MemberCall, Any], Any]
-
-
-def describe(answer: Any) -> str:
-    """An answer in a few words.
-
-    >>> describe([1.5]), describe(None)
-    ('a list', 'None')
-    """
-    if (dtype := _dtype(answer)) is not None:
-        return f"{type(answer).__name__} {dtype}[{', '.join(map(str, answer.shape))}]"
-    if answer is None or isinstance(answer, bool | int | float | str):
-        return repr(answer)
-    return f"a {type(answer).__name__}"
-
-
-def _dtype(answer: Any) -> str | None:
-    """Of an array of NumPy or PyTorch, neither of which is imported here."""
-    if not (hasattr(answer, "dtype") and hasattr(answer, "shape")):
-        return None
-    return str(answer.dtype).removeprefix("torch.")
-
-
-def watch(thing: object, checks: Mapping[str, Check], contract: str) -> None:
-    """Hold an object of a plugin's to its contract: its properties now, and each other member in
-    ``checks`` when it is first asked. Nothing for numtok's own, and nothing once all were asked.
-
-    ``contract`` is where it is written down. Raises PluginError.
-    """
-    if (file := file_of(thing)) is not None:
-        _watch(thing, checks, file, contract, {})
-
-
-def hold(thing: object, checks: Mapping[str, Check], contract: str) -> None:
-    """As :func:`watch`, of numtok's own as well: what its contract suite does."""
-    file = sys.modules[type(thing).__module__].__file__ or ""
-    _watch(thing, checks, Path(file), contract, {})
-
-
-def unwatch(thing: object) -> None:
-    """Look at none of its answers any more: for what cannot have a look in it, as what is compiled
-    by PyTorch."""
-    for member in [key for key, value in vars(thing).items() if isinstance(value, _Watched)]:
-        del vars(thing)[member]
-
-
-def _watch(
-    thing: Any, checks: Mapping[str, Check], file: Path, contract: str, sizes: Mapping[str, int]
-) -> None:
-    for member, check in checks.items():
-        call = MemberCall(thing, member, (), file, contract, sizes)
-        if callable(getattr(type(thing), member, None)):
-            # Past __setattr__, which frozen dataclasses refuse.
-            vars(thing)[member] = _Watched(call, check)
-        elif hasattr(thing, member):
-            check(call, getattr(thing, member))
-
-
-@dataclass(eq=False)
-class _Watched:
-    """Stands before a method in its object until an answer was looked at; it can be pickled."""
-
-    call: MemberCall
-    check: Check
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        thing, member = self.call.thing, self.call.member
-        try:
-            answer = getattr(type(thing), member)(thing, *given, **named)
-        except (AttributeError, IndexError, ValueError) as error:
-            raise fault_of(error) or self._failed(error) from error
-        asked = replace(self.call, given=(*given, *named.values()))
-        answer = self.check(asked, answer)
-        if not asked.again:
-            with suppress(KeyError):  # asked within itself, or by two threads
-                del vars(thing)[member]
-        return answer
-
-    def _failed(self, error: Exception) -> PluginError:
-        """Of what a plugin made of a class of numtok's, whose code fails by what it was given."""
-        call = self.call
-        what = f"{call.file}: {type(call.thing).__name__}.{call.member} fails by what it was given"
-        trace = "".join(traceback.format_exception(error))
-        return PluginError(f"{what}: {type(error).__name__}: {error}; {_CORRECT}", trace)
-
-
-def a(*kinds: type) -> Check:
-    """The check of an answer that is of one of these classes."""
-    return partial(_of_kind, kinds)
-
-
-def _of_kind(kinds: tuple[type, ...], asked: MemberCall, answer: Any) -> Any:
-    return asked.one_of(answer, *kinds)

@@ -14,8 +14,8 @@ its contract is checked. What an object learns from data is a field as well, mar
 :data:`LEARNT`.
 """
 
-import copy
 import importlib
+import inspect
 import os
 import pkgutil
 import re
@@ -25,7 +25,7 @@ from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from numtok.class_settings import LEARNT as LEARNT
 from numtok.class_settings import Interval as Interval
@@ -45,15 +45,14 @@ from numtok.class_settings import (
 from numtok.declaration import declarations, flag_named, flag_of
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
-    Check,
-    hold,
     import_error,
+    is_plugin,
     is_plugin_file,
+    misplaced,
     plugin_folders,
     registries,
-    watch,
 )
-from numtok.records import Scalar
+from numtok.stored_json import Scalar
 
 T = TypeVar("T")
 
@@ -68,11 +67,9 @@ _OF_MODELS = ("embedder", "head", "objective", "trunk")  # what a model is made 
 class Registry(Generic[T]):
     """The classes of one package, by file name; modules are imported when asked for."""
 
-    def __init__(self, package: str, what: str, checks: Mapping[str, Check] | None = None) -> None:
-        """``checks`` are what the answers of a plugin's object are held to (``plugins.watch``)."""
+    def __init__(self, package: str, what: str) -> None:
         self._package = package
         self._what = what
-        self._checks = checks or {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -98,10 +95,11 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> type[T]:
         found = self._files()
         if name not in found:
-            raise unknown(self._what, name, found)
+            hint = misplaced(_folder(self._package))
+            raise UsageError(f"{unknown(self._what, name, found)}{hint}")
         try:
             module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not is_plugin_file(found[name]):
                 raise
             raise import_error(found[name], error) from error
@@ -161,12 +159,6 @@ class Registry(Generic[T]):
         """The contract suite of this registry, ``_contract.py`` in its folder."""
         return importlib.import_module(f"{self._package}._contract")
 
-    def held(self, thing: T) -> T:
-        """A copy of an object, of numtok's own too, whose answers are held to the contract."""
-        copied = copy.copy(thing)
-        hold(copied, self._checks, self._contract)
-        return copied
-
     def checked_at(self, name: str) -> str:
         """The spec at which the contract of a class is checked: its ``checked_at`` where settings
         must be given, else its name."""
@@ -186,13 +178,25 @@ class Registry(Generic[T]):
             )
         check_bounds(kind, name, given, options)
         made = kind(**given)
-        watch(made, self._checks, self._contract)
+        if is_plugin(made):
+            from numtok.contracts import check_plugin
+
+            check_plugin(self, made)
         return made
 
     @property
     def _contract(self) -> str:
         """Where it is said what each member of a class is."""
         return f"{self._package}.base"
+
+    def _base(self) -> type:
+        """What its classes derive from: ``base`` declares ``HEADS: Registry[Head]``."""
+        module = importlib.import_module(self._contract)
+        for name, hint in inspect.get_annotations(module).items():
+            if get_origin(hint) is Registry and vars(module)[name].package == self._package:
+                (base,) = get_args(hint)
+                return base if isinstance(base, type) else object
+        return object
 
     def _package_module(self) -> ModuleType:
         package = importlib.import_module(self._package)
@@ -206,9 +210,16 @@ class Registry(Generic[T]):
             if isinstance(item, type) and item.__module__ == module.__name__ and key[0] != "_"
         ]
         if len(classes) != 1:
+            names = ", ".join(one.__name__ for one in classes)
             raise UsageError(
-                f"{module.__file__} must define exactly one public class, the {self._what}; "
-                f"it defines {len(classes)}"
+                f"{module.__file__} must define exactly one public class, the {self._what}; it "
+                f"defines {len(classes)}{names and f' ({names})'}; begin other names with _"
+            )
+        base = self._base()
+        if not issubclass(classes[0], base):
+            raise UsageError(
+                f"{module.__file__}: {classes[0].__name__} must derive from {base.__name__} of "
+                f"{self._contract}"
             )
         if lacks := missing_in(classes[0]):
             raise UsageError(

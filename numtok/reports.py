@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from numtok.records import CLUSTER, GROUP, Natural, Scalar
+from numtok.row import CLUSTER, GROUP
+from numtok.stored_json import Natural, Scalar
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 REPORT = "report"  # the kind of artifact
 REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
-SCHEMA = 3  # of report.json
+SCHEMA = 1  # of report.json
+USUAL_BASELINES = (
+    "quantisation", "mean", "length", "place", "slot", "nearest", "linear", "boosted",
+)  # fmt: skip
+LIMITS = ("quantisation", "nearest")  # baselines computed from the true values: no rivals of models
 FEW_CLASSES = 12  # of which all pairs are told; of more, so many errors
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of each predictive distribution that is kept
 SLOT = "slot"  # a column of predictions
@@ -121,7 +126,7 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         no slot last; empty where no slots were looked for or found.
     baselines, target_baselines
         What needs no model: mean, linear, ..., and the limits that are made of the truth,
-        quantisation and nearest (``records.LIMITS``); and the same for each of several targets.
+        quantisation and nearest (:data:`LIMITS`); and the same for each of several targets.
     notes
         What a reader must know: one sentence each.
     labels

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
@@ -21,6 +21,9 @@ from numtok.errors import StoreError, UsageError
 
 T = TypeVar("T")
 Value = Any  # of JSON; who walks through one has asked :func:`check_depth` before
+Natural = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+Scalar = str | int | float | bool | None
 _DEEPEST = 32  # lists and objects in one another
 _USUAL = 64 << 20  # bytes of a file
 #: What to do: `verify` compares what has a checksum, the others are beside all checksums.

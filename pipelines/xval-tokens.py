@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from numtok.cli.output.printing import Format, print_table
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_split
-from numtok.records import TRAIN
 from numtok.stages import encode, fetch, gen
 from numtok.store.store import Store
 

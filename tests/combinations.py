@@ -19,6 +19,7 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.own_losses import OwnLosses
 from numtok.models.trunks.base import TRUNKS, TokenTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Registry
@@ -86,7 +87,7 @@ def _embeds(embedder: str, scheme: str, objective: str) -> bool:
         ahead = made.tells_ahead(vocabulary)
     except UsageError:
         return False
-    return OBJECTIVES.build(objective).refuses(ahead is not None) is None
+    return ahead is not None or not isinstance(OBJECTIVES.build(objective), OwnLosses)
 
 
 @cache

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from numtok.data.weather import small_field
 from numtok.data.weather.small_field import ATTRIBUTION, LATITUDES, LONGITUDES, hours, small, waves
-from numtok.records import FIELD
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import FIELD, Artifact
 from numtok.store.draft import Draft
 from numtok.store.store import Store
 

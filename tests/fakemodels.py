@@ -14,7 +14,7 @@ from numtok.models.batches import Batch, Batches
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
 from numtok.models.made_up import batch, codec, samples
-from numtok.models.model import Model
+from numtok.models.model import Model, build_model
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import TrunkModule
@@ -74,7 +74,7 @@ def model(
         places=places,
     )
     torch.default_generator.manual_seed(seed)
-    made = Model(settings, Vocabulary.of(one))
+    made = build_model(settings, Vocabulary.of(one))
     with torch.no_grad():
         for parameter in made.parameters():
             if parameter.dim() > 1:

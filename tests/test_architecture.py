@@ -22,7 +22,7 @@ from tests.imports import ROOT, Source, cycles, edges, parsed, tree
 
 GROUND = (
     *("arrays", "class_settings", "config", "contracts", "declaration", "documents", "errors"),
-    *("files", "kernels", "machine", "names", "plugins", "records", "registry", "reports"),
+    *("files", "kernels", "machine", "names", "plugins", "registry", "reports", "row"),
     *("seeds", "stored_json", "version"),
 )
 #: Lowest first. Modules of one floor may import each other, floors import those below them.

@@ -24,7 +24,6 @@ from numtok.encoding.normalizers.affine import Affine
 from numtok.encoding.text_tokenizers._words import WordTable
 from numtok.encoding.text_tokenizers.bytes import Bytes
 from numtok.metrics.base import MeanMetric, Metric, Predictions
-from numtok.models.embedders.numvalue import NumValueEmbedder
 from numtok.models.embedders.scaled import Scaled
 from numtok.models.heads.scalar import Scalar
 from numtok.models.number_terms.smooth import Smooth
@@ -208,7 +207,7 @@ BREAKS: list[Row] = [
         "text-tokenizer",
         "bytes",
         lambda: fitted("encode", lambda made: made._replace(ids=made.ids.astype(np.int64))),
-        "Broken.encode gives ndarray int64[",
+        "Broken.encode, ids gives ndarray int64[",
     ),
     (
         "text-tokenizer",
@@ -328,12 +327,6 @@ BREAKS: list[Row] = [
         lambda: gives(Scaled, "build", with_weight(lambda: torch.zeros(3))),
         "got no gradient of more",
     ),
-    (
-        "embedder",
-        "flops",
-        lambda: gives(NumValueEmbedder, "flops", lambda made: -1),
-        "got -1, expected 0 or more",
-    ),
     # --- trunks
     ("trunk", "declarations", lambda: changed(TransformerTrunk, source=""), "source: got ''"),
     ("trunk", "declarations", lambda: changed(TransformerTrunk, sight="none"), "gives 'none'"),
@@ -343,7 +336,7 @@ BREAKS: list[Row] = [
         "trunk",
         "states",
         lambda: gives(Mlp, "build", altering("forward", lambda made: made[0])),
-        "Broken.forward gives Tensor float32[256]; it must give Tensor float[N, D], N = 4",
+        "Broken.forward gives Tensor float32[256], expected Tensor float[4, 256]",
     ),
     ("trunk", "rows", lambda: trunk("forward", lambda made: made + made[:1, :1]), "a row of 4"),
     (
@@ -368,7 +361,6 @@ BREAKS: list[Row] = [
         lambda: gives(TransformerTrunk, "build", recomputing),
         "the same gradients",
     ),
-    ("trunk", "flops", lambda: trunk("flops", lambda made: 7), "got 7 of one row and 7 of two"),
     ("trunk", "facts", lambda: trunk("position_weights", lambda made: 0), "got 0 weights of"),
     # --- objectives
     ("objective", "declarations", lambda: changed(Mlm, source=""), "source: got ''"),
@@ -394,7 +386,7 @@ BREAKS: list[Row] = [
         "objective",
         "own",
         lambda: gives(NumValueObjective, "losses", lambda made: made[1:]),
-        "Broken.losses gives 4 losses; it must give 5, one for each of its figures",
+        "losses, one for each of its figures: got 4, expected 5",
     ),
     (
         "objective",
@@ -413,14 +405,14 @@ BREAKS: list[Row] = [
     (
         "objective",
         "own",
-        lambda: gives(NumValueObjective, "parts", lambda made: {"trunk": nn.Linear(8, 8)} | made),
-        "Broken.parts gives a part 'trunk'; it must give other names than embedder, ",
+        lambda: gives(NumValueObjective, "build", lambda made: nn.Linear(8, 4)),
+        "form of the stand-in: got (3, 4), expected (3, 8)",
     ),
     (
         "objective",
         "example",
         lambda: gives(NumValueObjective, "example", lambda one: replace(one, own_from=None)),
-        "Broken.example gives an example without own_from",
+        "Broken.example gives no own_from",
     ),
     # --- number losses
     ("number-term", "declarations", lambda: changed(Smooth, weight=0.0), "weight: got 0.0"),
@@ -473,7 +465,6 @@ BREAKS: list[Row] = [
     ("head", "predictive", lambda: predicted("mean", lambda made: made[:, None]), "Broken.mean"),
     ("head", "cdf", lambda: predicted("cdf", lambda made: 1 - made), "got one that falls"),
     ("head", "scores", lambda: predicted("crps", lambda made: -1 - made), "expected none below 0"),
-    ("head", "flops", lambda: read("flops", lambda made: made + 1), "of 8 numbers: got"),
 ]
 
 
@@ -487,7 +478,6 @@ def test_each_check_finds_its_break(kind: str) -> None:
         with case(name, message):
             [found] = results({name: checks[name]}, make(), 0)
             assert not found.passed
-            assert f": {name}: " in found.message
             assert message in found.message
 
 

@@ -5,19 +5,15 @@ with exit code 2 and one line with the plugin's file and the member; a plugin's 
 told with its traceback and the line in its file.
 """
 
-import importlib
 import json
 import shutil
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from numtok import plugins as plugins_module
 from numtok.encoding.normalizers.base import NORMALIZERS
-from numtok.models.heads.base import HEADS
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
@@ -42,7 +38,7 @@ import numpy as np
 from torch import nn
 
 from numtok.models.distributions.gaussian import Gaussian
-from numtok.models.heads.base import ValueHead, ValueReader, linear_flops
+from numtok.models.heads.base import ValueHead, ValueReader
 
 
 class _Reader(ValueReader):
@@ -58,9 +54,6 @@ class _Reader(ValueReader):
 
     def token_losses(self, parameters_NP, targets_NW):
         return None
-
-    def flops(self, numbers):
-        return linear_flops(self, numbers)
 
     def point(self, parameters_NP):
         return parameters_NP[:, 0].double().cpu().numpy()
@@ -125,7 +118,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.models.objectives.base import Objective, masked_batch
+from numtok.models.objectives.base import Objective
+from numtok.models.training_batch import masked_batch
 
 
 @dataclass(frozen=True)
@@ -176,180 +170,6 @@ FOLDERS = {
 TRAIN = ("train", "arithmetic-xval", "--preset", test_train.TINY, "--batch", "32", "--steps", "2")
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A line of a plugin that becomes another, and what is told of it.
-
-    told
-        The member, as the line names it, and what it gives.
-    trace
-        Whether it is an exception of the plugin's own, shown with its traceback.
-    """
-
-    of: str
-    line: str
-    becomes: str
-    told: tuple[str, ...]
-    trace: bool = False
-
-
-FAULTS = {
-    # --- heads: what training meets
-    "a missing method of the reader": Fault(
-        "head", "def token_losses(", "def tokens_losses(",
-        ("line", "in Mine.build", "TypeError", "token_losses"), trace=True,
-    ),
-    "a typo in the reader": Fault(
-        "head", "self.linear(hidden_ND)", "self.liner(hidden_ND)",
-        ("in _Reader.forward", "AttributeError", "liner"), trace=True,
-    ),
-    "no reader": Fault(
-        "head", "return _Reader(width)", "return nn.Linear(width, 1)",
-        ("Mine.build gives a Linear", "ValueReader"),
-    ),
-    "transposed learnt": Fault(
-        "head", "(np.float32)[:, None]", "(np.float32)[None, :]",
-        ("Mine.targets gives ndarray float32[1, ", "float32|int64[N, W], N = "),
-    ),
-    "learnt in float64": Fault(
-        "head", "values.astype(np.float32)[:, None]", "values[:, None]",
-        ("Mine.targets gives ndarray float64[",),
-    ),
-    "learnt that is a list": Fault(
-        "head", "values.astype(np.float32)[:, None]", "list(values)",
-        ("Mine.targets gives a list",),
-    ),
-    "learnt that is not finite": Fault(
-        "head", "return values.astype(np.float32)[:, None]",
-        "return np.full((len(values), 1), np.nan, np.float32)",
-        ("Mine.targets gives ndarray float32[", "not finite"),
-    ),
-    "parameters of one dimension": Fault(
-        "head", "self.linear(hidden_ND)", "self.linear(hidden_ND)[:, 0]",
-        ("_Reader.forward gives Tensor float32[", "float32[N, P], N = "),
-    ),
-    "a mean for losses": Fault(
-        "head", ".square()", ".square().mean()",
-        ("_Reader.losses gives Tensor float32[]", "[N], N = "),
-    ),
-    "losses that were broadcast": Fault(
-        "head", "parameters_NP[:, 0] - targets_NW[:, 0]", "parameters_NP[:, 0] - targets_NW",
-        ("_Reader.losses gives Tensor float32[", "[N], N = "),
-    ),
-    "losses without a gradient": Fault(
-        "head", ".square()", ".square().detach()", ("_Reader.losses", "without a gradient"),
-    ),
-    "flops that are a float": Fault(
-        "head", "return linear_flops(self, numbers)", "return 2.0",
-        ("_Reader.flops gives 2.0", "int"),
-    ),
-    "a normaliser that does not exist": Fault(
-        "head", '"unit,start=-0.5"', '"units"', ("Mine.normalizer gives 'units'", "unknown"),
-    ),
-    "a number for yes or no": Fault(
-        "head", "scaled: ClassVar[bool] = False", "scaled: ClassVar[int] = 0",
-        ("Mine.scaled gives 0", "bool"),
-    ),
-    "a setting of a type that no spec writes": Fault(
-        "head", "layers: int = 1", "layers: tuple = ()", ("Mine.layers", "tuple", "int, float"),
-    ),
-    "a revision that is a text": Fault(
-        "head", "revision: ClassVar[int] = 1", 'revision: ClassVar[int] = "1"',
-        ("Mine.revision is '1'", "int"),
-    ),
-    "a calibration that is an array": Fault(
-        "head", "float(np.std(values - self.point(parameters_NP))) + 1e-6", "np.ones(2)",
-        ("_Reader.calibrate gives 'deviation': ndarray",),
-    ),
-    # --- heads: what evaluation meets
-    "a point that is a tensor": Fault(
-        "head", "return parameters_NP[:, 0].double().cpu().numpy()", "return parameters_NP[:, 0]",
-        ("_Reader.point gives Tensor float32[", "ndarray float64[N], N = "),
-    ),
-    "a point of two dimensions": Fault(
-        "head", "parameters_NP[:, 0].double()", "parameters_NP.double()",
-        ("_Reader.point gives ndarray float64[",),
-    ),
-    "no distribution": Fault(
-        "head", 'return Gaussian(self.point(parameters_NP), calibration["deviation"], scaling)',
-        "return None", ("_Reader.predictive gives None", "Predictive"),
-    ),
-    "a distribution of another shape": Fault(
-        "head", "return Gaussian(self.point(parameters_NP),",
-        "return Gaussian(self.point(parameters_NP)[:, None],",
-        ("Gaussian.", " gives ndarray float64["),
-    ),
-    "a distribution with no spread": Fault(
-        "head", 'calibration["deviation"], scaling)', "0.0, scaling)",
-        ("in _Reader.predictive", "ValueError: a deviation must be positive"), trace=True,
-    ),
-    # --- embedders
-    "an embedder without a table": Fault(
-        "embedder", "self.table", "self.vectors",
-        ("Mine.build gives a _Module without table.weight",),
-    ),
-    "a table of another size": Fault(
-        "embedder", "vocabulary.size, width", "vocabulary.size, width + 1",
-        ("Mine.build gives a _Module whose table.weight is Parameter float32[",),
-    ),
-    "no module": Fault(
-        "embedder", "return _Module(vocabulary, width)", "return None", ("Mine.build gives None",),
-    ),
-    "vectors of another shape": Fault(
-        "embedder", "values_BL[:, :, None]", "values_BL[:, None, :, None]",
-        ("_Module.forward gives Tensor float32[", "[B, L, D]"),
-    ),
-    "an embedder that lacks a method": Fault(
-        "embedder", "def build(", "def built(",
-        ("Mine lacks build", "numtok.models.embedders.base"),
-    ),
-    # --- objectives
-    "no example": Fault(
-        "objective", "return masked_batch(", "masked_batch(",
-        ("Mine.example gives None", "TrainingBatch"),
-    ),
-    "labels of another type": Fault(
-        "objective", "return masked_batch(batch, batch.number_tokens(batch.is_target))",
-        "made = masked_batch(batch, batch.number_tokens(batch.is_target)); "
-        "return replace(made, labels=made.labels.astype(np.int32))",
-        ("Mine.example, labels gives ndarray int32[", "int64[K], K = "),
-    ),
-    "truths in a column of their own": Fault(
-        "objective", "return masked_batch(batch, batch.number_tokens(batch.is_target))",
-        "made = masked_batch(batch, batch.number_tokens(batch.is_target)); "
-        "return replace(made, number_values=made.number_values[:, None])",
-        ("Mine.example, number_values gives ndarray float32[", ", 1]", "float32|float64[N], N = "),
-    ),
-    "places that do not rise": Fault(
-        "objective", "return masked_batch(batch, batch.number_tokens(batch.is_target))",
-        "made = masked_batch(batch, batch.number_tokens(batch.is_target)); "
-        "return replace(made, where=made.where[::-1].copy())",
-        ("Mine.example, where gives places that do not rise",),
-    ),
-    "a column that does not exist": Fault(
-        "objective", 'return "targets"', 'return "target"', ("Mine.requires gives 'target'",),
-    ),
-    # --- metrics
-    "no function": Fault(
-        "metric", "return mean(np.abs(answers.prediction - answers.truth))",
-        "return float(np.abs(answers.prediction - answers.truth).mean())",
-        ("Mine.statistic gives ", "a function"),
-    ),
-    "one figure for all weights": Fault(
-        "metric", "return mean(np.abs(answers.prediction - answers.truth))",
-        "return lambda weights: np.abs(answers.prediction - answers.truth).mean()",
-        ("Mine.statistic gives float64", "float64[R], R = "),
-    ),
-    "a typo in a metric": Fault(
-        "metric", "answers.truth)", "answers.truths)", ("in Mine.statistic", "truths"), trace=True,
-    ),
-    "better in a word of its own": Fault(
-        "metric", 'better: ClassVar[Literal["lower"]] = "lower"',
-        'better: ClassVar[Literal["lower"]] = "less"', ("Mine.better is 'less'",),
-    ),
-}  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def encoded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with sums, encoded with a value beside each token, and a model of them."""
@@ -393,48 +213,6 @@ def test_a_plugin_that_keeps_its_contract_is_used(folder: Path, numtok: Shell, o
     assert (ran.code, ran.err) == (0, "")
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=list(FAULTS))
-def test_a_plugin_that_breaks_its_contract_is_named_with_the_member(
-    folder: Path, numtok: Shell, fault: Fault
-) -> None:
-    source = FOLDERS[fault.of][1]
-    assert fault.line in source
-    file = write(folder, fault.of, source.replace(fault.line, fault.becomes))
-    ran = used(numtok, fault.of)
-    *before, line = ran.err.splitlines()
-    assert ran.code == 2, ran.err
-    assert line.startswith(f"numtok: {file}")
-    for part in fault.told:
-        assert part in line
-    assert bool(before) == fault.trace
-    if fault.trace:
-        assert before[0] == "Traceback (most recent call last):"
-
-
-def test_a_head_for_tables_is_held_to_the_same(folder: Path, numtok: Shell) -> None:
-    rows = "".join(f"{index},{index * index}\n" for index in range(40))
-    (folder / "table.csv").write_text("x,y\n" + rows)
-    command = ("-q", "train", "table.csv", "--target", "y", "--head", "mine", "--epochs", "2")
-    write(folder, "head", HEAD)
-    trained = numtok(*command)
-    assert trained.code == 0, trained.err
-    assert numtok("-q", "eval", trained.out.strip()).code == 0
-    broken = HEAD.replace(".square()", ".square().mean()").replace(
-        "revision: ClassVar[int] = 1", "revision: ClassVar[int] = 2"
-    )
-    file = write(folder, "head", broken)
-    forget()
-    ran = numtok(*command)
-    assert ran.code == 2
-    assert ran.err.startswith(f"numtok: {file}: _Reader.losses gives Tensor float32[]")
-
-
-def forget() -> None:
-    """The plugin as it was read: its file has changed."""
-    del sys.modules["numtok.models.heads.mine"]
-    importlib.invalidate_caches()
-
-
 def test_an_exception_of_a_plugin_in_a_worker_is_told_with_its_line(
     folder: Path, numtok: Shell
 ) -> None:
@@ -468,42 +246,6 @@ def test_a_folder_of_plugins_may_have_numtok_and_other_things_in_it(
     assert not any(map(plugins_module.is_plugin_file, others))
     assert plugins_module.is_plugin_file(tmp_path / "heads" / "mine.py")
     assert not plugins_module.is_plugin(NORMALIZERS.build("unit"))
-
-
-# --- numtok's own ------------------------------------------------------------------------------
-
-
-def test_the_parts_of_numtok_keep_the_contracts_that_plugins_are_held_to(
-    folder: Path, numtok: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked_at: set[str] = set()
-
-    def file_of(thing: object) -> Path:
-        looked_at.add(f"{type(thing).__module__}")
-        return Path("own")
-
-    monkeypatch.setattr(plugins_module, "file_of", file_of)
-    rows = "".join(f"{index},{index * index}\n" for index in range(40))
-    (folder / "table.csv").write_text("x,y\n" + rows)
-    assert numtok("-q", "table", "table.csv", "--target", "y", "--name", "t").code == 0
-    given = {"decoder": ":ud", "mdn": ":2", "riemann": ":8"}
-    tables = [name for name in HEADS if getattr(HEADS[name], "of_tables", False)]
-    for head in [name + given.get(name, "") for name in tables]:
-        ran = numtok("-q", "train", "t", "--head", head, "--epochs", "2")
-        assert ran.code == 0, ran.err
-        ran = numtok("-q", "eval", ran.out.strip())
-        assert ran.code == 0, ran.err
-    for scheme in ("p1000", "numgpt", "numvalue", "dice"):
-        assert numtok("-q", "encode", "arithmetic", "--scheme", scheme).code == 0
-        objective = ("--objective", "numvalue") if scheme == "numvalue" else ()
-        ran = numtok("-q", "train", f"arithmetic-{scheme}", *TRAIN[2:], *objective)
-        assert ran.code == 0, ran.err
-        ran = numtok("-q", "eval", ran.out.strip(), f"arithmetic-{scheme}")
-        assert ran.code == 0, ran.err
-    assert {one.rpartition(".")[0] for one in looked_at} >= {
-        "numtok.metrics", "numtok.models.embedders", "numtok.models.heads",
-        "numtok.models.objectives", "numtok.encoding.normalizers",
-    }  # fmt: skip
 
 
 # --- artifacts of plugins that are not here ------------------------------------------------------

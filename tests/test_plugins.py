@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.encoding.codec import Codec
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.numerals.column import Numerals
-from numtok.records import SCHEME_FILE
 from numtok.store.artifact import FILES, TIMING
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -266,14 +266,6 @@ MISTAKES = {
     "a module that is nowhere": (
         "\nimport nowhere_to_be_found\n",
         ", line 2: ModuleNotFoundError", "'nowhere_to_be_found'", "[plugins] in numtok.toml",
-    ),
-    "a module that has moved": (
-        "from numtok.nn.heads.base import Head\n",
-        ", line 1: ", "numtok.nn is numtok.models now", "[plugins] in numtok.toml",
-    ),
-    "a name that has changed": (
-        "from numtok.encoding.schemes.base import Decoded\n",
-        ", line 1: ", "schemes.base.Decoded is DecodedNumbers now", "[plugins] in numtok.toml",
     ),
     "an exception": (
         "\n\nlimit = int('many')\n",

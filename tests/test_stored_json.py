@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from numtok import files
 from numtok.errors import StoreError
-from numtok.records import Natural
-from numtok.stored_json import REMAKE, StoredJson, StoredLines, decode
+from numtok.stored_json import REMAKE, Natural, StoredJson, StoredLines, decode
 from tests import damage
 from tests.cases import case
 from tests.imports import tree

@@ -27,11 +27,11 @@ from numtok.data.tasks.base import TASKS
 from numtok.data.weather.field import Field
 from numtok.encoding import splits
 from numtok.encoding.dataset import EncodedSplit, bytes_of
+from numtok.encoding.schema import TokenIds
 from numtok.encoding.schemes.bpe import BpeScheme
 from numtok.encoding.text_tokenizers.file import File
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.evaluation.text_rows import read_rows
-from numtok.records import TokenIds
 from numtok.stages.encode import Config, run
 from numtok.store.artifact import Artifact
 from numtok.store.quota import Quota

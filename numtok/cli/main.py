@@ -24,7 +24,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from numtok import cli
+from numtok import cli, plugins
 from numtok.cli._kinds import Kind, kind_in, kinds_of, options_of_kinds, print_kind, specs_in
 from numtok.cli._options import as_typer, settings_class
 from numtok.cli._shared import Invocation
@@ -70,6 +70,7 @@ def _global_options(
     config: Config = context.obj or Config()  # as _run has read it
     context.default_map = _defaults(context, config)
     context.obj = Invocation(store or config.store or Path("artifacts"), quiet)
+    plugins.quiet = quiet
 
 
 def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
@@ -274,6 +275,8 @@ def _refused(error: NumtokError) -> int:
     """Say what is wrong, of a plugin's code with its traceback; the code that it has."""
     print(getattr(error, "trace", ""), end="", file=sys.stderr)
     _complain(str(error))
+    for line in getattr(error, "more", ()):
+        print(f"  {one_line(line)}", file=sys.stderr)
     return error.exit_code
 
 

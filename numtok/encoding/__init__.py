@@ -24,6 +24,7 @@ number_sizes.py     sizes of the numbers of data, to which schemes are fitted
 row_keys.py         keys of numbers, by which samples are the same in any division
 row_twins.py        rows with a twin in the train split
 sample_literals.py  literals that schemes are tried out on
+schema.py           special tokens, columns of a shard, names of counts and files
 scheme_digest.py    the digest of a scheme's output
 scheme_spec.py      the scheme of a spec, also that of a file
 shards.py           writes Parquet shards

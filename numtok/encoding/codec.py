@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from numtok import files
 from numtok.encoding.channel import beyond_float64, inexact, normalized
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
+from numtok.encoding.schema import SCHEME_FILE, SPECIALS, TokenIds
 from numtok.encoding.schemes.base import (
     SCHEMES,
     Channel,
@@ -51,7 +52,6 @@ from numtok.errors import DataError, UsageError, naming
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import fault_of
-from numtok.records import SCHEME_FILE, SPECIALS, TokenIds
 from numtok.registry import Settings, settings_of
 from numtok.stored_json import StoredJson, Value, check_depth, convert, reading
 

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.arrays import Ints, ranges
+from numtok.encoding.schema import TokenIds, encoded_schema
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import DataError
-from numtok.records import CLUSTER, FLOOR, GROUP, NUMERAL, TokenIds, encoded_schema
+from numtok.numerals.policy import NUMERAL
+from numtok.row import CLUSTER, FLOOR, GROUP
 from numtok.seeds import seed_of
 from numtok.store.columns import check_nulls, check_schema, damaged, opened
 
@@ -246,7 +248,7 @@ _MAY_LACK = ("answer_start", "label", CLUSTER)  # in some rows
 
 @contextmanager
 def opened_shard(path: Path, ids: TokenIds) -> "Iterator[pq.ParquetFile]":
-    """A shard with the columns of ``records.encoded_schema``; StoreError for what is none."""
+    """A shard with the columns of ``schema.encoded_schema``; StoreError for what is none."""
     wanted = encoded_schema(ids.size, ids.channel, (), exact=ids.exact)
     with opened(path) as file:
         check_schema(path, file.schema_arrow, wanted, _kind_of_more)

@@ -7,9 +7,9 @@ from pathlib import Path
 from numtok import files
 from numtok.encoding.codec import Codec
 from numtok.encoding.model_folder import TOKENIZER
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.splits import read_codec, splits
 from numtok.errors import DataError
-from numtok.records import SCHEME_FILE
 from numtok.registry import spec_of
 from numtok.store.artifact import Artifact, Output
 from numtok.store.columns import damaged

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from numtok.data.reading.batches import RowBatch
 from numtok.data.reading.rows import Categories
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.units import Unit
 from numtok.encoding.channel import normalized
 from numtok.encoding.codec import Codec
@@ -34,7 +35,6 @@ from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.records import TRAIN
 from numtok.registry import settings_of, spec_of
 from numtok.store.engines.engine import Engine
 

@@ -12,11 +12,11 @@ from numba import int32, int64, uint8, uint64, void
 from numpy.typing import NDArray
 
 from numtok.data.reading.rows import Categories
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.row_keys import hash_word
 from numtok.encoding.targets import ResolvedTargets
 from numtok.encoding.texts import Spans, Texts
 from numtok.kernels import HASH_START, byte_at, inlined, kernel, reads, writes
-from numtok.records import TRAIN
 
 TWINS = "twins_"  # begins the name of a count in the manifest, before the split
 MOST = 1 << 17  # hashes that are kept of all splits together

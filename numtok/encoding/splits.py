@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
+from numtok.data.reading.split_rule import RESERVED, TRAIN
 from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.codec import LARGEST, Codec
 from numtok.encoding.dataset import (
@@ -24,12 +25,12 @@ from numtok.encoding.dataset import (
     opened_shard,
     read_group,
 )
+from numtok.encoding.schema import SCHEME_FILE, TokenIds
 from numtok.encoding.schemes.base import Channel
 from numtok.encoding.texts import Spans, Texts, unescape
 from numtok.errors import StoreError, UsageError, unknown
 from numtok.machine import memory
-from numtok.records import ENCODED, RESERVED, SCHEME_FILE, TRAIN, TokenIds
-from numtok.store.artifact import Artifact, Find
+from numtok.store.artifact import ENCODED, Artifact, Find
 from numtok.store.columns import damaged
 
 _SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")

@@ -3,7 +3,7 @@
 import json
 
 from numtok.encoding.codec import Codec
-from numtok.records import SPECIALS
+from numtok.encoding.schema import SPECIALS
 
 
 def tokenizer_json(codec: Codec) -> bytes | None:

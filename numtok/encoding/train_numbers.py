@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from numtok.data.reading.arrow import column, slices
 from numtok.data.reading.rows import Categories
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.units import Unit
 from numtok.encoding.channel import normalized
 from numtok.encoding.normalizers.base import FittedNormalizer, Moments
@@ -20,7 +21,6 @@ from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.records import TRAIN
 
 KEPT = 1 << 19  # numbers
 

@@ -18,10 +18,11 @@ from numtok.data.reading.arrow import column, lists, slices, strings
 from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
 from numtok.data.reading.file_part import place_of
 from numtok.data.reading.rows import NO_TARGETS, Categories
-from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.split_rule import RESERVED, SPLIT_RULE, TRAIN, SplitRule, is_split
 from numtok.data.reading.units import Unit, read
 from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.row_twins import RowTwins, row_hashes
+from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED, encoded_schema
 from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
 from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
@@ -29,22 +30,10 @@ from numtok.encoding.text_tokenizers.base import Pieces
 from numtok.encoding.texts import Spans, Texts, offsets
 from numtok.errors import DataError
 from numtok.numerals.unread import UnreadDigits, count_unread
-from numtok.records import (
-    CLUSTER,
-    FLOOR,
-    GROUP,
-    INEXACT,
-    RESERVED,
-    SCHEME_FILE,
-    SPLIT_RULE,
-    TRAIN,
-    TRUNCATED,
-    Natural,
-    encoded_schema,
-    is_split,
-)
+from numtok.row import CLUSTER, FLOOR, GROUP
 from numtok.store.artifact import Output
 from numtok.store.receipts import write_receipt
+from numtok.stored_json import Natural
 
 # What lies in folders of their own: numbers that were clipped or flushed, and rows left out.
 CLIPPED, REJECTED = RESERVED

@@ -16,7 +16,7 @@ nearest
     The value of that target seen in training that is nearest to the truth: what one reaches who
     knows the answer but can only repeat.
 those of the rows
-    What the rows themselves bring along (``records.Row``), each by its own name; those that say
+    What the rows themselves bring along (``row.Row``), each by its own name; those that say
     nothing of some numbers are scored on the others.
 linear
     Least squares on the other numbers of the row, by field, or, where rows have several targets of

@@ -13,8 +13,8 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_split
 from numtok.evaluation.devices import Devices
 from numtok.evaluation.evaluation import predictions_table
-from numtok.records import CLUSTER, GROUP
 from numtok.reports import Measures, predictions_schema
+from numtok.row import CLUSTER, GROUP
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel, check_reads, row_limit
 

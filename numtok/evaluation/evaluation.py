@@ -16,9 +16,8 @@ from numtok.arrays import Floats
 from numtok.evaluation.report_files import TrainMeans, repeated_ids
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, baseline_figures, score
 from numtok.metrics.base import METRICS, Metric
-from numtok.records import ENCODED, TABLE
 from numtok.reports import QUANTILES, SLOT, Figures, Report, quantile_column
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import ENCODED, TABLE, Artifact
 
 
 @dataclass(frozen=True)

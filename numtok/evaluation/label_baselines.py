@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from numtok.arrays import Floats, Ints
 from numtok.config import threads
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.splits import read_labels, read_words
 from numtok.evaluation.scoring import BaselineAnswers, Progress
 from numtok.metrics.base import Predictions
-from numtok.records import TRAIN
 from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 

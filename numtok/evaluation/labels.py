@@ -24,10 +24,10 @@ from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
 from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
-from numtok.models.objectives.base import row_end_batch
-from numtok.records import Natural
+from numtok.models.training_batch import row_end_batch
 from numtok.reports import FEW_CLASSES, Confused, Labels
 from numtok.store.artifact import Artifact, Find
+from numtok.stored_json import Natural
 from numtok.training.model_files import AskedModel
 
 

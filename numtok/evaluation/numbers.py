@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from numtok.arrays import Bools, ranges
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure
 from numtok.encoding.splits import learnt_data, read_learnt
@@ -24,7 +25,6 @@ from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.seen_values import outside
 from numtok.evaluation.target_features import FieldedSplit, fitted_rows
-from numtok.records import TRAIN
 from numtok.registry import spec_of
 from numtok.reports import SLOT, Figures
 from numtok.store.artifact import Find

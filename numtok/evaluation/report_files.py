@@ -4,7 +4,6 @@ Predictions are sorted by id, target and position (of labels and answers by id),
 test set come in one order, whatever the scheme and the shards were.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -23,7 +22,7 @@ from numtok.arrays import Floats, Ints
 from numtok.encoding.dataset import clustered
 from numtok.errors import DataError, UsageError, unknown
 from numtok.metrics.base import METRICS, Metric, Predictions
-from numtok.records import CLUSTER, GROUP, NUMERAL, in_order
+from numtok.numerals.policy import NUMERAL
 from numtok.registry import spec_of
 from numtok.reports import (
     ADDED,
@@ -37,25 +36,16 @@ from numtok.reports import (
     predictions_schema,
     quantile_column,
 )
+from numtok.row import CLUSTER, GROUP, in_order
 from numtok.store.artifact import Artifact
 from numtok.store.columns import check_nulls, check_schema, damaged, read_columns
 from numtok.store.draft import Draft
-from numtok.stored_json import StoredJson, decode
+from numtok.stored_json import StoredJson
 
-#: Fields of a report of schema 1 that have other names now, and notes that have other words.
-_RENAMED = {
-    "floors": "baselines",
-    "target_floors": "target_baselines",
-    "learnt": "training_data",
-}
-_REWORDED = (
-    (rb'"Floor (?=(?:[^"\\]|\\.)* says nothing of some numbers: )', b'"Baseline '),
-    (rb"(is not at hand: no (?:nearest, linear or boosted )?)floor(?=s?\.)", rb"\1baseline"),
-    (rb"(Of another table than that of the model; )floors", rb"\1baselines"),
-)
 TARGET = "target"  # predictions can be grouped by it
 LABEL = "label"  # a column of predictions of labels alone
 ANSWER = "answer"  # likewise of answers
+FOLD = "fold"  # the group of predictions by the folds of a table
 _FEW_CLUSTERS = 20  # of which percentiles of resamples cover less than they say
 _TRUTH, _PREDICTION = ("truth_literal", "truth"), ["prediction_literal", "prediction"]
 _ALWAYS: dict[Measures, tuple[str, ...]] = {  # columns that say something of each row
@@ -115,27 +105,7 @@ def read(artifact: Artifact) -> Evaluation:
     return Evaluation(artifact.ref, report, timing, artifact.path)
 
 
-def upgrade(content: bytes) -> bytes:
-    """A report.json of schema 1 or 2 as one of today: what it says under the names of today. In
-    neither are there figures by slot, which are known of new predictions alone.
-
-    >>> upgrade(b'{"floors":{"mean":{}},"schema":1}')
-    b'{"baselines":{"mean":{}},"schema":3}'
-    """
-    fields = decode(content, dict[str, msgspec.Raw])
-    notes = bytes(fields.get("notes", b""))
-    for former, now in _REWORDED:
-        notes = re.sub(former, now, notes)
-    other = {"schema": b"%d" % SCHEMA} | ({"notes": notes} if notes else {})
-    return msgspec.json.encode(
-        {
-            _RENAMED.get(name, name): msgspec.Raw(other[name]) if name in other else value
-            for name, value in fields.items()
-        }
-    )
-
-
-_REPORT = StoredJson(REPORT_FILE, Report, newest=SCHEMA, upgrade=upgrade)
+_REPORT = StoredJson(REPORT_FILE, Report, newest=SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -213,6 +183,10 @@ class ReportPredictions:
     def clusters(self, rows: "Ints") -> int | None:
         """As :func:`cluster_count` of some of them, by their indices [k]."""
         return cluster_count(self.table, self.answers.take(rows))
+
+    def same_rows(self, other: "ReportPredictions") -> bool:
+        """Whether both are of the same numbers or labels."""
+        return _keys(self.table) == _keys(other.table)
 
     def check_pairs(self, other: "ReportPredictions") -> None:
         """DataError unless both are of the same numbers or labels, with the first that differs."""
@@ -378,7 +352,7 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
         else np.stack(cast("list[Floats]", levels), axis=1),
         sample=_samples(table),
         outside=None if outside is None else outside.astype(np.bool_),
-        slot=_codes(table.column(SLOT)) if has_slots(table) else None,
+        slot=codes_of(table.column(SLOT)) if has_slots(table) else None,
         **added,
     )
 
@@ -400,10 +374,10 @@ def _optional(table: "pa.Table", name: str) -> "Floats | None":
 def _samples(table: "pa.Table") -> "Ints":
     """What each number is drawn together with: an integer for each cluster, or id, [n]."""
     clusters = table.column(CLUSTER).combine_chunks() if has_clusters(table) else None
-    return clustered(_codes(table.column("id")), clusters)
+    return clustered(codes_of(table.column("id")), clusters)
 
 
-def _codes(column: "pa.ChunkedArray[Any]") -> "Ints":
+def codes_of(column: "pa.ChunkedArray[Any]") -> "Ints":
     """int64[n]: the same integer for the same text, from 0 on in the order in which they come; null
     is a text, too."""
     coded: Any = column.combine_chunks().dictionary_encode(null_encoding="encode")

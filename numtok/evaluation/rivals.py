@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from numtok.arrays import Floats, Ints
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
 from numtok.data.tables.table import Table
 from numtok.encoding.dataset import EncodedSplit
@@ -34,8 +35,8 @@ from numtok.evaluation.target_features import (
     target_features,
 )
 from numtok.evaluation.tuned_boosting import Known, tuned
-from numtok.records import LIMITS, TABLE, TRAIN
-from numtok.store.artifact import Artifact
+from numtok.reports import LIMITS
+from numtok.store.artifact import TABLE, Artifact
 from numtok.training.features import Features, Inputs
 from numtok.training.table_learner import held_back
 

@@ -20,9 +20,9 @@ from numtok.evaluation.report_files import (
 )
 from numtok.evaluation.report_files import answers as answers_of
 from numtok.metrics.base import METRICS, Metric, Predictions, figures
-from numtok.records import GROUP
 from numtok.registry import spec_of
 from numtok.reports import SLOT, Figures
+from numtok.row import GROUP
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.arrays import Floats, Ints, ranges
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.slots import wording
 from numtok.encoding.slots.places import OTHER, TEXT
@@ -21,7 +22,6 @@ from numtok.encoding.slots.slots import Slots, merge
 from numtok.encoding.splits import read_texts
 from numtok.evaluation.queries import Queries
 from numtok.evaluation.target_features import FieldedSplit, fitted_on
-from numtok.records import TRAIN
 from numtok.store.artifact import Artifact
 
 LEAST = 20  # numbers of a slot that are scored

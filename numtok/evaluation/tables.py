@@ -24,7 +24,7 @@ from numtok.errors import DataError
 from numtok.evaluation.baselines import fits, not_installed
 from numtok.evaluation.devices import ONE, Devices, Note
 from numtok.evaluation.evaluation import ReportMetrics, predictions_table, quantile_columns
-from numtok.evaluation.report_files import TrainMeans
+from numtok.evaluation.report_files import FOLD, TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.stated_tails import with_tails
 from numtok.evaluation.table_options import TableOptions
@@ -32,9 +32,9 @@ from numtok.evaluation.target_features import fitted_on
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, Head
 from numtok.models.precision import on_host
-from numtok.records import FOLD, GROUP
 from numtok.registry import spec_of
 from numtok.reports import Costs, Figures, predictions_schema
+from numtok.row import GROUP
 from numtok.seeds import uniforms
 from numtok.store.artifact import Artifact
 from numtok.training.features import Features

@@ -11,13 +11,13 @@ from numtok import files
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar
 from numtok.encoding.holes import HOLE
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 from numtok.library.batch import batch
 from numtok.library.codec import TextCodec
 from numtok.models.batches import flush_right
 from numtok.models.generation import numbers_among
-from numtok.records import SCHEME_FILE
 
 
 class NumtokTokenizer(PreTrainedTokenizer):

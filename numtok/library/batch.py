@@ -20,7 +20,7 @@ from numtok.library.codec import TextCodec
 from numtok.library.wording import as_arguments, typed
 from numtok.models.batches import Batch, Batches
 from numtok.models.inputs import single
-from numtok.models.objectives.base import autoregressive_batch, masked_batch
+from numtok.models.training_batch import autoregressive_batch, masked_batch
 from numtok.seeds import generator
 
 MASKS = ("last", "random", "holes", "none")

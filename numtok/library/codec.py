@@ -10,14 +10,15 @@ from numtok import files
 from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.fit_codec import Unfitted
 from numtok.encoding.number_sizes import NumberSizes, is_sized
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.splits import read_codec
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError
 from numtok.library.opened import open_store
 from numtok.library.wording import as_arguments, typed
-from numtok.records import ENCODED, MODEL, SCHEME_FILE
 from numtok.registry import spec_of
+from numtok.store.artifact import ENCODED, MODEL
 
 
 class TextCodec:

@@ -189,8 +189,8 @@ def predict(*arguments: Any, store: Where = None, quiet: bool = True, **settings
     import msgspec
     import pyarrow.csv
 
-    from numtok.records import MODEL
     from numtok.stages.predict import run
+    from numtok.store.artifact import MODEL
     from numtok.training.model_json import TableModelFile, read_model_file
 
     config, opened = _begun(PredictConfig, arguments, settings, store, quiet)

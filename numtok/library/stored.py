@@ -15,9 +15,8 @@ from numtok.errors import UsageError
 from numtok.library.opened import open_store, store_root
 from numtok.library.view import as_html, printed
 from numtok.library.wording import as_arguments
-from numtok.records import ENCODED, MODEL
 from numtok.reports import REPORT, Figure, Report
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import ENCODED, MODEL, Artifact
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from numtok.errors import UsageError
 from numtok.library.batch import NumberBatch
-from numtok.models.objectives.base import MASK
+from numtok.models.training_batch import MASK
 
 _NEAR = 1e-5  # relative difference of equal states, in float32
 

@@ -16,10 +16,13 @@ from numtok.contracts import (
     check_examples,
     check_settings,
     checks_of,
+    described,
     expect,
+    expect_array,
     require,
+    wrong,
 )
-from numtok.metrics.base import METRICS, Metric, Predictions
+from numtok.metrics.base import METRICS, MeanMetric, Metric, Predictions
 from numtok.reports import QUANTILES, Measures
 
 _DRAWS = 40  # sets of predictions that a check looks at
@@ -88,7 +91,10 @@ def check_declarations(metric: Metric, seed: int) -> None:
     name = "declarations"
     check_declared(metric, name, revision=int, source=str, undefined=str)
     allowed = ("higher", "lower", "neither")
-    require(metric, name, metric.better in allowed, f"better: got {metric.better!r}")
+    told = " or ".join(map(repr, allowed))
+    require(
+        metric, name, metric.better in allowed, f"better: got {metric.better!r}, expected {told}"
+    )
     least, most = metric.bounds
     require(metric, name, least < most, f"bounds: got {least} to {most}, expected least < most")
     expect(
@@ -109,9 +115,20 @@ def check_shapes(metric: Metric, seed: int) -> None:
     """One figure for each row of weights, and one yes or no for each number."""
     for predictions, generator in _drawn(metric, seed):
         weights = generator.integers(1, 4, (3, len(predictions.truth))).astype(np.float64)
-        one = METRICS.held(metric)
-        one.counted(predictions)
-        one.compute(predictions, weights)
+        counted = metric.counted(predictions)
+        expect_array(metric, "counted", counted, (len(predictions.truth),), dtype="bool")
+        if not counted.any():
+            continue
+        some, n = predictions.take(counted), int(counted.sum())
+        with np.errstate(all="ignore"):
+            if isinstance(metric, MeanMetric):
+                values = metric.values(some)
+                expect_array(metric, "values", values, (n,), dtype="float64|bool")
+            statistic = metric.statistic(some)
+            if not callable(statistic):
+                wrong(metric, "statistic", described(statistic), "a function of weights")
+            figures = statistic(weights[:, counted])
+        expect_array(metric, "statistic", figures, (3,), dtype="float64")
 
 
 def check_missing(metric: Metric, seed: int) -> None:

@@ -9,7 +9,6 @@ replicate, so one definition serves both. What does not depend on the weights
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import msgspec
@@ -24,7 +23,6 @@ from numtok.metrics._weighted import mean
 from numtok.metrics._wilson import Z as Z
 from numtok.metrics._wilson import ends as ends
 from numtok.metrics._wilson import share as share
-from numtok.plugins import MemberCall, describe
 from numtok.registry import Registry, spec_of
 from numtok.reports import Figure, Measures
 
@@ -264,32 +262,7 @@ class ShareMetric(MeanMetric):
     undefined: ClassVar[str] = "nothing is counted"
 
 
-def _of_each(form: str, asked: MemberCall, answer: Any) -> Any:
-    [answers] = asked.given
-    return asked.array(answer, f"ndarray {form}[n]", n=len(answers.truth))
-
-
-def _statistic(asked: MemberCall, found: Any) -> Any:
-    if not callable(found):
-        raise asked.wrong(describe(found), "a function of float64[R, n] weights")
-    asked.again = True
-
-    def of_weights(weights: Floats) -> Floats:
-        answer = asked.array(found(weights), "ndarray float64[R]", R=len(weights))
-        return np.asarray(answer)
-
-    return of_weights
-
-
-METRICS: Registry[Metric] = Registry(
-    "numtok.metrics",
-    "metric",
-    {
-        "counted": partial(_of_each, "bool"),
-        "values": partial(_of_each, "float64|bool"),
-        "statistic": _statistic,
-    },
-)
+METRICS: Registry[Metric] = Registry("numtok.metrics", "metric")
 
 
 class PairedDifference(NamedTuple):

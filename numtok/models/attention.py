@@ -207,14 +207,6 @@ class Transformer(TrunkModule):
         """Angles [.., L, E / 2] of the rotation at each position, where there is one."""
         return cast(Tensor, self.angles)[at] if self.shape.positions == "rotary" else None
 
-    def flops(self, rows: int, length: int, asked: int) -> int:
-        """Matrix products and attention."""
-        layers, width = self.shape.layers, self.shape.width
-        pair, query, key = 4 * length * width, 20 * width**2, 4 * width**2
-        return rows * (
-            (layers - 1) * length * (query + key + pair) + asked * (query + pair) + length * key
-        )
-
     def position_weights(self) -> int:
         return self.positions.numel() if self.shape.positions == "learned" else 0
 

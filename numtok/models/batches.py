@@ -15,7 +15,7 @@ from numtok.encoding.dataset import EncodedSplit, Values
 from numtok.encoding.schemes.base import Channel
 from numtok.seeds import generator
 
-PAD = 0  # the id of records.SPECIALS[0]
+PAD = 0  # the id of schema.SPECIALS[0]
 _BUCKET = 64  # batches that are sorted by length together, at most
 _BUCKETS = 8  # of them at least, or the same rows would meet in every epoch
 

@@ -20,9 +20,9 @@ from numtok.encoding.grammar import Grammar, Paths
 from numtok.encoding.schemes.base import Channel
 from numtok.models.inputs import moved
 from numtok.models.number_heads import NumberHeads
-from numtok.models.objectives.base import MASK
 from numtok.models.precision import on_host, widened
 from numtok.models.steps import DecodingStates
+from numtok.models.training_batch import MASK
 
 LONGEST = 64  # tokens of a number where nothing says how many
 

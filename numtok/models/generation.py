@@ -19,7 +19,7 @@ from numtok.models.batches import PAD, Batch, flush_right
 from numtok.models.decoding import GrammarMasks
 from numtok.models.inputs import moved, single
 from numtok.models.model import Model
-from numtok.models.objectives.base import END, MASK, shift_right
+from numtok.models.training_batch import END, MASK, shift_right
 from numtok.models.trunks.base import TrunkCache
 from numtok.models.vocabulary import Vocabulary
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.encoding.schemes.base import Channel
-from numtok.models.objectives.base import TrainingBatch
+from numtok.models.training_batch import TrainingBatch
 
 
 def moved(array: NDArray[Any], device: torch.device) -> Tensor:

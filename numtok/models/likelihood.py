@@ -8,8 +8,8 @@ from torch import Tensor
 from numtok.errors import UsageError
 from numtok.models.heads.base import ValueHead
 from numtok.models.model import Model
-from numtok.models.objectives.base import TrainingBatch
 from numtok.models.precision import on_host
+from numtok.models.training_batch import TrainingBatch
 from numtok.registry import spec_of
 
 

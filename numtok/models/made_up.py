@@ -1,11 +1,16 @@
-"""Texts encoded in memory as small batches: what parts of models are checked on."""
+"""What parts of models are checked on: small batches encoded in memory, and another device."""
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
@@ -83,3 +88,24 @@ def vocabularies() -> dict[str, Vocabulary]:
     """The vocabulary of every scheme that needs no settings, by the scheme's name."""
     names = [name for name in SCHEMES if not SCHEMES.required(name)]
     return {name: Vocabulary.of(codec(name)) for name in names}
+
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def on_another_device(module: M, run: Callable[[M, str], object]) -> None:
+    """Call ``run`` with a copy of a module on another device, and that device's name.
+
+    The device holds no values, only shapes. Raises RuntimeError where a tensor on the CPU meets one
+    on the device, at the line where they meet. A module that depends on values cannot be run.
+    """
+    moved = copy.deepcopy(module).to("meta")
+    with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
+        try:
+            run(moved, "meta")
+        except Exception as error:
+            if "same device" in str(error) or "different devices" in str(error):
+                what = "on a GPU a tensor that lies on the CPU meets one that does not"
+                raise RuntimeError(
+                    f"{what}; make it with device=, or keep it by register_buffer"
+                ).with_traceback(error.__traceback__) from None

@@ -1,12 +1,11 @@
-"""A whole model: embedder, trunk, token head and, for schemes with a value, a value head.
+"""A text model: embedder, trunk, token head and, if it predicts values, a value head.
 
-One that says labels has a class head in place of these heads.
-
-``model.json`` holds its :class:`ModelSettings`; the weights lie beside it.
+A model of labels has a class head instead of these heads. ``model.json`` holds the
+:class:`ModelSettings` of a model; its weights are next to that file.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -15,32 +14,34 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from numtok.encoding.normalizers.base import (
-    Undone,
-    no_scaling,
-    stored_normalizer,
-)
+from numtok.encoding.normalizers.base import Scaling
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
-from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, ValueHead, linear_flops, projection
+from numtok.models.embedders.base import EMBEDDERS, Embedder
+from numtok.models.heads.base import HEADS, Head, ValueHead, ValueReader, projection
 from numtok.models.inputs import ModelInputs, moved, single
 from numtok.models.number_heads import NumberHeads
 from numtok.models.number_terms.base import NumberTermModule
-from numtok.models.objectives.base import OBJECTIVES, FirstPass, TrainingBatch
+from numtok.models.objectives.base import OBJECTIVES, Objective
+from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses, own_places, weighted
 from numtok.models.places.base import PLACES, PlaceTable
 from numtok.models.settings import ModelSettings
+from numtok.models.training_batch import TrainingBatch
 from numtok.models.trunks.base import TrunkCache, TrunkModule
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import name_of, spec_of
 
 
 class Losses(NamedTuple):
-    """Means over what is predicted: tokens in nats, values in units of their head's own, over the
-    numbers or, where the head says so (``per_token``), over the tokens.
+    """Mean losses: tokens in nats, values in units of their head.
 
-    Without a value head ``value`` is 0. Labels count as tokens. ``own`` are the objective's own, by
-    its ``figures``.
+    token
+        Over the predicted tokens, or over the labels.
+    value
+        Over the numbers or, if the head says so (``per_token``), over the tokens. 0 without a value
+        head.
+    own
+        Those of the objective, by its ``figures``.
     """
 
     token: Tensor
@@ -48,92 +49,94 @@ class Losses(NamedTuple):
     own: tuple[Tensor, ...] = ()
 
 
-class Model(NumberHeads):
-    """Tokens [B, L] and the values beside them [B, L] to hidden states, tokens and values."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelParts:
+    """What :func:`build_model` assembles: settings, and the modules that they build.
 
-    def __init__(self, settings: ModelSettings, vocabulary: Vocabulary) -> None:
-        """Raises UsageError where embedder or head cannot be with such a vocabulary."""
+    ahead
+        The token whose vector is made of the tokens after it (``Embedder.tells_ahead``).
+    own
+        The module of an objective with losses of its own.
+    output_head
+        The class head if there are classes, else the token head.
+    words
+        The part of the token head that maps hidden states to tokens by themselves.
+    """
+
+    objective: Objective
+    embedding: Embedder
+    head: Head | None
+    scaling: Scaling
+    ahead: int | None
+    embedder: nn.Module
+    own: nn.Module | None
+    places: PlaceTable | None
+    trunk: TrunkModule
+    output_head: nn.Module
+    words: nn.Module | None
+    number_term: NumberTermModule | None
+    value_head: ValueReader | None
+
+
+class Model(NumberHeads):
+    """Maps tokens [B, L] and the values next to them [B, L] to hidden states, tokens and values.
+
+    vectors, outputs
+        The names of the table of token vectors, and of the table that predicts tokens (it may be
+        the same). ``outputs`` is None if no such table exists.
+    kept, first_kept
+        The tables whose rows from ``first_kept`` on, those of text, are not trained.
+    """
+
+    def __init__(self, settings: ModelSettings, parts: ModelParts, first_of_text: int) -> None:
         super().__init__()
         self.settings = settings
-        width = settings.width
-        self.objective = OBJECTIVES.from_settings(settings.objective)
-        self.head = None if settings.head is None else HEADS.from_settings(settings.head)
-        self.embedding = EMBEDDERS.from_settings(settings.embedder)
-        self.embedder = self.embedding.build(vocabulary, width)
-        #: The token whose vector is made of what stands behind it (``Embedder.tells_ahead``).
-        self.ahead = self.embedding.tells_ahead(vocabulary)
-        self._check_ahead(vocabulary)
-        self.parts = self.objective.parts(width)  #: the objective's own
-        for name, part in self.parts.items():
-            self.add_module(name, part)
-        self.places: PlaceTable | None = None
-        if settings.places is not None:
-            self.places = PlaceTable(PLACES.from_settings(settings.places), vocabulary, width)
-        self.trunk: TrunkModule = settings.of_trunk.build(self.objective.causal)
-        #: The table of the vectors of tokens, by its name.
-        self.vectors = self._name_of(self._table)
-        #: The table by which tokens are predicted, be it their vectors; None where there is none.
-        self.outputs: str | None = None
+        self.objective = parts.objective
+        self.own_losses = parts.objective if isinstance(parts.objective, OwnLosses) else None
+        self.head = parts.head
+        self.embedding = parts.embedding
+        self.ahead = parts.ahead
+        self.scaling = parts.scaling
+        # Weights are drawn and stored in this order.
+        self.embedder = parts.embedder
+        self.own = parts.own
+        self.places = parts.places
+        self.trunk = parts.trunk
         if settings.classes:
-            self.class_head = projection(width, len(settings.classes), 1, bias=True)
+            self.class_head = parts.output_head
         else:
-            words = projection(width, vocabulary.size, settings.head_layers, bias=False)
-            if settings.tied:
-                cast(nn.Linear, words).weight = self._table
-            self.token_head = (
-                words if self.head is None else self.head.tokens(words, vocabulary, width)
-            )
-            if isinstance(words, nn.Linear):
-                self.outputs = self._name_of(words.weight)
-        #: The tables whose rows from ``first_kept`` on, those of text, are not trained.
+            self.token_head = parts.output_head
+        self.number_term = parts.number_term
+        self.value_head = parts.value_head
+        self.vectors = self._name_of(self._table)
+        self.outputs: str | None = None
+        if isinstance(parts.words, nn.Linear):
+            self.outputs = self._name_of(parts.words.weight)
+        self.first_kept = first_of_text
         self.kept: set[str] = set()
-        self.first_kept = vocabulary.first_of_text
         if settings.of_trunk.keeps_vectors:
             self.kept = {self.vectors} | ({self.outputs} if self.outputs else set())
-        self.number_term: NumberTermModule | None = None
-        if (term := self.objective.number_term) is not None:
-            self.number_term = NumberTermModule(term, vocabulary)
-        self.value_head = None
-        if isinstance(self.head, ValueHead):
-            self.value_head = self.head.build(width)
-        scaling = settings.scaling
-        fitted = (
-            no_scaling()
-            if scaling is None
-            else stored_normalizer(scaling.normalizer, scaling.constants)
-        )
-        self.scaling = Undone(fitted) if scaling and scaling.undone else fitted
 
     @property
     def _table(self) -> nn.Parameter:
         return self.embedder.get_parameter("table.weight")
 
-    def _check_ahead(self, vocabulary: Vocabulary) -> None:
-        """Raise UsageError where tokens that tell ahead would have to be written and nothing
-        teaches that, or where that is to be learnt and there are none."""
-        objective, embedding = self.objective, self.embedding
-        if (why := objective.refuses(self.ahead is not None)) is not None:
-            raise UsageError(why)
-        writes = objective.causal and not self.settings.classes
-        if self.ahead is not None and writes and not objective.stands_in:
-            token = vocabulary.names[self.ahead - vocabulary.first]
-            raise UsageError(
-                f"--embedder {name_of(embedding)} shows each number at its {token}, before it is "
-                f"written, and --objective {spec_of(objective)} teaches nothing to stand there "
-                f"when the model writes; give --objective {embedding.objective}"
-            )
+    @property
+    def figures(self) -> tuple[LoggedFigure, ...]:
+        """The objective's own losses, none if it has none."""
+        return self.own_losses.figures if self.own_losses is not None else ()
 
     @property
     def stands_in(self) -> bool:
-        """Whether something learnt stands where the model has written a token that tells ahead."""
-        return self.ahead is not None and self.objective.stands_in
+        """Whether a trained vector replaces a token that tells ahead, after the model wrote it."""
+        return self.ahead is not None and self.own is not None
 
     def _name_of(self, weight: Tensor) -> str:
         return next(name for name, one in self.named_parameters() if one is weight)
 
     @property
-    def _first_head(self) -> nn.Module:
-        """What is always there: the head of the classes where there are some, else of tokens."""
+    def first_head(self) -> nn.Module:
+        """The class head if there are classes, else the token head."""
         return self.class_head if self.settings.classes else self.token_head
 
     def class_log_probabilities(self, example: TrainingBatch) -> Tensor:
@@ -150,7 +153,7 @@ class Model(NumberHeads):
         asked_BQ: Tensor | None = None,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """[B, L, D]: state j predicts token j of the row (``nn.objectives.base``).
+        """[B, L, D]: state j predicts token j of the row (``models.training_batch``).
 
         [B, Q, D] of the places asked for, where those are given. ``of_host``: what
         :meth:`of_host` says of the tokens; without it the device may be waited for.
@@ -197,9 +200,9 @@ class Model(NumberHeads):
         """[B, D]: the states behind tokens that the model itself has written, in the states
         ``said``. Where one of them tells ahead, what the objective has learnt stands for it."""
         embedded_B1D = self._embedded(tokens_B[:, None], values_B[:, None], of_host)
-        if self.ahead is not None and self.objective.stands_in:
+        if self.ahead is not None and self.own is not None:
             is_ahead_B11 = (tokens_B == self.ahead)[:, None, None]
-            learnt_BD = self.objective.stand_in(self.parts, said_BD).to(embedded_B1D.dtype)
+            learnt_BD = self.own(said_BD).to(embedded_B1D.dtype)
             embedded_B1D = torch.where(is_ahead_B11, learnt_BD[:, None], embedded_B1D)
         return self.trunk.extend(embedded_B1D, cache)[:, 0]
 
@@ -211,27 +214,26 @@ class Model(NumberHeads):
         embedded_BLD = self._embedded(given.tokens, given.values, given.of_host)
         hidden = self.trunk(embedded_BLD, given.real, given.asked)
         losses = self.losses_of(hidden, given)
-        if given.own is None:
+        if given.own is None or self.own_losses is None or self.own is None:
             return losses
         seen = FirstPass(
             embedded_BLD,
             hidden,
             given.own,
-            self.parts,
             lambda other_BLD: self.trunk(other_BLD, given.real, None),
             lambda states_BLD: self._token_loss(states_BLD, given),
         )
-        return losses._replace(own=self.objective.losses(seen))
+        return losses._replace(own=self.own_losses.losses(self.own, seen))
 
     def total(self, losses: Losses) -> Tensor:
-        """[]: what is learnt, the token and value losses and the weighted ones of the objective."""
+        """Add up what is trained: token, value and weighted own losses."""
         total = losses.token + losses.value
-        return total + self.objective.weighted(losses.own) if losses.own else total
+        return total + weighted(self.figures, losses.own) if losses.own else total
 
     def _token_loss(self, hidden: Tensor, given: ModelInputs) -> Tensor:
         # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
         # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
-        logits: Tensor = self._first_head(given.predicting(hidden)).float()
+        logits: Tensor = self.first_head(given.predicting(hidden)).float()
         if not len(given.labels):
             return logits.sum()
         loss = _cross_entropy(logits, given.labels)
@@ -303,12 +305,11 @@ class Model(NumberHeads):
         return *known, self.places.numbers(tokens, before, moved_places)
 
     def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
-        """int64[P]: flat indices into [B, L] of the places of which the objective has losses of
-        its own; None where it has none."""
-        if example.own_from is None or not self.objective.figures:
+        """int64[P]: flat indices into [B, L] of the positions of the objective's own losses; None
+        if it has none."""
+        if self.own_losses is None or example.own_from is None:
             return None
-        behind = np.arange(example.tokens.shape[1]) >= example.own_from[:, None]
-        return np.flatnonzero((example.tokens == self.ahead) & behind & example.real)
+        return own_places(example, self.ahead)
 
     def head_values(self, values: Channel, raw: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """float64[N]: numbers as the value head has them, from those of the encoding, and as they
@@ -344,31 +345,70 @@ class Model(NumberHeads):
         kept = sum(trained[name][self.first_kept :].numel() for name in self.kept)
         return sum(one.numel() for one in trained.values()) - kept
 
-    def flops(self, example: TrainingBatch) -> int:
-        """Of a forward pass, and of those that the objective has besides: multiplications and
-        additions of matrix products.
 
-        Pads count, and so do the pairs that causal attention leaves out: what is counted is the
-        same for every kernel. A backward pass is two of the forward.
-        """
-        rows, length = example.tokens.shape
-        asked, _, _ = example.asked
-        heads = linear_flops(self._first_head, len(example.where))
-        if self.value_head is not None:
-            heads += self.value_head.flops(len(example.number_where))
-        if self.objective.figures:  # the states of all places are needed
-            ahead = int((example.tokens == self.ahead).sum())
-            heads += self.objective.flops(self.parts, ahead)
-            asked = None
-        trunk = self.trunk.flops(rows, length, length if asked is None else asked.shape[1])
-        embedder = self.embedding.flops(self.embedder, example.tokens)
-        return embedder + trunk + heads + self.second_flops(example)
+def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
+    """Build a model with drawn weights.
 
-    def second_flops(self, example: TrainingBatch) -> int:
-        """Of :meth:`flops` those of further passes; 0 where there is none."""
-        rows, length = example.tokens.shape
-        heads = linear_flops(self._first_head, len(example.where))
-        return self.objective.further_passes * (self.trunk.flops(rows, length, length) + heads)
+    Raises UsageError if its parts cannot be combined, or not with such a vocabulary.
+    """
+    objective: Objective = OBJECTIVES.from_settings(settings.objective)
+    head = None if settings.head is None else HEADS.from_settings(settings.head)
+    embedding = EMBEDDERS.from_settings(settings.embedder)
+    width = settings.width
+    embedder = embedding.build(vocabulary, width)
+    ahead = embedding.tells_ahead(vocabulary)
+    if ahead is not None or isinstance(objective, OwnLosses):
+        written = None if ahead is None else vocabulary.names[ahead - vocabulary.first]
+        _check_ahead(objective, embedding, written, bool(settings.classes))
+    own = objective.build(width) if isinstance(objective, OwnLosses) else None
+    places = None
+    if settings.places is not None:
+        places = PlaceTable(PLACES.from_settings(settings.places), vocabulary, width)
+    trunk = settings.of_trunk.build(objective.causal)
+    words = None
+    if settings.classes:
+        output_head = projection(width, len(settings.classes), 1, bias=True)
+    else:
+        words = projection(width, vocabulary.size, settings.head_layers, bias=False)
+        if settings.tied:
+            cast(nn.Linear, words).weight = embedder.get_parameter("table.weight")
+        output_head = words if head is None else head.tokens(words, vocabulary, width)
+    term = objective.number_term
+    parts = ModelParts(
+        objective=objective,
+        embedding=embedding,
+        head=head,
+        scaling=settings.fitted_scaling,
+        ahead=ahead,
+        embedder=embedder,
+        own=own,
+        places=places,
+        trunk=trunk,
+        output_head=output_head,
+        words=words,
+        number_term=None if term is None else NumberTermModule(term, vocabulary),
+        value_head=head.build(width) if isinstance(head, ValueHead) else None,
+    )
+    return Model(settings, parts, vocabulary.first_of_text)
+
+
+def _check_ahead(
+    objective: Objective, embedding: Embedder, token: str | None, labels: bool
+) -> None:
+    """Raise UsageError if the model has to write tokens that tell ahead (``token``) and is not
+    trained to, or is trained to and has none."""
+    if isinstance(objective, OwnLosses):
+        if token is None:
+            raise UsageError(
+                f"--objective {spec_of(objective)} needs an embedder that shows a number before "
+                "it is written; give --embedder numvalue, or --objective ar"
+            )
+    elif objective.causal and not labels:
+        raise UsageError(
+            f"--embedder {name_of(embedding)} shows each number at its {token}, before it is "
+            f"written, and --objective {spec_of(objective)} teaches nothing to stand there "
+            f"when the model writes; give --objective {embedding.objective}"
+        )
 
 
 def _cross_entropy(logits_KV: Tensor, labels_K: Tensor) -> Tensor:

@@ -42,7 +42,3 @@ class Regressor(nn.Module):
         """Parameters in all, and of these in the head."""
         total, head = (sum(p.numel() for p in part.parameters()) for part in (self, self.reader))
         return total, head
-
-    def flops(self, numbers: int) -> int:
-        """Of one forward pass: multiplications and additions of matrix products."""
-        return self.trunk.flops(numbers) + self.reader.flops(numbers)

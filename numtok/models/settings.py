@@ -10,7 +10,10 @@ import msgspec
 from numtok.encoding.normalizers.base import (
     Constants,
     FittedNormalizer,
+    Scaling,
     Undone,
+    no_scaling,
+    stored_normalizer,
 )
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
@@ -70,6 +73,14 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
     def width(self) -> int:
         """Coordinates of a state."""
         return self.of_trunk.width
+
+    @property
+    def fitted_scaling(self) -> Scaling:
+        """The scaling between the values of the encoding and those of the value head."""
+        if self.scaling is None:
+            return no_scaling()
+        fitted = stored_normalizer(self.scaling.normalizer, self.scaling.constants)
+        return Undone(fitted) if self.scaling.undone else fitted
 
     @property
     def context(self) -> int:

@@ -25,7 +25,7 @@ from numtok.encoding.schemes.base import Channel
 from numtok.models.batches import Batch, flush_right
 from numtok.models.inputs import moved, single
 from numtok.models.model import Model
-from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right
+from numtok.models.training_batch import TrainingBatch, masked_batch, shift_right
 from numtok.models.trunks.base import TrunkCache
 
 

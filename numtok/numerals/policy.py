@@ -7,6 +7,8 @@ from numtok.errors import UsageError
 from numtok.registry import Settings, parse_spec
 from numtok.stored_json import convert
 
+#: What a finite number is written as, by any numeral policy; as Arrow's expressions have it.
+NUMERAL = r"^[-+\x{2212}]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?%?$"
 _CHOICES = ("default", "xval")
 
 

@@ -16,6 +16,7 @@ from numtok.kernels import byte_at, kernel, reads, writes
 from numtok.numerals._identifiers import other_digit_at
 from numtok.numerals.scan import is_digit_byte
 
+UNREAD = "unread_digits"  # the fact of encoded data that holds :class:`UnreadDigits`
 SAMPLED = 1000  # runs of unread digits in a column whose shapes are counted, the first ones
 KEPT_SHAPES = 64  # of the shapes of a unit of rows
 SHOWN_SHAPES = 3

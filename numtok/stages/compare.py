@@ -35,6 +35,7 @@ from numtok.evaluation.comparison.seeds import (
 )
 from numtok.evaluation.comparison.tokens_to_target import Level, TokensToTarget, tokens_to_target
 from numtok.evaluation.report_files import (
+    FOLD,
     TARGET,
     Evaluation,
     ReportPredictions,
@@ -43,7 +44,6 @@ from numtok.evaluation.report_files import (
     read,
 )
 from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired
-from numtok.records import FOLD
 from numtok.registry import spec_of
 from numtok.reports import REPORT, Figure, Figures
 from numtok.settings.compare import Config as Config

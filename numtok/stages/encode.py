@@ -31,23 +31,33 @@ from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_r
 from numtok.encoding.model_folder import TOKENIZER
 from numtok.encoding.number_sizes import SizeUnit, is_sized, measure_sizes
 from numtok.encoding.row_twins import TWINS, RowTwins
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.errors import UsageError
-from numtok.numerals.unread import SHOWN_SHAPES, UnreadDigits
+from numtok.numerals.unread import SHOWN_SHAPES, UNREAD, UnreadDigits
 from numtok.plugins import is_plugin
-from numtok.records import ENCODED, MODEL, SCHEME_FILE, UNREAD, Natural
 from numtok.registry import name_of
 from numtok.settings.encode import Config as Config
-from numtok.store.artifact import RECEIPTS, Artifact, Output, Parent, version_of, walk
+from numtok.store.artifact import (
+    ENCODED,
+    MODEL,
+    RECEIPTS,
+    Artifact,
+    Output,
+    Parent,
+    version_of,
+    walk,
+)
 from numtok.store.draft import Draft
 from numtok.store.engines.engine import Engine, engine_for
 from numtok.store.engines.local import Workers
 from numtok.store.quota import Quota
 from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
+from numtok.stored_json import Natural
 
 REVISION = 1
 _FIT = "fit"  # the unit of work that makes scheme.json

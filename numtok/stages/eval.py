@@ -30,11 +30,10 @@ from numtok.evaluation.scoring import Progress
 from numtok.evaluation.table_options import TableOptions
 from numtok.evaluation.tables import TableEvaluation
 from numtok.metrics.base import METRICS, Metric
-from numtok.records import ENCODED, MODEL, TABLE
 from numtok.registry import settings_of
 from numtok.reports import REPORT, Measures
 from numtok.settings.eval import Config as Config
-from numtok.store.artifact import Artifact, Find
+from numtok.store.artifact import ENCODED, MODEL, TABLE, Artifact, Find
 from numtok.store.store import Store
 from numtok.training.device import check_compiler, device_of
 from numtok.training.model_files import read_model

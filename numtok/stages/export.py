@@ -6,12 +6,11 @@ from pathlib import Path
 
 from numtok import files
 from numtok.encoding.dataset_folder import write_dataset
-from numtok.errors import StoreError, UsageError
-from numtok.records import ENCODED, MODEL
+from numtok.errors import UsageError
 from numtok.reports import REPORT
 from numtok.settings.export import DATASETS, TRANSFORMERS
 from numtok.settings.export import Config as Config
-from numtok.store.artifact import Artifact, walk
+from numtok.store.artifact import ENCODED, MODEL, Artifact
 from numtok.store.store import Store
 
 _OF = {ENCODED: DATASETS, MODEL: TRANSFORMERS}
@@ -21,8 +20,7 @@ def run(config: Config, store: Store) -> None:
     """Make the folder, whole or not at all: it gets its name when all is in it.
 
     Raises UsageError where there is something of that name, and for an artifact that no such folder
-    is made of, StoreError where the artifact is damaged or has a link in it, or the folder cannot
-    be written.
+    is made of, StoreError where the artifact is damaged, or the folder cannot be written.
     """
     artifact, target = store.resolve(config.ref, {*_OF}), config.to
     format = _OF[artifact.kind]
@@ -33,7 +31,6 @@ def run(config: Config, store: Store) -> None:
         )
     if target.exists() or target.is_symlink():
         raise UsageError(f"--to {target} is there already; name a folder that is not, or remove it")
-    _check_plain(artifact)
     begun = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     with files.reporting("write", target):
         files.system.mkdir(begun)
@@ -49,17 +46,6 @@ def run(config: Config, store: Store) -> None:
                 files.remove_tree(begun)
             raise
     files.fsync_path(target.parent)
-
-
-def _check_plain(artifact: Artifact) -> None:
-    """Raise StoreError for a link or the like: the file behind it could be anyone's."""
-    with files.reporting("list", artifact.path):
-        for path, plain in walk(artifact.path):
-            if not plain:
-                raise StoreError(
-                    f"{artifact.path / path} is not a plain file. Make {artifact.ref} again, or "
-                    "remove it: numtok rm"
-                )
 
 
 def _write_model(artifact: Artifact, store: Store, folder: Path) -> None:

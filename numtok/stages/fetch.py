@@ -37,10 +37,9 @@ from numtok.data.tables.columns import TableColumns, feature_column, target_colu
 from numtok.data.weather.open_field import OpenField
 from numtok.declaration import command_line, options_line
 from numtok.errors import DataError, UsageError
-from numtok.records import DATA, DOWNLOAD, FIELD, TABLE
 from numtok.registry import name_of
 from numtok.settings.fetch import Config as Config
-from numtok.store.artifact import Artifact, Output, Parent, version_of
+from numtok.store.artifact import DATA, DOWNLOAD, FIELD, TABLE, Artifact, Output, Parent, version_of
 from numtok.store.quota import Quota
 from numtok.store.receipts import NoFacts, write_receipt
 from numtok.store.store import Store

@@ -20,6 +20,7 @@ import msgspec
 import pyarrow as pa
 
 from numtok.data.reading.arrow import nullable
+from numtok.data.reading.split_rule import SHIFTED, SPLIT_RULE, TRAIN, is_split
 from numtok.data.tables.table import (
     Feature,
     TableFile,
@@ -40,14 +41,14 @@ from numtok.data.tasks.base import (
 from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.files import Sink
-from numtok.records import DATA, SHIFTED, SPLIT_RULE, TABLE, TRAIN, Natural, is_split
 from numtok.registry import name_of, settings_of, spec_of
 from numtok.settings.gen import Config as Config
-from numtok.store.artifact import Artifact, Output, Parent, version_of
+from numtok.store.artifact import DATA, TABLE, Artifact, Output, Parent, version_of
 from numtok.store.draft import Draft
 from numtok.store.engines.engine import Engine, engine_for
 from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
+from numtok.stored_json import Natural
 
 REVISION = 1
 _FEW_UNITS = 16  # what one process is done with before others have started

@@ -23,11 +23,11 @@ from numtok.data.reading.json_lines import json_lines
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.report_files import ReportPredictions, read
-from numtok.records import DATA, GROUP, Row
 from numtok.registry import name_in
 from numtok.reports import REPORT
+from numtok.row import GROUP, Row
 from numtok.settings.nupa import Config as Config
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import DATA, Artifact
 from numtok.store.store import Store
 from numtok.stored_json import decode, reading
 

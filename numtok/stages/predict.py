@@ -9,8 +9,8 @@ from collections.abc import Generator
 from numtok.declaration import CheckApplies, no_options
 from numtok.evaluation.table_rows import outgoing_record, predict_table
 from numtok.evaluation.text_rows import Query, outgoing, predict_texts, read_rows
-from numtok.records import MODEL
 from numtok.settings.predict import Config as Config
+from numtok.store.artifact import MODEL
 from numtok.store.store import Store
 from numtok.training.model_json import TableModelFile, read_model_file
 

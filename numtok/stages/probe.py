@@ -16,10 +16,9 @@ from numtok.encoding.splits import check_codec
 from numtok.errors import UsageError, meaningless
 from numtok.evaluation.devices import devices
 from numtok.evaluation.scoring import Progress
-from numtok.records import ENCODED, MODEL
 from numtok.registry import name_of
 from numtok.settings.probe import Config as Config
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import ENCODED, MODEL, Artifact
 from numtok.store.store import Store
 from numtok.training.device import device_of
 from numtok.training.model_files import read_model

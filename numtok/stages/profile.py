@@ -45,12 +45,13 @@ from numtok.analysis.profiling.warnings import (
 )
 from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.sources import check_rule, find_sources
-from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.split_rule import TRAIN, SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.encoding.fit_codec import Unfitted, no_rows
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments
 from numtok.encoding.number_sizes import NumberSizes, is_sized
+from numtok.encoding.schema import SPECIALS
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.encoding.slots.places import OTHER
@@ -59,7 +60,6 @@ from numtok.encoding.texts import Spans, Texts, cut
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.records import SPECIALS, TRAIN
 from numtok.registry import spec_of
 from numtok.settings.profile import Config as Config
 from numtok.store.engines.engine import Engine, engine_for

@@ -37,9 +37,8 @@ from numtok.data.tables.file import (
 )
 from numtok.declaration import command_line
 from numtok.errors import UsageError, unknown
-from numtok.records import TABLE
 from numtok.settings.table import Config as Config
-from numtok.store.artifact import Artifact, Parent
+from numtok.store.artifact import TABLE, Artifact, Parent
 from numtok.store.store import Store
 
 REVISION = 1

@@ -14,18 +14,20 @@ from typing import Any
 import torch
 
 from numtok import files
+from numtok.data.reading.split_rule import TRAIN
 from numtok.declaration import CheckApplies, command_line, no_options
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.splits import read_codec, splits
 from numtok.errors import DataError, UsageError
-from numtok.records import ENCODED, LOG_FILE, MODEL, SCHEME_FILE, TABLE, TRAIN
 from numtok.registry import name_in
 from numtok.settings.train import Config as Config
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import ENCODED, MODEL, TABLE, Artifact
 from numtok.store.draft import Draft
 from numtok.store.store import Store
 from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.training.device import device_count, device_of, oom_advice, tune_malloc
 from numtok.training.launch import launch
+from numtok.training.log import LOG_FILE
 from numtok.training.loop import TrainingProgress
 from numtok.training.model_files import LoadedModel, read_model
 from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_file

@@ -30,9 +30,23 @@ import msgspec
 from numtok import files
 from numtok.errors import MissingPart, UsageError
 from numtok.names import NAME
-from numtok.records import Natural, Scalar
 from numtok.store.provenance import Provenance
-from numtok.stored_json import REMAKE, StoredJson, StoredLines, Value, convert, damaged, reading
+from numtok.stored_json import (
+    REMAKE,
+    Natural,
+    Scalar,
+    StoredJson,
+    StoredLines,
+    Value,
+    convert,
+    damaged,
+    reading,
+)
+
+# Kinds of artifacts that several stages name.
+DATA, TABLE, ENCODED, MODEL = "data", "table", "encoded", "model"
+DOWNLOAD = "download"  # the files of a public data set, unchanged
+FIELD = "field"  # values on a grid of latitude and longitude at many times
 
 FORMAT = 1  # of the store: the layout above and every field below
 

@@ -1,8 +1,9 @@
 """One artifact being made: what lies in a draft folder, and how it is published.
 
 The folder is ``.draft-<version>.<made by>.<random>``. ``made by`` is a digest
-of the versions of numtok and its libraries: a run with others does not add to
-what they began, because one artifact is made by one set of versions.
+of the versions of numtok and its libraries and of the code of plugins: a run
+with others does not continue the draft, because one artifact is made by one set
+of versions.
 """
 
 import errno
@@ -17,7 +18,7 @@ import msgspec
 
 from numtok import files
 from numtok.errors import NegativeVerdict, StoreError
-from numtok.plugins import loaded
+from numtok.plugins import loaded, plugin_code
 from numtok.store import artifact as on_disk
 from numtok.store import receipts
 from numtok.store.artifact import (
@@ -171,7 +172,8 @@ def claim(
     It takes a new name each time: a worker that outlived its killed parent
     then has lost its path, and cannot write into what is continued here.
     """
-    made_by = hashlib.sha256(msgspec.json.encode(provenance(), order="sorted")).hexdigest()[:8]
+    made_with = msgspec.json.encode((provenance(), plugin_code()), order="sorted")
+    made_by = hashlib.sha256(made_with).hexdigest()[:8]
     folder = place / f".draft-{version}.{made_by}.{secrets.token_hex(4)}"
     continued = False
     for entry in files.system.scandir(place):
@@ -183,7 +185,10 @@ def claim(
             continued = True
             continue
         if not same and not restart:
-            note(f"beginning again: other versions of numtok or its libraries began {entry.name}")
+            note(
+                f"beginning again: other versions of numtok, its libraries or plugins began "
+                f"{entry.name}"
+            )
         discard(place / entry.name, version)
     if continued:
         _discard_stray(folder)

@@ -39,6 +39,7 @@ from numtok.store.artifact import (
     Parent,
     manifest_bytes,
     version_of,
+    walk,
 )
 from numtok.store.draft import Draft, claim, discard, shorten
 from numtok.store.locks import release, take_lock
@@ -122,7 +123,8 @@ class Store:
 
         A REF is ``name@version``, ``name``, ``kind/name``, ``kind/name@version``,
         at least four characters of a version (also after the ``@``), or the path
-        of an artifact's folder. Raises UsageError where that is none or several.
+        of an artifact's folder. Raises UsageError where that is none or several. Commands that
+        read content give ``kinds``, and get a StoreError for an artifact with a link in it.
         """
         match = _REF.fullmatch(ref)
         if "/" in ref and not (match and self._has_kind(match[1])):
@@ -131,6 +133,8 @@ class Store:
             found = self._matching(ref, match)
         accepted = [item for item in found if kinds is None or item.kind in kinds]
         if len(accepted) == 1:
+            if kinds is not None:
+                _check_plain(accepted[0])
             return accepted[0]
         if accepted:
             names = shorten([f"{item.kind}/{item.ref}" for item in accepted])
@@ -378,6 +382,17 @@ def _blank_manifest(
             f"{SMALL * 9 // 10} are kept; join the inputs to fewer, larger files"
         )
     return blank
+
+
+def _check_plain(artifact: Artifact) -> None:
+    """Raise StoreError for a link or the like: the file behind it could be anyone's."""
+    with files.reporting("list", artifact.path):
+        for path, plain in walk(artifact.path):
+            if not plain:
+                raise StoreError(
+                    f"{artifact.path / path} is not a plain file. Make {artifact.ref} again, or "
+                    "remove it: numtok rm"
+                )
 
 
 def _at_path(path: Path) -> Artifact:

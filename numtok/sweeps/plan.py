@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from numtok.declaration import check, setting
 from numtok.models.heads.base import HEADS
@@ -28,6 +29,13 @@ Trainings = tuple[tuple[Point, Training], ...]
 def label_of(point: Point) -> str:
     """``{"scheme": "xval", "lr": "1e-3"} -> "scheme=xval, lr=1e-3"``"""
     return ", ".join(f"{name}={value}" for name, value in point.items())
+
+
+def as_option(value: Any) -> str:
+    """A value as it would be written on a command line."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
 
 
 @cache

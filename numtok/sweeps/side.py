@@ -9,7 +9,7 @@ from numtok.machine import cores
 from numtok.settings.race import Config as RaceConfig
 from numtok.store.engines.engine import LOCAL, Engine, Spool, cluster
 from numtok.store.engines.local import Workers
-from numtok.store.engines.workers import ClusterNode, gpu_slots
+from numtok.store.engines.workers import ClusterNode, check_processes, gpu_slots
 from numtok.sweeps.plan import Sweep
 from numtok.training.device import device_count, device_of, threads_alone
 
@@ -50,7 +50,7 @@ def side_by_side(sweep: Sweep, asked: int | None) -> Side:
     most = threads() or cores()
     used = [device_of(one.device) for one in sweep.trainings]
     gpus = min((device_count("all", one) for one in used if one.type == "cuda"), default=0)
-    jobs = asked or min(gpus or (1 if sweep.timed else most), sweep.size)
+    jobs = _asked(asked) or min(gpus or (1 if sweep.timed else most), sweep.size)
     note = ""
     if sweep.timed and jobs > max(1, gpus):
         better = f"better --jobs {max(1, gpus)}"
@@ -85,17 +85,23 @@ def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
     if config.engine != LOCAL:
         return _on_nodes(nodes, config.jobs, config.engine, gpu=config.device != "cpu")
     device = device_of(config.device)
-    there = device_count(config.devices, device)
-    if device.type == "cpu" and there > 1:
+    if device.type == "cpu" and config.devices not in ("1", "all"):
         raise UsageError(
             f"--devices {config.devices} needs GPUs, and this race runs on the CPU. Leave it "
             "out; --jobs sets the number of parallel runs"
         )
+    there = device_count(config.devices, device)
     cores = threads_alone()
-    jobs = config.jobs or (min(cores, _FINALISTS * config.seeds) if device.type == "cpu" else there)
+    usual = min(cores, _FINALISTS * config.seeds) if device.type == "cpu" else there
+    jobs = _asked(config.jobs) or usual
     slots = gpu_slots(jobs, there) if device.type == "cuda" and there > 1 else ()
     each = max(1, cores // jobs)
     return Side(jobs, each, gpus=slots)
+
+
+def _asked(jobs: int | None) -> int | None:
+    """``--jobs`` on this machine, checked."""
+    return None if jobs is None else check_processes("jobs", jobs)
 
 
 def _on_nodes(

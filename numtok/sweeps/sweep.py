@@ -14,11 +14,10 @@ from typing import NamedTuple
 from numtok.data.tables.rows import read_table_of
 from numtok.encoding.splits import splits
 from numtok.errors import NumtokError, unknown
-from numtok.records import TABLE
 from numtok.settings.sweep import Config as Config
 from numtok.stages import compare, encode, fetch, gen, table
 from numtok.stages.train import VALIDATION
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import TABLE, Artifact
 from numtok.store.engines.engine import LOCAL, connected
 from numtok.store.store import Store
 from numtok.sweeps.averages import Average, Ranking, averages, ranks

@@ -19,10 +19,10 @@ from torch import Tensor, nn
 
 from numtok import files
 from numtok.errors import StoreError
-from numtok.records import Natural, Scalar
 from numtok.store.artifact import RECEIPTS, Output
 from numtok.store.draft import Draft
 from numtok.store.receipts import Receipt, write_receipt
+from numtok.stored_json import Natural, Scalar
 from numtok.training.adamw import AdamW
 from numtok.training.ranks import part_like, whole
 

@@ -13,6 +13,7 @@ import torch
 
 from numtok.config import threads
 from numtok.errors import TrainingFailed, UsageError, is_out_of_memory
+from numtok.store.engines.workers import check_processes
 from numtok.training.ranks import launched
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
@@ -52,8 +53,8 @@ def threads_alone() -> int:
 
 
 def device_count(asked: str, device: torch.device) -> int:
-    """How many processes ``--devices`` means; UsageError for more GPUs than there are, or for
-    several where one of them is named."""
+    """How many processes ``--devices`` means; UsageError for more GPUs than there are, for more
+    processes than the cores can run, or for several where one GPU is named."""
     there = torch.cuda.device_count() if device.type == "cuda" else 1
     if asked == "all":
         return there if device.index is None else 1
@@ -62,7 +63,9 @@ def device_count(asked: str, device: torch.device) -> int:
         raise UsageError(
             f"--devices {asked}: --device {device} is one of them; give --device {device.type}"
         )
-    if device.type != "cpu" and count > there:
+    if device.type == "cpu":
+        return check_processes("devices", count)
+    if count > there:
         gpus = f"{there} GPU" + "s" * (there != 1)
         raise UsageError(f"--devices {asked}: this PyTorch sees {gpus}; give {there}, or all")
     return count

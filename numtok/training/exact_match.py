@@ -13,8 +13,8 @@ from numtok.encoding.grammar import Grammar
 from numtok.models.batches import Batches
 from numtok.models.generation import Writer
 from numtok.models.model import Model
-from numtok.records import EXACT
 from numtok.seeds import generator
+from numtok.training.log import EXACT
 from numtok.training.ranks import ALONE, Ranks
 
 _ROWS = 512  # at most: of 90% the standard error is 1.3%

@@ -10,12 +10,8 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_values
 from numtok.models.batches import Batch, Batches
-from numtok.models.objectives.base import (
-    Objective,
-    TrainingBatch,
-    autoregressive_batch,
-    masked_batch,
-)
+from numtok.models.objectives.base import Objective
+from numtok.models.training_batch import TrainingBatch, autoregressive_batch, masked_batch
 from numtok.seeds import generator
 from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.exact_match import ExactAnswers

@@ -2,9 +2,10 @@
 
 import pyarrow.compute as pc
 
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.errors import DataError
-from numtok.records import TRAIN, in_order
+from numtok.row import in_order
 from numtok.store.artifact import Artifact
 
 _FEW, _TIMES = 100, 2  # labels that may come as they will; of more each comes twice, on average

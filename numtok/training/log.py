@@ -4,9 +4,10 @@ from pathlib import Path
 
 import msgspec
 
-from numtok.records import LOG_FILE, Natural
-from numtok.stored_json import StoredLines, convert, reading
+from numtok.stored_json import Natural, StoredLines, convert, reading
 
+LOG_FILE = "metrics.jsonl"
+EXACT = "exact"  # the fraction of exact answers; some schemes have none
 Line = dict[str, str | int | float | None]
 
 

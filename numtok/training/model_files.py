@@ -16,16 +16,16 @@ from torch import Tensor
 from numtok import files
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.models.heads.base import HEADS, Calibration, ValueHead, default_point
-from numtok.models.model import Model
+from numtok.models.model import Model, build_model
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.settings import ModelSettings
 from numtok.models.steps import compile_passes
 from numtok.models.vocabulary import Vocabulary
 from numtok.plugins import is_plugin
-from numtok.records import SCHEME_FILE
 from numtok.reports import Costs
 from numtok.store.artifact import Artifact
 from numtok.training.model_json import (
@@ -144,7 +144,7 @@ def read_model(
             f"{path} is for {file.settings.vocabulary} tokens, {SCHEME_FILE} beside it has "
             f"{codec.vocabulary_size}; `numtok verify {artifact.ref}` says which is damaged"
         )
-    make = partial(Model, file.settings, Vocabulary.of(codec))
+    make = partial(build_model, file.settings, Vocabulary.of(codec))
     with artifact.naming_plugins():
         model = load_weights(path, msgspec.to_builtins(file.settings), make)
     if isinstance(model.head, ValueHead) and file.trained.calibration:

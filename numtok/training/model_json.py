@@ -14,11 +14,10 @@ from numtok.data.tables.table import Feature
 from numtok.models.heads.base import Calibration
 from numtok.models.settings import ModelSettings
 from numtok.models.trunk_settings import KEYS, OF_TABLES, named
-from numtok.records import Natural
 from numtok.registry import Settings
 from numtok.reports import Configuration
 from numtok.store.artifact import Artifact
-from numtok.stored_json import StoredJson, convert, decode
+from numtok.stored_json import Natural, StoredJson, convert, decode
 from numtok.training.features import Inputs
 from numtok.training.trained_table import FitRecord, LearntFrom
 

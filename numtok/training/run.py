@@ -14,11 +14,10 @@ import msgspec
 import torch
 
 from numtok import files
-from numtok.records import LOG_FILE
 from numtok.store.draft import Draft
 from numtok.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from numtok.training.device import peak_memory
-from numtok.training.log import Line
+from numtok.training.log import LOG_FILE, Line
 from numtok.training.matmul_rate import MatmulRate
 from numtok.training.ranks import ALONE, Ranks
 from numtok.training.signals import Signals

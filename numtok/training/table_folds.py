@@ -20,6 +20,7 @@ from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of
 from numtok.data.tables.table import Table
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError
+from numtok.models.flops import regressor_flops
 from numtok.models.presets import trunk
 from numtok.registry import settings_of
 from numtok.store.draft import Draft
@@ -283,7 +284,7 @@ def _fold(fold: int, fitted: FittedTable) -> Fold:
 
 
 def _flops(fitted: FittedTable) -> float:
-    return float(WHOLE_STEP * fitted.model.flops(fitted.fit.samples))
+    return float(WHOLE_STEP * regressor_flops(fitted.model, fitted.fit.samples))
 
 
 @contextmanager

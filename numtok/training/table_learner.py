@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.errors import TrainingFailed
+from numtok.models.flops import regressor_flops
 from numtok.models.precision import widened, widest
 from numtok.models.regressor import Regressor
-from numtok.records import Natural
 from numtok.seeds import generator
 from numtok.settings.train import Config
+from numtok.stored_json import Natural
 from numtok.training.adamw import AdamW, Group
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 
@@ -142,7 +143,7 @@ class TableLearner:
         So such a fit ends in the same bytes, whatever number of threads it was allowed.
         """
         threads = torch.get_num_threads()
-        operations = self.model.flops(min(self.recipe.batch, self.rows))
+        operations = regressor_flops(self.model, min(self.recipe.batch, self.rows))
         if self.device.type == "cpu" and operations < _SMALL:
             torch.set_num_threads(1)
         try:

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import FittedNormalizer, Undone
+from numtok.encoding.schema import TRUNCATED
 from numtok.encoding.splits import learnt_values, longest_of, read_split, splits
 from numtok.errors import DataError
 from numtok.models.embedders.base import EMBEDDERS
@@ -17,7 +19,6 @@ from numtok.models.model import Model
 from numtok.models.number_heads import calibration_of, own_scaling, raw_scaling
 from numtok.models.objectives.base import Objective
 from numtok.models.settings import ModelSettings
-from numtok.records import TRAIN, TRUNCATED
 from numtok.registry import spec_of
 from numtok.store.artifact import Artifact
 from numtok.store.draft import Draft

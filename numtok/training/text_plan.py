@@ -15,7 +15,7 @@ from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
 from numtok.models.meta import without_memory
-from numtok.models.model import Model
+from numtok.models.model import Model, build_model
 from numtok.models.number_heads import check_head, lacks_digits
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
@@ -134,7 +134,7 @@ class TextPlan:
         if (source := self._begins_with) is not None:
             check_tokenizer(source, trunk, self.codec, self.encoded)
         with without_memory():
-            Model(self.model_settings(1), Vocabulary.of(self.codec))
+            build_model(self.model_settings(1), Vocabulary.of(self.codec))
 
     def _check_exact(self) -> None:
         """Raise UsageError where a part is of all digits of a number and the data are scaled."""
@@ -262,7 +262,7 @@ class TextPlan:
     def model(self, settings: ModelSettings) -> Model:
         """The model before its first step: a pure function of the settings and the seed."""
         torch.manual_seed(seed_of(self.config.seed, "init"))
-        model = Model(settings, Vocabulary.of(self.codec))
+        model = build_model(settings, Vocabulary.of(self.codec))
         if self.init is not None:
             begin_with(model, self.init)
         elif (source := self._begins_with) is not None:

@@ -20,9 +20,9 @@ from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, Calibration, ValueHead, tiled
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.base import ColumnTrunk
-from numtok.records import Natural
 from numtok.registry import settings_of, spec_of
 from numtok.seeds import seed_of
+from numtok.stored_json import Natural
 from numtok.training.features import Features, Inputs
 from numtok.training.table_learner import FittingRecipe, TableLearner, TableRows, held_back
 

@@ -19,13 +19,14 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from numtok.errors import TrainingFailed, UsageError
+from numtok.models.flops import ModelFlops
 from numtok.models.inputs import ModelInputs
 from numtok.models.model import Losses, Model
-from numtok.models.objectives.base import TrainingBatch
+from numtok.models.own_losses import weighted
 from numtok.models.precision import widest
-from numtok.plugins import unwatch
-from numtok.records import Natural
+from numtok.models.training_batch import TrainingBatch
 from numtok.seeds import seed_of
+from numtok.stored_json import Natural
 from numtok.training.adamw import AdamW, Group
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 from numtok.training.device import seed_generator
@@ -171,11 +172,11 @@ class Trainer:
         self.tokens = 0  # real ones that went in
         self.flops = 0  # of forward passes
         self.second_flops = 0  # of these those of second ones
-        self._uncompiled = execution.compiled  # before the first step
         losses: Callable[[ModelInputs], Losses] = model.losses
-        self._figures = model.objective.figures
+        self._figures = model.figures
         if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
             losses = torch.compile(model.losses, dynamic=True)
+        self._operations = ModelFlops(model)  # before its weights may lie in shards
         self._placement = place(model, losses, self.ranks, self.device, execution.shard)
         self._kept = [*self._kept_rows()]
         self._optimizer = AdamW(self._groups(), betas=(0.9, 0.95))
@@ -189,7 +190,8 @@ class Trainer:
         usual, own = self.recipe.learning_rate, dict[float, list[nn.Parameter]]()
         left = {name: one for name, one in self.model.named_parameters() if one.requires_grad}
         kept = {id(one) for one, _ in self._kept}
-        for first, rate in self.model.objective.rates().items():
+        own_rates = self.model.own_losses.rates() if self.model.own_losses else {}
+        for first, rate in own_rates.items():
             names = [name for name in left if name.startswith(first)]
             own.setdefault(rate / usual, []).extend(left.pop(name) for name in names)
         for times, some in ((1.0, [*left.values()]), *own.items()):
@@ -215,12 +217,13 @@ class Trainer:
         parts, flops, second = [], 0, 0
         for part, counts in self._parts(example):
             given = self.model.on_host(part)
+            operations = self._operations(given)
+            flops += operations.total
+            second += operations.further
             if self.device.type == "cuda":
                 given = given.pinned()
             shares = (own / max(1, of) for own, of in zip(counts, every, strict=True))
             parts.append((given, BatchShares(*shares)))
-            flops += self.model.flops(part)
-            second += self.model.second_flops(part)
         return DeviceBatch(parts, every, int(example.real.sum()), flops, second)
 
     def _parts(
@@ -251,8 +254,6 @@ class Trainer:
 
     def learn(self, prepared: DeviceBatch) -> None:
         """One step; looks at no result, so that a GPU need not be waited for."""
-        if self._uncompiled:
-            self._hold_to_contracts(prepared)
         if not self.model.training:  # or each module is told again, which takes a moment each step
             self.model.train()
         # Dropout draws from the global generator; other users of it must not matter.
@@ -276,16 +277,6 @@ class Trainer:
         self.tokens += prepared.tokens
         self.flops += prepared.flops
         self.second_flops += prepared.second_flops
-
-    def _hold_to_contracts(self, prepared: DeviceBatch) -> None:
-        """Have plugins answer once as they are written: compiled, their answers cannot be looked
-        at."""
-        for given, _ in prepared.parts:
-            with self._precision():
-                self.model.losses(given.to(self.device))
-        for module in self.model.modules():
-            unwatch(module)
-        self._uncompiled = False
 
     def means(self) -> dict[str, float]:
         """Mean losses and gradient norm since the last call; the device is waited for.
@@ -339,7 +330,7 @@ class Trainer:
         means = dict(zip(names, (sums / counts.clamp(min=1)).tolist(), strict=True))
         total = means["token_loss"] + means["value_loss"]
         if self._figures:
-            total += self.model.objective.weighted([means[one.name] for one in self._figures])
+            total += weighted(self._figures, [means[one.name] for one in self._figures])
         figures = {"loss": total} | means
         return figures if counts.any() else dict.fromkeys(figures, math.nan)
 

@@ -17,13 +17,13 @@ from torch import nn
 
 from numtok import files
 from numtok.encoding.model_folder import TOKENIZER
+from numtok.encoding.schema import SCHEME_FILE, SPECIALS
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.models.batches import PAD
-from numtok.models.model import Model
-from numtok.models.objectives.base import END, MASK
+from numtok.models.model import Model, build_model
 from numtok.models.settings import ModelSettings
+from numtok.models.training_batch import END, MASK
 from numtok.models.vocabulary import Vocabulary
-from numtok.records import SCHEME_FILE, SPECIALS
 from numtok.registry import name_of
 from numtok.training.model_files import LoadedModel
 from numtok.training.model_json import Trained
@@ -78,7 +78,7 @@ class TransformersConfig(msgspec.Struct, frozen=True):
             for some in (self.factors, self.digits)
         )
         tokens = Vocabulary(self.vocabulary, self.first, factors, tuple(self.names), digits)
-        return Model(self.settings, tokens)
+        return build_model(self.settings, tokens)
 
 
 def write_transformers(loaded: LoadedModel, folder: Path) -> bool:

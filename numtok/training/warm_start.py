@@ -12,9 +12,8 @@ from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
 from numtok.models.presets import Preset, preset, shortest
-from numtok.records import ENCODED
 from numtok.registry import name_of, parse_spec, settings_of, spec_of
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import ENCODED, Artifact
 from numtok.training.model_files import LoadedModel
 
 _SHARED = ("scheme", "normalize", "text_tokenizer")  # of a configuration

@@ -19,10 +19,10 @@ from numtok.analysis.panels.numbers import beside_panel, size_panel
 from numtok.errors import StoreError
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.metrics.base import Predictions
-from numtok.records import LOG_FILE, MODEL
 from numtok.reports import Figure
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
+from numtok.training.log import LOG_FILE
 from tests.cases import case
 from tests.fakereports import Fake, make
 

@@ -18,8 +18,8 @@ from numtok.cli.output.printing import print_parts
 from numtok.cli.output.report import _across, skill
 from numtok.evaluation.published import names
 from numtok.evaluation.report_files import rows_by_value
-from numtok.records import in_order
 from numtok.reports import REPORT_FILE, Figure, Report
+from numtok.row import in_order
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.cases import case

@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 
 from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.encoding.schema import SPECIALS
 from numtok.encoding.schemes.base import SCHEMES, Channel, Failure, Outcome
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
 from numtok.encoding.texts import Spans, Texts, unescape
@@ -26,7 +27,6 @@ from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.records import SPECIALS
 from tests.cases import each
 from tests.known import unlisted
 from tests.messages import Says

@@ -15,8 +15,8 @@ from numtok import files
 from numtok.data.reading import units
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit, bytes_of
+from numtok.encoding.schema import SCHEME_FILE, TokenIds
 from numtok.errors import DataError, StoreError
-from numtok.records import SCHEME_FILE, TokenIds
 from numtok.stages.encode import Config, run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store

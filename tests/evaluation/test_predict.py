@@ -29,7 +29,7 @@ from numtok.evaluation.queries import Queries, queries_of
 from numtok.models.decoding import NumberReadings, Reader
 from numtok.models.heads.base import HEADS, default_point
 from numtok.models.model import Model
-from numtok.models.objectives.base import END, MASK
+from numtok.models.training_batch import END, MASK
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES
 from numtok.stages import encode

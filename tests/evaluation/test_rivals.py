@@ -8,9 +8,8 @@ import pytest
 
 from numtok.evaluation.rivals import TUNED, rivals
 from numtok.evaluation.tuned_boosting import Known, tuned
-from numtok.records import TABLE
 from numtok.stages import encode, table
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import TABLE, Artifact
 from numtok.store.store import Store
 
 pytestmark = pytest.mark.integration

@@ -16,7 +16,7 @@ import torch
 
 import numtok
 from numtok.errors import DataError, UsageError
-from numtok.records import MODEL
+from numtok.store.artifact import MODEL
 from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel, read_model
 from tests import fakemodels

@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.errors import UsageError
 from numtok.models import attention
@@ -284,23 +282,6 @@ def test_weights_begin_as_those_of_gpt2() -> None:
         adds = name.endswith(("out.weight", "down.weight"))  # to the residual stream, twice a block
         assert deviation == pytest.approx(0.02 / math.sqrt(16) if adds else 0.02, rel=0.05)
     assert len(deviations) == 8 * 4 + 1
-
-
-@each(("rows", "length"), [(1, 1), (3, 7), (2, 32)])
-@each("causal", [False, True])
-def test_operations_are_those_that_torch_counts(causal: bool, rows: int, length: int) -> None:
-    of = trunk(causal)
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        states(of, embedded(rows, length))
-    assert of.flops(rows, length, length) == counter.get_total_flops()
-
-
-@each("causal", [False, True])
-def test_operations_of_some_states_are_those_that_torch_counts(causal: bool) -> None:
-    of, asked = trunk(causal), torch.tensor([[2, 0], [5, 6], [3, 4]])
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        states(of, embedded(3, 7), asked_BQ=asked)
-    assert of.flops(3, 7, 2) == counter.get_total_flops() < of.flops(3, 7, 7)
 
 
 def shape(**settings: object) -> Shape:

@@ -20,9 +20,9 @@ from numtok.models.batches import Batch
 from numtok.models.decoding import LONGEST, Draw, NumberReadings, Reader
 from numtok.models.inputs import single
 from numtok.models.model import Model
-from numtok.models.objectives.base import END, MASK
 from numtok.models.places.base import PLACES
 from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
+from numtok.models.training_batch import END, MASK
 from numtok.seeds import uniforms
 from tests import fakemodels
 from tests.cases import each

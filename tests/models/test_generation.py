@@ -12,7 +12,7 @@ from numtok.encoding.grammar import Grammar
 from numtok.models.batches import PAD, Batch
 from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.model import Model
-from numtok.models.objectives.base import END, MASK
+from numtok.models.training_batch import END, MASK
 from tests import fakemodels
 from tests.cases import each
 from tests.fakemodels import batch, codec, model
@@ -124,8 +124,8 @@ class Slowly:
             if begun and token in self.valued and self.model.value_head is not None:
                 value = float(self.model.value_point(self.model.value_head(state))[0])
             said, begins, beside = [*said, token], [*begins, begun], [*beside, value]
-            if self.model.stands_in and token == self.model.ahead:
-                self.projected[len(self.tokens)] = self.model.parts["projection"](state)[0]
+            if self.model.own is not None and token == self.model.ahead:
+                self.projected[len(self.tokens)] = self.model.own(state)[0]
             self.tokens.append(token)
             self.values.append(np.float32(value).item())
         return said, begins, beside, False

@@ -15,13 +15,13 @@ import numpy as np
 import psutil
 import pytest
 
-from numtok.records import MODEL
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.stages.train import Config as TrainConfig
 from numtok.stages.train import run as train
+from numtok.store.artifact import MODEL
 from numtok.store.store import Store
 from tests.cli.test_store_commands import Ran, Shell
 

@@ -35,11 +35,11 @@ from numtok.encoding import shards as shards_module
 from numtok.encoding import unit as encode_unit_module
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.schema import encoded_schema
 from numtok.encoding.splits import read_split
 from numtok.encoding.splits import splits as found_splits
 from numtok.encoding.unit import EncodeUnit
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
-from numtok.records import encoded_schema
 from numtok.registry import spec_of
 from numtok.stages.encode import Config, run
 from numtok.store.artifact import Artifact

@@ -10,6 +10,7 @@ import pytest
 import numtok as library
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.stages import encode, export
+from numtok.store.artifact import ENCODED, MODEL
 from numtok.store.store import Store
 from tests import hub
 from tests.cases import case
@@ -77,6 +78,9 @@ def test_a_file_that_is_a_link_is_not_followed(encoded: Any, tmp_path: Path) -> 
     with pytest.raises(StoreError, match="not a plain file"):
         export.run(export.Config(ref, tmp_path / "made"), store)
     assert not (tmp_path / "made").exists()
+    with pytest.raises(StoreError, match="not a plain file"):  # as every command that reads it
+        store.resolve(ref, {ENCODED, MODEL})
+    assert store.resolve(ref).ref == ref  # rm, show and verify
 
 
 @pytest.mark.integration

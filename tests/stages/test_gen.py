@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from numtok.cli import _kinds
 from numtok.data.tasks.base import SHARES, TASKS
 from numtok.errors import NumtokError, StoreError, UsageError
-from numtok.records import Row
+from numtok.row import Row
 from numtok.stages import gen
 from numtok.stages.gen import Config, run, split_rows
 from numtok.store.artifact import RECEIPTS, TIMING, Artifact

@@ -16,16 +16,18 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_split, read_words
 from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
 from numtok.evaluation import label_baselines
 from numtok.evaluation import labels as label_evaluation_module
-from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES, row_end_batch
+from numtok.models.model import Model, build_model
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import row_end_batch
 from numtok.models.vocabulary import Vocabulary
-from numtok.records import TRAIN, in_order
 from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
+from numtok.row import in_order
 from numtok.seeds import generator
 from numtok.stages import compare, encode, eval, train
 from numtok.store.artifact import Artifact
@@ -296,7 +298,7 @@ def test_init_brings_the_trunk_bit_for_bit_and_leaves_the_heads(
     assert read_model(again, CPU).trained.configuration["objective"] == told
 
     torch.manual_seed(7)
-    model = Model(settings, Vocabulary.of(there.codec))
+    model = build_model(settings, Vocabulary.of(there.codec))
     heads = [parameter.clone() for parameter in model.class_head.parameters()]
     begin_with(model, there)
     samples = read_split(data, "test")

@@ -693,7 +693,7 @@ def test_a_probe_of_a_plugin_is_kept_printed_and_found(
     (plugins / "probes" / "wrong.py").write_text(wrong)
     ran = numtok("--store", str(world.store.root), "probe", "wrong", model.ref)
     assert ran.code == 2
-    says(ran.err, "wrong.py", "Lengths.run gives points of x double, length double; it must give ")
+    says(ran.err, "probe wrong gives points of x double, length double, expected x double")
 
 
 PLUGIN = '''

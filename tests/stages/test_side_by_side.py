@@ -231,7 +231,10 @@ def test_devices_are_as_many_as_there_are(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
     cuda = torch.device("cuda")
     assert [device_count(asked, cuda) for asked in ("1", "2", "all")] == [1, 2, 3]
+    monkeypatch.setattr("numtok.store.engines.workers.cores", lambda: 2)
     assert [device_count(asked, CPU) for asked in ("all", "5")] == [1, 5]
+    with pytest.raises(UsageError, match="--devices 9 is too many processes for 2 cores"):
+        device_count("9", CPU)
     with pytest.raises(UsageError, match="--devices 4: this PyTorch sees 3 GPUs"):
         device_count("4", cuda)
     with pytest.raises(UsageError, match="--devices 2: --device cuda:1 is one of them"):

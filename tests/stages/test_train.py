@@ -25,24 +25,26 @@ from numtok.cli.train import command
 from numtok.declaration import declarations
 from numtok.encoding import splits
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.schema import TokenIds
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
+from numtok.models.flops import ModelFlops
 from numtok.models.model import Model
 from numtok.models.presets import preset
 from numtok.models.sizes import PRESETS
 from numtok.models.trunks.base import TRUNKS
-from numtok.records import LOG_FILE, MODEL, TokenIds
 from numtok.stages import train as stage
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
 from numtok.stages.gen import run as gen
 from numtok.stages.train import Config, pace, run
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.training import matmul_rate, text_learner
 from numtok.training.examples import SplitExamples
+from numtok.training.log import LOG_FILE
 from numtok.training.loop import Speed, Training, TrainingProgress
 from numtok.training.matmul_rate import MatmulRate
 from numtok.training.model_files import read_model
@@ -188,11 +190,11 @@ def test_a_model_holds_its_weights_settings_losses_and_encoding(store: Store) ->
     }  # fmt: skip
     trained = model.trained
     assert (trained.steps, trained.samples, trained.tokens) == (6, 384, 384 * 6)
-    assert trained.flops == 3 * 6 * model.model.flops(
-        SplitExamples(
-            read_split(encoded, "train"), read_codec(encoded), model.model.objective, 64, 0
-        ).training_batch(0)
+    examples = SplitExamples(
+        read_split(encoded, "train"), read_codec(encoded), model.model.objective, 64, 0
     )
+    given = model.model.on_host(examples.training_batch(0))
+    assert trained.flops == 3 * 6 * ModelFlops(model.model)(given).total
 
 
 def test_an_epoch_ends_with_a_smaller_batch_that_is_counted_so(store: Store) -> None:

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 
 from numtok import files
 from numtok.errors import NegativeVerdict, NumtokError, StoreError, UsageError
-from numtok.records import Natural
 from numtok.store import artifact as on_disk
 from numtok.store import draft as drafts
 from numtok.store.artifact import FILES, MANIFEST, TIMING, Artifact, Output, Parent, version_of
@@ -31,6 +30,7 @@ from numtok.store.provenance import Provenance, provenance
 from numtok.store.receipts import NoFacts, read_receipt, write_receipt
 from numtok.store.store import Absent, Store
 from numtok.store.verification import verify
+from numtok.stored_json import Natural
 from tests import fakestage
 from tests.cases import case
 from tests.fakestage import make

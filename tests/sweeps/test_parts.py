@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from numtok.errors import UsageError
-from numtok.records import MODEL
+from numtok.store.artifact import MODEL
 from numtok.store.store import Store
 from numtok.sweeps.sweep import Config, Result, run
 from tests.cli import test_store_commands as test_cli_store

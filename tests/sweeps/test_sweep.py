@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 from numtok.cli.output.sweep import Runs
+from numtok.errors import UsageError
 from numtok.evaluation.comparison.experiments import ExperimentCosts
 from numtok.evaluation.report_files import read
-from numtok.records import DATA, ENCODED, MODEL
 from numtok.reports import REPORT
 from numtok.stages import eval, train
+from numtok.store.artifact import DATA, ENCODED, MODEL
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import ClusterNode
 from numtok.store.store import Store
@@ -216,7 +217,10 @@ def test_jobs_share_the_cores_unless_their_budget_is_a_time(
     assert side(tmp_path, "steps = 2") == Side(3, 2)  # of three runs no more than three
     assert side(tmp_path, "steps = 2", 2) == Side(2, 4)
     assert side(tmp_path, "steps = 2", 1) == Side(1, None)
+    monkeypatch.setattr("numtok.store.engines.workers.cores", lambda: 5)
     assert side(tmp_path, "steps = 2", 20) == Side(20, 1)
+    with pytest.raises(UsageError, match="--jobs 21 is too many processes for 5 cores"):
+        side(tmp_path, "steps = 2", 21)
     alone, two = side(tmp_path, "minutes = 3"), side(tmp_path, "minutes = 3", 2)
     assert [(one.jobs, one.threads) for one in (alone, two)] == [(1, None), (2, 4)]
     says(alone.note, "budget is a time")
@@ -534,7 +538,7 @@ def test_what_is_chosen_is_shown_in_every_format(after_rates: Path, numtok: Shel
     assert rows[1]["figure"] == "128.0" and rows[1]["value"].endswith("steps=4")
     assert {row["kind"] for row in rows[5:]} == {"experiment", "baseline", "cost"}
     found = json.loads(numtok("sweep", "sweep.toml", "--json").out)
-    assert found["schema"] == 2
+    assert found["schema"] == 1
     assert found["select"]["reach"] == 0.99999
     assert found["chosen"][0]["reached"] is False
     assert found["chosen"][0]["costs"]["samples"] == 128

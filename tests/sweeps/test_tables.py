@@ -13,9 +13,9 @@ import pytest
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.seeds import FoldStatistics
 from numtok.evaluation.report_files import Evaluation, read
-from numtok.records import MODEL
 from numtok.reports import PREDICTIONS_FILE, REPORT
 from numtok.stages import eval, table, train
+from numtok.store.artifact import MODEL
 from numtok.store.store import Store
 from numtok.sweeps.averages import Average, averages, ranks
 from numtok.sweeps.file import read_sweep

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from numtok.errors import DataError, TrainingFailed
+from numtok.models.flops import ModelFlops
 from numtok.models.made_up import ANSWERS, TEXTS
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import TrainingBatch
 from numtok.seeds import generator
 from numtok.training.launch import Tell, launch
 from numtok.training.ranks import ALONE, Ranks, joined
@@ -73,7 +75,7 @@ def learnt(kind: tuple[str, str, str, str | None], ranks: Ranks, how: How) -> Fi
     made = model(
         scheme, objective, size=size, embedder=embedder, head=head, classes=classes, spread=0.1
     )
-    wanted, flops = {name: one.shape for name, one in made.named_parameters()}, made.flops
+    wanted, flops = {name: one.shape for name, one in made.named_parameters()}, ModelFlops(made)
     execution = Execution(CPU, accumulate=how.accumulate, ranks=ranks, shard=how.shard)
     trainer = Trainer(made.double() if how.double else made, Recipe(how.steps, 1e-3), execution)
     given_to, found = examples(scheme, objective, classes, how.steps), []
@@ -84,7 +86,7 @@ def learnt(kind: tuple[str, str, str, str | None], ranks: Ranks, how: How) -> Fi
     assert trainer.tokens == sum(int(example.real.sum()) for example in given_to)
     if ranks.count == 1:
         parts = [part for example in given_to for part in example.parts(how.accumulate)]
-        assert trainer.all_flops()[0] == sum(map(flops, parts))
+        assert trainer.all_flops()[0] == sum(flops(made.on_host(part)).total for part in parts)
     tensors = trainer.state().tensors
     if ranks.first:  # a checkpoint is of whole weights
         assert {name: tensors[f"weight.{name}"].shape for name in wanted} == wanted

@@ -17,8 +17,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from numtok.errors import TrainingFailed, UsageError
+from numtok.models.flops import ModelFlops
 from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import TrainingBatch
 from numtok.seeds import generator
 from numtok.training.prefetch import prefetched
 from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState
@@ -144,11 +146,12 @@ def test_only_tables_decay() -> None:
 
 def test_a_step_counts_itself_its_tokens_and_its_operations() -> None:
     trained, made = trainer(), examples()
+    count = ModelFlops(trained.model)
     for one in made:
         trained.advance(one)
     assert trained.step == STEPS
     assert trained.tokens == sum(int(one.real.sum()) for one in made)
-    assert trained.flops == sum(trained.model.flops(one) for one in made) > 0
+    assert trained.flops == sum(count(trained.model.on_host(one)).total for one in made) > 0
 
 
 def test_means_are_of_the_steps_since_the_last_ones() -> None:

@@ -11,9 +11,8 @@ from numtok.evaluation.comparison.seeds import (
     bootstrapped,
     seed_statistics,
 )
-from numtok.evaluation.report_files import Evaluation, ReportPredictions, check_measures
+from numtok.evaluation.report_files import FOLD, Evaluation, ReportPredictions, check_measures
 from numtok.metrics.base import Metric, figures
-from numtok.records import FOLD
 from numtok.registry import spec_of
 from numtok.reports import Figure
 

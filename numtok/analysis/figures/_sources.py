@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation
-from numtok.records import ENCODED
-from numtok.store.artifact import Resolve
+from numtok.store.artifact import ENCODED, Resolve
 
 
 class DataSource(NamedTuple):

@@ -28,9 +28,8 @@ from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.metrics.base import Predictions
-from numtok.records import TABLE
 from numtok.reports import QUANTILES
-from numtok.store.artifact import Artifact, Resolve
+from numtok.store.artifact import TABLE, Artifact, Resolve
 
 _MOST = 3000  # rows of a report
 _ROOM = 0.1  # of the range of the truth, above and below

@@ -22,8 +22,7 @@ from numtok.arrays import Floats
 from numtok.data.tables.rows import read_table_of
 from numtok.declaration import setting
 from numtok.errors import DataError, UsageError
-from numtok.records import MODEL, TABLE
-from numtok.store.artifact import Artifact, Resolve
+from numtok.store.artifact import MODEL, TABLE, Artifact, Resolve
 
 _ROOM = 0.1  # of the range of the truth, above and below
 

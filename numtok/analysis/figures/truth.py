@@ -20,11 +20,11 @@ from numtok.analysis.figures._picture import (
 from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures.base import FigureKind
 from numtok.arrays import Floats
+from numtok.data.reading.split_rule import TRAIN
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, answers_of, read
-from numtok.records import ENCODED, TABLE, TRAIN
-from numtok.store.artifact import Artifact, Resolve
+from numtok.store.artifact import ENCODED, TABLE, Artifact, Resolve
 
 _MOST = 5000  # dots of a panel
 _MOST_TICKS = 500

@@ -11,10 +11,10 @@ import numpy as np
 
 from numtok.analysis.figures.base import Axis, LineMark, Mark, Panel, axis_of
 from numtok.arrays import Floats
+from numtok.data.reading.split_rule import TRAIN
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation
-from numtok.records import MODEL, TRAIN
-from numtok.store.artifact import Resolve
+from numtok.store.artifact import MODEL, Resolve
 from numtok.training.log import EpochLosses, Look, is_log_of_texts, read_epochs, read_log
 
 Over = Literal["seconds", "samples", "tokens"]

@@ -19,9 +19,9 @@ from numtok.encoding.splits import read_ids, read_pieces, splits
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import TARGET, ReportPredictions, has_slots
 from numtok.metrics.base import Predictions
-from numtok.records import ENCODED, GROUP, TABLE
 from numtok.reports import SLOT
-from numtok.store.artifact import Artifact, Resolve
+from numtok.row import GROUP
+from numtok.store.artifact import ENCODED, TABLE, Artifact, Resolve
 
 MOST = 2000  # rows of a page
 _WORST = 4  # a part of so many is of the largest errors

@@ -18,6 +18,7 @@ from numtok.analysis.probing.probe_records import (
     points_schema,
     seen_schema,
 )
+from numtok.errors import PluginError
 from numtok.store.artifact import Artifact
 from numtok.store.columns import check_nulls, check_schema, read_columns
 from numtok.store.draft import Draft
@@ -44,7 +45,17 @@ def publish(
     seen: "pa.Table | None",
     timing: Mapping[str, float],
 ) -> Artifact:
-    """Write a probe and publish it."""
+    """Write a probe and publish it.
+
+    Raises PluginError unless the points are those that the summary speaks of.
+    """
+    wanted = points_schema(probe.found)
+    if not points.schema.equals(wanted):
+        got, expected = (_columns(schema) for schema in (points.schema, wanted))
+        raise PluginError(f"probe {probe.form} gives points of {got}, expected {expected}")
+    for name in set(wanted.names) - set(MAY_LACK):
+        if lost := points.column(name).null_count:
+            raise PluginError(f"probe {probe.form} gives {lost:,} points without {name!r}")
     for name, table in ((POINTS_FILE, points), (SEEN_FILE, seen)):
         if table is not None:
             with files.Sink(draft.path / name) as sink:
@@ -63,6 +74,10 @@ def read(artifact: Artifact) -> LoadedProbe:
         _table(artifact.path / POINTS_FILE, points_schema(probe.found)),
         _table(artifact.path / SEEN_FILE, seen_schema()) if SEEN_FILE in names else None,
     )
+
+
+def _columns(schema: "pa.Schema") -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
 def _table(path: Path, schema: "pa.Schema") -> "pa.Table":

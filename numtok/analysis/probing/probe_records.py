@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from numtok.records import Natural
 from numtok.reports import QUANTILES, Configuration, Figure, Figures, quantile_column
+from numtok.stored_json import Natural
 
 if TYPE_CHECKING:
     import pyarrow as pa

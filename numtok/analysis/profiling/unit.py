@@ -16,6 +16,7 @@ from numtok.analysis.profiling.slot_statistics import (
 )
 from numtok.arrays import Bools, Floats
 from numtok.data.reading.rows import Categories
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.units import Unit
 from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.number_sample import (
@@ -37,7 +38,6 @@ from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
 from numtok.numerals.unread import UnreadDigits, count_unread
-from numtok.records import TRAIN
 
 _TOGETHER = 8  # parts that are joined at once
 

@@ -14,7 +14,7 @@ from numtok.cli.output.figures import (
 )
 from numtok.cli.output.printing import Format, Part, Sheet, counted, flat, print_result
 from numtok.cli.output.report import PERFECT, SKILL, of_some, published_parts, skill
-from numtok.records import LIMITS
+from numtok.reports import LIMITS
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.experiments import Experiment, ExperimentCosts

@@ -15,11 +15,12 @@ from numtok.cli.output.printing import (
 )
 from numtok.encoding.codec import Codec
 from numtok.encoding.row_twins import TWINS, twins_note
-from numtok.numerals.unread import UnreadDigits
-from numtok.records import INEXACT, SCHEME_FILE, TRUNCATED, UNREAD, Natural
+from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED
+from numtok.numerals.unread import UNREAD, UnreadDigits
 from numtok.registry import spec_of
 from numtok.stages.encode import Result
 from numtok.store.artifact import Artifact
+from numtok.stored_json import Natural
 
 _PLAIN = ("rows", "numbers", "tokens", "vocabulary", "rejected")
 _LOSSES = ("_overflow", "_underflow")

@@ -10,10 +10,10 @@ from numtok.cli.output.printing import (
     print_dry_run,
     print_made,
 )
-from numtok.records import DATA, FIELD, Natural
 from numtok.stages.fetch import FetchEstimate, Result
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import DATA, FIELD, Artifact
 from numtok.store.draft import shorten
+from numtok.stored_json import Natural
 
 
 class _FieldSettings(msgspec.Struct):

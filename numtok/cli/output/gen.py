@@ -10,9 +10,9 @@ from numtok.cli.output.printing import (
     rows_by_split,
 )
 from numtok.data.tables.table import read_table_file
-from numtok.records import TABLE, Natural
 from numtok.stages.gen import Result
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import TABLE, Artifact
+from numtok.stored_json import Natural
 
 
 class _GenCounts(msgspec.Struct):

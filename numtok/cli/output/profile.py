@@ -27,8 +27,8 @@ from numtok.cli.output.printing import (
     print_result,
     width,
 )
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.row_keys import KEPT
-from numtok.records import TRAIN
 from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile
 
 _GAP = 2  # between columns

@@ -14,7 +14,7 @@ from numtok.cli.output.printing import markdown
 from numtok.declaration import Declaration, declarations, flag_of
 from numtok.plugins import registries
 from numtok.registry import registry_in
-from numtok.sweeps.file import SETTINGS
+from numtok.sweeps.stage_table import SETTINGS
 
 _HEAD = """# Reference
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from numtok.cli.output.figures import Told, amount, duration, ends, figure, number, share
 from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
-from numtok.records import LIMITS
+from numtok.reports import LIMITS
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.beside_published import Beside, PublishedComparison

@@ -4,8 +4,8 @@ import msgspec
 
 from numtok.cli.output.printing import Format, Size, print_made, rows_by_split
 from numtok.data.tables.table import TableFile, read_table_file
-from numtok.records import Natural
 from numtok.store.artifact import Artifact
+from numtok.stored_json import Natural
 
 
 class _TableCounts(msgspec.Struct):

@@ -9,12 +9,13 @@ import msgspec
 from numtok.cli.output.figures import amount, number, share
 from numtok.cli.output.printing import Format, Size, print_made, print_table
 from numtok.cli.output.progress import Live
+from numtok.encoding.schema import TRUNCATED
 from numtok.models.heads.base import HEADS
-from numtok.records import EXACT, TRUNCATED, Natural, Positive, Scalar
 from numtok.registry import spec_of
 from numtok.stages.train import Result
 from numtok.store.artifact import Artifact
-from numtok.training.log import read_log
+from numtok.stored_json import Natural, Positive, Scalar
+from numtok.training.log import EXACT, read_log
 from numtok.training.loop import TrainingProgress
 from numtok.training.model_json import TableModelFile, read_model_file
 from numtok.training.profiler import Cost

@@ -24,10 +24,10 @@ from numtok.data.weather.open_field import OpenField
 from numtok.data.weather.variables import physical_range
 from numtok.errors import DataError
 from numtok.files import Sink
-from numtok.records import Natural
 from numtok.store.artifact import Artifact, Output
 from numtok.store.draft import Draft, shorten
 from numtok.store.receipts import vouched, write_receipt
+from numtok.stored_json import Natural
 
 _DAY = "datetime64[D]"
 _OBJECT = re.compile(r"/c\.([0-9]{1,9})\.0\.0$")  # of fields.object_name

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.split_rule import TRAIN, SplitRule
 from numtok.data.sources.base import Note, RejectedSourceRow, TextRow
 from numtok.errors import DataError
 from numtok.files import PIECE, Sink
-from numtok.records import TRAIN
 from numtok.store.quota import Quota
 
 _NAMED = 20  # rejected rows

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from numtok.errors import UsageError, unknown
-from numtok.records import Scalar
+from numtok.stored_json import Scalar
 
 INTEGER, FLOAT, FRACTION, SCIENTIFIC = "Integer", "Float", "Fraction", "ScientificNotation"
 REPRESENTATIONS = (INTEGER, FLOAT, FRACTION, SCIENTIFIC)

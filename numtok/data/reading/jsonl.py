@@ -17,7 +17,7 @@ from numtok.data.reading.lines import find_lines
 from numtok.data.reading.rows import Places, RowColumns, problem_in
 from numtok.data.reading.stamp import changed
 from numtok.errors import DataError
-from numtok.records import Row
+from numtok.row import Row
 
 
 class _JsonObject(msgspec.Struct, gc=False):

@@ -23,7 +23,7 @@ from numtok.kernels import (
     word_at,
     writes,
 )
-from numtok.records import Row
+from numtok.row import Row
 
 _NEWLINE, _QUOTE, _BACKSLASH, _COLON = ord("\n"), ord('"'), ord("\\"), ord(":")
 _OPEN, _CLOSE, _SPACE, _COMMA = ord("{"), ord("}"), ord(" "), ord(",")

@@ -17,7 +17,7 @@ from numtok.data.reading.file_part import FilePart, PartBytes
 from numtok.data.reading.json_lines import validation_reason
 from numtok.data.reading.rows import Places, RowColumns, problem_in
 from numtok.errors import DataError
-from numtok.records import OPTIONAL, Row
+from numtok.row import OPTIONAL, Row
 
 
 def row_groups(whole: FilePart, size: int) -> list[tuple[int, int, int, Checksum]]:

@@ -2,7 +2,7 @@
 
 Most data is of one plain form, and then a million short rows are read in a
 second: :meth:`RowColumns.of_values`. Whatever is not of that form goes through
-``records.Row``, row by row: :meth:`RowColumns.of_records`. Both give the same columns.
+``row.Row``, row by row: :meth:`RowColumns.of_records`. Both give the same columns.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,9 @@ from numtok.data.reading.arrow import column, constant, slices, strings
 from numtok.data.reading.lines import FIELDS, Lines
 from numtok.data.reading.nested_values import members_of, pairs_in
 from numtok.data.reading.values import Values, distinct, integers, unquoted
-from numtok.records import CLUSTER, FLOOR, GROUP, USUAL_BASELINES, Row, Scalar, as_text
+from numtok.reports import USUAL_BASELINES
+from numtok.row import CLUSTER, FLOOR, GROUP, Row, as_text
+from numtok.stored_json import Scalar
 
 NO_ANSWER = np.iinfo(np.int64).min  # where a row has no answer_start
 _FAR = 10**18  # code points; no place in any text is further out

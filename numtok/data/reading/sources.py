@@ -6,11 +6,10 @@ from typing import NamedTuple, TypeVar
 
 from numtok.data.fetching.patience import noting_silence
 from numtok.data.reading.addresses import Address, is_address, shown_of
-from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.split_rule import SPLIT_RULE, SplitRule, is_split
 from numtok.data.reading.streams import STDIN, Spool, is_stdin, is_stream, stem_of
 from numtok.errors import DataError, NumtokError, UsageError
-from numtok.records import DATA, SPLIT_RULE, is_split
-from numtok.store.artifact import FILES, MANIFEST, Output, Parent, Resolve
+from numtok.store.artifact import DATA, FILES, MANIFEST, Output, Parent, Resolve
 from numtok.store.draft import shorten
 
 #: Of a file's name, the split that people mean by it.

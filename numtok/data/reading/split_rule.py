@@ -1,4 +1,4 @@
-"""Which split a row belongs to."""
+"""Names of splits, and which split a row belongs to."""
 
 import hashlib
 import re
@@ -6,10 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from numtok.errors import UsageError
-from numtok.records import SPLIT_RULE, TRAIN, is_split
 
+TRAIN = "train"  # the split that vocabularies and normalizations are fitted on
+SHIFTED = "ood-"  # prefix of splits that are out of distribution
+SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+RESERVED = ("clipped", "rejected")  # folders beside the shards of the splits
+SPLIT_RULE = "lower-case letters, digits, - and _, and neither clipped nor rejected"
 _EXAMPLE = "test=0.1,seed=3"
 _BY_TIME = "by=year,validation=2019,test=2021"
+
+
+def is_split(name: str) -> bool:
+    """Check whether :data:`SPLIT_RULE` allows that name of a split."""
+    return SPLIT_NAME.fullmatch(name) is not None and name not in RESERVED
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,7 @@ def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], 
 def read(unit: Unit, how: ReadingOptions) -> Iterator[RowBatch]:
     """The rows of a unit, a few MiB at a time, in order.
 
-    Rows that are not as :class:`records.Row` says are in ``rejected`` of a batch. Raises DataError
+    Rows that are not as :class:`row.Row` says are in ``rejected`` of a batch. Raises DataError
     for a file that cannot be read in its format, or that changed since it was planned.
     """
     # Arrow's own pool keeps what is freed: one row of 100 MB would cost its memory to the end.

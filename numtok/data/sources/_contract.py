@@ -11,7 +11,7 @@ from numtok.contracts import (
     check_settings,
     checks_of,
     expect,
-    member_call,
+    expect_kind,
     require,
 )
 from numtok.data.sources.base import (
@@ -31,7 +31,7 @@ def check_declarations(source: Source, seed: int) -> None:
     """What is declared is there, and it is a source of tables, texts or a field."""
     name = "declarations"
     check_declared(source, name, revision=int)
-    member_call(source, "is").one_of(source, TableSource, TextSource, FieldSource)
+    expect_kind(source, "__class__", source, TableSource, TextSource, FieldSource)
     check_settings(SOURCES, source, name)
 
 
@@ -42,8 +42,8 @@ def check_origins(source: Source, seed: int) -> None:
         return
     if not isinstance(source, TableSource | TextSource) or source.asks_for_names:
         return
-    name, call = "origins", member_call(source, "origins")
-    origins = [call.one_of(one, Origin) for one in islice(source.origins(), _MOST)]
+    name, found = "origins", islice(source.origins(), _MOST)
+    origins = [expect_kind(source, name, one, Origin) for one in found]
     require(source, name, origins, "got none, expected one at least")
     for origin in origins:
         filled = origin.name and origin.key and origin.files
@@ -64,24 +64,24 @@ def check_terms(source: Source, seed: int) -> None:
         ("licence", source.licence),
         ("attribution", who("2019-2021") if callable(who) else who),
     ):
-        require(source, "terms", member_call(source, member).one_of(text, str), f"{member}: got ''")
+        require(source, "terms", expect_kind(source, member, text, str), f"{member}: got ''")
 
 
 def check_texts(source: Source, seed: int) -> None:
     """Of texts: how rows come into splits, and what happens to those that cannot be used."""
     if isinstance(source, TextSource):
-        member_call(source, "shares").one_of(source.shares, str, type(None))
-        member_call(source, "skips").one_of(source.skips, bool)
+        expect_kind(source, "shares", source.shares, str, type(None))
+        expect_kind(source, "skips", source.skips, bool)
 
 
 def check_field(source: Source, seed: int) -> None:
     """Of a field: what it is called and known by, and which files of this machine are read."""
     if not isinstance(source, FieldSource):
         return
-    require(source, "field", member_call(source, "name").one_of(source.name, str), "name: got ''")
+    require(source, "field", expect_kind(source, "name", source.name, str), "name: got ''")
     key = dict(source.key)
     expect(source, "field", "key, written and read again", json.loads(json.dumps(key)), key)
-    member_call(source, "drops").one_of(source.drops, bool)
+    expect_kind(source, "drops", source.drops, bool)
     try:
         found = source.files()
     except UsageError:  # the place is not on this machine

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from numtok.data.weather.open_field import OpenField
-from numtok.records import Row
 from numtok.registry import Registry
+from numtok.row import Row
 from numtok.store.quota import Quota
 
 

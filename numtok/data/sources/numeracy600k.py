@@ -14,7 +14,8 @@ from numtok.data.sources._one_file import OneFileSource
 from numtok.data.sources.base import Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
 from numtok.errors import DataError, UsageError
-from numtok.records import SPECIALS, Row, Scalar
+from numtok.row import Row
+from numtok.stored_json import Scalar
 
 _REPOSITORY = (
     "https://github.com/aistairc/Numeracy-600K/raw/ce2993ccb296c03ab4adc3c480b541eca4730750"
@@ -87,7 +88,7 @@ class Numeracy600k(OneFileSource):
     on_error: str = setting("fail", choices=("fail", "skip"))
 
     def __post_init__(self) -> None:
-        marks = (*SPECIALS, "[NUM]")
+        marks = ("[PAD]", "[MASK]", "[END]", "[NUM]")  # tokens of vocabularies
         if (
             not self.placeholder
             or re.search(r"\d", self.placeholder)

@@ -23,7 +23,7 @@ from numtok.data.sources._json_items import items
 from numtok.data.sources._one_file import OneFileSource
 from numtok.data.sources.base import Note, Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
-from numtok.records import Row
+from numtok.row import Row
 
 _PLACE = (
     "https://huggingface.co/datasets/HaotongYang/NUPA_text/resolve/"

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from numtok.data.reading.split_rule import SPLIT_RULE, TRAIN, is_split
 from numtok.data.tables.table import (
     Feature,
     Kind,
@@ -19,7 +20,6 @@ from numtok.data.tables.table import (
 )
 from numtok.errors import DataError
 from numtok.files import Sink
-from numtok.records import SPLIT_RULE, TRAIN, is_split
 
 #: The columns of a file that say which split a row is in, several where there are folds.
 SPLIT_COLUMN = re.compile(r"split(_[0-9]+)?")

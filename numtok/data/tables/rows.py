@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.table import TABLE_FILE, Table, read_table
-from numtok.records import TRAIN
 from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 

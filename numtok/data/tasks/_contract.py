@@ -22,18 +22,21 @@ from numtok.contracts import (
     check_settings,
     checks_of,
     expect,
-    member_call,
+    expect_array,
+    expect_kind,
     once_a_run,
     require,
     results,
 )
+from numtok.data.reading.split_rule import is_split
 from numtok.data.tasks.base import SHARES, TASKS, DerivedTask, TableTask, Task, TaskSplit, TextTask
 from numtok.data.weather.small_field import small
 from numtok.declaration import help_of
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.records import FIELD, Row, is_split
+from numtok.row import Row
+from numtok.store.artifact import FIELD
 
 TRAIN = TaskSplit("train", 100)  # with all places: the sample that digests are taken over
 TEST = TaskSplit("test", 60, SHARES - SHARES // 10, SHARES)
@@ -45,7 +48,7 @@ def ready(task: Task, *splits: TaskSplit) -> TextTask | TableTask:
     """What makes rows of these splits."""
     if isinstance(task, DerivedTask):
         return task.over(_ARTIFACTS[task.reads](), splits).task
-    made: TextTask | TableTask = member_call(task, "is").one_of(task, TextTask, TableTask)
+    made: TextTask | TableTask = expect_kind(task, "__class__", task, TextTask, TableTask)
     return made
 
 
@@ -191,10 +194,10 @@ def check_tables(task: Task, seed: int) -> None:
     """Of tables: finite float64, as many features as are named; no target comes twice."""
     if not isinstance(task, TableTask):
         return
-    name, call = "tables", member_call(task, "unit", n=REST.rows, d=len(task.features))
-    x, y = task.unit(0, REST, 0)
-    call.array(x, "ndarray float64[n, d]", finite=True)
-    call.array(y, "ndarray float64[n]", finite=True)
+    name, (x, y) = "tables", task.unit(0, REST, 0)
+    shape = (REST.rows, len(task.features))
+    expect_array(task, "unit", x, shape, dtype="float64", finite=True)
+    expect_array(task, "unit", y, shape[:1], dtype="float64", finite=True)
     expect(task, name, "names", len({"y", "split", *task.features}), 2 + len(task.features))
     for note in task.notes:
         require(task, name, note and "\n" not in note, f"notes: got {note!r}, expected a sentence")

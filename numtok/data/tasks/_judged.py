@@ -28,7 +28,7 @@ _LABELS = np.array(["incorrect", "correct"])
 
 
 class JudgedRow(msgspec.Struct, omit_defaults=True):
-    """A row as ``records.Row`` has it."""
+    """A row as ``row.Row`` has it."""
 
     id: str
     text: str

@@ -15,10 +15,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks.base import Made, TaskSplit, TextTask
 from numtok.data.weather.field import STEPS, Field
-from numtok.records import TRAIN
 from numtok.registry import Range
 
 _BLOCK = 32  # rows

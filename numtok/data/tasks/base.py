@@ -112,7 +112,7 @@ def check_range(task: Task, name: str, least: float, most: float, *, is_whole: b
 
 
 class Made(NamedTuple):
-    """Rows of texts, JSONL of ``records.Row`` in ASCII or UTF-8, and what was counted with them:
+    """Rows of texts, JSONL of ``row.Row`` in ASCII or UTF-8, and what was counted with them:
     words for a table, joined by ``_``, and how often that was."""
 
     rows: bytes

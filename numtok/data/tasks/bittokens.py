@@ -18,7 +18,7 @@ from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._unrepeated import DrawnRows, are_of, identities, without_repeats
 from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
 from numtok.errors import UsageError
-from numtok.records import Scalar
+from numtok.stored_json import Scalar
 
 _PAIRS = ("addition", "multiplication", "division", "exponentiation")
 _LISTS = ("mean", "std", "minmax", "sorting", "interval")
@@ -37,7 +37,7 @@ _AT_ONCE = 1 << 16  # draws
 
 
 class _Line(msgspec.Struct, omit_defaults=True):
-    """A row as ``records.Row`` has it."""
+    """A row as ``row.Row`` has it."""
 
     id: str
     text: str

@@ -23,7 +23,7 @@ from numtok.data.tasks._nupa_questions import (
 )
 from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
 from numtok.errors import UsageError
-from numtok.records import Scalar
+from numtok.stored_json import Scalar
 
 _SPLITS = ("train", "validation", "test")
 _ROUNDINGS = ("published", "correct")
@@ -35,7 +35,7 @@ _LACKING = "missing_in_small_strata"  # what is counted
 
 
 class _NupaRow(msgspec.Struct):
-    """A row as ``records.Row`` has it, and what no stage reads."""
+    """A row as ``row.Row`` has it, and what no stage reads."""
 
     id: str
     text: str

@@ -9,13 +9,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tasks._temperature_rows import Climate, TemperatureRows, seasons, step_offsets
 from numtok.data.tasks._windows import TimeRange, parts, resolution, starts
 from numtok.data.tasks.base import Derived, DerivedTask, TaskSplit, check_range, setting
 from numtok.data.weather.field import EVERY, Field, hour_text
 from numtok.errors import DataError, UsageError
-from numtok.records import FIELD, TRAIN
 from numtok.registry import Range, spec_of
+from numtok.store.artifact import FIELD
 
 _YEAR = 366 * 24  # hours
 

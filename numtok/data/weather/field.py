@@ -2,36 +2,34 @@
 
 ::
 
-    field.zarr/                     format 3; xarray.open_zarr opens it as it is
+    field.zarr/                     format 3; xarray.open_zarr opens it
         2m_temperature/c.0.0.0 ...  float32 (time, latitude, longitude), STEPS steps of the whole
                                     grid in each object; units, licence, ... are its attributes
         time/, latitude/, longitude/    int64 hours or minutes since 1970, float64 degrees
 
-The objects are made in memory and given out as bytes, so that the stage writes them as it writes
-everything: whole or not at all. A :class:`Field` reads them, a run of times at a time; opening
-reads the axes alone. zarr and xarray are imported by the functions that need them.
+The objects are made in memory and returned as bytes, because the stage writes every file whole or
+not at all. A :class:`Field` reads them, a run of times at a time. :func:`_create` says what the
+arrays of a field are, for writing as for checking. zarr is imported by the functions that need it.
 """
 
 import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.errors import DataError, StoreError, UsageError
-from numtok.records import Natural
+from numtok.errors import DataError, NumtokError, UsageError
 from numtok.stored_json import StoredJson, Value, damaged
 
 if TYPE_CHECKING:
-    import xarray
     import zarr
 
 FOLDER = "field.zarr"
@@ -39,9 +37,9 @@ STEPS = 24  # in each object
 EVERY = (1, 2, 3, 4, 6, 8, 12, 24)  # hours from step to step, so that each day has the same
 _EPOCH = "1970-01-01 00:00:00"
 _AXES = ("time", "latitude", "longitude")
-_ABOUT = "zarr.json"
 _SINCE = re.compile(rf"(?:hours|minutes) since {_EPOCH}")
-# An object may be of so many bytes, or of so many times what it is packed into.
+_METADATA = StoredJson("zarr.json", dict[str, Value])  # of a group or an array
+# The most bytes of an object: absolute, and as a multiple of its packed size.
 _ALWAYS, _TIMES = 256 << 20, 1 << 13
 
 
@@ -55,20 +53,13 @@ def object_name(variable: str, index: int) -> str:
 
 
 def object_bytes(values: NDArray[np.float32]) -> bytes:
-    """Values of at most STEPS steps [n, latitude, longitude], none of them NaN, packed."""
-    objects, array = _one_object(values.shape[1:])
-    whole = np.full(array.shape, np.nan, np.float32)
+    """Pack values of at most STEPS steps [n, latitude, longitude], none of them NaN."""
+    from numcodecs import Blosc  # type: ignore[import-untyped]
+
+    whole = np.full((STEPS, *values.shape[1:]), np.nan, np.float32)
     whole[: len(values)] = values
-    array[:] = whole
-    made: bytes = objects[object_name(array.basename, 0)].to_bytes()
-    return made
-
-
-@lru_cache(maxsize=1)  # of one field after the other: a group takes longer to make than an object
-def _one_object(grid: tuple[int, ...]) -> tuple[dict[str, Any], "zarr.Array[Any]"]:
-    """A variable of one object, and the store that it is written to."""
-    objects: dict[str, Any] = {}
-    return objects, _variable(_group(objects), "one", (STEPS, *grid), {})
+    packed: bytes = Blosc("zstd", clevel=5, shuffle=Blosc.SHUFFLE).encode(whole)
+    return packed
 
 
 def other_objects(
@@ -83,27 +74,21 @@ def other_objects(
     import zarr
 
     objects: dict[str, Any] = {}
-    group = _group(objects)
-    _variable(group, variable, (len(times), len(latitudes), len(longitudes)), attributes)
+    group = zarr.open_group(zarr.storage.MemoryStore(objects), mode="w", zarr_format=3)
+    _create(group, variable, (len(times), len(latitudes), len(longitudes)), dict(attributes))
     minutes = times.astype("datetime64[m]").astype(np.int64)
     hourly = bool((minutes % 60 == 0).all())
-    coordinates: list[tuple[str, NDArray[Any], dict[str, Any]]] = [
-        (
-            "time",
-            minutes // 60 if hourly else minutes,
-            {
-                "units": f"{'hours' if hourly else 'minutes'} since {_EPOCH}",
-                "calendar": "proleptic_gregorian",
-                "standard_name": "time",
-            },
-        ),
-        ("latitude", latitudes, {"units": "degrees_north", "standard_name": "latitude"}),
-        ("longitude", longitudes, {"units": "degrees_east", "standard_name": "longitude"}),
-    ]
-    for name, values, described in coordinates:
-        group.create_array(
-            name, data=values, chunks=values.shape, dimension_names=(name,), attributes=described
-        )
+    since = {
+        "units": f"{'hours' if hourly else 'minutes'} since {_EPOCH}",
+        "calendar": "proleptic_gregorian",
+    }
+    for axis, values, described in zip(
+        _AXES,
+        (minutes // 60 if hourly else minutes, latitudes, longitudes),
+        (since, {"units": "degrees_north"}, {"units": "degrees_east"}),
+        strict=True,
+    ):
+        _create(group, axis, values.shape, {**described, "standard_name": axis})[:] = values
     with warnings.catch_warnings():
         # That the metadata of all arrays stand in one file is an extension of format 3; without
         # it xarray warns at each opening that there is none.
@@ -112,18 +97,19 @@ def other_objects(
     return {name: item.to_bytes() for name, item in objects.items()}
 
 
-def _group(objects: dict[str, Any]) -> "zarr.Group":
-    import zarr
-
-    store = zarr.storage.MemoryStore(objects)
-    return zarr.open_group(store, mode="w", zarr_format=3)
-
-
-def _variable(
-    group: "zarr.Group", name: str, shape: tuple[int, ...], attributes: Mapping[str, str]
+def _create(
+    group: "zarr.Group", name: str, shape: tuple[int, ...], attributes: dict[str, Value]
 ) -> "zarr.Array[Any]":
+    """Create one of the arrays of a field: an axis, or the variable."""
     from zarr.codecs import BloscCodec
 
+    if name in _AXES:
+        kind = "int64" if name == "time" else "float64"
+        axis: zarr.Array[Any] = group.create_array(
+            name, shape=shape, chunks=shape, dtype=kind, dimension_names=(name,),
+            attributes=attributes,
+        )  # fmt: skip
+        return axis
     return group.create_array(
         name,
         shape=shape,
@@ -133,7 +119,7 @@ def _variable(
         compressors=BloscCodec(cname="zstd", clevel=5, shuffle="shuffle"),
         chunk_key_encoding={"name": "default", "separator": "."},
         dimension_names=_AXES,
-        attributes=dict(attributes),
+        attributes=attributes,
     )
 
 
@@ -152,26 +138,33 @@ class Field:
     def open(cls, folder: Path) -> "Field":
         """The field of an artifact's folder.
 
-        Raises UsageError without xarray and zarr, StoreError where it cannot be read, DataError
+        Raises UsageError without zarr, StoreError where it cannot be read, DataError
         for times that are not whole hours or do not rise.
         """
-        values = _values(folder.absolute())
-        minutes = values["time"].values.astype("datetime64[m]").astype(np.int64)
-        if not len(minutes) or (minutes % 60).any() or (np.diff(minutes) <= 0).any():
+        variable, arrays = _opened(folder.absolute())
+        axes = []
+        for axis in _AXES:
+            with _reading(folder / FOLDER / axis / _METADATA.name):
+                axes.append(np.asarray(arrays[axis][:]))
+                if not np.isfinite(axes[-1]).all():
+                    raise ValueError(f"a {axis} is not finite")
+        times, latitude, longitude = axes
+        an_hour = 60 if str(arrays["time"].attrs["units"]).startswith("minutes") else 1
+        if not len(times) or (times % an_hour).any() or (np.diff(times) <= 0).any():
             raise DataError(
                 f"{folder}: the times of a field are whole hours that rise, at least one; fetch "
                 "it with --every 1h, or from another source"
             )
-        latitude, longitude = (values[axis].values.astype(np.float64) for axis in _AXES[1:])
         grid = np.meshgrid(latitude, longitude, indexing="ij")
+        attributes = arrays[variable].attrs
         told = ("units", "source", "licence", "attribution")
         return cls(
             folder,
-            minutes // 60,
+            times // an_hour,
             grid[0].ravel(),
             grid[1].ravel(),
-            {name: str(values.attrs[name]) for name in told if name in values.attrs},
-            str(values.name),
+            {name: str(attributes[name]) for name in told if name in attributes},
+            variable,
         )
 
     @property
@@ -192,16 +185,14 @@ class Field:
     def read(self, begin: int, end: int) -> NDArray[np.float64]:
         """Values [end - begin, cells] of some times; StoreError where they cannot be read, and
         DataError for one that is missing."""
-        whole = _values(self.folder.absolute()).transpose(*_AXES)
+        values = _opened(self.folder.absolute())[1][self.variable]
         found = np.empty((end - begin, self.cells))
         for first, last in self.pieces(begin, end):
             path = self.folder / FOLDER / object_name(self.variable, first // STEPS)
-            try:
+            with _reading(path):
                 _check_object(path, STEPS * self.cells * 4)
-                values = whole.isel(time=slice(first, last)).values
-            except Exception as error:  # whatever the libraries below raise for what is on the disk
-                raise _damaged(path, error) from error
-            found[first - begin : last - begin] = values.reshape(last - first, -1)
+                piece = np.asarray(values[first:last])
+            found[first - begin : last - begin] = piece.reshape(last - first, -1)
         if not np.isfinite(found).all():
             time, cell = np.argwhere(~np.isfinite(found))[0].tolist()
             raise DataError(
@@ -221,112 +212,68 @@ def hour_text(hour: int) -> str:
     return str(np.datetime64(hour, "h"))
 
 
-@cache
-def _values(folder: Path) -> "xarray.DataArray":
-    """The one variable of a field, not yet read; opened once in a process."""
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn whatever zarr raises for a damaged file into a StoreError that names it."""
     try:
-        import xarray
-        import zarr  # noqa: F401  xarray alone would say that it knows no engine of that name
+        yield
+    except NumtokError:
+        raise
+    except Exception as error:
+        raise damaged(path, str(error).partition("\n")[0] or type(error).__name__) from error
+
+
+@cache
+def _opened(folder: Path) -> "tuple[str, dict[str, zarr.Array[Any]]]":
+    """The name of the variable and the arrays of a field, checked, once in a process.
+
+    Raises StoreError for arrays that :func:`_create` does not make, or that are larger than the
+    files on the disk can hold: before memory is taken.
+    """
+    try:
+        import zarr
     except ImportError:
         raise UsageError(
             "a field needs the packages xarray and zarr; `pip install 'numtok[weather]'`"
         ) from None
-    files.check_tree(folder / FOLDER)
-    name = _check_arrays(folder / FOLDER)
-    try:
-        whole = xarray.open_zarr(folder / FOLDER, chunks=None, consolidated=False)
-        found: xarray.DataArray = whole[name]
-        for axis in _AXES[1:]:
-            if not np.isfinite(found[axis].values).all():
-                raise ValueError(f"a {axis} is not finite")
-    except Exception as error:  # as above
-        raise _damaged(folder / FOLDER / name / _ABOUT, error) from error
-    return found
-
-
-class _Named(msgspec.Struct):
-    name: str
-    configuration: dict[str, Value] = {}
-
-
-class _Grid(msgspec.Struct):
-    class Chunks(msgspec.Struct):
-        chunk_shape: list[Natural]
-
-    name: Literal["regular"]
-    configuration: Chunks
-
-
-class _Array(msgspec.Struct):
-    """``zarr.json`` of an array, as far as it says where things are and how large."""
-
-    zarr_format: Literal[3]
-    node_type: Literal["array"]
-    shape: list[Natural]
-    data_type: Literal["float32", "float64", "int64"]
-    chunk_grid: _Grid
-    chunk_key_encoding: _Named
-    codecs: list[_Named]
-    dimension_names: list[str]
-    attributes: dict[str, Value]
-
-
-class _Group(msgspec.Struct):
-    zarr_format: Literal[3]
-    node_type: Literal["group"]
-
-
-# zarr writes them, with more than what is of interest here.
-_GROUP, _ARRAY = StoredJson(_ABOUT, _Group), StoredJson(_ABOUT, _Array)
-
-
-def _check_arrays(folder: Path) -> str:
-    """The name of the variable. Raises StoreError for arrays that :func:`other_objects` does not
-    describe, or that are larger than what is on the disk can be: before memory is taken."""
-    _GROUP.read(folder)
+    folder = folder / FOLDER
+    files.check_tree(folder)
+    _METADATA.read(folder)
     with files.reporting("list", folder):
-        names = [one.name for one in files.system.scandir(folder) if one.is_dir()]
-    arrays = {name: _ARRAY.read(folder / name) for name in names}
-    variables = sorted(arrays.keys() - set(_AXES))
-    if len(variables) != 1 or len(arrays) != len(_AXES) + 1:
-        raise _damaged(folder, ValueError(f"it has the arrays {', '.join(sorted(arrays))}"))
-    sizes = {axis: arrays[axis].shape[0] if arrays[axis].shape else 0 for axis in _AXES}
-    (name,) = variables
-    for one, array in arrays.items():
-        axes, kind, width = (_AXES, "float32", 4) if one == name else ((one,), "float64", 8)
-        shape = [sizes[axis] for axis in axes]
-        chunk = [STEPS, *shape[1:]] if one == name else shape
-        codecs = {codec.name for codec in array.codecs}
-        keys = _Named("default", {"separator": "." if one == name else "/"})
-        if (
-            (array.dimension_names, array.shape) != ([*axes], shape)
-            or array.chunk_grid.configuration.chunk_shape != chunk
-            or array.data_type != ("int64" if one == "time" else kind)
-            or array.chunk_key_encoding != keys
-            or codecs - {"bytes", "blosc", "zstd"}
-            or (one == "time" and not _SINCE.fullmatch(str(array.attributes.get("units"))))
-        ):
-            raise _damaged(folder / one / _ABOUT, ValueError("it is not as fields are written"))
-        objects = _objects(folder, one, -(-shape[0] // STEPS)) if one == name else ["c/0"]
-        packed = 0
-        for key in objects:
-            with files.reporting("read", folder / one / key):
-                packed = max(packed, files.system.stat(folder / one / key).st_size)
-        if width * math.prod(chunk) > max(_ALWAYS, _TIMES * packed):
-            raise _damaged(folder / one / _ABOUT, ValueError(f"it says {shape}, which cannot be"))
-    return name
+        names = {entry.name for entry in files.system.scandir(folder) if entry.is_dir()}
+    if not names.issuperset(_AXES) or len(names) != len(_AXES) + 1:
+        raise damaged(folder, f"it has the arrays {', '.join(sorted(names))}")
+    (variable,) = names.difference(_AXES)
+    arrays: dict[str, zarr.Array[Any]] = {}
+    plan = zarr.open_group(zarr.storage.MemoryStore(), mode="w", zarr_format=3)
+    for name in (*_AXES, variable):
+        about = folder / name / _METADATA.name
+        _METADATA.read(about.parent)
+        with _reading(about):
+            array = zarr.open_array(about.parent, mode="r", zarr_format=3)
+            shape = array.shape if name in _AXES else tuple(arrays[axis].size for axis in _AXES)
+            planned = _create(plan, name, shape, {}).metadata.to_dict()
+            if planned != {**array.metadata.to_dict(), "attributes": {}}:
+                raise ValueError("it is not as fields are written")
+            if math.prod(array.chunks) * array.dtype.itemsize > _most(array, about.parent):
+                raise ValueError(f"it says {[*shape]}, which cannot be")
+            if name == "time" and not _SINCE.fullmatch(str(array.attrs.get("units"))):
+                raise ValueError("it is not as fields are written")
+        arrays[name] = array
+    return variable, arrays
 
 
-def _objects(folder: Path, variable: str, count: int) -> list[str]:
-    """The names of the objects of a variable; StoreError where one of so many is not there."""
-    with files.reporting("list", folder / variable):
-        there = {entry.name for entry in files.system.scandir(folder / variable)}
+def _most(array: "zarr.Array[Any]", folder: Path) -> int:
+    """The most bytes that an object of an array can have; StoreError if one is missing."""
+    with files.reporting("list", folder):
+        present = len(files.system.scandir(folder))
+    packed = 0
     # As many as there are, and one more: what is claimed may be without number.
-    keys = [Path(object_name(variable, k)).name for k in range(min(count, len(there) + 1))]
-    for key in keys:
-        if key not in there:
-            raise _damaged(folder / variable / key, ValueError("it is not there"))
-    return keys
+    for index in range(min(array.nchunks, present + 1)):
+        path = folder / array.metadata.encode_chunk_key((index,) + (0,) * (array.ndim - 1))
+        with _reading(path):
+            packed = max(packed, files.system.stat(path).st_size)
+    return max(_ALWAYS, _TIMES * packed)
 
 
 def _check_object(path: Path, size: int) -> None:
@@ -337,7 +284,3 @@ def _check_object(path: Path, size: int) -> None:
     told = int.from_bytes(header[4:8], "little"), int.from_bytes(header[12:16], "little")
     if told != (size, path.stat().st_size):
         raise ValueError("it is not as many bytes as its field needs")
-
-
-def _damaged(path: Path, error: Exception) -> StoreError:
-    return damaged(path, str(error).partition("\n")[0] or type(error).__name__)

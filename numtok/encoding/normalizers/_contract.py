@@ -8,6 +8,8 @@ from numtok.contracts import (
     check_settings,
     checks_of,
     expect,
+    expect_array,
+    expect_kind,
     require,
 )
 from numtok.encoding.normalizers.base import (
@@ -30,7 +32,7 @@ def _columns(seed: int) -> list[NDArray[np.float64]]:
 
 
 def _fitted(normalizer: Normalizer, column: NDArray[np.float64]) -> FittedNormalizer:
-    return fit(NORMALIZERS.held(normalizer), Moments.of(column))
+    return fit(normalizer, Moments.of(column))
 
 
 def check_declarations(normalizer: Normalizer, seed: int) -> None:
@@ -38,7 +40,9 @@ def check_declarations(normalizer: Normalizer, seed: int) -> None:
     name = "declarations"
     check_declared(normalizer, name, revision=int)
     check_settings(NORMALIZERS, normalizer, name)
-    constants = NORMALIZERS.held(normalizer).fit(Moments.of(np.array([1.0, 3.0])))
+    constants = normalizer.fit(Moments.of(np.array([1.0, 3.0])))
+    for value in expect_kind(normalizer, "fit", constants, dict).values():
+        expect_kind(normalizer, "fit", value, float)
     expect(normalizer, name, "has constants", bool(constants), normalizer.fitted)
 
 
@@ -48,7 +52,7 @@ def check_shapes(normalizer: Normalizer, seed: int) -> None:
         one = _fitted(normalizer, np.array([1.0, 2.0, 7.0]))
         values = np.linspace(-2, 9, count)
         for member in (one.forward, one.inverse, one.log_slope):
-            member(values)
+            expect_array(normalizer, member.__name__, member(values), (count,), dtype="float64")
 
 
 def check_inverse(normalizer: Normalizer, seed: int) -> None:

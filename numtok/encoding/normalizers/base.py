@@ -7,13 +7,12 @@ out of the fit and pass through unchanged.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import DataError
-from numtok.plugins import MemberCall, describe
 from numtok.registry import Registry, Settings, spec_of
 
 Constants = dict[str, float]
@@ -260,19 +259,4 @@ def stored_normalizer(settings: Settings, constants: Constants) -> FittedNormali
     return FittedNormalizer(normalizer, constants)
 
 
-def _constants(asked: MemberCall, answer: Any) -> Any:
-    for name, value in asked.one_of(answer, dict).items():
-        if not isinstance(name, str) or not isinstance(value, float):
-            raise asked.wrong(f"{name!r}: {describe(value)}", "floats by name")
-    return answer
-
-
-def _values(asked: MemberCall, answer: Any) -> Any:
-    return asked.array(answer, "ndarray float64[n]", n=len(asked.given[0]))
-
-
-NORMALIZERS: Registry[Normalizer] = Registry(
-    "numtok.encoding.normalizers",
-    "normaliser",
-    {"fit": _constants, "forward": _values, "inverse": _values, "log_slope": _values},
-)
+NORMALIZERS: Registry[Normalizer] = Registry("numtok.encoding.normalizers", "normaliser")

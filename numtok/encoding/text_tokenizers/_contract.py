@@ -13,8 +13,10 @@ from numtok.contracts import (
     check_settings,
     checks_of,
     expect,
+    expect_array,
+    expect_kind,
     fail,
-    member_call,
+    wrong,
 )
 from numtok.encoding.text_tokenizers.base import (
     NO_PIECES,
@@ -60,8 +62,7 @@ def _fitted(tokenizer: TextTokenizer) -> FittedTokenizer:
             break
         else:
             raise
-    call = member_call(tokenizer, "fit")
-    fitted: FittedTokenizer = call.one_of(made, FittedTokenizer)
+    fitted: FittedTokenizer = expect_kind(tokenizer, "fit", made, FittedTokenizer)
     return fitted
 
 
@@ -77,13 +78,13 @@ def _texts(seed: int) -> list[str]:
 
 def _encoded(fitted: FittedTokenizer, texts: list[str]) -> Iterator[tuple[str, list[int]]]:
     """Each text and its tokens."""
-    call = member_call(fitted, "encode")
     runs = fitted.encode(pieces(texts))
-    call.array(runs.ids, "ndarray uint32[T]")
-    call.array(runs.bounds, "ndarray int32[P]", P=len(texts) + 1)
+    expect_array(fitted, "encode, ids", runs.ids, (None,), dtype="uint32")
+    expect_array(fitted, "encode, bounds", runs.bounds, (len(texts) + 1,), dtype="int32")
     ends = runs.bounds.tolist()
     if ends[0] != 0 or ends[-1] != len(runs.ids) or sorted(ends) != ends:
-        raise call.wrong("bounds that are not of its ids", "bounds that rise from 0 to their count")
+        expected = "bounds that rise from 0 to the number of ids"
+        wrong(fitted, "encode, bounds", f"bounds from {ends[0]} to {ends[-1]}", expected)
     ids = runs.ids.tolist()
     for text, (begin, end) in zip(texts, pairwise(ends), strict=True):
         yield text, ids[begin:end]
@@ -93,8 +94,7 @@ def check_declarations(tokenizer: TextTokenizer, seed: int) -> None:
     """What is declared is there."""
     check_declared(tokenizer, "declarations", revision=int)
     check_settings(TEXT_TOKENIZERS, tokenizer, "declarations")
-    call = member_call(tokenizer, "needs_sample")
-    call.one_of(tokenizer.needs_sample, bool)
+    expect_kind(tokenizer, "needs_sample", tokenizer.needs_sample, bool)
 
 
 def check_vocabulary(tokenizer: TextTokenizer, seed: int) -> None:

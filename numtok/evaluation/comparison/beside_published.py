@@ -7,12 +7,12 @@ from functools import cache
 
 import msgspec
 
+from numtok.data.reading.split_rule import SHIFTED
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.seeds import SeedStatistics, bootstrapped, seed_statistics
 from numtok.evaluation.published import Cell, Column, PublishedTable, published
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, left_alone
 from numtok.metrics.base import METRICS, Predictions
-from numtok.records import SHIFTED
 from numtok.registry import name_in, spec_of
 from numtok.reports import Figure, Figures, Report
 

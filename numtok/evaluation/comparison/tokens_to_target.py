@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import msgspec
 
+from numtok.data.reading.split_rule import TRAIN
 from numtok.errors import DataError, UsageError, unknown
 from numtok.evaluation.comparison.requirements import Limit
 from numtok.evaluation.comparison.seeds import SeedStatistics, seed_statistics
 from numtok.evaluation.report_files import Evaluation
-from numtok.records import EXACT, MODEL, TRAIN
 from numtok.reports import Figure
-from numtok.store.artifact import Resolve
-from numtok.training.log import Look, read_log
+from numtok.store.artifact import MODEL, Resolve
+from numtok.training.log import EXACT, Look, read_log
 
 
 class TokensToTarget(msgspec.Struct, frozen=True):

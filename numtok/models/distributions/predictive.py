@@ -17,13 +17,11 @@ mean, crps    given that it is a finite number
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import Scaling
-from numtok.plugins import Check, MemberCall
 
 Floats = NDArray[np.float64]
 
@@ -94,25 +92,6 @@ class Predictive(ABC):
     def median(self) -> Floats:
         """float64[n]: the quantile of level 0.5."""
         return self.quantiles([0.5])[:, 0]
-
-
-def _column(asked: MemberCall, answer: Any) -> Any:
-    return asked.array(answer, "ndarray float64[N]")
-
-
-def _quantiles(asked: MemberCall, answer: Any) -> Any:
-    return asked.array(answer, "ndarray float64[N, Q]", Q=len(asked.given[0]))
-
-
-def _draws(asked: MemberCall, answer: Any) -> Any:
-    return asked.array(answer, "ndarray float64[N, K]", K=int(asked.given[0]))
-
-
-#: What a distribution of N numbers is held to that a plugin made.
-PREDICTIVE: dict[str, Check] = dict.fromkeys(
-    ("log_density", "log_interval", "cdf", "mean", "mode", "crps", "log_recorded", "median"),
-    _column,
-) | {"quantiles": _quantiles, "sample": _draws}
 
 
 def checked(levels: Sequence[float]) -> Floats:

@@ -45,11 +45,6 @@ class DecimalParts:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._kinds = _kinds(vocabulary)
-        self._is_digit = (self._kinds >= 0) & (self._kinds < _POINT)
-
-    def digits(self, tokens: NDArray[np.integer[Any]]) -> int:
-        """How many of some tokens are digits of numbers."""
-        return int(self._is_digit[tokens].sum())
 
     def __call__(
         self,

@@ -69,8 +69,3 @@ class ExactEmbedder(Embedder):
         self, module: nn.Module, tokens: NDArray[np.int64], values: Channel
     ) -> tuple[NDArray[Any], ...]:
         return cast(ExactModule, module).of_host(tokens, values)
-
-    def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
-        """Linear maps are of numbers alone."""
-        exact = cast(ExactModule, module)
-        return super().flops(module, tokens[exact.are_numbers(tokens)])

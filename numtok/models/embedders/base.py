@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from numtok.encoding.schemes.base import Channel
-from numtok.models.heads.base import linear_flops
 from numtok.models.vocabulary import Vocabulary
-from numtok.plugins import MemberCall, a, describe
 from numtok.registry import Registry
 
 INIT = 0.02  # standard deviation of initial embeddings, as in GPT-2
@@ -73,46 +71,8 @@ class Embedder(ABC):
         comes to the same, but for these digits. Nothing unless it says otherwise."""
         return ()
 
-    def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
-        """Of its module's matrix products, for some tokens (of any shape): a multiplication and an
-        addition count as two. Unless it says otherwise every linear map is of every token."""
-        maps = [one for one in module.modules() if isinstance(one, nn.Linear)]
-        return sum(linear_flops(one, tokens.size) for one in maps)
 
-
-def _built(asked: MemberCall, module: Any) -> Any:
-    vocabulary, width = asked.given
-    asked.one_of(module, nn.Module)
-    wanted = "a module whose table.weight is float32[V, D], a vector for each token"
-    try:
-        table = module.get_parameter("table.weight")
-    except AttributeError as error:
-        raise asked.wrong(f"a {type(module).__name__} without table.weight", wanted) from error
-    if table.shape != (vocabulary.size, width):
-        got = f"a {type(module).__name__} whose table.weight is {describe(table)}"
-        raise asked.wrong(got, f"{wanted}, V = {vocabulary.size:,}, D = {width:,}")
-    return asked.watching(module, {"forward": _vectors}, D=width)
-
-
-def _vectors(asked: MemberCall, answer: Any) -> Any:
-    rows, length = asked.given[0].shape
-    return asked.array(answer, "Tensor float[B, L, D]", B=rows, L=length)
-
-
-EMBEDDERS: Registry[Embedder] = Registry(
-    "numtok.models.embedders",
-    "embedder",
-    {
-        "sees_all": a(bool),
-        "exact": a(bool),
-        "learning_rate": a(float),
-        "warmup": a(float),
-        "build": _built,
-        "tells_ahead": a(int, type(None)),
-        "of_host": a(tuple),
-        "flops": a(int),
-    },
-)
+EMBEDDERS: Registry[Embedder] = Registry("numtok.models.embedders", "embedder")
 
 
 def token_table(vocabulary: int, width: int) -> nn.Embedding:

@@ -15,7 +15,6 @@ from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS, PREFIX
 from numtok.errors import UsageError
 from numtok.models.embedders._decimal_parts import DecimalDigits, DecimalParts
 from numtok.models.embedders.base import Embedder, token_table
-from numtok.models.heads.base import linear_flops
 from numtok.models.precision import widest
 from numtok.models.vocabulary import Vocabulary
 
@@ -59,9 +58,6 @@ class NumValueEmbedder(Embedder):
 
     def tells_ahead(self, vocabulary: Vocabulary) -> int:
         return _prefix(vocabulary)
-
-    def flops(self, module: nn.Module, tokens: NDArray[np.int64]) -> int:
-        return cast(_Prefixed, module).flops(tokens)
 
     def of_host(
         self, module: nn.Module, tokens: NDArray[np.int64], values: Channel
@@ -120,10 +116,6 @@ class _Prefixed(nn.Module):
         at_P = np.flatnonzero(tokens == self.prefix)
         return at_P, *self.encoder.digits(tokens, at_P)
 
-    def flops(self, tokens: NDArray[np.integer[Any]]) -> int:
-        """Of a forward pass over some tokens."""
-        return self.encoder.flops(tokens, int((tokens == self.prefix).sum()))
-
 
 class _Encoder(nn.Module):
     """f: features of the digits [P, F] and the auxiliary ones, mapped to [P, D]."""
@@ -154,13 +146,6 @@ class _Encoder(nn.Module):
             features_PF = torch.cat([features_PF, _auxiliary(digits)], dim=1)
         made_PD = self.out(features_PF)
         return cast(Tensor, made_PD if self.sees_all else made_PD.tanh())
-
-    def flops(self, tokens: NDArray[np.integer[Any]], prefixes: int) -> int:
-        """Each digit is a step of one of the GRUs, which are alike; what fills up is left out."""
-        steps = 0
-        if isinstance(self.features, _Recurrent):
-            steps = linear_flops(self.features.whole, self.parts.digits(tokens))
-        return steps + linear_flops(self.out, prefixes)
 
 
 def _auxiliary(digits: DecimalDigits[Tensor]) -> Tensor:

@@ -1,36 +1,40 @@
 """What every head must do, as checks that run anywhere: ``numtok check head NAME``.
 
-Hidden states are drawn, and values within and beyond the range that a head learns best. What the
-head and its reader answer is compared with ``base`` on the way.
+Hidden states are drawn, and values within and beyond the range that a head learns best.
 """
 
+import math
 from collections.abc import Callable
 from functools import wraps
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.contracts import (
     check_declared,
     check_settings,
     checks_of,
+    described,
     expect,
-    member_call,
+    expect_array,
+    expect_kind,
+    expect_kinds,
+    expect_tensor,
     require,
+    wrong,
 )
-from numtok.encoding.normalizers.base import no_scaling
+from numtok.encoding.normalizers.base import NORMALIZERS, no_scaling
 from numtok.errors import UsageError
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, Head, ValueHead, ValueReader
-from numtok.models.made_up import vocabularies
+from numtok.models.made_up import on_another_device, vocabularies
 
 _WIDTH = 32
 _VALUES = np.array([0.0, 0.1, 0.25, 0.5, 0.9, 1.0, 7.0, -3.0])  # normalised
+_N = len(_VALUES)
 _LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _PLAIN = no_scaling()
 
@@ -46,20 +50,55 @@ class _Made(NamedTuple):
 
 def _made(head: ValueHead, seed: int) -> _Made:
     torch.default_generator.manual_seed(seed)
-    watched = HEADS.held(head)
-    assert isinstance(watched, ValueHead)
-    reader = watched.build(_WIDTH)
-    hidden_ND = torch.randn(len(_VALUES), _WIDTH, requires_grad=True)
-    targets_NW = torch.from_numpy(watched.targets(_VALUES))
-    return _Made(reader, hidden_ND, reader(hidden_ND), targets_NW)
+    reader: ValueReader = expect_kind(head, "build", head.build(_WIDTH), ValueReader)
+    hidden_ND = torch.randn(_N, _WIDTH, requires_grad=True)
+    parameters_NP = expect_tensor(reader, "forward", reader(hidden_ND), (_N, None), dtype="float32")
+    _expect_gradient(reader, "forward", parameters_NP)
+    return _Made(reader, hidden_ND, parameters_NP, torch.from_numpy(_targets(head, _VALUES)))
+
+
+def _targets(head: ValueHead, values: NDArray[np.float64]) -> NDArray[Any]:
+    targets: NDArray[Any] = expect_array(
+        head,
+        "targets",
+        head.targets(values),
+        (len(values), None),
+        dtype="float32|int64",
+        finite=True,
+    )
+    return targets
+
+
+def _expect_gradient(reader: ValueReader, member: str, got: Tensor) -> None:
+    """Raise a break for a detached result: training would change nothing."""
+    if not got.requires_grad:
+        wrong(reader, member, "a Tensor without a gradient", "one computed from its input")
+
+
+def _losses(reader: ValueReader, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+    losses = reader.losses(parameters_NP, targets_NW)
+    expect_tensor(reader, "losses", losses, (len(parameters_NP),))
+    _expect_gradient(reader, "losses", losses)
+    return losses
 
 
 def _predictive(head: ValueHead, seed: int) -> tuple[Predictive, _Made]:
     one = _made(head, seed)
     parameters_NP = one.parameters_NP.detach()
     calibration = one.reader.calibrate(parameters_NP, _VALUES)
-    expect(head, "predictive", "has a calibration", bool(calibration), head.calibrated)
-    return one.reader.predictive(parameters_NP, calibration, _PLAIN), one
+    expect_kind(one.reader, "calibrate", calibration, dict)
+    for name, value in calibration.items():
+        if not isinstance(value, float) or not math.isfinite(value):
+            wrong(one.reader, "calibrate", f"{name!r}: {described(value)}", "finite floats by name")
+    if head.calibrated and not calibration:
+        kind = type(head).__name__
+        expected = f"floats by name, because {kind}.calibrated is True; define it, or say False"
+        wrong(one.reader, "calibrate", "nothing", expected)
+    if calibration and not head.calibrated:
+        reader = type(one.reader).__name__
+        wrong(head, "calibrated", "False", f"True, because {reader}.calibrate gives {calibration}")
+    predictive = one.reader.predictive(parameters_NP, calibration, _PLAIN)
+    return expect_kind(one.reader, "predictive", predictive, Predictive), one
 
 
 def of_values(check: Callable[[ValueHead, int], None]) -> Callable[[Head, int], None]:
@@ -76,8 +115,19 @@ def of_values(check: Callable[[ValueHead, int], None]) -> Callable[[Head, int], 
 def check_declarations(head: Head, seed: int) -> None:
     """What is declared is there, and each property of its type."""
     check_declared(head, "declarations", revision=int, source=str)
-    told = HEADS.held(head).describe()
+    told = expect_kind(head, "describe", head.describe(), str)
     require(head, "declarations", told, "describe: got '', expected what its distribution is")
+    if isinstance(head, ValueHead):
+        expect_kinds(
+            head,
+            bool,
+            members=("bounded", "scaled", "raw", "exact", "calibrated", "per_token"),
+        )
+        spec = expect_kind(head, "normalizer", head.normalizer, str)
+        try:
+            NORMALIZERS.build(spec)
+        except UsageError as error:
+            wrong(head, "normalizer", repr(spec), f"the spec of a normalizer ({error})")
     check_settings(HEADS, head, "declarations")
 
 
@@ -87,13 +137,15 @@ def check_tokens(head: Head, seed: int) -> None:
     for scheme, vocabulary in vocabularies().items():
         words = nn.Linear(_WIDTH, vocabulary.size, bias=False)
         try:
-            module = HEADS.held(head).tokens(words, vocabulary, _WIDTH)
+            module = head.tokens(words, vocabulary, _WIDTH)
         except UsageError as error:
             if type(error) is not UsageError:  # a plugin's fault
                 raise
             continue
-        some, call = True, member_call(head, f"tokens, of {scheme}", V=vocabulary.size, N=5)
-        call.array(module(torch.randn(5, _WIDTH)), "Tensor float[N, V]", finite=True)
+        some = True
+        logits = expect_kind(head, "tokens", module, nn.Module)(torch.randn(5, _WIDTH))
+        member = f"tokens, for {scheme},"
+        expect_tensor(head, member, logits, (5, vocabulary.size), finite=True)
     require(
         head, "tokens", some, "got a refusal of the tokens of every scheme, expected one module"
     )
@@ -103,10 +155,9 @@ def check_tokens(head: Head, seed: int) -> None:
 def check_targets(head: ValueHead, seed: int) -> None:
     """A row for each value, finite, whatever the value is; and whether the value is represented."""
     values = np.append(_VALUES, [1e30, -1e30, 1e-30])
-    watched = HEADS.held(head)
-    assert isinstance(watched, ValueHead)
-    watched.targets(values)
-    watched.representable(values)
+    _targets(head, values)
+    representable = head.representable(values)
+    expect_array(head, "representable", representable, (len(values),), dtype="bool")
     odd = head.representable(np.array([np.nan, np.inf, -np.inf, 0.5])).tolist()
     expect(head, "targets", "nan, inf, -inf and 0.5 are representable", odd, [False] * 3 + [True])
 
@@ -115,21 +166,33 @@ def check_targets(head: ValueHead, seed: int) -> None:
 def check_losses(head: ValueHead, seed: int) -> None:
     """One finite loss a number, the same whatever stands beside it."""
     one = _made(head, seed)
-    losses = one.reader.losses(one.parameters_NP, one.targets_NW).detach()
+    losses = _losses(one.reader, one.parameters_NP, one.targets_NW).detach()
     finite = bool(losses.isfinite().all())
     require(head, "losses", finite, f"got {losses.tolist()}, expected finite ones")
     for at in (slice(0, 3), slice(5, 6)):
-        alone = one.reader.losses(one.reader(one.hidden_ND[at]), one.targets_NW[at]).detach()
+        alone = _losses(one.reader, one.reader(one.hidden_ND[at]), one.targets_NW[at]).detach()
         near = alone.shape == losses[at].shape and torch.allclose(alone, losses[at], 1e-4, 1e-5)
         what = f"got {alone.tolist()} of some alone, expected {losses[at].tolist()} as among all"
         require(head, "losses", near, what)
 
 
 @of_values
+def check_device(head: ValueHead, seed: int) -> None:
+    """Its reader runs on another device than the CPU."""
+    one = _made(head, seed)
+
+    def run(reader: ValueReader, device: str) -> None:
+        parameters_NP = reader(one.hidden_ND.detach().to(device))
+        reader.losses(parameters_NP, one.targets_NW.to(device))
+
+    on_another_device(one.reader, run)
+
+
+@of_values
 def check_gradients(head: ValueHead, seed: int) -> None:
     """The losses reach every weight and the hidden states."""
     one = _made(head, seed)
-    one.reader.losses(one.parameters_NP, one.targets_NW).sum().backward()  # type: ignore[no-untyped-call]
+    _losses(one.reader, one.parameters_NP, one.targets_NW).sum().backward()  # type: ignore[no-untyped-call]
     every = {"the hidden states": one.hidden_ND, **dict(one.reader.named_parameters())}
     for name, weight in every.items():
         if weight.requires_grad:
@@ -142,9 +205,10 @@ def check_token_losses(head: ValueHead, seed: int) -> None:
     """Of a head that writes tokens there is their mean cross-entropy, and of no other."""
     one = _made(head, seed)
     losses = one.reader.token_losses(one.parameters_NP.detach(), one.targets_NW)
-    writes = one.reader.tokens_per_number > 0
+    writes = expect_kind(one.reader, "tokens_per_number", one.reader.tokens_per_number, int) > 0
     expect(head, "token losses", "has losses of tokens", losses is not None, writes)
     if losses is not None:
+        expect_tensor(one.reader, "token_losses", losses, (_N,))
         above = bool((losses >= 0).all())
         require(head, "token losses", above, f"got {losses.tolist()}, expected none below 0")
 
@@ -155,6 +219,7 @@ def check_point(head: ValueHead, seed: int) -> None:
     one = _made(head, seed)
     parameters_NP = one.parameters_NP.detach()
     points = one.reader.point(parameters_NP)
+    expect_array(one.reader, "point", points, (_N,), dtype="float64")
     alone = one.reader.point(parameters_NP[2:4])
     near = np.allclose(alone, points[2:4], rtol=1e-5, atol=1e-6, equal_nan=True)
     what = f"got {alone.tolist()} of two alone, expected {points[2:4].tolist()} as among all"
@@ -165,12 +230,21 @@ def check_point(head: ValueHead, seed: int) -> None:
 def check_predictive(head: ValueHead, seed: int) -> None:
     """Every answer of the distribution has its shape."""
     one, _ = _predictive(head, seed)
-    one.log_density(_VALUES)
-    one.log_interval(_VALUES - 0.5, _VALUES + 0.5)
-    one.sample(5, np.random.default_rng(seed))
-    one.mode()
-    one.mean()
-    one.median()
+    sample = one.sample(5, np.random.default_rng(seed))
+    expect_array(one, "sample", sample, (_N, 5), dtype="float64")
+    quantiles = one.quantiles(_LEVELS)
+    expect_array(one, "quantiles", quantiles, (_N, len(_LEVELS)), dtype="float64")
+    for member, given in {
+        "log_density": (_VALUES,),
+        "log_interval": (_VALUES - 0.5, _VALUES + 0.5),
+        "log_recorded": (_VALUES, 0.5),
+        "cdf": (_VALUES,),
+        "crps": (_VALUES,),
+        "mode": (),
+        "mean": (),
+        "median": (),
+    }.items():
+        expect_array(one, member, getattr(one, member)(*given), (_N,), dtype="float64")
 
 
 @of_values
@@ -213,17 +287,6 @@ def check_scores(head: ValueHead, seed: int) -> None:
     crps = one.crps(_VALUES)
     good = bool((crps >= -1e-9).all())
     require(head, "scores", good, f"crps: got {crps.tolist()}, expected none below 0")
-
-
-@of_values
-def check_flops(head: ValueHead, seed: int) -> None:
-    """What a forward pass and loss take, as PyTorch counts them."""
-    one = _made(head, seed)
-    counter = FlopCounterMode(display=False)
-    with sdpa_kernel(SDPBackend.MATH), counter, torch.no_grad():
-        one.reader.losses(one.reader(one.hidden_ND.detach()), one.targets_NW)
-    got = one.reader.flops(len(_VALUES))
-    expect(head, "flops", f"of {len(_VALUES)} numbers", got, counter.get_total_flops())
 
 
 CHECKS = checks_of(__name__)

@@ -78,11 +78,6 @@ class DecoderReader(ValueReader):
             return scores_NKV
         return scores_NKV.masked_fill(self.get_buffer("next")[states_NK] < 0, -torch.inf)
 
-    def flops(self, numbers: int) -> int:
-        length, (vocabulary, width) = self.trunk.shape.context, self.table.weight.shape
-        ends = 2 * numbers * (self.project.weight.numel() + length * vocabulary * width)
-        return self.trunk.flops(numbers, length, length) + ends
-
     @torch.no_grad()
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the most probable token each time, and where that cell is read."""

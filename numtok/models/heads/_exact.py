@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
+from numtok.models.heads.base import Calibration, ValueHead, ValueReader
 from numtok.models.precision import on_host
 
 
@@ -57,9 +57,6 @@ class LinearReader(ExactReader):
     def forward(self, hidden_ND: Tensor) -> Tensor:
         logits: Tensor = self.linear(hidden_ND)
         return logits.float()
-
-    def flops(self, numbers: int) -> int:
-        return linear_flops(self, numbers)
 
 
 def signed_losses(digits_NKJ: Tensor, minus_N: Tensor, targets_NW: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from numtok.encoding.normalizers.base import Scaling
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
+from numtok.models.heads.base import Calibration, ValueHead, ValueReader
 from numtok.models.precision import on_host
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -61,9 +61,6 @@ class PointReader(ValueReader):
 
     def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
         return None
-
-    def flops(self, numbers: int) -> int:
-        return linear_flops(self, numbers)
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         return on_host(parameters_NP[:, 0])

@@ -10,7 +10,6 @@ Shapes: N numbers, D the width of hidden states, P parameters of a number's
 distribution, W columns in which a number is learnt.
 """
 
-import math
 from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -20,11 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from numtok.encoding.normalizers.base import NORMALIZERS, Scaling
-from numtok.errors import UsageError
-from numtok.models.distributions.predictive import PREDICTIVE, Predictive
+from numtok.encoding.normalizers.base import Scaling
+from numtok.models.distributions.predictive import Predictive
 from numtok.models.vocabulary import Vocabulary
-from numtok.plugins import Check, MemberCall, a, describe
 from numtok.registry import Registry
 
 _TILE = 32  # a multiple of the rows that matrix products of a CPU work on together
@@ -164,10 +161,6 @@ class ValueReader(nn.Module, ABC):
         """The distribution of N numbers in raw units."""
 
     @abstractmethod
-    def flops(self, numbers: int) -> int:
-        """Multiplications and additions of matrix products in one forward pass and loss."""
-
-    @abstractmethod
     def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor | None:
         """[N]: the mean cross-entropy of a number's tokens, in nats; None where there are none.
 
@@ -180,106 +173,7 @@ class ValueReader(nn.Module, ABC):
         return {}
 
 
-def _normalizer(asked: MemberCall, spec: Any) -> Any:
-    asked.one_of(spec, str)
-    try:
-        NORMALIZERS.build(spec)
-    except UsageError as error:
-        raise asked.wrong(repr(spec), f"the spec of a normaliser ({error})") from error
-    return spec
-
-
-def _targets(asked: MemberCall, answer: Any) -> Any:
-    [values] = asked.given
-    return asked.array(answer, "ndarray float32|int64[N, W]", finite=True, N=len(values))
-
-
-def _representable(asked: MemberCall, answer: Any) -> Any:
-    [values] = asked.given
-    return asked.array(answer, "ndarray bool[N]", N=len(values))
-
-
-def _built(asked: MemberCall, reader: Any) -> Any:
-    return asked.watching(asked.one_of(reader, ValueReader), _READER)
-
-
-def _parameters(asked: MemberCall, answer: Any) -> Any:
-    [hidden_ND] = asked.given
-    asked.array(answer, "Tensor float32[N, P]", N=len(hidden_ND))
-    return _learning(asked, answer, hidden_ND)
-
-
-def _losses(asked: MemberCall, answer: Any) -> Any:
-    parameters_NP, _ = asked.given
-    asked.array(answer, "Tensor float[N]", N=len(parameters_NP))
-    return _learning(asked, answer, parameters_NP)
-
-
-def _learning(asked: MemberCall, answer: Tensor, given: Tensor) -> Tensor:
-    """The answer; what has no gradient would learn nothing without a word."""
-    if given.requires_grad and torch.is_grad_enabled() and not answer.requires_grad:
-        raise asked.wrong("a Tensor without a gradient", "one that was made of what it was given")
-    return answer
-
-
-def _token_losses(asked: MemberCall, answer: Any) -> Any:
-    parameters_NP, _ = asked.given
-    if answer is None:
-        return None
-    return asked.array(answer, "Tensor float[N]", N=len(parameters_NP))
-
-
-def _point(asked: MemberCall, answer: Any) -> Any:
-    [parameters_NP] = asked.given
-    return asked.array(answer, "ndarray float64[N]", N=len(parameters_NP))
-
-
-def _predictive(asked: MemberCall, answer: Any) -> Any:
-    numbers = len(asked.given[0])
-    made = asked.watching(asked.one_of(answer, Predictive), PREDICTIVE, N=numbers)
-    asked.again = numbers < 2
-    return made
-
-
-def _calibration(asked: MemberCall, answer: Any) -> Any:
-    for name, value in asked.one_of(answer, dict).items():
-        if not isinstance(name, str) or not isinstance(value, float) or not math.isfinite(value):
-            raise asked.wrong(f"{name!r}: {describe(value)}", "finite floats by name")
-    return answer
-
-
-_READER: dict[str, Check] = {
-    "tokens_per_number": a(int),
-    "forward": _parameters,
-    "losses": _losses,
-    "token_losses": _token_losses,
-    "point": _point,
-    "predictive": _predictive,
-    "flops": a(int),
-    "calibrate": _calibration,
-}
-_HEAD: dict[str, Check] = {
-    "describe": a(str),
-    "tokens": a(nn.Module),
-    "normalizer": _normalizer,
-    "bounded": a(bool),
-    "scaled": a(bool),
-    "raw": a(bool),
-    "exact": a(bool),
-    "calibrated": a(bool),
-    "per_token": a(bool),
-    "targets": _targets,
-    "representable": _representable,
-    "build": _built,
-}
-
-HEADS: Registry[Head] = Registry("numtok.models.heads", "head", _HEAD)
-
-
-def linear_flops(module: nn.Module, numbers: int) -> int:
-    """Of a module whose matrices each multiply every number once."""
-    weights = sum(parameter.numel() for parameter in module.parameters() if parameter.dim() == 2)
-    return 2 * numbers * weights
+HEADS: Registry[Head] = Registry("numtok.models.heads", "head")
 
 
 def projection(width: int, out: int, layers: int, bias: bool) -> nn.Module:

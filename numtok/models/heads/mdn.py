@@ -15,7 +15,7 @@ from numtok.encoding.normalizers.base import Scaling, no_scaling
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads._point import RealHead
-from numtok.models.heads.base import Calibration, ValueReader, linear_flops
+from numtok.models.heads.base import Calibration, ValueReader
 from numtok.models.precision import in_float64, on_host
 
 _MOST = 10_000
@@ -68,9 +68,6 @@ class _MdnReader(ValueReader):
 
     def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
         return None
-
-    def flops(self, numbers: int) -> int:
-        return linear_flops(self, numbers)
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the median."""

@@ -124,9 +124,6 @@ class _Mantissa(ValueReader):
     def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
         return None
 
-    def flops(self, numbers: int) -> int:
-        return self.point_reader.flops(numbers)
-
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         return self.point_reader.point(parameters_NP)
 

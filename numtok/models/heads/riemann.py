@@ -13,7 +13,7 @@ from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling, no_scaling
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueHead, ValueReader, linear_flops
+from numtok.models.heads.base import Calibration, ValueHead, ValueReader
 from numtok.models.precision import in_float64, on_host
 
 _MOST = 1 << 20
@@ -66,9 +66,6 @@ class _RiemannReader(ValueReader):
     def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         """[N]: a bin is one token."""
         return F.cross_entropy(parameters_NP, targets_NW[:, 0], reduction="none")
-
-    def flops(self, numbers: int) -> int:
-        return linear_flops(self, numbers)
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the median."""

@@ -4,17 +4,39 @@ Logits are drawn, for the tokens of each scheme that has some of digits.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from numtok.contracts import check_declared, check_settings, checks_of, expect, require
+from numtok.contracts import (
+    check_declared,
+    check_settings,
+    checks_of,
+    expect,
+    expect_kind,
+    expect_tensor,
+    require,
+)
 from numtok.errors import UsageError
 from numtok.models.made_up import made_up, vocabularies
-from numtok.models.number_terms.base import NUMBER_TERMS, NumberTerm, NumberTermModule
+from numtok.models.number_terms.base import NUMBER_TERMS, DigitLogits, NumberTerm, NumberTermModule
 from numtok.models.vocabulary import Vocabulary
+
+
+class _Checked:
+    """A number loss whose losses are compared with their contract."""
+
+    def __init__(self, term: NumberTerm) -> None:
+        self._term = term
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._term, name)
+
+    def losses(self, said: DigitLogits) -> Tensor:
+        losses = self._term.losses(said)
+        return cast(Tensor, expect_tensor(self._term, "losses", losses, (len(said.log_p_NT),)))
 
 
 def _modules(term: NumberTerm) -> Iterator[tuple[str, NumberTermModule, Vocabulary]]:
@@ -22,11 +44,12 @@ def _modules(term: NumberTerm) -> Iterator[tuple[str, NumberTermModule, Vocabula
     known: set[bytes] = set()
     for scheme, vocabulary in vocabularies().items():
         try:
-            module = NumberTermModule(NUMBER_TERMS.held(term), vocabulary)
+            module = NumberTermModule(term, vocabulary)
         except UsageError as error:
             if type(error) is not UsageError:  # a plugin's fault
                 raise
             continue
+        module.term = cast(NumberTerm, _Checked(term))
         values = module.get_buffer("values").numpy().tobytes()
         if values not in known:
             known.add(values)
@@ -53,8 +76,10 @@ def _loss(module: NumberTermModule, logits: Tensor, labels: Tensor) -> Any:
 def check_declarations(term: NumberTerm, seed: int) -> None:
     """What is declared is there, and its weight is above 0."""
     check_declared(term, "declarations", revision=int, source=str)
-    weight = NUMBER_TERMS.held(term).weight
-    require(term, "declarations", weight > 0, f"weight: got {weight}, expected it above 0")
+    expect_kind(term, "weight", term.weight, float)
+    expect_kind(term, "replaces", term.replaces, bool)
+    above = term.weight > 0
+    require(term, "declarations", above, f"weight: got {term.weight}, expected it above 0")
     check_settings(NUMBER_TERMS, term, "declarations")
 
 

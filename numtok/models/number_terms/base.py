@@ -7,7 +7,7 @@ Shapes: N places, T tokens that have a value, V tokens.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from numtok.errors import UsageError
 from numtok.models.vocabulary import Vocabulary
-from numtok.plugins import MemberCall, a
 from numtok.registry import Registry, name_of
 
 
@@ -180,13 +179,4 @@ def reweighed(losses_N: Tensor, said: DigitLogits, power: int) -> Tensor:
     return mass_N * losses_N + 1.01 * worst * (1 - mass_N)
 
 
-def _losses(asked: MemberCall, answer: Any) -> Any:
-    (said,) = asked.given
-    return asked.array(answer, "Tensor float[N]", N=len(said.log_p_NT))
-
-
-NUMBER_TERMS: Registry[NumberTerm] = Registry(
-    "numtok.models.number_terms",
-    "number loss",
-    {"weight": a(float), "replaces": a(bool), "losses": _losses},
-)
+NUMBER_TERMS: Registry[NumberTerm] = Registry("numtok.models.number_terms", "number loss")

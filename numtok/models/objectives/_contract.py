@@ -6,6 +6,7 @@ targets, of a scheme of tokens and one with a value beside them.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import torch
@@ -15,22 +16,28 @@ from numtok.contracts import (
     check_declared,
     check_settings,
     checks_of,
+    described,
     expect,
+    expect_array,
+    expect_kind,
+    expect_tensor,
     require,
+    wrong,
 )
 from numtok.models.batches import Batch
 from numtok.models.made_up import made_up, vocabularies
-from numtok.models.objectives.base import (
-    END,
-    MASK,
-    OBJECTIVES,
-    FirstPass,
-    Objective,
-    TrainingBatch,
-)
+from numtok.models.number_terms.base import NumberTerm
+from numtok.models.objectives.base import OBJECTIVES, Objective
+from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses, weighted
+from numtok.models.training_batch import END, MASK, TrainingBatch
 from numtok.seeds import generator
 
 _WIDTH = 8
+_COLUMNS = ("targets", "answer_start", "label", None)
+#: How names of weights begin that are not an objective's own.
+_TAKEN = (
+    *("embedder", "places", "trunk", "token_head", "class_head", "value_head", "number_term"),
+)
 
 
 def _batches() -> Iterator[tuple[str, Batch]]:
@@ -43,15 +50,52 @@ def _batches() -> Iterator[tuple[str, Batch]]:
 
 
 def _examples(objective: Objective, seed: int) -> Iterator[tuple[str, Batch, TrainingBatch]]:
-    """What is learnt of them, which the contract was compared with."""
+    """The training batch of each, with columns of the right types and sizes."""
     for scheme, batch in _batches():
-        yield scheme, batch, OBJECTIVES.held(objective).example(batch, generator(seed))
+        one = objective.example(batch, generator(seed))
+        expect_kind(objective, "example", one, TrainingBatch)
+        _expect_columns(objective, one, len(batch.tokens))
+        yield scheme, batch, one
+
+
+def _expect_columns(objective: Objective, one: TrainingBatch, rows: int) -> None:
+    tokens_BL = expect_array(objective, "example, tokens", one.tokens, (rows, None), dtype="int64")
+    length = tokens_BL.shape[1]
+    count, numbers = np.size(one.where), np.size(one.number_where)
+    for name, shape, dtype in (
+        ("values", (rows, length), "float32|float64"),
+        ("real", (rows, length), "bool"),
+        ("where", (count,), "int64"),
+        ("labels", (count,), "int64"),
+        ("number_where", (numbers,), "int64"),
+        ("number_values", (numbers,), "float32|float64"),
+        ("number_raw", (numbers,), "float64"),
+        ("own_from", (rows,), "int64"),
+    ):
+        column = getattr(one, name)
+        if column is not None or name not in ("number_raw", "own_from"):
+            expect_array(objective, f"example, {name}", column, shape, dtype=dtype)
+    for name in ("where", "number_where"):
+        if (np.diff(getattr(one, name), prepend=-1, append=rows * length) < 1).any():
+            expected = f"positions that rise from 0 to below {rows * length}"
+            wrong(objective, f"example, {name}", "positions that do not rise", expected)
+    if not np.isin(one.number_where, one.where).all():
+        wrong(objective, "example, number_where", "positions outside of where", "some of where")
+    if one.own_from is None and isinstance(objective, OwnLosses):
+        wrong(objective, "example", "no own_from", "own_from, because it has figures")
 
 
 def check_declarations(objective: Objective, seed: int) -> None:
     """What is declared is there, and each property of its type."""
     check_declared(objective, "declarations", revision=int, source=str)
-    OBJECTIVES.held(objective).requires()
+    expect_kind(objective, "causal", objective.causal, bool)
+    expect_kind(objective, "number_term", objective.number_term, NumberTerm, type(None))
+    if isinstance(objective, OwnLosses):
+        expect_kind(objective, "rates", objective.rates(), dict)
+        for one in expect_kind(objective, "figures", objective.figures, tuple):
+            expect_kind(objective, "figures", one, LoggedFigure)
+    if (column := objective.requires()) not in _COLUMNS:
+        wrong(objective, "requires", described(column), " or ".join(map(repr, _COLUMNS)))
     check_settings(OBJECTIVES, objective, "declarations")
 
 
@@ -129,37 +173,35 @@ def check_seeds(objective: Objective, seed: int) -> None:
 
 
 def check_own(objective: Objective, seed: int) -> None:
-    """Losses of its own are finite, also of no places, and every weight of its parts is learnt by
-    those of them that are learnt."""
+    """Losses of its own are finite, also without positions, and train all of its weights."""
+    if not isinstance(objective, OwnLosses):
+        return
     torch.default_generator.manual_seed(seed)
-    watched = OBJECTIVES.held(objective)
-    parts = watched.parts(_WIDTH)
+    watched = cast(OwnLosses, objective)
+    module, output = watched.build(_WIDTH), nn.Linear(_WIDTH, 1)
+    expect_kind(objective, "build", module, nn.Module)
     names = [one.name for one in watched.figures]
     expect(objective, "own", "different figures", len({*names}), len(names))
-    if not names:
-        return
-    output = nn.Linear(_WIDTH, 1)
+    stand_in = module(torch.randn(3, _WIDTH))
+    expect(objective, "own", "form of the stand-in", tuple(stand_in.shape), (3, _WIDTH))
     for places in (torch.tensor([2, 5, 9]), torch.zeros(0, dtype=torch.int64)):
         vectors = torch.randn(2, 6, _WIDTH, requires_grad=True)
         seen = FirstPass(
             vectors,
             vectors.cumsum(1),
             places,
-            parts,
             lambda other_BLD: other_BLD.cumsum(1),
             lambda states_BLD: output(states_BLD).square().mean(),
         )
-        losses = watched.losses(seen)
+        losses = expect_kind(objective, "losses", watched.losses(module, seen), tuple)
+        expect(objective, "own", "losses, one for each of its figures", len(losses), len(names))
+        for loss in losses:
+            expect_tensor(objective, "losses", loss, ())
         told = [round(loss.item(), 3) for loss in losses]
         require(objective, "own", torch.stack(losses).isfinite().all(), f"got the losses {told}")
-        watched.weighted(losses).backward()  # type: ignore[no-untyped-call]
-        weights = [weight for part in parts.values() for weight in part.parameters()]
-        lost = sum(one.grad is None for one in weights)
-        require(objective, "own", not lost, f"got no gradient of {lost} weights of its parts")
-    flops = watched.flops(parts, 3)
-    require(objective, "own", flops >= 0, f"flops: got {flops}, expected 0 or more")
-    if watched.stands_in:
-        watched.stand_in(parts, torch.randn(3, _WIDTH))
+        weighted(watched.figures, losses).backward()  # type: ignore[no-untyped-call]
+        lost = sum(one.grad is None for one in module.parameters())
+        require(objective, "own", not lost, f"got no gradient of {lost} of its weights")
 
 
 CHECKS = checks_of(__name__)

@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.models.batches import Batch
-from numtok.models.objectives.base import Objective, TrainingBatch, row_end_batch
+from numtok.models.objectives.base import Objective
+from numtok.models.training_batch import TrainingBatch, row_end_batch
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import numpy as np
 from numtok.declaration import setting
 from numtok.models.batches import Batch
 from numtok.models.number_terms.base import NumberTerm
-from numtok.models.objectives.base import Objective, TrainingBatch, built_term, masked_batch
+from numtok.models.objectives.base import Objective, built_term
+from numtok.models.training_batch import TrainingBatch, masked_batch
 
 _WHAT = ("numbers", "tokens", "targets")
 

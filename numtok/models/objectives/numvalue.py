@@ -1,7 +1,6 @@
 """numvalue: from left to right in two passes, the second without the values of numbers."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
@@ -13,16 +12,13 @@ from torch.nn import functional as F
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
-from numtok.models.heads.base import linear_flops
-from numtok.models.objectives._leftward import LOSSES, leftward
-from numtok.models.objectives.base import FirstPass, LoggedFigure, Objective, TrainingBatch
-from numtok.registry import spec_of
-
-_PROJECTION = "projection"  # of the state before a prefix
+from numtok.models.objectives.base import Objective
+from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses
+from numtok.models.training_batch import LOSSES, TrainingBatch, leftward
 
 
 @dataclass(frozen=True)
-class NumValueObjective(Objective):
+class NumValueObjective(Objective, OwnLosses):
     """L = L_emb + L_proj + lambda L_rec (Value-Aware, Section 3.2).
 
     L_emb is the cross-entropy of the next token, each ``<num>`` being f(x), the vector that the
@@ -52,7 +48,6 @@ class NumValueObjective(Objective):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Value-Aware, Section 3.2 and Table 5"
     causal: ClassVar[bool] = True
-    stands_in: ClassVar[bool] = True
     positional: ClassVar[str] = "loss"
     loss: str = setting("all", choices=LOSSES)
     project: str = setting("all", choices=LOSSES)
@@ -83,26 +78,14 @@ class NumValueObjective(Objective):
             LoggedFigure("projection_norm", None),
         )
 
-    @property
-    def further_passes(self) -> int:
-        return int(self.second)
+    def build(self, width: int) -> nn.Module:
+        return _Gated(width)
 
-    def refuses(self, tells_ahead: bool) -> str | None:
-        if tells_ahead:
-            return None
-        return (
-            f"--objective {spec_of(self)} projects the vectors of <num>, which --embedder numvalue "
-            "makes; give that one, or --objective ar"
-        )
-
-    def parts(self, width: int) -> dict[str, nn.Module]:
-        return {_PROJECTION: _Gated(width)}
-
-    def losses(self, seen: FirstPass) -> tuple[Tensor, ...]:
+    def losses(self, module: nn.Module, seen: FirstPass) -> tuple[Tensor, ...]:
         at_P, flat = seen.places, seen.embedded.flatten(0, 1)
         value_PD = flat[at_P]
         before_PD = seen.hidden.flatten(0, 1)[at_P - 1]
-        projected_PD = self.stand_in(seen.parts, before_PD).to(flat.dtype)
+        projected_PD = module(before_PD).to(flat.dtype)
         token = torch.zeros((), device=flat.device)
         if self.second:
             again_BLD = flat.index_copy(0, at_P, projected_PD).view_as(seen.embedded)
@@ -114,13 +97,6 @@ class NumValueObjective(Objective):
         each = (own_P, others_P, *(torch.linalg.vector_norm(one, dim=1) for one in (f_PD, proj_PD)))
         # The mean of nothing is not defined; its sum is 0.
         return token, *(one.mean() if len(at_P) else one.sum() for one in each)
-
-    def stand_in(self, parts: Mapping[str, nn.Module], hidden_ND: Tensor) -> Tensor:
-        projected: Tensor = parts[_PROJECTION](hidden_ND)
-        return projected
-
-    def flops(self, parts: Mapping[str, nn.Module], ahead: int) -> int:
-        return linear_flops(parts[_PROJECTION], ahead)
 
     def rates(self) -> dict[str, float]:
         return {"embedder.encoder.": self.rate}  # f

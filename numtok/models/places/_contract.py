@@ -8,11 +8,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from numtok.arrays import Ints
-from numtok.contracts import check_declared, check_settings, checks_of, expect, fail, require
+from numtok.contracts import (
+    check_declared,
+    check_settings,
+    checks_of,
+    expect,
+    expect_array,
+    expect_kind,
+    fail,
+    require,
+)
 from numtok.errors import UsageError
 from numtok.models.made_up import made_up, vocabularies
-from numtok.models.objectives.base import shift_right
 from numtok.models.places.base import PLACES, DigitPlaces, PlaceTable
+from numtok.models.training_batch import shift_right
 
 _WIDTH = 8
 
@@ -22,7 +31,7 @@ def _tables(places: DigitPlaces) -> Iterator[tuple[str, PlaceTable, Ints]]:
     some = False
     for scheme, vocabulary in vocabularies().items():
         try:
-            table = PlaceTable(PLACES.held(places), vocabulary, _WIDTH)
+            table = PlaceTable(places, vocabulary, _WIDTH)
         except UsageError as error:
             if type(error) is not UsageError:  # a plugin's fault
                 raise
@@ -39,14 +48,17 @@ def check_declarations(places: DigitPlaces, seed: int) -> None:
     """What is declared is there."""
     check_declared(places, "declarations", revision=int, source=str)
     for name in ("offsets", "most"):
-        got = getattr(PLACES.held(places), name)
+        got = expect_kind(places, name, getattr(places, name), int)
         require(places, "declarations", got >= 1, f"{name}: got {got}, expected at least 1")
+    expect_kind(places, "offset_per_row", places.offset_per_row, bool)
     check_settings(PLACES, places, "declarations")
 
 
 def check_numbers(places: DigitPlaces, seed: int) -> None:
     """Each has a vector, or is 0, also where training moves them; what is 0 stays so."""
     for scheme, table, tokens in _tables(places):
+        numbered = places.numbered(tokens, tokens > 9)
+        expect_array(places, "numbered", numbered, tokens.shape, dtype="int64")
         plain, moved = (
             table.numbers(tokens),
             table.numbers(tokens, shares=np.full((len(tokens), 2), 0.999)),

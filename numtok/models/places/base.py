@@ -9,7 +9,7 @@ Shapes: B rows, L tokens, D width.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from numtok.errors import UsageError
 from numtok.models.embedders.base import token_table
 from numtok.models.vocabulary import Vocabulary
-from numtok.plugins import MemberCall, a
 from numtok.registry import Registry, name_of
 
 
@@ -113,13 +112,4 @@ def runs(digits: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.where(digits, place - last_other, 0)
 
 
-def _numbered(asked: MemberCall, answer: Any) -> Any:
-    rows, length = asked.given[0].shape
-    return asked.array(answer, "ndarray int64[B, L]", B=rows, L=length)
-
-
-PLACES: Registry[DigitPlaces] = Registry(
-    "numtok.models.places",
-    "places",
-    {"offsets": a(int), "offset_per_row": a(bool), "most": a(int), "numbered": _numbered},
-)
+PLACES: Registry[DigitPlaces] = Registry("numtok.models.places", "places")

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from numtok.declaration import setting
 from numtok.models.batches import PAD
-from numtok.models.objectives.base import END
 from numtok.models.places.base import DigitPlaces, runs
+from numtok.models.training_batch import END
 
 _MOST = 1 << 20
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from numtok.errors import UsageError, is_out_of_memory, needing
 from numtok.models.batches import PAD
-from numtok.models.objectives.base import END
+from numtok.models.training_batch import END
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel

@@ -6,7 +6,7 @@ rows of different lengths among them; or, where it takes columns, drawn features
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import cast
+from typing import cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -16,15 +16,22 @@ from numtok.contracts import (
     check_settings,
     checks_of,
     expect,
-    member_call,
+    expect_kind,
+    expect_kinds,
+    expect_tensor,
     require,
+    wrong,
 )
+from numtok.models.made_up import on_another_device
 from numtok.models.trunks.base import (
     TRUNKS,
     ColumnModule,
     ColumnTrunk,
+    FirstNorm,
+    Sight,
     TokenTrunk,
     Trunk,
+    TrunkCache,
     TrunkModule,
 )
 
@@ -52,13 +59,15 @@ def _sights(trunk: TokenTrunk) -> tuple[bool, ...]:
 
 def _module(trunk: TokenTrunk, causal: bool, seed: int) -> TrunkModule:
     torch.default_generator.manual_seed(seed)
-    watched = cast(TokenTrunk, TRUNKS.held(trunk.reading(_CONTEXT)))
-    return watched.build(causal).eval()
+    reading = trunk.reading(_CONTEXT)
+    module = expect_kind(trunk, "reading", reading, type(trunk)).build(causal)
+    return cast(TrunkModule, expect_kind(trunk, "build", module, TrunkModule).eval())
 
 
 def _columns(trunk: Trunk, seed: int) -> tuple[ColumnModule, Tensor]:
     torch.default_generator.manual_seed(seed)
-    module = cast(ColumnTrunk, TRUNKS.held(trunk)).build(_INPUTS).eval()
+    module = cast(ColumnTrunk, trunk).build(_INPUTS)
+    expect_kind(trunk, "build", module, ColumnModule).eval()
     return module, torch.randn(4, _INPUTS)
 
 
@@ -81,12 +90,17 @@ def _near(one: Tensor, other: Tensor) -> bool:
 def check_declarations(trunk: Trunk, seed: int) -> None:
     """What is declared is there, and each property of its type."""
     check_declared(trunk, "declarations", revision=int, source=str)
-    TRUNKS.held(trunk)
+    expect_kind(trunk, "width", trunk.width, int)
     check_settings(TRUNKS, trunk, "declarations")
     require(trunk, "declarations", trunk.width > 0, f"width: got {trunk.width}, expected above 0")
     if trunk.takes != "tokens":
         return
     of = cast(TokenTrunk, trunk)
+    expect_kind(of, "learning_rate", of.learning_rate, float)
+    expect_kinds(of, bool, members=("by_digits", "tied", "keeps_vectors", "learns_positions"))
+    expect_kinds(of, int, type(None), members=("context",))
+    if of.sight not in get_args(Sight):
+        wrong(of, "sight", repr(of.sight), f"one of {', '.join(map(repr, get_args(Sight)))}")
     rate = of.learning_rate
     require(trunk, "declarations", 0 < rate < 1, f"learning_rate: got {rate}, expected 0 to 1")
     if of.context == 0:
@@ -97,11 +111,13 @@ def check_states(trunk: Trunk, seed: int) -> None:
     """Finite states of the form that is promised, and the same weights of the same seed."""
     if trunk.takes != "tokens":
         columns, x_NI = _columns(trunk, seed)
-        finite = bool(columns(x_NI).isfinite().all())
+        states = expect_tensor(columns, "forward", columns(x_NI), (len(x_NI), trunk.width))
+        finite = bool(states.isfinite().all())
         return expect(trunk, "states", "all are finite", finite, True)
     x_BLD, real_BL = _rows(trunk, seed)
     for sight, module in _modules(cast(TokenTrunk, trunk), seed):
-        finite = bool(module(x_BLD, real_BL)[real_BL].isfinite().all())
+        states = expect_tensor(module, "forward", module(x_BLD, real_BL), tuple(x_BLD.shape))
+        finite = bool(states[real_BL].isfinite().all())
         expect(trunk, "states", f"{sight}: all are finite", finite, True)
         again = _module(cast(TokenTrunk, trunk), sight == "causal", seed).state_dict()
         same = all(torch.equal(one, again[name]) for name, one in module.state_dict().items())
@@ -149,6 +165,7 @@ def check_asked(trunk: TokenTrunk, seed: int) -> None:
     asked_BQ = torch.tensor([[2, 8], [3, 0], [0, 0]])
     for sight, module in _modules(trunk, seed):
         whole, some = module(x_BLD, real_BL), module(x_BLD, real_BL, asked_BQ)
+        expect_tensor(module, "forward", some, (*asked_BQ.shape, trunk.width))
         wanted = whole[torch.arange(len(_LENGTHS))[:, None], asked_BQ]
         expect(trunk, "asked", f"{sight}: the same states", _near(some, wanted), True)
 
@@ -162,6 +179,7 @@ def check_cache(trunk: TokenTrunk, seed: int) -> None:
     module, (x_BLD, _) = _module(trunk, True, seed), _rows(trunk, seed)
     prompt, length_B = 3, torch.tensor([3, 2, 1])
     cache = module.cache(len(x_BLD), _LONGEST)
+    expect_kind(module, "cache", cache, TrunkCache)
     found = module.extend(x_BLD[:, :prompt], cache)
     cache.rewind(length_B, prompt)
     whole = module(x_BLD, None)
@@ -175,6 +193,16 @@ def check_cache(trunk: TokenTrunk, seed: int) -> None:
         expect(trunk, "cache", "further tokens", _near(found, whole[rows, at]), True)
     again = module.cache(len(x_BLD), _LONGEST, cache)
     expect(trunk, "cache", "tokens in the memory of a spent one", again.longest, 0)
+
+
+def check_device(trunk: Trunk, seed: int) -> None:
+    """Its module runs on another device than the CPU."""
+    if trunk.takes != "tokens":
+        columns, x_NI = _columns(trunk, seed)
+        return on_another_device(columns, lambda module, device: module(x_NI.to(device)))
+    x_BLD, real_BL = _rows(trunk, seed)
+    for _, module in _modules(cast(TokenTrunk, trunk), seed):
+        on_another_device(module, lambda moved, device: moved(x_BLD.to(device), real_BL.to(device)))
 
 
 def check_gradients(trunk: Trunk, seed: int) -> None:
@@ -212,28 +240,20 @@ def check_recompute(trunk: TokenTrunk, seed: int) -> None:
         expect(trunk, "recompute", f"{sight}: the same gradients", same, True)
 
 
-def check_flops(trunk: Trunk, seed: int) -> None:
-    """Operations grow with the rows."""
-    if trunk.takes == "tokens":
-        module = _module(cast(TokenTrunk, trunk), _sights(cast(TokenTrunk, trunk))[0], seed)
-        one, two = (module.flops(rows, _LONGEST, _LONGEST) for rows in (1, 2))
-    else:
-        one, two = map(_columns(trunk, seed)[0].flops, (1, 2))
-    require(trunk, "flops", 0 < one < two, f"got {one} of one row and {two} of two")
-
-
 @of_tokens
 def check_facts(trunk: TokenTrunk, seed: int) -> None:
     """What its module says of its weights fits them."""
     for sight, module in _modules(trunk, seed):
         weights = sum(one.numel() for one in module.parameters())
-        positions = module.position_weights()
+        positions = expect_kind(module, "position_weights", module.position_weights(), int)
+        expect_kind(module, "in_turn", module.in_turn(), list)
         told = f"{sight}: got {positions} weights of positions of {weights} in all"
         learnt = positions > 0 if trunk.learns_positions else positions == 0
         require(trunk, "facts", 0 <= positions <= weights and learnt, told)
         if (first := module.first_norm()) is not None:
-            call = member_call(module, "first_norm", D=trunk.width)
-            call.array(first.positions, "Tensor float[P, D]", finite=True)
+            expect_kind(module, "first_norm", first, FirstNorm)
+            positions = first.positions
+            expect_tensor(module, "first_norm", positions, (None, trunk.width), finite=True)
 
 
 CHECKS = checks_of(__name__)

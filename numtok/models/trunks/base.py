@@ -25,12 +25,11 @@ from the model's artifact or, where training begins, from the folder that a pres
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from numtok.plugins import Check, MemberCall, a, describe
 from numtok.registry import Registry
 
 Sight = Literal["either", "earlier", "all"]
@@ -220,11 +219,6 @@ class TrunkModule(nn.Module, ABC):
         real state depends on pads, nor on the other rows.
         """
 
-    @abstractmethod
-    def flops(self, rows: int, length: int, asked: int) -> int:
-        """Of one forward pass over ``rows`` rows of ``length`` tokens, ``asked`` states of each
-        wanted: matrix products; a multiplication and an addition count as two."""
-
     def in_turn(self) -> list[nn.Module]:
         """Its parts that run one after the other and are called alone, each of which a device can
         hold where all of it is too much; none where it is one."""
@@ -275,10 +269,6 @@ class ColumnModule(nn.Module, ABC):
     def forward(self, x_NI: Tensor) -> Tensor:
         """[N, D] of features [N, inputs], each of its own row alone."""
 
-    @abstractmethod
-    def flops(self, rows: int) -> int:
-        """Of one forward pass, as those of :class:`TrunkModule`."""
-
 
 def asked_states(x_BLD: Tensor, asked_BQ: Tensor) -> Tensor:
     """[B, Q, D]: what stands at the places of each row that are asked for."""
@@ -288,69 +278,4 @@ def asked_states(x_BLD: Tensor, asked_BQ: Tensor) -> Tensor:
     return flat.index_select(0, (first_B1 + asked_BQ).flatten()).view(rows, -1, width)
 
 
-def _sight(asked: MemberCall, answer: Any) -> Any:
-    if answer not in get_args(Sight):
-        allowed = ", ".join(map(repr, get_args(Sight)))
-        raise asked.wrong(describe(answer), f"one of {allowed}")
-    return answer
-
-
-def _reading(asked: MemberCall, answer: Any) -> Any:
-    return asked.one_of(answer, type(asked.thing))
-
-
-def _built(asked: MemberCall, module: Any) -> Any:
-    trunk = cast(Trunk, asked.thing)
-    kind, checks = (ColumnModule, _COLUMNS) if trunk.takes == "columns" else (TrunkModule, _TOKENS)
-    return asked.watching(asked.one_of(module, kind), checks, D=trunk.width)
-
-
-def _states(asked: MemberCall, answer: Any) -> Any:
-    x_BLD, _, *more = asked.given
-    if more and more[0] is not None:
-        return asked.array(answer, "Tensor float[B, Q, D]", B=len(x_BLD), Q=more[0].shape[1])
-    return asked.array(answer, "Tensor float[B, L, D]", B=len(x_BLD), L=x_BLD.shape[1])
-
-
-def _state(asked: MemberCall, answer: Any) -> Any:
-    [x_NI] = asked.given
-    return asked.array(answer, "Tensor float[N, D]", N=len(x_NI))
-
-
-def _first_norm(asked: MemberCall, answer: Any) -> Any:
-    if asked.one_of(answer, FirstNorm, type(None)) is not None:
-        asked.one_of(answer.norm, nn.LayerNorm)
-        asked.array(answer.positions, "Tensor float[P, D]")
-    return answer
-
-
-_TOKENS: dict[str, Check] = {
-    "forward": _states,
-    "flops": a(int),
-    "cache": a(TrunkCache),
-    "extend": _states,
-    "position_weights": a(int),
-    "in_turn": a(list),
-    "first_norm": _first_norm,
-}
-_COLUMNS: dict[str, Check] = {"forward": _state, "flops": a(int)}
-_TRUNK: dict[str, Check] = {
-    "width": a(int),
-    "learning_rate": a(float),
-    "of": _reading,
-    "weights": a(PretrainedWeights, type(None)),
-    "words": a(int),
-    "by_digits": a(bool),
-    "title": a(str),
-    "tied": a(bool),
-    "keeps_vectors": a(bool),
-    "sight": _sight,
-    "context": a(int, type(None)),
-    "reading": _reading,
-    "learns_positions": a(bool),
-    "length_is_lost": a(str, type(None)),
-    "uses": a(dict),
-    "build": _built,
-}
-
-TRUNKS: Registry[Trunk] = Registry("numtok.models.trunks", "trunk", _TRUNK)
+TRUNKS: Registry[Trunk] = Registry("numtok.models.trunks", "trunk")

@@ -94,8 +94,3 @@ class _BidirectionalGru(TrunkModule):
 
     def _dropped(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.size.dropout, self.training)
-
-    def flops(self, rows: int, length: int, asked: int) -> int:
-        """No state is without any of them, however few are ``asked`` for."""
-        weights = sum(p.numel() for p in self.parameters() if p.dim() == 2)
-        return 2 * rows * length * weights

@@ -250,20 +250,6 @@ class _Pretrained(TrunkModule):
         least = torch.finfo(x_BLD.dtype).min
         return torch.zeros_like(seen_BHLT, dtype=x_BLD.dtype).masked_fill(~seen_BHLT, least)
 
-    def flops(self, rows: int, length: int, asked: int) -> int:
-        """Its maps are of every token, and each block compares all pairs, however few states are
-        ``asked`` for."""
-        weights = sum(
-            one.numel()
-            for module in self.model.modules()
-            if not isinstance(module, nn.Embedding)
-            for one in module.parameters(recurse=False)
-            if one.dim() == 2
-        )
-        of = self._of
-        queries = int(cast(Any, self.model).config.num_attention_heads) * of.head_width
-        return rows * length * (2 * weights + 4 * of.layers * length * queries)
-
     def position_weights(self) -> int:
         return self._of.position_weights
 

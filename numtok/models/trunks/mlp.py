@@ -37,6 +37,3 @@ class _Perceptron(ColumnModule):
         for layer in self.layers:
             x_NI = layer(x_NI).relu()
         return x_NI
-
-    def flops(self, rows: int) -> int:
-        return 2 * rows * sum(p.numel() for p in self.parameters() if p.dim() == 2)

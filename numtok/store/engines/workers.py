@@ -4,16 +4,30 @@ import os
 from typing import NamedTuple
 
 from numtok.config import threads
+from numtok.errors import UsageError
 from numtok.machine import cores
+
+_PER_CORE = 4  # processes: more of them only wait for each other, and each takes its memory
 
 
 def workers_for(size: int, asked: int | None, least: int) -> int:
     """As asked for; else one a core, but none for less than ``least``, which one process is done
     with before others have started."""
     if asked is not None:
-        return asked
+        return check_processes("workers", asked)
     most = threads() or cores()  # also says what is wrong with NUMTOK_THREADS
     return most if size > least else 1
+
+
+def check_processes(option: str, count: int) -> int:
+    """Return ``count``. Raise UsageError if this machine is too small for so many processes."""
+    there = cores()
+    if count > _PER_CORE * there:
+        raise UsageError(
+            f"--{option} {count} is too many processes for {there} core{'s' * (there != 1)}. "
+            f"Pass {_PER_CORE * there} at most"
+        )
+    return count
 
 
 def threads_each(count: int) -> int:

@@ -2,13 +2,12 @@
 successive halving in the time there is.
 
 candidates.py   what may take part, and why what may not
-close_calls.py  rounds whose last survivor and first one eliminated are within noise
 entrants.py     data as they are entered: looked at, split, encoded for each that takes part
 leaderboard.py  the last round on the test split: figures, ties, the choice and its reasons
 plan.py         who races in which rounds for how many steps, stored once
 planning.py     the plan is made: what a step takes, and what the time there is makes of it
 progress.py     how far a race is
-race.py         all of it, in order
+race.py         all of it, in order; rounds that eliminated within noise
 reasons.py      why what was chosen was chosen
 rounds.py       the rounds: train, evaluate, choose who goes on
 skill.py        what a race is about: how much less the error is than that of something else

@@ -69,19 +69,18 @@ class Entrant(msgspec.Struct, frozen=True):
 
 
 def judged(profile: Profile, named: Sequence[str]) -> list[Verdict]:
-    """A verdict on each scheme: those that were ``named`` take part whatever they lose. Where all
-    the others would be out, the one that loses least is in."""
+    """Judge each scheme. Those that were ``named`` take part whatever they lose, and so does the
+    one that the profile recommends."""
     found = [_judged(one, profile, named) for one in profile.schemes]
     if not named:
         looked_at = {name_in(one.scheme): one for one in found}
         found += [_unseen(name, looked_at) for name in SCHEMES if name not in looked_at]
-    if not any(one.takes_part for one in found) and profile.recommended is not None:
-        told = "loses something, too, and least of all"
-        found = [
-            Verdict(one.scheme, True, told) if one.scheme == profile.recommended else one
-            for one in found
-        ]
-    return found
+    return [
+        Verdict(one.scheme, True, f"{one.reason}; in the race because the profile recommends it")
+        if one.scheme == profile.recommended and not one.takes_part
+        else one
+        for one in found
+    ]
 
 
 def _judged(scheme: SchemeProfile, profile: Profile, named: Sequence[str]) -> Verdict:
@@ -135,7 +134,8 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
     """The candidates, the one to try first at the beginning: all schemes as they are usually used,
     those that learn most in the same time first, with the fewest tokens in a row and, of as many,
     in the vocabulary, of all digits last; then what else goes with those whose numbers are
-    values. Where the profile advises ``affine``, values normalized so come before all of these."""
+    values. Values with the normalization that the profile advises come before all of these: with
+    their own head, or with every head where that is ``affine``."""
     costs = {
         one.scheme: (one.tokens_per_row or math.inf, one.vocabulary) for one in profile.schemes
     }
@@ -150,15 +150,19 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
     usual = [_usual(spec, scheme) for spec, scheme in schemes.items()]
     values = [spec for spec, one in schemes.items() if scales_values(one)]
     tails = [_FOR_TAILS] if _has_tails(profile) else []
-    advised = [AROUND_THE_MEAN] if profile.value_normalize == AROUND_THE_MEAN else []
+    advised = profile.value_normalize
     others = [
         Entrant(spec, head, normalize)
         for spec in values
-        for normalize in (*advised, None, *tails)
+        for normalize in dict.fromkeys((advised, None, *tails))
         for head in (None, *_other_heads(schemes[spec].head))
         if head or normalize
     ]
-    first = [one for one in others if one.normalize in advised]
+    first = [
+        one
+        for one in others
+        if one.normalize == advised and (one.head is None or advised == AROUND_THE_MEAN)
+    ]
     return [*first, *usual, *(one for one in others if one not in first)]
 
 

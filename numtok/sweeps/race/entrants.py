@@ -10,18 +10,19 @@ from typing import NamedTuple
 import numpy as np
 
 from numtok.data.reading.sources import find_sources
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.streams import Spool, is_stream
 from numtok.data.tables.columns import SPLIT_COLUMN
 from numtok.data.tables.file import FORMATS, parsed, read_file
 from numtok.data.tables.rows import VALIDATION, count_twins, learnt_rows, read_table_of
+from numtok.declaration import declarations, flag_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
 from numtok.evaluation.slots import LEAST as LEAST_OF_SLOT
 from numtok.models.presets import preset, trunk
-from numtok.records import TABLE, TRAIN
 from numtok.settings.race import Config
 from numtok.stages import encode, profile, table
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import TABLE, Artifact
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import (
@@ -35,6 +36,7 @@ from numtok.sweeps.race.candidates import (
 from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_columns, split_of_texts
 from numtok.sweeps.race.words import Slot
+from numtok.training.table_learner import FittingRecipe, held_back
 
 #: Rows of the train split, and of the two others, below which a race is refused, or warned of.
 LEAST, FEW = (40, 10), (200, 30)
@@ -99,8 +101,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     """Raises UsageError, and DataError for texts without numbers to learn or with too few rows."""
     if config.preset is not None:
         preset(config.preset)
-    if config.drop:
-        raise meaningless("drop", "texts")
+    _refuse(config, ("drop",), "texts")
     rule, name, split_notes = _rule(config, store)
     progress(RaceProgress("", "reading the data"))
     found = profile.run(
@@ -276,6 +277,7 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     constant target."""
     if config.preset is not None:
         trunk(config.preset)
+    _refuse(config, ("numerals", "text_field"), "a table")
     progress(RaceProgress("", "reading the table"))
     artifact, told = _table(config, store)
     rows_of = read_table_of(artifact)
@@ -296,9 +298,13 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
             )
     slot = Slot.of_column(file.target, rows_of.target[train])
     verdicts = judged_heads(config.schemes)
-    held_back = VALIDATION not in splits
-    looked_at = max(1, len(train) // 10) if held_back else len(rows_of.split(VALIDATION))
-    rows = len(train) - looked_at * held_back, looked_at, len(rows_of.split(test))
+    if VALIDATION in splits:
+        learnt, validation = len(train), len(rows_of.split(VALIDATION))
+    else:  # each training holds rows back
+        usual = FittingRecipe()
+        parts = held_back(len(train), usual.validation, usual.seed)
+        learnt, validation = map(len, parts)
+    rows = learnt, validation, len(rows_of.split(test))
     notes = [*told, *file.notes, *_few(artifact.ref, rows, test)]
     if twins := count_twins(rows_of, test):
         notes.append(
@@ -323,8 +329,8 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
     """The table, and what is to be said of how it was made."""
     path = config.inputs[0]
     if not Path(path).is_file():
-        if config.target is not None:
-            raise UsageError(f"--target is for a table's file, and {path} is a table already")
+        of_file = "target", "split", "drop", "on_error"
+        _refuse(config, of_file, f"{path}, a table made already: numtok table sets it")
         return store.resolve(path, {TABLE}), []
     content = parsed(path, read_file(Path(path)))
     if config.target is None:
@@ -340,6 +346,14 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
     drop = tuple(dict.fromkeys([*config.drop, *dates]))
     settings = table.Config(path, config.target, split, drop=drop, on_error=config.on_error)
     return table.run(settings, store).artifact, [*by_time.notes, *_dropped(dates)]
+
+
+def _refuse(config: Config, names: Sequence[str], told: str) -> None:
+    """Raise UsageError for the first of these settings that is not at its default, since it would
+    be ignored."""
+    for field, _ in declarations(config):
+        if field.name in names and getattr(config, field.name) != field.default:
+            raise meaningless(flag_of(field), told)
 
 
 def _dropped(dates: Sequence[str]) -> list[str]:

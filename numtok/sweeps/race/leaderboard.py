@@ -23,7 +23,7 @@ from numtok.evaluation.rivals import Rivals
 from numtok.metrics.base import METRICS, Predictions, figures_over_seeds
 from numtok.registry import spec_of
 from numtok.reports import Figure
-from numtok.sweeps.race.skill import in_slots, skill_apart, slot_rows
+from numtok.sweeps.race.skill import in_slots, pooled, skill_apart, slot_rows
 
 MEDIAN = "median"  # what is always said by who knows the slot alone
 _LIKELIHOOD, _VALID, _ERROR = "interval-nll", "number-generation-ratio", "mae"
@@ -122,12 +122,15 @@ def leaderboard(
     the median.
 
     ``guesses`` are the medians by field. ``winner`` is the choice if it is made already; None
-    chooses by these predictions. Raises DataError where reports are not of the same numbers.
+    chooses by these predictions. Rows that each seed held back for itself differ between seeds;
+    they are pooled. Raises DataError where reports are not of the same numbers.
     """
     read = {
         one.label: [ReportPredictions.read(each).of_target(target) for each in one.evaluations]
         for one in finalists
     }
+    if any(not some[0].same_rows(other) for some in read.values() for other in some[1:]):
+        read = {label: [pooled(some)] for label, some in read.items()}
     first, *others = (each for some in read.values() for each in some)
     for other in others:
         first.check_pairs(other)

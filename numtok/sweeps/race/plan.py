@@ -18,8 +18,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from numtok.records import Natural, Positive
-from numtok.stored_json import StoredJson
+from numtok.stored_json import Natural, Positive, StoredJson
 
 RACE = "race"  # the kind of artifact
 FORMAT = 1

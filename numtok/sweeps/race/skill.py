@@ -5,18 +5,30 @@ split. What a race is decided by stands here and nowhere else.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from numtok.arrays import Ints
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.rows import learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError
-from numtok.evaluation.report_files import TARGET, ReportPredictions, has_slots, rows_by_value
+from numtok.evaluation.report_files import (
+    TARGET,
+    ReportPredictions,
+    codes_of,
+    has_clusters,
+    has_slots,
+    rows_by_value,
+)
 from numtok.metrics.base import METRICS, Predictions, paired
-from numtok.records import TABLE, TRAIN
 from numtok.reports import SLOT, Figure
-from numtok.store.artifact import Artifact
+from numtok.row import CLUSTER
+from numtok.store.artifact import TABLE, Artifact
 
 _SKILL = "slot-skill"
 
@@ -58,6 +70,35 @@ def slot_rows(predictions: ReportPredictions, answers: Predictions) -> dict[str,
     found = rows_by_value(predictions.table.column(column))
     none = np.isnan(answers.slot_median)
     return {name: rows for name, rows in found.items() if not none[rows[0]]}
+
+
+def pooled(seeds: Sequence[ReportPredictions]) -> ReportPredictions:
+    """Join predictions of seeds that were each asked about rows of their own, as they are where
+    each seed holds rows back. A row that several seeds were asked about is one cluster."""
+    tables = []
+    for number, one in enumerate(seeds):
+        table, ids = one.table, one.table.column("id")
+        if not has_clusters(table):
+            table = table.append_column(CLUSTER, ids)
+        of_seed = pc.binary_join_element_wise(str(number), ids, "/")
+        tables.append(table.set_column(table.column_names.index("id"), "id", of_seed))
+    table = pa.concat_tables(tables)
+    columns = zip(*(one.answers for one in seeds), strict=True)
+    joined = Predictions(*map(_joined, columns))._replace(
+        measures=seeds[0].answers.measures, sample=codes_of(table.column(CLUSTER))
+    )
+    if has_slots(table):
+        joined = joined._replace(slot=codes_of(table.column(SLOT)))
+    return ReportPredictions(seeds[0].ref, table, joined)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """A column of predictions, of all parts; None where a part has none."""
+    if any(part is None for part in parts):
+        return None
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return list(chain.from_iterable(parts))
 
 
 def score(predictions: ReportPredictions, medians: Mapping[str, float]) -> float:

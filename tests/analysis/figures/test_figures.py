@@ -48,10 +48,9 @@ from numtok.errors import UsageError
 from numtok.evaluation.comparison.seeds import SeedStatistics
 from numtok.evaluation.report_files import Evaluation, read
 from numtok.metrics.base import METRICS, Predictions
-from numtok.records import DATA, ENCODED, TABLE
 from numtok.reports import PREDICTIONS_FILE, QUANTILES, Labels, quantile_column
 from numtok.stages.figure import picture_of
-from numtok.store.artifact import Artifact, Parent
+from numtok.store.artifact import DATA, ENCODED, TABLE, Artifact, Parent
 from numtok.store.store import Store
 from tests.cases import case
 from tests.fakereports import Fake, make

@@ -21,7 +21,8 @@ from numtok.analysis.probing.swept_row import geometric
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.errors import NumtokError, UsageError
 from numtok.models.likelihood import log_likelihoods
-from numtok.models.objectives.base import OBJECTIVES, masked_batch, row_end_batch
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import masked_batch, row_end_batch
 from numtok.seeds import generator
 from numtok.stages.figure import picture_of
 from numtok.store.artifact import Artifact

@@ -14,7 +14,7 @@ from numtok.data.reading.json_lines import row_decoder
 from numtok.data.reading.sources import FORMATS, InputFile
 from numtok.data.reading.units import read, unread
 from numtok.errors import DataError, UsageError
-from numtok.records import Row
+from numtok.row import Row
 from tests.cases import case
 
 TEXTS = [f"reading {n} of 7.5" for n in range(4)]

@@ -19,7 +19,7 @@ from numtok.data.reading.rows import (
     RowColumns,
     problem_in,
 )
-from numtok.records import Row
+from numtok.row import Row
 from tests.cases import case
 
 # --- both ways ---------------------------------------------------------------------------------

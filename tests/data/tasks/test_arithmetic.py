@@ -23,8 +23,8 @@ from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
-from numtok.records import Row
 from numtok.registry import spec_of
+from numtok.row import Row
 from tests.cases import case
 from tests.messages import Says
 

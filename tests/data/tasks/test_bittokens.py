@@ -16,7 +16,7 @@ from numtok.data.tasks._bittokens_lists import LETTERS
 from numtok.data.tasks._decimal_draws import LEAST, MOST, rounded
 from numtok.data.tasks.base import TASKS, TaskSplit, TextTask
 from numtok.errors import UsageError
-from numtok.records import Row
+from numtok.row import Row
 from numtok.training.curriculum import Curriculum
 from tests.cases import case, each
 

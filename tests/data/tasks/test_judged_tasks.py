@@ -19,8 +19,8 @@ import pytest
 from numtok.data.tasks._unrepeated import log_draw, shared_out
 from numtok.data.tasks.base import SHARES, TASKS, TaskSplit, TextTask
 from numtok.errors import UsageError
-from numtok.records import Row
 from numtok.registry import Range
+from numtok.row import Row
 from numtok.stages import gen
 from numtok.stages.gen import Config
 from numtok.store.store import Store

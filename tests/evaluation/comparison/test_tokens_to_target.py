@@ -15,9 +15,9 @@ from numtok.cli.output.comparison import _reached
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.comparison.tokens_to_target import Level, TokensToTarget, tokens_to_target
 from numtok.evaluation.report_files import Evaluation, read
-from numtok.records import LOG_FILE, MODEL
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
+from numtok.training.log import LOG_FILE
 from tests.cases import case
 from tests.fakereports import Fake, make
 from tests.messages import Says

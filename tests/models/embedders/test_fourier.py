@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.inputs import single
 from numtok.models.model import Model
-from numtok.models.objectives.base import MASK, OBJECTIVES
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import MASK
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
 from tests import fakemodels
@@ -238,18 +238,6 @@ def test_the_value_is_not_rounded_to_bfloat16() -> None:
         rounded = of(tokens, values)
     assert rounded.dtype == torch.float32
     assert torch.equal(rounded, of(tokens, values))
-
-
-def test_its_operations_are_counted() -> None:
-    of = model("xval", "mlm:targets", embedder="fourier", size="nano,layers=1,heads=2,width=16")
-    one = batch("xval", ["(2 * 3.5) = -7", "x 0 y 12.25"], targets=[2])
-    example = OBJECTIVES.build("mlm:targets").example(one, generator(0))
-    shown = of.given(example)
-    with FlopCounterMode(display=False) as counter:
-        of.embedder(shown.tokens, shown.values)
-    assert counter.get_total_flops() == 2 * one.tokens.size * 24 * 16
-    plain = model("xval", "mlm:targets", size="nano,layers=1,heads=2,width=16")
-    assert of.flops(example) - plain.flops(example) == counter.get_total_flops()
 
 
 # --- settings -----------------------------------------------------------------------------------

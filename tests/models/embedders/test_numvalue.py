@@ -18,8 +18,9 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.generation import Writer
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Losses, Model
-from numtok.models.objectives.base import END, OBJECTIVES, TrainingBatch
+from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.steps import Prefill
+from numtok.models.training_batch import END, TrainingBatch
 from numtok.models.vocabulary import Vocabulary
 from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState
 from tests import fakemodels
@@ -74,7 +75,13 @@ OWN, OTHERS = "reconstruction_loss", "reconstruction_of_others"
 
 def figures(of: Model, losses: Losses) -> dict[str, Tensor]:
     """The objective's own, by their names."""
-    return {one.name: loss for one, loss in zip(of.objective.figures, losses.own, strict=True)}
+    return {one.name: loss for one, loss in zip(of.figures, losses.own, strict=True)}
+
+
+def own_of(of: Model) -> nn.Module:
+    """The projection."""
+    assert of.own is not None
+    return of.own
 
 
 def example_of(objective: str = "numvalue") -> tuple[Batch, TrainingBatch]:
@@ -228,7 +235,7 @@ def by_hand(of: Model, rows: Batch, settings: Any) -> tuple[Tensor, Tensor, Tens
         for place in range(1, length + 1):
             if tokens[0, place] != of.ahead or (settings.project == "answer" and place - 1 < start):
                 continue
-            projected = of.parts["projection"](hidden[0, place - 1])
+            projected = own_of(of)(hidden[0, place - 1])
             seen[0, place] = projected
             rec.append(1 - F.cosine_similarity(projected, embedded[0, place], dim=0))
         labels = torch.tensor([*tokens[0, 1:].tolist(), END])
@@ -294,8 +301,8 @@ def test_nothing_is_detached() -> None:
         )
 
     assert reached(losses.token) == {"embedder", "f", "trunk", "token_head"}
-    assert reached(own["projected_loss"]) == {"embedder", "f", "trunk", "token_head", "projection"}
-    assert reached(own["reconstruction_loss"]) == {"embedder", "f", "trunk", "projection"}
+    assert reached(own["projected_loss"]) == {"embedder", "f", "trunk", "token_head", "own"}
+    assert reached(own["reconstruction_loss"]) == {"embedder", "f", "trunk", "own"}
     assert not own["reconstruction_of_others"].requires_grad
     assert not own["embedding_norm"].requires_grad
     assert not own["projection_norm"].requires_grad
@@ -303,7 +310,7 @@ def test_nothing_is_detached() -> None:
 
 def test_the_projection_is_a_gated_mlp_with_tanh() -> None:
     of = model(SCHEME, "numvalue")
-    x, part = torch.randn(3, 16), of.parts["projection"]
+    x, part = torch.randn(3, 16), own_of(of)
     gate, up, down = (getattr(part, name).weight for name in ("gate", "up", "down"))
     expected = (torch.tanh(x @ gate.T) * (x @ up.T)) @ down.T
     torch.testing.assert_close(part(x), expected)
@@ -409,33 +416,6 @@ def test_the_losses_that_are_told_add_up() -> None:
     )
 
 
-def test_what_f_costs_is_that_of_the_numbers_alone() -> None:
-    tokens = tokens_of("2*3.5=-7", "1234567 and more and more and more").numpy()
-    numbers, digits, width = 4, 11, 8
-    auxiliary = 3
-    mlp, rnn, alone = (
-        embedder(spec, width).flops(tokens)
-        for spec in ("numvalue:mlp", "numvalue", "numvalue:scalar,auxiliary=no")
-    )
-    assert mlp == 2 * numbers * width * (18 + 22 + auxiliary)
-    gates, state = 3, width // 2
-    steps = 2 * digits * gates * state * (10 + state)
-    assert rnn == steps + 2 * numbers * width * (2 * state + auxiliary)
-    assert alone == 2 * numbers * width
-
-
-def test_a_second_pass_costs_as_much_as_the_first() -> None:
-    _, example = example_of()
-    two = model(SCHEME, "numvalue").flops(example)
-    one = model(SCHEME, "numvalue,second=no").flops(example)
-    assert 1.7 * one < two < 2 * one
-    of = trainer()
-    of.advance(example)
-    assert (of.flops, of.second_flops) == (of.model.flops(example), of.model.second_flops(example))
-    assert two - one == model(SCHEME, "numvalue").second_flops(example)
-    assert model(SCHEME, "numvalue,second=no").second_flops(example) == 0
-
-
 # --- writing ------------------------------------------------------------------------------------
 
 
@@ -524,7 +504,7 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
                 token = int(true[index, place])
                 total += float(logits.log_softmax(0)[token])
                 if token + one.number_first == of.ahead:
-                    projected[len(tokens)] = of.parts["projection"](state[None])[0]
+                    projected[len(tokens)] = own_of(of)(state[None])[0]
                 tokens.append(token + one.number_first)
         assert found[index] == pytest.approx(total, abs=1e-3)
 
@@ -610,4 +590,4 @@ def test_masked_models_and_models_of_labels_may_see_values() -> None:
         model(SCHEME, "mlm", embedder="numvalue"),
         model(SCHEME, "classify,causal=yes", embedder="numvalue", classes=["a", "b"]),
     ):
-        assert (of.ahead is not None, of.stands_in, of.parts) == (True, False, {})
+        assert (of.ahead is not None, of.stands_in, of.own) == (True, False, None)

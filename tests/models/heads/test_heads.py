@@ -26,6 +26,7 @@ from numtok.encoding.normalizers.base import (
 from numtok.errors import UsageError
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.predictive import Predictive
+from numtok.models.flops import regressor_flops
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
@@ -389,7 +390,7 @@ def test_the_operations_of_a_head_are_those_that_torch_counts(spec: str) -> None
     counter = FlopCounterMode(display=False)
     with sdpa_kernel(SDPBackend.MATH), counter, torch.no_grad():
         model.losses(torch.zeros(3, 7), learnt)
-    assert counter.get_total_flops() == model.flops(3)
+    assert counter.get_total_flops() == regressor_flops(model, 3)
 
 
 def test_components_begin_spread_over_the_range() -> None:

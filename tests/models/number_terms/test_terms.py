@@ -9,7 +9,8 @@ from numtok.errors import UsageError
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.model import Model
 from numtok.models.number_terms.base import NUMBER_TERMS, DigitLogits, NumberTermModule
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import TrainingBatch
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import settings_of, spec_of
 from numtok.seeds import generator

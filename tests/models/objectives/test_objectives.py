@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from numtok.encoding.schema import SPECIALS
 from numtok.errors import UsageError
 from numtok.models.batches import PAD, Batch
-from numtok.models.objectives.base import (
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.training_batch import (
     END,
     MASK,
-    OBJECTIVES,
     TrainingBatch,
     autoregressive_batch,
     masked_batch,
     row_end_batch,
     shift_right,
 )
-from numtok.records import SPECIALS
 from numtok.seeds import generator
 from tests.cases import each
 from tests.fakemodels import batch

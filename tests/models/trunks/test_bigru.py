@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.utils.flop_counter import FlopCounterMode
 
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_split
 from numtok.errors import UsageError
-from numtok.models.model import Model
-from numtok.models.objectives.base import row_end_batch
+from numtok.models.model import Model, build_model
 from numtok.models.presets import preset
+from numtok.models.training_batch import row_end_batch
 from numtok.models.trunks.base import TrunkModule
 from numtok.models.trunks.bigru import Bigru
 from numtok.models.vocabulary import Vocabulary
@@ -142,14 +141,6 @@ def test_padded_rows_are_read_as_rows_alone(scheme: str) -> None:
     assert torch.unique(found, dim=0).shape[0] == len(texts)
 
 
-def test_operations_are_those_that_torch_counts() -> None:
-    of = fakemodels.model("p1000", "classify", size=TINY + ",layers=2", classes=("a", "b"))
-    example = row_end_batch(fakemodels.batch("p1000", ["3 and 4", "5"]), False)
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        of.class_log_probabilities(example)
-    assert of.flops(example) == counter.get_total_flops() > 0
-
-
 # --- training ----------------------------------------------------------------------------------
 
 
@@ -256,7 +247,7 @@ def test_init_brings_embedder_and_trunk_bit_for_bit(store: Store, tmp_path: Path
     there = read_model(first, CPU)
     assert read_model(again, CPU).trained.configuration["init.preset"] == TINY
     torch.manual_seed(7)
-    model = Model(in_model(again).settings, Vocabulary.of(there.codec))
+    model = build_model(in_model(again).settings, Vocabulary.of(there.codec))
     begin_with(model, there)
     batch = fakemodels.batches(read_split(data, "test"), 12).of(np.arange(12))
     given = model.given(row_end_batch(batch, False))

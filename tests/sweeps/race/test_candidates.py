@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_candidates_are_schemes_as_usual_then_other_heads_of_values(
     found = {one.scheme for one in usual}
     assert found == {one.scheme for one in verdicts if one.takes_part}
     assert "fone,whole=2,decimals=2" in found
-    assert entries[0].scheme == "xval"
+    assert usual[0].scheme == "xval"
     lengths = {one.scheme: one.tokens_per_row or 0 for one in plain.schemes}
     known = [lengths[one.scheme] for one in usual if one.scheme in lengths]
     assert known == sorted(known)  # what is short learns most in the same time
@@ -115,6 +116,15 @@ def test_a_logarithm_races_where_numbers_have_a_heavy_tail(tmp_path: Path) -> No
     found = profiled(tmp_path, values)
     labels = {one.label for one in text_entries(found, judged(found, ()))}
     assert "xval, normalize=signed-log" in labels
+
+
+def test_what_a_profile_recommends_races_first(plain: profile.Profile) -> None:
+    assert (plain.recommended, plain.recommended_normalize) == ("xval", "signed-log")
+    entries = text_entries(plain, judged(plain, ()))
+    assert entries[:2] == [Entrant("xval", normalize="signed-log"), Entrant("xval")]
+    assert not by_name(judged(plain, ()))["fp15"].takes_part
+    advised = by_name(judged(replace(plain, recommended="fp15"), ()))["fp15"]
+    assert advised.takes_part and "recommends" in advised.reason
 
 
 def test_affine_races_first_where_numbers_are_at_a_high_level(

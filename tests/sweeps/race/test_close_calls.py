@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from numtok.store.store import Store
-from numtok.sweeps.race.close_calls import close_calls
 from numtok.sweeps.race.plan import Round
+from numtok.sweeps.race.race import close_calls
 from numtok.sweeps.race.rounds import RoundResult
 from tests.fakereports import Fake, make
 

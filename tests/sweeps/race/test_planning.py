@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from numtok.errors import UsageError
 from numtok.store.engines.workers import ClusterNode
 from numtok.store.store import Store
 from numtok.sweeps.race import planning
@@ -71,6 +72,7 @@ def test_a_race_has_a_run_on_each_core_as_far_as_its_last_round_has_so_many(
 ) -> None:
     def side(cores: int, **more: Any) -> tuple[int, int | None]:
         monkeypatch.setenv("NUMTOK_THREADS", str(cores))
+        monkeypatch.setattr("numtok.store.engines.workers.cores", lambda: cores)
         found = race_side(Config(("rows.jsonl",), device="cpu", **more), ())
         return found.jobs, found.threads
 
@@ -79,6 +81,8 @@ def test_a_race_has_a_run_on_each_core_as_far_as_its_last_round_has_so_many(
     assert side(2, jobs=1) == (1, 2)
     assert side(16) == (6, 2)  # two finalists, three seeds
     assert side(16, seeds=1, jobs=8) == (8, 2)
+    with pytest.raises(UsageError, match=r"--jobs 99 is too many processes for 2 cores.*8 at most"):
+        side(2, jobs=99)
 
 
 def test_a_race_on_a_cluster_has_as_much_room_as_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:

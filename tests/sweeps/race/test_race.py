@@ -17,9 +17,10 @@ from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.report_files import read
-from numtok.records import ENCODED
 from numtok.reports import REPORT
+from numtok.stages import table as tables
 from numtok.stages import train
+from numtok.store.artifact import ENCODED, TABLE
 from numtok.store.store import Store
 from numtok.sweeps.race import planning
 from numtok.sweeps.race.plan import PLAN, RACE
@@ -149,6 +150,18 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     assert baselines == {"mean", "median", "linear", "boosted", "tuned boosting"}
     assert board.baseline in ("boosted", "tuned boosting")  # y is no sum
     assert result.planned is not None and result.planned.unit == "epochs"
+
+
+def test_rows_that_each_seed_holds_back_are_pooled(tmp_path: Path) -> None:
+    """A table without a validation split: each seed holds back rows of its own."""
+    settings = tables.Config(numbers(tmp_path), "y", "test=0.25")
+    ref = tables.run(settings, Store(tmp_path / "artifacts")).artifact.ref
+    result = raced(tmp_path, ref, schemes=("pointwise", "mdn:2"), preset="mlp,layers=1,width=8")
+    assert result.validation is not None and result.leaderboard is not None
+    assert result.validation.numbers == 2 * result.rows[1]
+    assert result.validation.clusters is not None
+    assert result.rows[1] < result.validation.clusters < 2 * result.rows[1]
+    assert result.leaderboard.winner == result.validation.winner
 
 
 def test_each_goes_on_with_the_rate_that_was_best_for_it(tmp_path: Path) -> None:
@@ -290,6 +303,9 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
         (str(constant), {}, DataError, "constant .y."),
         (str(late), {"target": "y"}, DataError, "'y' is 3.*split test"),
         (csv, {"target": "y", "devices": "99", "device": "cpu"}, UsageError, "--jobs"),
+        (rooms(tmp_path), {"jobs": 999, "device": "cpu"}, UsageError, "--jobs 999 is too many"),
+        (csv, {"target": "y", "numerals": "xval"}, UsageError, "--numerals .* a table"),
+        (csv, {"target": "y", "text_field": "y"}, UsageError, "--text-field .* a table"),
     ]:
         with pytest.raises(error, match=parts):
             raced(tmp_path, path, dry_run=dry_run, **options)
@@ -303,6 +319,22 @@ def test_a_table_s_rows_without_a_target_are_skipped_if_asked(tmp_path: Path) ->
         raced(tmp_path, str(path), target="y", dry_run=True)
     result = raced(tmp_path, str(path), target="y", dry_run=True, on_error="skip")
     assert sum(result.rows) == 270 and any("30 of 300 rows" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"split": "test=0.2"}, {"drop": ("x",)}, {"on_error": "skip"}, {"target": "y"}],
+    ids=lambda options: next(iter(options)),
+)
+def test_options_for_a_table_s_file_are_refused_for_a_ref(
+    table: tuple[Path, RaceResult], options: dict[str, Any]
+) -> None:
+    folder, _ = table
+    store = Store(folder / "artifacts")
+    ref = next(one.ref for one in store.artifacts() if one.kind == TABLE)
+    flag = next(iter(options)).replace("_", "-")
+    with pytest.raises(UsageError, match=f"--{flag} means nothing for {ref}, a table made"):
+        raced(folder, ref, dry_run=True, **options)
 
 
 def test_texts_with_splits_of_their_own_keep_them(tmp_path: Path) -> None:

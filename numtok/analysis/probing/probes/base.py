@@ -11,11 +11,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
-from numtok.analysis.probing.probe_records import MAY_LACK, Summary, points_schema
+from numtok.analysis.probing.probe_records import Summary
 from numtok.class_settings import as_stored, settings_fields
 from numtok.evaluation.devices import ONE, Devices, Note
 from numtok.evaluation.scoring import Progress
-from numtok.plugins import MemberCall
 from numtok.registry import Registry, name_of
 from numtok.store.artifact import Artifact, Find
 from numtok.training.model_files import LoadedModel
@@ -89,20 +88,4 @@ class ProbeKind(ABC):
         }
 
 
-def _checked(asked: MemberCall, answer: Any) -> Any:
-    """A result whose points are those that its summary speaks of."""
-    found, points, *_ = asked.one_of(answer, ProbeResult)
-    wanted = points_schema(found)
-    if not points.schema.equals(wanted):
-        raise asked.wrong(f"points of {_columns(points.schema)}", f"points of {_columns(wanted)}")
-    for name in set(wanted.names) - set(MAY_LACK):
-        if lost := points.column(name).null_count:
-            raise asked.wrong(f"{lost:,} points without {name!r}", "a value in each")
-    return answer
-
-
-def _columns(schema: "pa.Schema") -> str:
-    return ", ".join(f"{field.name} {field.type}" for field in schema)
-
-
-PROBES: Registry[ProbeKind] = Registry("numtok.analysis.probing.probes", "probe", {"run": _checked})
+PROBES: Registry[ProbeKind] = Registry("numtok.analysis.probing.probes", "probe")

@@ -22,8 +22,9 @@ from numtok.errors import UsageError, unknown
 from numtok.evaluation.devices import Note
 from numtok.models.batches import Batch, Batches
 from numtok.models.likelihood import log_likelihoods
-from numtok.models.objectives.base import OBJECTIVES, TrainingBatch, masked_batch, row_end_batch
+from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.precision import on_host
+from numtok.models.training_batch import TrainingBatch, masked_batch, row_end_batch
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.column import Numerals
 from numtok.seeds import generator

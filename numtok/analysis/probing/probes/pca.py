@@ -10,10 +10,10 @@ import pyarrow as pa
 from numtok.analysis.probing.probe_records import TokenComponents
 from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
 from numtok.arrays import Floats
+from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import check_split, read_split
 from numtok.errors import UsageError
-from numtok.records import TRAIN
 from numtok.registry import spec_of
 from numtok.seeds import generator
 from numtok.store.artifact import Artifact

@@ -7,7 +7,7 @@ from numtok.cli.output.figures import Told, amount, duration, interval, number, 
 from numtok.cli.output.pages.parts import bold, folded
 from numtok.cli.output.printing import Sheet
 from numtok.evaluation.comparison.experiments import Experiment
-from numtok.records import LIMITS
+from numtok.reports import LIMITS
 from numtok.stages.compare import Comparison, Difference, SampleGroup
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from numtok.analysis.panels.numbers import SizePanel
 from numtok.cli.output.figures import Measured, Told, figure, number
 from numtok.cli.output.pages.page import PageCell
-from numtok.records import GROUP, in_order
 from numtok.reports import Figure
+from numtok.row import GROUP, in_order
 
 _SLOTS = 40  # or values of a group, that a chart shows
 

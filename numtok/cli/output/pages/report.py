@@ -27,10 +27,11 @@ from numtok.cli.output.pages.parts import (
 )
 from numtok.cli.output.printing import Sheet
 from numtok.cli.output.report import PERFECT, costs_sheet, skills
+from numtok.data.reading.split_rule import TRAIN
 from numtok.evaluation.report_files import Evaluation, ReportPredictions
-from numtok.records import GROUP, LIMITS, TRAIN
 from numtok.registry import name_in
-from numtok.reports import Figures, Report
+from numtok.reports import LIMITS, Figures, Report
+from numtok.row import GROUP
 from numtok.store.artifact import Resolve
 
 _MEANINGS = {

@@ -1,0 +1,75 @@
+"""What encoded data consist of: special tokens, columns of a shard, names of counts and files."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from numtok.row import FLOOR
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
+SCHEME_FILE = "scheme.json"  # the codec, in an artifact of encoded data or a model
+INEXACT = "inexact"  # count: ``Encoded.inexact``
+TRUNCATED = "beyond_sight"  # count, also of models: ``Scheme.beyond_sight``
+
+
+class TokenIds(NamedTuple):
+    """The ids of a vocabulary: special tokens, those of numbers, those of text; and whether a value
+    stands beside each number (``channel``)."""
+
+    number_first: int
+    text_first: int
+    size: int
+    channel: bool
+    exact: bool = False  # the channel is float64
+
+
+def encoded_schema(
+    vocabulary_size: int, channel: bool, more: Sequence[str], *, exact: bool = False
+) -> "pa.Schema":
+    """The columns of an encoded shard; ``more`` are those that depend on the rows, by name.
+
+    ========================  ===============================================================
+    id                        string
+    text                      string, numbers replaced by ``[NUM]`` (``codec`` has the escape)
+    numbers                   list<float64>, every number in order, raw, correctly rounded
+    tokens                    list<uint16>, or uint32 for a vocabulary over 65,536
+    number_start              list<int32>, index in ``tokens`` of each number's first token
+    number_length             list<int32>, how many tokens each number has
+    channel                   list<float32>, the value beside the tokens; only with a channel, and
+                              list<float64> of a scheme that is ``exact``
+    target_index              list<int32>, index in ``numbers`` of each target
+    target_name               list<string>
+    target_literal            list<string>, the digits as written
+    answer_start              int32, index in ``tokens``; null if there is none
+    label                     string or null
+    floor_*                   list<float64>, a prediction of each target, NaN if there is none
+    group_*                   string or null, one column a group
+    cluster                   string or null; only where a row has one
+    ========================  ===============================================================
+    """
+    import pyarrow as pa
+
+    token = pa.uint16() if vocabulary_size <= 1 << 16 else pa.uint32()
+    columns: dict[str, Any] = {
+        "id": pa.string(),
+        "text": pa.string(),
+        "numbers": pa.list_(pa.float64()),
+        "tokens": pa.list_(token),
+        "number_start": pa.list_(pa.int32()),
+        "number_length": pa.list_(pa.int32()),
+    }
+    if channel:
+        columns["channel"] = pa.list_(pa.float64() if exact else pa.float32())
+    columns |= {
+        "target_index": pa.list_(pa.int32()),
+        "target_name": pa.list_(pa.string()),
+        "target_literal": pa.list_(pa.string()),
+        "answer_start": pa.int32(),
+        "label": pa.string(),
+    }
+    columns |= {
+        name: pa.list_(pa.float64()) if name.startswith(FLOOR) else pa.string() for name in more
+    }
+    return pa.schema(columns)

@@ -1,0 +1,182 @@
+"""Floating-point operations of a forward pass, counted by PyTorch instead of by each part.
+
+A multiplication and an addition count as two. Padding counts, and so do the pairs of tokens that
+causal attention masks, so that the count does not depend on the kernel.
+
+Running a model once more for every batch would be slow. Its parts are run on tiny inputs, and the
+counts are scaled up: heads and embedders are linear in the number of tokens, and a trunk is
+quadratic in the length of a row.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+from numtok.models.heads.base import ValueHead, ValueReader
+from numtok.models.inputs import ModelInputs
+from numtok.models.model import Model
+from numtok.models.own_losses import FirstPass, OwnLosses
+from numtok.models.regressor import Regressor
+
+Module = TypeVar("Module", bound=nn.Module)
+
+#: Row length and number of states asked for, at which a trunk is measured.
+_MEASURED = ((2, None), (4, None), (2, 1), (4, 1))
+
+
+class Operations(NamedTuple):
+    """Operations of a batch, and the part of them that further passes of the objective need."""
+
+    total: int
+    further: int
+
+
+class ModelFlops:
+    """Counts the operations of a text model by the shapes of a batch.
+
+    It measures a copy without weights, so it works for a model on any device or in shards.
+    """
+
+    def __init__(self, model: Model) -> None:
+        hollow = _hollow(model)
+        width = model.settings.width
+        self._embedder = hollow.embedder
+        self._has_places = model.places is not None
+        self._by_shapes: dict[tuple[tuple[int, ...], ...], tuple[int, int]] = {}
+        self._trunk = _trunk_polynomial(hollow)
+        self._first_head = counted(hollow.first_head, torch.zeros(1, width))
+        self._value_head = 0
+        if isinstance(model.head, ValueHead) and hollow.value_head is not None:
+            self._value_head = value_flops(model.head, hollow.value_head, width)
+        self._own, self._passes = 0, 0
+        if model.own_losses is not None and hollow.own is not None:
+            self._own, self._passes = _of_objective(model.own_losses, hollow.own, width)
+
+    def __call__(self, given: ModelInputs) -> Operations:
+        """Count the forward pass, and further passes, over a batch."""
+        rows, length = given.tokens.shape
+        predicted = self._first_head * len(given.labels)
+        first = self._of_trunk(rows, length, given.asked) + predicted
+        first += self._value_head * len(given.number_where) + self._of_embedder(given)
+        if given.own is None:
+            return Operations(first, 0)
+        further = self._passes * (self._of_trunk(rows, length, None) + predicted)
+        return Operations(first + self._own * len(given.own) + further, further)
+
+    def _of_trunk(self, rows: int, length: int, asked_BQ: Tensor | None) -> int:
+        asked = length if asked_BQ is None else asked_BQ.shape[1]
+        return rows * int(np.dot(self._trunk, _terms(length, asked)))
+
+    def _of_embedder(self, given: ModelInputs) -> int:
+        """Linear in the tokens, and in the numbers that the host describes."""
+        known = given.of_host[:-1] if self._has_places else given.of_host
+        shapes = tuple(tuple(one.shape[1:]) for one in known)
+        if shapes not in self._by_shapes:
+            one, two = (
+                counted(
+                    self._embedder,
+                    torch.zeros(1, 1, dtype=torch.int64),
+                    torch.ones(1, 1),
+                    *(one.new_zeros((numbers, *one.shape[1:]), device="cpu") for one in known),
+                )
+                for numbers in (1, 2)
+            )
+            self._by_shapes[shapes] = 2 * one - two, two - one
+        token, number = self._by_shapes[shapes]
+        return token * given.tokens.numel() + number * (len(known[0]) if known else 0)
+
+
+def regressor_flops(model: Regressor, rows: int) -> int:
+    """Count a forward pass of a table model over this many rows."""
+    hollow, settings = _hollow(model), model.settings
+    trunk = counted(hollow.trunk, torch.zeros(1, settings.inputs))
+    return rows * (trunk + value_flops(model.head, hollow.reader, settings.trunk.width))
+
+
+def counted(run: Callable[..., object], *given: Any) -> int:
+    """Count the operations of matrix products and attention in one call, without gradients."""
+    counter = _Counter()
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
+        run(*given)
+    return counter.total
+
+
+class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """PyTorch's ``FlopCounterMode`` without its hooks on all modules of the process, which would
+    disturb a model that another thread runs."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.total = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Keep PyTorch from importing its compiler, which takes a second."""
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if (formula := flop_registry.get(func._overloadpacket)) is not None:
+            self.total += formula(*args, **(kwargs or {}), out_val=made)
+        return made
+
+
+def _hollow(module: Module) -> Module:
+    """Copy a module to the CPU, in float32, whose weights share one zero and take no memory."""
+    tensors = [*module.parameters(), *module.buffers()]
+    memo: dict[int, Any] = {}
+    for one in tensors:
+        dtype = torch.float32 if one.is_floating_point() else one.dtype
+        zeros = torch.zeros((), dtype=dtype).expand(one.shape)
+        parameter = isinstance(one, nn.Parameter)
+        memo[id(one)] = nn.Parameter(zeros, requires_grad=False) if parameter else zeros
+    return copy.deepcopy(module, memo).eval()
+
+
+def _terms(length: int, asked: int) -> tuple[int, int, int, int]:
+    return length, length**2, asked, asked * length
+
+
+def _trunk_polynomial(model: Model) -> NDArray[np.int64]:
+    """Coefficients of :func:`_terms` for one row."""
+    found = []
+    for length, asked in _MEASURED:
+        asked_BQ = None if asked is None else torch.zeros(1, asked, dtype=torch.int64)
+        vectors = torch.zeros(1, length, model.settings.width)
+        found.append(counted(model.trunk, vectors, None, asked_BQ))
+    terms = np.array([_terms(length, asked or length) for length, asked in _MEASURED])
+    return np.rint(np.linalg.solve(terms, np.array(found))).astype(np.int64)
+
+
+def value_flops(head: ValueHead, reader: ValueReader, width: int) -> int:
+    """Operations for one number: its parameters and its loss."""
+    learned = torch.from_numpy(head.targets(np.array([0.5])))
+    return counted(lambda: reader.losses(reader(torch.zeros(1, width)), learned))
+
+
+def _of_objective(objective: OwnLosses, module: nn.Module, width: int) -> tuple[int, int]:
+    """Operations of the objective's own losses for one of its tokens, and its further passes."""
+    passes = 0
+
+    def again(vectors: Tensor) -> Tensor:
+        nonlocal passes
+        passes += 1
+        return vectors
+
+    vectors = torch.zeros(1, 2, width)
+    seen = FirstPass(vectors, vectors, torch.tensor([1]), again, lambda states: states.sum())
+    return counted(objective.losses, module, seen), passes

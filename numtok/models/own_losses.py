@@ -1,0 +1,96 @@
+"""Objectives with losses beside those of tokens and values."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from numtok.models.training_batch import TrainingBatch
+
+Loss = TypeVar("Loss", float, Tensor)
+
+
+class LoggedFigure(NamedTuple):
+    """A loss of an objective's own, or a mean that is only logged.
+
+    name
+        The column of ``metrics.jsonl``.
+    weight
+        The weight with which it is trained; None: it is only logged.
+    per_token
+        True for a mean over the predicted tokens, False for one over the objective's positions.
+    """
+
+    name: str
+    weight: float | None
+    per_token: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class FirstPass:
+    """The inputs of an objective's own losses.
+
+    embedded, hidden
+        [B, L, D]: the vectors of a batch, and its hidden states.
+    places
+        [P]: flat indices into [B, L] of the objective's positions.
+    trunk
+        Maps other vectors [B, L, D] of the same rows to their hidden states.
+    token_loss
+        Maps hidden states [B, L, D] to the cross-entropy [] of the tokens to predict.
+    """
+
+    embedded: Tensor
+    hidden: Tensor
+    places: Tensor
+    trunk: Callable[[Tensor], Tensor]
+    token_loss: Callable[[Tensor], Tensor]
+
+
+class OwnLosses(ABC):
+    """An objective that trains a stand-in for tokens that the model has not seen when it writes.
+
+    Its embedder makes the vector of such a token from the tokens after it
+    (``Embedder.tells_ahead``). The positions of these tokens, from ``TrainingBatch.own_from`` on,
+    are the objective's.
+    """
+
+    @property
+    @abstractmethod
+    def figures(self) -> tuple[LoggedFigure, ...]:
+        """The results of :meth:`losses`, in order."""
+
+    @abstractmethod
+    def build(self, width: int) -> nn.Module:
+        """Build the module that maps the hidden state [N, D] which predicts such a token to the
+        vector [N, D] that stands for it."""
+
+    @abstractmethod
+    def losses(self, module: nn.Module, seen: FirstPass) -> tuple[Tensor, ...]:
+        """Compute a loss [] for each figure. Without positions it is 0, with a gradient for every
+        weight."""
+
+    def rates(self) -> Mapping[str, float]:
+        """Return learning rates that differ from the usual one, by the first letters of the names
+        of weights."""
+        return {}
+
+
+def weighted(figures: Sequence[LoggedFigure], losses: Sequence[Loss]) -> Loss:
+    """Add up the losses that are trained."""
+    pairs = zip(figures, losses, strict=True)
+    first, *more = (one.weight * loss for one, loss in pairs if one.weight is not None)
+    return reduce(add, more, first)
+
+
+def own_places(example: TrainingBatch, token: int | None) -> NDArray[np.int64]:
+    """int64[P]: flat indices into [B, L] of a token, from ``own_from`` of each row on."""
+    assert example.own_from is not None
+    behind = np.arange(example.tokens.shape[1]) >= example.own_from[:, None]
+    return np.flatnonzero((example.tokens == token) & behind & example.real)

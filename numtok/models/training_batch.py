@@ -1,0 +1,210 @@
+"""What a model sees of a batch and must predict, and the usual ways to make that.
+
+*Hidden state j predicts token j of the row*, whatever the objective. A masked model sees ``[MASK]``
+there; an autoregressive one sees the row moved by one, with ``[END]`` first. So a head reads a
+number at the index of its first token. The label of a row is read at the last real position.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.schemes.base import Channel
+from numtok.models.batches import PAD, Batch
+
+MASK, END = 1, 2  # ids of schema.SPECIALS
+LOSSES = ("all", "answer")  # the tokens that :func:`leftward` predicts
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingBatch:
+    """What a model sees and what it must predict, for ``B`` rows of ``L`` tokens."""
+
+    tokens: NDArray[np.int64]  # [B, L]
+    values: Channel  # [B, L], 1 where there is no visible number
+    real: NDArray[np.bool_]  # [B, L], not padding
+    where: NDArray[np.int64]  # [K] flat indices into [B, L] at which a token is predicted, rising
+    labels: NDArray[np.int64]  # [K] those tokens, or the classes of rows
+    number_where: NDArray[np.int64]  # [N] of these, those at which a value is learnt
+    number_values: Channel  # [N] those numbers, normalised
+    #: [B]: the first position of each row at which an objective with losses of its own
+    #: (:class:`numtok.models.own_losses.OwnLosses`) has them; None: it has none.
+    own_from: NDArray[np.int64] | None = None
+    #: [N] the numbers of ``number_values`` as they are in the text, where a head may learn these.
+    number_raw: NDArray[np.float64] | None = None
+    #: [B, 2] fractions of ``DigitPlaces.offsets`` that places are moved by, in [0, 1): drawn for
+    #: the whole batch, and for each row; None: nowhere.
+    moved_places: NDArray[np.float64] | None = None
+    #: As ``NumberTermModule.scale`` of all labels that are learnt at once; None: of these.
+    number_scale: float | None = None
+
+    @cached_property
+    def asked(self) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
+        """The positions [B, Q] in each row at which something is predicted, and ``where`` and
+        ``number_where`` as flat indices into them.
+
+        A row with fewer than Q is filled up with its first position. If Q is over half of L,
+        picking positions costs more than computing all: the first item is None, and the others
+        stay as they are.
+        """
+        rows, length = self.tokens.shape
+        row, place = np.divmod(self.where, length)
+        count = np.bincount(row, minlength=rows)
+        most = max(1, int(count.max(initial=0)))
+        if 2 * most > length:
+            return None, self.where, self.number_where
+        slot = np.arange(len(row)) - (np.cumsum(count) - count)[row]
+        asked = np.zeros((rows, most), np.int64)
+        asked[row, slot] = place
+        where = row * most + slot
+        return asked, where, where[np.searchsorted(self.where, self.number_where)]
+
+    def parts(self, count: int) -> Iterator["TrainingBatch"]:
+        """Split the rows into ``count`` parts of similar size, or one per row if there are fewer.
+
+        Each part is as long as its longest row.
+        """
+        rows = len(self.tokens)
+        bounds = np.linspace(0, rows, min(count, rows) + 1).astype(np.int64)
+        for first, end in pairwise(bounds):
+            yield self.of_rows(slice(first, end))
+
+    def dealt(self, count: int) -> list[NDArray[np.int64]]:
+        """Deal the rows into ``count`` rising lists with about equal numbers of tokens. Some are
+        empty if there are fewer rows."""
+        order = np.argsort(-self.real.sum(axis=1), kind="stable")
+        turn = np.arange(len(order)) % (2 * count)
+        hand = np.minimum(turn, 2 * count - 1 - turn)  # there and back
+        return [np.sort(order[hand == one]) for one in range(count)]
+
+    def of_rows(self, rows: NDArray[np.int64] | slice) -> "TrainingBatch":
+        """Return some rows (int64[b], rising), cut to the longest. A slice copies nothing."""
+        longest = 1 + int(np.flatnonzero(self.real[rows].any(axis=0)).max(initial=0))
+        new_row = np.full(len(self.tokens), -1, np.int64)
+        new_row[rows] = np.arange(len(new_row[rows]))
+        inside, where = self._within(self.where, new_row, longest)
+        numbers, number_where = self._within(self.number_where, new_row, longest)
+        return TrainingBatch(
+            tokens=self.tokens[rows, :longest],
+            values=self.values[rows, :longest],
+            real=self.real[rows, :longest],
+            where=where,
+            labels=self.labels[inside],
+            number_where=number_where,
+            number_values=self.number_values[numbers],
+            number_raw=None if self.number_raw is None else self.number_raw[numbers],
+            own_from=None if self.own_from is None else self.own_from[rows],
+            moved_places=None if self.moved_places is None else self.moved_places[rows],
+            number_scale=self.number_scale,
+        )
+
+    def _within(
+        self, where: NDArray[np.int64], new_row: NDArray[np.int64], longest: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return which flat indices lie in the chosen rows, and these indices in the new rows."""
+        row, place = np.divmod(where, max(1, self.tokens.shape[1]))
+        inside = new_row[row] >= 0
+        return inside, new_row[row[inside]] * longest + place[inside]
+
+
+def masked_batch(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
+    """Mask and predict the tokens ``hidden`` (bool[B, L]); a masked number's value becomes 1.
+
+    A number with a value is predicted if its first token is masked.
+    """
+    where = np.flatnonzero(hidden)
+    asked = batch.valued(hidden[batch.number_row, batch.number_start])
+    return TrainingBatch(
+        tokens=np.where(hidden, MASK, batch.tokens),
+        values=np.where(hidden, np.float32(1), batch.values()),
+        real=batch.real,
+        where=where,
+        labels=batch.tokens.reshape(-1)[where],
+        number_where=(batch.number_row * batch.tokens.shape[1] + batch.number_start)[asked],
+        number_values=batch.number_value[asked],
+        number_raw=batch.number_raw[asked],
+    )
+
+
+def autoregressive_batch(batch: Batch, chosen: NDArray[np.bool_]) -> TrainingBatch:
+    """Predict the chosen numbers (bool[M]) of rows as an autoregressive model sees them."""
+    tokens, values = shift_right(batch)
+    length = tokens.shape[1]
+    places = batch.number_row * length + batch.number_start
+    valued = batch.valued(chosen)
+    return TrainingBatch(
+        tokens=tokens,
+        values=values,
+        real=np.arange(length) <= batch.lengths[:, None],
+        where=places[chosen],
+        labels=batch.tokens[batch.number_row, batch.number_start][chosen],
+        number_where=places[valued],
+        number_values=batch.number_value[valued],
+        number_raw=batch.number_raw[valued],
+    )
+
+
+def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
+    """Predict something at the last real position of each row; there are no labels.
+
+    A causal model sees ``[END]`` first. Other models see it only in a row without tokens, so that
+    padding is never read.
+    """
+    if causal:
+        tokens, values = shift_right(batch)
+        last = batch.lengths
+    else:
+        length = max(1, batch.tokens.shape[1])
+        tokens = np.full((len(batch.tokens), length), END)
+        values = np.ones(tokens.shape, batch.number_value.dtype)
+        tokens[:, : batch.tokens.shape[1]] = batch.tokens
+        values[:, : batch.tokens.shape[1]] = batch.values()
+        tokens[batch.lengths == 0, 0] = END
+        last = np.maximum(batch.lengths, 1) - 1
+    none = np.zeros(0, np.int64)
+    return TrainingBatch(
+        tokens=tokens,
+        values=values,
+        real=np.arange(tokens.shape[1]) <= last[:, None],
+        where=np.arange(len(tokens)) * tokens.shape[1] + last,
+        labels=none,
+        number_where=none,
+        number_values=np.zeros(0, np.float32),
+    )
+
+
+def shift_right(batch: Batch) -> tuple[NDArray[np.int64], Channel]:
+    """Put ``[END]`` before tokens and values: [B, L + 1], as an autoregressive model sees them."""
+    rows = len(batch.tokens)
+    tokens = np.concatenate([np.full((rows, 1), END), batch.tokens], axis=1)
+    values = batch.values()
+    return tokens, np.concatenate([np.ones((rows, 1), values.dtype), values], axis=1)
+
+
+def leftward(batch: Batch, loss: str) -> TrainingBatch:
+    """Predict each token from the tokens before it. ``loss="answer"``: only the answers."""
+    rows, length = batch.tokens.shape[0], batch.tokens.shape[1] + 1
+    columns = np.arange(length)
+    labels = np.concatenate([batch.tokens, np.full((rows, 1), PAD)], axis=1)
+    labels[np.arange(rows), batch.lengths] = END
+    first = np.zeros(rows, np.int64)
+    if loss == "answer":
+        first = np.where(batch.answer_start < 0, length, batch.answer_start)
+    learnt = (columns <= batch.lengths[:, None]) & (columns >= first[:, None])
+    where = np.flatnonzero(learnt)
+    answers = batch.valued(batch.number_start >= first[batch.number_row])
+    tokens, values = shift_right(batch)
+    return TrainingBatch(
+        tokens=tokens,
+        values=values,
+        real=columns <= batch.lengths[:, None],
+        where=where,
+        labels=labels.reshape(-1)[where],
+        number_where=(batch.number_row * length + batch.number_start)[answers],
+        number_values=batch.number_value[answers],
+        number_raw=batch.number_raw[answers],
+    )

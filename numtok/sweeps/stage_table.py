@@ -1,0 +1,169 @@
+"""One table of a sweep's file: the options of a stage, in which a list is an axis."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import Field, dataclass
+from functools import cache
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from numtok.declaration import SettingError, declaration_of, declarations, flag_of
+from numtok.encoding.fit_codec import text_tokenizer_of
+from numtok.encoding.scheme_spec import scheme_of
+from numtok.errors import UsageError, unknown
+from numtok.evaluation.comparison.tokens_to_target import Level
+from numtok.evaluation.published import published
+from numtok.models.presets import preset, trunk
+from numtok.plugins import registries
+from numtok.registry import registry_in
+from numtok.settings import compare, encode, eval, gen, table, train
+from numtok.sweeps.plan import Point, Select, as_option
+
+#: The settings that each table of a file holds; [fetch] holds those of its source.
+SETTINGS: Mapping[str, Any] = {
+    "gen": gen.Config,
+    "table": table.Config,
+    "encode": encode.Config,
+    "train": train.Config,
+    "eval": eval.Config,
+    "compare": compare.Config,
+    "select": Select,
+}
+#: Values that are checked before anything is made, beside the names in registries.
+_CHECKS: Mapping[str, Callable[[str], object]] = {
+    "against": published,
+    "until": Level.parse,
+    "scheme": scheme_of,
+    "text-tokenizer": text_tokenizer_of,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageTable:
+    """The options of one stage, as the file at ``path`` gives them.
+
+    of_tables
+        Whether the sweep trains on tables rather than on texts.
+    ambiguous
+        Options that are axes of several tables; such an axis carries the name of its stage.
+    """
+
+    path: Path
+    name: str
+    options: Mapping[str, Any]
+    of_tables: bool
+    ambiguous: frozenset[str] = frozenset()
+
+    @property
+    def axes(self) -> dict[str, list[Any]]:
+        """The options that are lists of values to try. A setting that is itself a list, such as
+        several metrics of one evaluation, is no axis."""
+        lists = _lists(SETTINGS[self.name]) if self.name in SETTINGS else ()
+        return {
+            key: values
+            for key, values in self.options.items()
+            if isinstance(values, list) and key not in lists
+        }
+
+    @property
+    def size(self) -> int:
+        """How many combinations its axes have."""
+        return prod(map(len, self.axes.values()))
+
+    def axis(self, key: str) -> str:
+        """The name of an axis in a point: its option, behind its stage where that is needed."""
+        return f"{self.name}.{key}" if key in self.ambiguous else key
+
+    def grid(self) -> Iterator[tuple[Point, dict[str, Any]]]:
+        """Every combination of the axes, with all options there."""
+        axes = self.axes
+        for key, values in axes.items():
+            if not values or len(set(map(as_option, values))) < len(values):
+                raise no_axis(self.path, f"[{self.name}] {key}", values)
+        for values in product(*axes.values()):
+            here = dict(zip(axes, values, strict=True))
+            point = {self.axis(key): as_option(value) for key, value in here.items()}
+            yield point, {**self.options, **here}
+
+    def points(self, **given: Any) -> tuple[tuple[Point, Any], ...]:
+        """Every combination of the axes, with the stage's configuration there."""
+        return tuple((point, self.build(options, **given)) for point, options in self.grid())
+
+    def known(self) -> dict[str, "Field[Any]"]:
+        """The settings that this table may set, by option: none for the other kind of data."""
+        kind = "tables" if self.of_tables else "texts"
+        return {
+            flag_of(field): field
+            for field, declaration in declarations(SETTINGS[self.name])
+            if declaration.swept and declaration.of in (None, kind)
+        }
+
+    def build(self, options: Mapping[str, Any] | None = None, **given: Any) -> Any:
+        """The configuration of ``options``, by default the table's own; ``given`` are fields that
+        the file does not set. Raises UsageError, which names the file and the table."""
+        options = self.options if options is None else options
+        known, lists = self.known(), _lists(SETTINGS[self.name])
+        for key in options:
+            if key not in known:
+                raise unknown(f"key in [{self.name}] of {self.path}", key, known)
+        values = {
+            key: [value] if key in lists and isinstance(value, str) else value
+            for key, value in options.items()
+        }
+        try:
+            with self.naming():
+                fields = {known[key].name: value for key, value in values.items()}
+                built = msgspec.convert(fields | given, SETTINGS[self.name], strict=False)
+                for key, value in values.items():
+                    for spec in value if isinstance(value, list) else [value]:
+                        self._check_spec(known[key], key, spec)
+        except msgspec.ValidationError as error:
+            what, _, where = str(error).partition(" - at `$.")
+            field = re.split(r"[`\[]", where)[0]
+            key = next(key for key, one in known.items() if one.name == field)
+            what = what.replace(" | null", "").replace("`", "")
+            raise UsageError(
+                f"{self.path}: [{self.name}] {key} = {options[key]!r} cannot be used: {what}"
+            ) from None
+        return built
+
+    def _check_spec(self, field: "Field[Any]", key: str, spec: str) -> None:
+        """Raise UsageError for a spec that nothing can be built from."""
+        folder = declaration_of(field).registry
+        if key == "preset":
+            _checked(trunk if self.of_tables else preset, spec)
+        elif key in _CHECKS:
+            _checked(_CHECKS[key], spec)
+        elif folder is not None:
+            _checked(registry_in(registries()[folder]).build, spec)
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Put the file and the table in front of a UsageError."""
+        try:
+            yield
+        except SettingError as error:
+            raise UsageError(error.at(f"{self.path}: [{self.name}]")) from None
+        except UsageError as error:
+            raise UsageError(f"{self.path}: [{self.name}] {error}") from None
+
+
+def no_axis(path: Path, what: str, values: object) -> UsageError:
+    """The error for a list that is empty or repeats a value."""
+    return UsageError(f"{path}: {what} = {values!r} is no axis; it needs values, each of them once")
+
+
+@cache
+def _checked(check: Callable[[str], object], spec: str) -> None:
+    """Check a spec once for all points of a grid that share it."""
+    check(spec)
+
+
+def _lists(settings: Any) -> set[str]:
+    """The options whose values are lists."""
+    return {flag_of(field) for field, _ in declarations(settings) if field.default == ()}
