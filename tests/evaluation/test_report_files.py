@@ -14,10 +14,10 @@ from tests.fakereports import Fake, make
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
-        (b'"schema": 1', b'"schema": 3', "has schema 3, this numtok knows up to 1; use the numtok"),
-        (b'"baselines": {', b'"baselines": 1, "x": {', "Expected `object`, got `int` - at `$.base"),
+        (b'"schema":1', b'"schema":3', "has schema 3, this numtok knows up to 1; use the numtok"),
+        (b'"baselines":{', b'"baselines":1,"x":{', "Expected `object`, got `int` - at `$.base"),
         (b'"baselines"', b'"floors"', "Object contains unknown field `floors`"),
-        (b"}\n", b"", "it is not JSON"),
+        (b'"schema":1', b'"schema"', "it is not JSON"),
     ],
 )
 def test_another_schema_or_damage_is_one_line(
