@@ -25,7 +25,8 @@ def test_another_schema_or_damage_is_one_line(
 ) -> None:
     artifact = make(Store(tmp_path), Fake())
     path = artifact.path / REPORT_FILE
-    assert before in (content := path.read_bytes())
+    content = path.read_bytes()
+    assert before in content
     path.write_bytes(content.replace(before, after))
     with pytest.raises(StoreError) as caught:
         read(artifact)
