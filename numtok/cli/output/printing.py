@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numtok.store.artifact import Artifact
 
 SCHEMA = 1  # of what is printed as JSON
-GAP = 3  # characters between the columns of a table
+GAP = 2  # characters between the columns of a table
 _LABEL = 30  # characters of a first column that may be folded beyond that
 _UNFOLDED = 10  # characters of a cell that stays on a line, as a number with its unit has to
 _UNFOLDED_LINE = 1 << 16  # characters, more than any table has
@@ -44,7 +44,7 @@ class Sheet:
     picks
         On a page, the key of each row by which charts can choose it.
     note
-        On a page, what to know of the table.
+        What to know of the table, below it.
     """
 
     title: str
@@ -53,6 +53,30 @@ class Sheet:
     words: Sequence[str] = ()
     picks: Sequence[str] = ()
     note: str = ""
+
+    @property
+    def width(self) -> int:
+        """Characters of a line if nothing is folded."""
+        return sum(self._widths()) + GAP * (len(self.columns) - 1)
+
+    def _widths(self) -> list[int]:
+        from rich.cells import cell_len
+
+        told = ([human(cell) for cell in row] for row in self.rows)
+        return [max(map(cell_len, column)) for column in zip(self.columns, *told, strict=True)]
+
+    def of_columns(self, kept: Sequence[int]) -> "Sheet":
+        """Return the sheet with only some columns."""
+        columns = [self.columns[column] for column in kept]
+        rows = [[row[column] for column in kept] for row in self.rows]
+        return replace(self, columns=columns, rows=rows)
+
+    def without_empty(self) -> "Sheet":
+        """Leave out columns in which no row has anything."""
+        every = range(len(self.columns))
+        return self.of_columns(
+            [column for column in every if any(row[column] not in (None, "") for row in self.rows)]
+        )
 
 
 class Verbatim(list[str]):
@@ -152,20 +176,19 @@ def flat(columns: Sequence[str], records: Iterable[Mapping[str, object]]) -> She
 def print_parts(
     parts: Iterable[Part], format: Format = Format.TABLE, to: TextIO | None = None
 ) -> None:
-    """Print tables and sentences for people, each with a blank line after it."""
+    """Print tables and sentences for people, with a blank line between them."""
     to = to or sys.stdout
-    for part in parts:
-        if isinstance(part, Sheet):
-            if format is Format.MD:
-                print(f"{one_line(part.title)}\n\n" if part.title else "", end="", file=to)
-                print_table("", part.columns, part.rows, format, to)
-            else:
-                _print_for_terminal(part, to)
-        else:
+    for index, part in enumerate(part for part in parts if isinstance(part, Sheet) or part):
+        if index:
+            print(file=to)
+        if not isinstance(part, Sheet):
             for line in part:
                 print(one_line(line) if isinstance(part, Verbatim) else folded(line, to), file=to)
-        if isinstance(part, Sheet) or part:
-            print(file=to)
+        elif format is Format.MD:
+            print(f"{one_line(part.title)}\n\n" if part.title else "", end="", file=to)
+            print_table("", part.columns, part.rows, format, to)
+        else:
+            _print_for_terminal(part, to)
 
 
 def folded(line: str, to: TextIO, first: str = "") -> str:
@@ -259,26 +282,21 @@ def width(to: TextIO) -> int:
 
 
 def _print_for_terminal(sheet: Sheet, to: TextIO) -> None:
-    """Print a table, or several beside which each other do not fit, below its title."""
+    """Print a table below its title, or several if its columns do not fit side by side."""
+    limit = _table_width(to)
     *above, last = textwrap.wrap(sheet.title, width(to)) or [""]
     for line in above:
         print(one_line(line), file=to)
-    if not sheet.rows:
-        print(one_line(last), file=to)
-        return
-    told = [[human(cell) for cell in row] for row in sheet.rows]
-    limit = _table_width(to)
-    whole = [max(map(len, column)) for column in zip(sheet.columns, *told, strict=True)]
-    every = [[*range(1, len(whole))]]
-    for index, chosen in enumerate(every if sheet.words else _chunks(whole, limit)):
-        kept = (0, *chosen)
-        part = replace(
-            sheet,
-            title="" if index else last,
-            columns=[sheet.columns[column] for column in kept],
-            rows=[[row[column] for column in kept] for row in sheet.rows],
-        )
-        _print_rich_table(part, limit, to)
+    every = [[*range(1, len(sheet.columns))]]
+    if not sheet.words and sheet.width > limit:
+        every = _chunks(sheet._widths(), limit)
+    for index, chosen in enumerate(every):
+        if last or index:
+            print("" if index else one_line(last), file=to)
+        if sheet.rows:
+            _print_rich_table(sheet.of_columns([0, *chosen]), limit, to)
+    for line in filter(None, sheet.note.split("\n")):
+        print(folded(line, to), file=to)
 
 
 def _chunks(widths: Sequence[int], limit: int) -> list[list[int]]:
@@ -301,8 +319,7 @@ def _print_rich_table(sheet: Sheet, limit: int, to: TextIO) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    print(one_line(sheet.title), file=to)
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     console = Console(file=to, width=limit)
     told = [[human(cell) for cell in row] for row in sheet.rows]
     widths = _widths([sheet.columns, *told], limit)

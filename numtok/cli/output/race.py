@@ -196,6 +196,7 @@ def print_race(result: "RaceResult", format: Format, quiet: bool) -> None:
     elif result.leaderboard is not None:  # else a dry run, which was told already
         if not quiet:
             print_parts(_parts(result, format), to=sys.stderr)
+            print(file=sys.stderr)
         print(result.model)
 
 
