@@ -77,15 +77,11 @@ def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
     rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
     title = "what each scheme costs in tokens, and loses of the spread at worst"
     note = "\n".join(_below_schemes(profile))
-    sheet = Sheet(title, _SCHEME_COLUMNS, rows, note=note).without_empty()
-    if (excess := sheet.width - limit) > 0:
-        room = max(cell_len(row[-1]) for row in rows) - excess
-        if room >= _SHORTEST:
-            cut = [[*row[:-1], _cut(row[-1], room)] for row in rows]
-            sheet = replace(sheet, columns=_SCHEME_COLUMNS, rows=cut).without_empty()
-        else:
-            note = "\n".join([*(f"{row[0]} loses {row[-1]}" for row in rows if row[-1]), note])
-            sheet = replace(sheet.of_columns(range(len(sheet.columns) - 1)), note=note)
+    every = Sheet(title, _SCHEME_COLUMNS, rows, note=note).without_empty()
+    sheet = _cut_column(_cut_column(every, 0, limit), -1, limit)
+    if sheet.width > limit:
+        note = "\n".join([*(f"{row[0]} loses {row[-1]}" for row in rows if row[-1]), note])
+        sheet = replace(every.of_columns(range(len(every.columns) - 1)), note=note)
     yield sheet
 
 
@@ -146,10 +142,18 @@ def _fitted_slots(profile: Profile, limit: int) -> Sheet:
         for slot, row in zip(profile.slots, own, strict=True):
             for column, end in (("from", slot.low), ("to", slot.high)):
                 row[_SLOT_COLUMNS.index(column)] = _short(end)
-    if (excess := sheet().width - limit) > 0:
-        room = max(_SHORTEST, max(cell_len(row[0]) for row in rows) - excess)
-        rows = [[_cut(row[0], room), *row[1:]] for row in rows]
-    return sheet()
+    return _cut_column(sheet(), 0, limit)
+
+
+def _cut_column(sheet: Sheet, column: int, limit: int) -> Sheet:
+    """Cut the names of a column in their middle if lines are too long, but not below 14 letters."""
+    if (excess := sheet.width - limit) <= 0:
+        return sheet
+    room = max(_SHORTEST, max(cell_len(str(row[column])) for row in sheet.rows) - excess)
+    rows = [list(row) for row in sheet.rows]
+    for row in rows:
+        row[column] = _cut(str(row[column]), room)
+    return replace(sheet, rows=rows)
 
 
 def _short(value: float | None, step: float = 0.0) -> str:
