@@ -92,7 +92,7 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class BarMarks:
-    """A bar to the right from 0 to each length, at that place of the y axis, with its interval."""
+    """A dot at each length along the x axis, at its place of the y axis, with its interval."""
 
     label: str
     places: Floats

@@ -1,4 +1,4 @@
-"""What ``compare`` prints: metrics, differences, costs and gates of several experiments."""
+"""Prints comparisons: metrics, differences, costs and gates of several experiments."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -134,7 +134,7 @@ def _baselines(part: "SampleGroup", metrics: Sequence[str]) -> Iterator[list[obj
 def _skills(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
     """How much smaller the error is than that of each baseline, by the first such metric.
 
-    Limits are no baselines: they are made of the truth.
+    Limits do not count as baselines: they are made of the truth.
     """
     metric = next((name for name in comparison.metrics if name in PERFECT), "")
     baselines = [
@@ -249,6 +249,7 @@ def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
     """Return the rows of CSV."""
     from msgspec.structs import asdict
 
+    row: dict[str, Any]
     for part in comparison.parts:
         where = {"group": comparison.group, "value": part.value}
         for label, standings in part.standings.items():
@@ -262,7 +263,7 @@ def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
         for baseline in part.baselines:
             for metric, found in baseline.figures.items():
                 if metric in comparison.metrics:
-                    row: dict[str, Any] = {
+                    row = {
                         "kind": "baseline",
                         "label": baseline_name(baseline),
                         "metric": metric,

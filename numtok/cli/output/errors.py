@@ -1,4 +1,4 @@
-"""What ``errors`` prints: wrong parts, frequencies, numbers predicted too often."""
+"""Prints analyses of errors: wrong parts, frequencies, numbers predicted too often."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

@@ -8,7 +8,7 @@ from numtok.analysis.profiling.short_values import compact
 
 @runtime_checkable
 class Measured(Protocol):
-    """A value with an interval: a figure of a report, or statistics over seeds."""
+    """A value with an interval: a metric of a report, or statistics over seeds."""
 
     @property
     def value(self) -> float | None: ...
@@ -30,7 +30,7 @@ class Told(str):
 
 
 def number(value: float | None) -> Told:
-    """Format a number with four digits, and just below 1 with as many as tell it from 1.
+    """Format a number with four digits; just below 1, with enough digits to differ from 1.
 
     >>> from math import inf
     >>> [number(value) for value in (0.99998, 1 - 3e-12, 0.6071, 12345.6, 0.00001234, -inf)]
@@ -138,5 +138,5 @@ def _signed(text: str) -> str:
 
 
 def ends(found: Measured) -> dict[str, float | None]:
-    """Return the fields of a figure with its interval, as CSV has them."""
+    """Return a value and its interval as fields of CSV."""
     return {"figure": found.value, "low": found.low, "high": found.high}

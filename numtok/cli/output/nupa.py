@@ -1,4 +1,4 @@
-"""What ``nupa`` prints: means, and exact match by digits, by group of tasks and by task."""
+"""Prints the tables of NUPA: means, and exact match by digits, by group of tasks and by task."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

@@ -37,14 +37,14 @@ class Sheet:
     """A table. Terminal, Markdown, CSV, JSON and pages of HTML all print this.
 
     rows
-        Cells are text, numbers, figures with an interval (formatted here for people), or None.
+        Cells are text, numbers, values with an interval, or None; people see them formatted.
     words
         Columns of sentences, which are folded if a table is too wide. A table without them is cut
         into several, side by side columns that fit, so that no number or name is folded.
     picks
         On a page, the key of each row by which charts can choose it.
     note
-        What to know of the table, below it.
+        Explanation, printed below the table.
     """
 
     title: str
@@ -300,7 +300,7 @@ def _print_for_terminal(sheet: Sheet, to: TextIO) -> None:
 
 
 def _chunks(widths: Sequence[int], limit: int) -> list[list[int]]:
-    """The columns after the first, in as many parts as it takes to fit them beside the first."""
+    """Split the columns after the first into parts that fit next to the first."""
     label = min(widths[0], _LABEL)
     parts: list[list[int]] = [[]]
     used = label

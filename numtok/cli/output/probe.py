@@ -1,4 +1,4 @@
-"""What ``probe`` prints: what was probed, and its results in words and tables."""
+"""Prints probes: the model and the input, and results in words and tables."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
@@ -160,7 +160,7 @@ def _spread(mean: float | None, deviation: float | None) -> str:
 
 
 def _records(path: str, found: Any) -> Iterator[dict[str, Any]]:
-    """Return every number of a summary, by its path in it; a figure with its interval."""
+    """Return every number of a summary by its path in it, with its interval if it has one."""
     if isinstance(found, dict) and {"value", "low", "high", "n"} == found.keys():
         yield {"figure": path, "value": found["value"], "low": found["low"], "high": found["high"]}
     elif isinstance(found, dict | list):

@@ -73,7 +73,7 @@ def _for_terminal(profile: Profile, options: Sequence[str]) -> Iterator[Part]:
 
 
 def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
-    """The table of schemes; what they lose is below it if there is no room beside."""
+    """The table of schemes. Losses are listed below it if a column of them does not fit."""
     rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
     title = "what each scheme costs in tokens, and loses of the spread at worst"
     note = "\n".join(_below_schemes(profile))

@@ -193,7 +193,7 @@ def print_race(result: "RaceResult", format: Format, quiet: bool) -> None:
     table, everything on stdout."""
     if format is not Format.TABLE:
         print_result(format, result, flat(_COLUMNS, _records(result)), _parts(result, format))
-    elif result.leaderboard is not None:  # else a dry run, which was told already
+    elif result.leaderboard is not None:  # a dry run has printed its introduction
         if not quiet:
             print_parts(_parts(result, format), to=sys.stderr)
             print(file=sys.stderr)
@@ -289,6 +289,7 @@ def remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
 
 
 def _records(result: "RaceResult") -> Iterator[dict[str, Any]]:
+    row: dict[str, Any]
     unit = result.planned.unit if result.planned else "steps"
     for place, one in enumerate(result.rounds, 1):
         for label, skill in one.skills.items():
@@ -297,7 +298,7 @@ def _records(result: "RaceResult") -> Iterator[dict[str, Any]]:
             yield row | {"metric": unit, "figure": one.steps[label]}
             yield row | {"metric": "rate", "figure": one.rates.get(label)}
     for each in result.leaderboard.places if result.leaderboard is not None else ():
-        row: dict[str, Any] = {
+        row = {
             "kind": "model" if each.is_model else "baseline",
             "label": each.label,
         }

@@ -1,4 +1,4 @@
-"""What ``report`` and ``eval`` print of one report, and a published table beside it."""
+"""Prints one report, and a published table next to it."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -60,7 +60,7 @@ def _parts(evaluation: "Evaluation") -> Iterator[Part]:
 
 
 def published_parts(published: "PublishedComparison") -> Iterator[Part]:
-    """Return published numbers beside measured ones, the differences, and the doubts."""
+    """Return published and measured numbers side by side, the differences, and the doubts."""
     several = len({one.label for one in published.cells}) > 1
     rows: list[tuple[str, ...]] = []
     footnotes = []
@@ -176,7 +176,7 @@ def _slots(slots: "Mapping[str, Figures]") -> Sheet:
 
 
 def _baselines(what: str, own: "Figures", baselines: "Mapping[str, Figures]") -> Iterator[Sheet]:
-    """The model's metrics beside those of baselines, and its skill over them, if there are any."""
+    """The metrics of the model and of baselines, and its skill over them, if there are any."""
     metrics = [name for name in own if any(name in baseline for baseline in baselines.values())]
     if not metrics:
         return

@@ -150,7 +150,7 @@ def draw(part: PageChart) -> DrawnChart:
 def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
     """Return the numbers of a chart as columns and rows, for those who cannot see it.
 
-    None for a chart of so many numbers that a table would not help.
+    None if a chart has too many numbers for a table to help.
     """
     lines = [mark for mark in panel.marks if isinstance(mark, LineMark | BarMarks | ColumnMarks)]
     rows: list[list[str]] = []
