@@ -25,7 +25,6 @@ from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.numerals.policy import NUMERAL
 from numtok.registry import spec_of
 from numtok.reports import (
-    ADDED,
     PREDICTIONS_FILE,
     QUANTILES,
     REPORT_FILE,
@@ -53,6 +52,8 @@ _ALWAYS: dict[Measures, tuple[str, ...]] = {  # columns that say something of ea
     "labels": ("id", "prediction"),
     "answers": ("id", ANSWER, "prediction", "ended"),
 }
+#: Columns of numbers, null where unknown, that are fields of ``Predictions``.
+_MORE = ("pit", "log_density_tailed", "log_interval", "token_nll", "log_range", "slot_median")
 _KEY = ("id", TARGET, "position")  # of a label or an answer the id alone
 
 
@@ -229,7 +230,7 @@ def _read_predictions(path: Path, report: Report) -> "pa.Table":
     def of_rows(name: str) -> "pa.DataType | None":
         return pa.string() if name.startswith(GROUP) or name == CLUSTER else None
 
-    table = read_columns(path, lambda there: check_schema(path, there, schema, of_rows, ADDED))
+    table = read_columns(path, lambda there: check_schema(path, there, schema, of_rows))
     check_nulls(path, table, lambda name: name not in always)
     if report.numbers and not len(scorable(table)):
         raise damaged(path, "it has no rows that the figures can be of")
@@ -330,12 +331,8 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
             f"{ref} has invalid predictions and no train mean to score them by; "
             "evaluate again, on data that have a train split"
         )
-    added: dict[str, Any] = {
-        name: _optional(table, name) if name in table.column_names else None
-        for name in ADDED
-        if name != SLOT
-    }
-    outside = added.pop("outside")
+    more: dict[str, Any] = {name: _optional(table, name) for name in _MORE}
+    outside = _optional(table, "outside")
     if outside is not None and np.isnan(outside).any():
         outside = None
     levels = [_optional(table, quantile_column(level)) for level in QUANTILES]
@@ -353,7 +350,7 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
         sample=_samples(table),
         outside=None if outside is None else outside.astype(np.bool_),
         slot=codes_of(table.column(SLOT)) if has_slots(table) else None,
-        **added,
+        **more,
     )
 
 
