@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 REPORT = "report"  # the kind of artifact
 REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
-SCHEMA = 3  # of report.json
+SCHEMA = 1  # of report.json
 USUAL_BASELINES = (
     "quantisation", "mean", "length", "place", "slot", "nearest", "linear", "boosted",
 )  # fmt: skip
@@ -26,11 +26,6 @@ LIMITS = ("quantisation", "nearest")  # baselines computed from the true values:
 FEW_CLASSES = 12  # of which all pairs are told; of more, so many errors
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of each predictive distribution that is kept
 SLOT = "slot"  # a column of predictions
-#: Columns of predictions that came later: old reports do without.
-ADDED = (
-    "pit", "log_density_tailed", "log_interval", "token_nll", "outside", "log_range", "slot",
-    "slot_median",
-)  # fmt: skip
 
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -180,7 +175,6 @@ def quantile_column(level: float) -> str:
     return f"q{round(100 * level):02d}"
 
 
-_ADDED_TYPES = {"outside": "bool", SLOT: "string"}
 _COLUMNS: dict[Measures, dict[str, str]] = {
     "numbers": {
         "id": "string",
@@ -195,7 +189,14 @@ _COLUMNS: dict[Measures, dict[str, str]] = {
         "log_density": "double",
         "crps": "double",
         **{quantile_column(level): "double" for level in QUANTILES},
-        **{name: _ADDED_TYPES.get(name, "double") for name in ADDED},
+        "pit": "double",
+        "log_density_tailed": "double",
+        "log_interval": "double",
+        "token_nll": "double",
+        "outside": "bool",
+        "log_range": "double",
+        SLOT: "string",
+        "slot_median": "double",
     },
     "labels": {
         "id": "string",
@@ -243,8 +244,7 @@ def predictions_schema(
     cluster             string, likewise; only with ``clusters``
     ==================  ====================================================================
 
-    Those from pit to slot_median came later: reports without them can be read. Where labels are
-    predicted, one row for each row of data, there are id, groups and cluster, and
+    Where labels are predicted, one row for each row of data, there are id, groups and cluster, and
 
     ==================  ====================================================================
     label               string, the true one; null where the row has none

@@ -18,8 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from numtok.reports import ADDED
-
 _DEEP = 100_000  # brackets
 _HUGE = 1 << 42  # bytes of a sparse file
 _PLACES = 20  # in a JSON value that are damaged, spread over all of them
@@ -179,7 +177,7 @@ def _of_table(table: "pa.Table") -> Iterator[Damage]:
     yield Damage("no columns", put(pa.table({})), True)
     for index, name in enumerate(table.column_names):
         column = table.column(index).combine_chunks()
-        is_optional = name.startswith(("group_", "floor_", "cluster")) or name in ADDED
+        is_optional = name.startswith(("group_", "floor_", "cluster"))
         yield Damage(f"{name} missing", put(table.remove_column(index)), not is_optional)
         yield Damage(f"{name} doubled", put(table.append_column(name, column)), True)
         for what, changed, refused in _columns(name, column):

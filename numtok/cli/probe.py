@@ -26,4 +26,5 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         return
     if not context.obj.quiet:
         print_probe(read(artifact), format, sys.stderr)
+        print(file=sys.stderr)
     print(artifact.ref)

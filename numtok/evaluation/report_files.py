@@ -4,7 +4,6 @@ Predictions are sorted by id, target and position (of labels and answers by id),
 test set come in one order, whatever the scheme and the shards were.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -26,7 +25,6 @@ from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.numerals.policy import NUMERAL
 from numtok.registry import spec_of
 from numtok.reports import (
-    ADDED,
     PREDICTIONS_FILE,
     QUANTILES,
     REPORT_FILE,
@@ -41,19 +39,8 @@ from numtok.row import CLUSTER, GROUP, in_order
 from numtok.store.artifact import Artifact
 from numtok.store.columns import check_nulls, check_schema, damaged, read_columns
 from numtok.store.draft import Draft
-from numtok.stored_json import StoredJson, decode
+from numtok.stored_json import StoredJson
 
-#: Fields of a report of schema 1 that have other names now, and notes that have other words.
-_RENAMED = {
-    "floors": "baselines",
-    "target_floors": "target_baselines",
-    "learnt": "training_data",
-}
-_REWORDED = (
-    (rb'"Floor (?=(?:[^"\\]|\\.)* says nothing of some numbers: )', b'"Baseline '),
-    (rb"(is not at hand: no (?:nearest, linear or boosted )?)floor(?=s?\.)", rb"\1baseline"),
-    (rb"(Of another table than that of the model; )floors", rb"\1baselines"),
-)
 TARGET = "target"  # predictions can be grouped by it
 LABEL = "label"  # a column of predictions of labels alone
 ANSWER = "answer"  # likewise of answers
@@ -65,6 +52,8 @@ _ALWAYS: dict[Measures, tuple[str, ...]] = {  # columns that say something of ea
     "labels": ("id", "prediction"),
     "answers": ("id", ANSWER, "prediction", "ended"),
 }
+#: Columns of numbers, null where unknown, that are fields of ``Predictions``.
+_MORE = ("pit", "log_density_tailed", "log_interval", "token_nll", "log_range", "slot_median")
 _KEY = ("id", TARGET, "position")  # of a label or an answer the id alone
 
 
@@ -117,27 +106,7 @@ def read(artifact: Artifact) -> Evaluation:
     return Evaluation(artifact.ref, report, timing, artifact.path)
 
 
-def upgrade(content: bytes) -> bytes:
-    """A report.json of schema 1 or 2 as one of today: what it says under the names of today. In
-    neither are there figures by slot, which are known of new predictions alone.
-
-    >>> upgrade(b'{"floors":{"mean":{}},"schema":1}')
-    b'{"baselines":{"mean":{}},"schema":3}'
-    """
-    fields = decode(content, dict[str, msgspec.Raw])
-    notes = bytes(fields.get("notes", b""))
-    for former, now in _REWORDED:
-        notes = re.sub(former, now, notes)
-    other = {"schema": b"%d" % SCHEMA} | ({"notes": notes} if notes else {})
-    return msgspec.json.encode(
-        {
-            _RENAMED.get(name, name): msgspec.Raw(other[name]) if name in other else value
-            for name, value in fields.items()
-        }
-    )
-
-
-_REPORT = StoredJson(REPORT_FILE, Report, newest=SCHEMA, upgrade=upgrade)
+_REPORT = StoredJson(REPORT_FILE, Report, newest=SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -261,7 +230,7 @@ def _read_predictions(path: Path, report: Report) -> "pa.Table":
     def of_rows(name: str) -> "pa.DataType | None":
         return pa.string() if name.startswith(GROUP) or name == CLUSTER else None
 
-    table = read_columns(path, lambda there: check_schema(path, there, schema, of_rows, ADDED))
+    table = read_columns(path, lambda there: check_schema(path, there, schema, of_rows))
     check_nulls(path, table, lambda name: name not in always)
     if report.numbers and not len(scorable(table)):
         raise damaged(path, "it has no rows that the figures can be of")
@@ -362,12 +331,8 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
             f"{ref} has invalid predictions and no train mean to score them by; "
             "evaluate again, on data that have a train split"
         )
-    added: dict[str, Any] = {
-        name: _optional(table, name) if name in table.column_names else None
-        for name in ADDED
-        if name != SLOT
-    }
-    outside = added.pop("outside")
+    more: dict[str, Any] = {name: _optional(table, name) for name in _MORE}
+    outside = _optional(table, "outside")
     if outside is not None and np.isnan(outside).any():
         outside = None
     levels = [_optional(table, quantile_column(level)) for level in QUANTILES]
@@ -385,7 +350,7 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
         sample=_samples(table),
         outside=None if outside is None else outside.astype(np.bool_),
         slot=codes_of(table.column(SLOT)) if has_slots(table) else None,
-        **added,
+        **more,
     )
 
 

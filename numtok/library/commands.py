@@ -8,9 +8,9 @@ They raise UsageError, DataError, StoreError and TrainingFailed (``numtok.errors
 command would end with such an error.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, update_wrapper
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,18 +46,35 @@ if TYPE_CHECKING:
     from numtok.cli.output.pages.page import Page
 
 Config = TypeVar("Config")
-Where = str | Path | None
+Result = TypeVar("Result")
+
+
+def _command(
+    config: type[Config],
+) -> Callable[[Callable[[Config, Store, bool], Result]], Callable[..., Result]]:
+    """Make a command of a function of its settings, the opened store, and ``quiet``."""
+
+    def decorate(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Result]:
+        def call(
+            *arguments: Any, store: str | Path | None = None, quiet: bool = True, **settings: Any
+        ) -> Result:
+            return work(*_begun(config, arguments, settings, store, quiet), quiet)
+
+        update_wrapper(call, work)
+        del call.__wrapped__  # type: ignore[attr-defined]  # its signature is not the command's
+        return described(config)(as_arguments()(call))
+
+    return decorate
 
 
 def _begun(
     config: type[Config],
     arguments: Sequence[Any],
     settings: Mapping[str, Any],
-    store: Where,
+    store: str | Path | None,
     quiet: bool,
 ) -> tuple[Config, Store]:
-    """The settings that were given, and the store. Whether a page can be written is seen first of
-    all, so that nothing is done in vain."""
+    """Return the settings and the store; check first whether a page can be written."""
     given = settings_of(config, arguments, settings)
     if (page := getattr(given, "html", None)) is not None:
         from numtok.cli.output.pages.write import check_page
@@ -82,9 +99,8 @@ def _write_page(path: Path, page: "Page", store: Store) -> None:
     write_page(path, page, store.note)
 
 
-@described(GenConfig)
-@as_arguments()
-def gen(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Any:
+@_command(GenConfig)
+def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
     """Make data of a task from a seed; what is no setting of the command is one of the task.
 
     >>> numtok.gen("arithmetic", operands=3, samples=100000)
@@ -93,38 +109,32 @@ def gen(*arguments: Any, store: Where = None, quiet: bool = True, **settings: An
     from numtok.cli.output.progress import Bar
     from numtok.stages.gen import run
 
-    config, opened = _begun(GenConfig, arguments, settings, store, quiet)
     with Bar(quiet) as progress:
-        result = run(config, opened, progress)
-    return _made(result.artifact, result.estimate, opened)
+        result = run(config, store, progress)
+    return _made(result.artifact, result.estimate, store)
 
 
-@described(FetchConfig)
-@as_arguments()
-def fetch(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> list[Any]:
+@_command(FetchConfig)
+def fetch(config: FetchConfig, store: Store, quiet: bool) -> list[Any]:
     """Bring public data sets: a list of what was made."""
     from numtok.cli.output.progress import Bar
     from numtok.stages.fetch import run
 
-    config, opened = _begun(FetchConfig, arguments, settings, store, quiet)
     with Bar(quiet) as progress:
-        results = list(run(config, opened, partial(progress, rows=0)))
-    return [_made(one.artifact, one.estimate, opened) for one in results]
+        results = list(run(config, store, partial(progress, rows=0)))
+    return [_made(one.artifact, one.estimate, store) for one in results]
 
 
-@described(TableConfig)
-@as_arguments()
-def table(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Any:
+@_command(TableConfig)
+def table(config: TableConfig, store: Store, quiet: bool) -> Any:
     """Make a table artifact of a CSV or Parquet file of your own."""
     from numtok.stages.table import run
 
-    config, opened = _begun(TableConfig, arguments, settings, store, quiet)
-    return stored(run(config, opened).artifact, opened.root)
+    return stored(run(config, store).artifact, store.root)
 
 
-@described(EncodeConfig)
-@as_arguments()
-def encode(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Any:
+@_command(EncodeConfig)
+def encode(config: EncodeConfig, store: Store, quiet: bool) -> Any:
     """Encode files of texts, or data of a store, into shards of tokens and numbers.
 
     >>> data = numtok.encode("rooms.jsonl", scheme="xval", split="validation=0.1,test=0.1")
@@ -132,15 +142,13 @@ def encode(*arguments: Any, store: Where = None, quiet: bool = True, **settings:
     from numtok.cli.output.progress import Bar
     from numtok.stages.encode import run
 
-    config, opened = _begun(EncodeConfig, arguments, settings, store, quiet)
     with Bar(quiet) as progress:
-        result = run(config, opened, progress)
-    return _made(result.artifact, result.estimate, opened)
+        result = run(config, store, progress)
+    return _made(result.artifact, result.estimate, store)
 
 
-@described(TrainConfig)
-@as_arguments()
-def train(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Any:
+@_command(TrainConfig)
+def train(config: TrainConfig, store: Store, quiet: bool) -> Any:
     """Train a model on encoded data or on a table.
 
     >>> model = numtok.train(data, preset="nano", steps=1000)
@@ -149,16 +157,14 @@ def train(*arguments: Any, store: Where = None, quiet: bool = True, **settings: 
     from numtok.stages.table import table_of
     from numtok.stages.train import run
 
-    config, opened = _begun(TrainConfig, arguments, settings, store, quiet)
     if config.target is not None:
-        config = replace(config, data=table_of(config.data, config.target, opened).ref)
+        config = replace(config, data=table_of(config.data, config.target, store).ref)
     with TrainingBar(quiet) as progress:
-        return stored(run(config, opened, progress).artifact, opened.root)
+        return stored(run(config, store, progress).artifact, store.root)
 
 
-@described(EvalConfig)
-@as_arguments()
-def eval(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Any:
+@_command(EvalConfig)
+def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
     """Predict a split and report on it.
 
     >>> report = numtok.eval(model, split="test")
@@ -168,19 +174,17 @@ def eval(*arguments: Any, store: Where = None, quiet: bool = True, **settings: A
     from numtok.cli.output.progress import Count
     from numtok.stages.eval import run
 
-    config, opened = _begun(EvalConfig, arguments, settings, store, quiet)
     if config.against is not None:
         raise UsageError(
             "against is what the command prints beside its report; leave it out, and give it to "
             "numtok.compare(report, against=...)"
         )
     with Count(quiet) as progress:
-        return stored(run(config, opened, progress).artifact, opened.root)
+        return stored(run(config, store, progress).artifact, store.root)
 
 
-@described(PredictConfig)
-@as_arguments()
-def predict(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Any:
+@_command(PredictConfig)
+def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
     """What a model says of rows in a file: of texts a list of these rows, each with a field
     ``predicted``; of tables an Arrow table with columns more.
 
@@ -193,51 +197,43 @@ def predict(*arguments: Any, store: Where = None, quiet: bool = True, **settings
     from numtok.store.artifact import MODEL
     from numtok.training.model_json import TableModelFile, read_model_file
 
-    config, opened = _begun(PredictConfig, arguments, settings, store, quiet)
-    of_table = isinstance(read_model_file(opened.resolve(config.model, {MODEL})), TableModelFile)
-    lines = list(run(config, opened))
+    of_table = isinstance(read_model_file(store.resolve(config.model, {MODEL})), TableModelFile)
+    lines = list(run(config, store))
     if of_table:
         return pyarrow.csv.read_csv(BytesIO(b"".join(lines)))
     return list(map(msgspec.json.decode, lines))
 
 
-@described(ProbeConfig)
-@as_arguments()
-def probe(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Any:
+@_command(ProbeConfig)
+def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
     """Measure how a model follows the numbers that it reads."""
     from numtok.cli.output.progress import Count
     from numtok.stages.probe import run
 
-    config, opened = _begun(ProbeConfig, arguments, settings, store, quiet)
     with Count(quiet) as progress:
-        return stored(run(config, opened, progress).artifact, opened.root)
+        return stored(run(config, store, progress).artifact, store.root)
 
 
-@described(ExportConfig)
-@as_arguments()
-def export(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Path:
+@_command(ExportConfig)
+def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
     """Encoded data, or a model, as a folder that datasets or transformers opens; its path."""
     from numtok.stages.export import run
 
-    config, opened = _begun(ExportConfig, arguments, settings, store, quiet)
-    run(config, opened)
+    run(config, store)
     return config.to
 
 
-@described(FigureConfig)
-@as_arguments()
-def figure(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Path:
+@_command(FigureConfig)
+def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
     """Draw reports, probes or models into a file: its path."""
     from numtok.stages.figure import run
 
-    config, opened = _begun(FigureConfig, arguments, settings, store, quiet)
-    run(config, opened)
+    run(config, store)
     return config.out
 
 
-@described(ProfileConfig)
-@as_arguments()
-def profile(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Shown:
+@_command(ProfileConfig)
+def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
     """What the numbers of some data are like, and what each scheme costs and loses on them."""
     from numtok.analysis.panels.slots import SlotPictures
     from numtok.cli.output.pages.profile import profile_page
@@ -246,12 +242,11 @@ def profile(*arguments: Any, store: Where = None, quiet: bool = True, **settings
     from numtok.declaration import command_line
     from numtok.stages.profile import run
 
-    config, opened = _begun(ProfileConfig, arguments, settings, store, quiet)
     pictures = None if config.html is None else SlotPictures()
     with Bar(quiet) as progress:
-        found = run(config, opened, progress, pictures)
+        found = run(config, store, progress, pictures)
     if config.html is not None and pictures is not None:
-        _write_page(config.html, profile_page(found, pictures.found), opened)
+        _write_page(config.html, profile_page(found, pictures.found), store)
     return Shown(found, partial(print_profile, found, command_line(config)))
 
 
@@ -274,9 +269,8 @@ def explain(number: str | float, /, **settings: Any) -> Shown:
     return Shown(found, partial(print_explained, config.number, found))
 
 
-@described(CompareConfig)
-@as_arguments()
-def compare(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Shown:
+@_command(CompareConfig)
+def compare(config: CompareConfig, store: Store, quiet: bool) -> Shown:
     """Reports of one test set, paired sample by sample.
 
     >>> numtok.compare(report, other, metrics=["r2"]).result.parts
@@ -285,66 +279,55 @@ def compare(*arguments: Any, store: Where = None, quiet: bool = True, **settings
     from numtok.cli.output.pages.comparison import compare_page
     from numtok.stages.compare import run
 
-    config, opened = _begun(CompareConfig, arguments, settings, store, quiet)
-    found = run(config, opened)
+    found = run(config, store)
     if config.html is not None:
-        _write_page(config.html, compare_page(found, opened.resolve), opened)
+        _write_page(config.html, compare_page(found, store.resolve), store)
     return Shown(found, partial(print_comparison, found))
 
 
-@described(ErrorsConfig)
-@as_arguments()
-def error_analysis(
-    *arguments: Any, store: Where = None, quiet: bool = True, **settings: Any
-) -> Shown:
+@_command(ErrorsConfig)
+def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
     """Where predictions go wrong: in sign, mantissa or exponent (``numtok errors``)."""
     from numtok.cli.output.errors import print_errors
     from numtok.stages.errors import run
 
-    config, opened = _begun(ErrorsConfig, arguments, settings, store, quiet)
-    found = run(config, opened)
+    found = run(config, store)
     return Shown(found, partial(print_errors, found))
 
 
-@described(NupaConfig)
-@as_arguments()
-def nupa(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Shown:
+@_command(NupaConfig)
+def nupa(config: NupaConfig, store: Store, quiet: bool) -> Shown:
     """The tables of NUPA, from a report or from any model's answers."""
     from numtok.cli.output.nupa import print_tables
     from numtok.stages.nupa import run
 
-    config, opened = _begun(NupaConfig, arguments, settings, store, quiet)
-    found = run(config, opened)
+    found = run(config, store)
     return Shown(found, partial(print_tables, found))
 
 
-@described(SweepConfig)
-@as_arguments()
-def sweep(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Shown:
+@_command(SweepConfig)
+def sweep(config: SweepConfig, store: Store, quiet: bool) -> Shown:
     """Train and evaluate every combination that a file names, and compare them."""
     from numtok.cli.output.pages.sweep import sweep_page
     from numtok.cli.output.sweep import Runs, print_sweep
     from numtok.sweeps.sweep import run
 
-    config, opened = _begun(SweepConfig, arguments, settings, store, quiet)
     with Runs(quiet) as progress:
-        found = run(config, opened, progress)
+        found = run(config, store, progress)
     if config.html is not None:
-        _write_page(config.html, sweep_page(found, config.file, opened.resolve), opened)
+        _write_page(config.html, sweep_page(found, config.file, store.resolve), store)
     return Shown(found, partial(print_sweep, found))
 
 
-@described(RaceConfig)
-@as_arguments()
-def race(*arguments: Any, store: Where = None, quiet: bool = True, **settings: Any) -> Shown:
+@_command(RaceConfig)
+def race(config: RaceConfig, store: Store, quiet: bool) -> Shown:
     """Which encoding predicts the numbers of some data best, in the time there is."""
     from numtok.cli.output.pages.race import race_page
     from numtok.cli.output.race import Watching, print_race
     from numtok.sweeps.race.race import run
 
-    config, opened = _begun(RaceConfig, arguments, settings, store, quiet)
     with Watching(quiet, config.seconds) as watching:
-        found = run(config, opened, watching, watching.introduce)
+        found = run(config, store, watching, watching.introduce)
     if config.html is not None:
-        _write_page(config.html, race_page(found, opened.resolve), opened)
+        _write_page(config.html, race_page(found, store.resolve), store)
     return Shown(found, partial(print_race, found, quiet=True), Format.MD)

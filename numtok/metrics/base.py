@@ -23,9 +23,6 @@ from numtok.metrics._bootstrap import ends as ends
 from numtok.metrics._bootstrap import interval, mean_over_seeds, replicates
 from numtok.metrics._bootstrap import share as share
 from numtok.metrics._weighted import mean
-from numtok.metrics._wilson import Z as Z
-from numtok.metrics._wilson import ends as ends
-from numtok.metrics._wilson import share as share
 from numtok.registry import Registry, spec_of
 from numtok.reports import Figure, Measures
 

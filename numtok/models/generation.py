@@ -1,9 +1,9 @@
 """Whole answers out of an autoregressive model: token by token, until it says that they end.
 
-Here the model writes everything, where ``nn.decoding`` reads one number behind the true text before
-it. The prompts of a batch are read once, into a cache of keys and values, and then each pass reads
-the token that was chosen last. The most probable token is chosen each time, so an answer depends on
-its own row alone.
+Here the model writes everything, where ``models.decoding`` reads one number behind the true text
+before it. The prompts of a batch are read once, into a cache of keys and values, and then each pass
+reads the token that was chosen last. The most probable token is chosen each time, so an answer
+depends on its own row alone.
 """
 
 from dataclasses import dataclass, field

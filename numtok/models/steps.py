@@ -1,6 +1,6 @@
 """The hidden states that predict the tokens of numbers, token by token.
 
-Reading ``n`` numbers is the same loop whatever the objective (``nn.decoding``);
+Reading ``n`` numbers is the same loop whatever the objective (``models.decoding``);
 what differs is how the state that predicts a number's next token is come by:
 
 - :class:`ParallelFill`: all tokens of a number from one pass, as in the xVal paper;

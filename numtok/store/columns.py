@@ -5,7 +5,7 @@ Nothing that such a file says is believed: who reads one says which columns it n
 them before anything is made of them. Page checksums are verified.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,14 +62,11 @@ def check_schema(
     there: "pa.Schema",
     wanted: "pa.Schema",
     more: "Callable[[str], pa.DataType | None]" = lambda name: None,
-    optional: Collection[str] = (),
 ) -> None:
     """StoreError unless a file has each of the columns that are wanted, once and of its type.
 
     more
         The type of a column of another name, None where there can be none of that name.
-    optional
-        Those of the wanted that may be missing.
     """
     kinds = dict(zip(wanted.names, wanted.types, strict=True))
     for name in there.names:
@@ -80,7 +77,7 @@ def check_schema(
         if (found := there.field(name).type) != kind:
             raise damaged(path, f"its column {name!r} is of type {found}, not {kind}")
     for name in kinds:
-        if name not in there.names and name not in optional:
+        if name not in there.names:
             raise damaged(path, f"it lacks the column {name!r}")
 
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.cli.output.figures import amount, duration, interval, number, share
-from numtok.cli.output.printing import Format
-from numtok.cli.output.report import _print_parts, skill
+from numtok.cli.output.printing import print_parts
+from numtok.cli.output.report import _across, skill
 from numtok.evaluation.published import names
 from numtok.evaluation.report_files import rows_by_value
 from numtok.reports import REPORT_FILE, Figure, Report
@@ -126,7 +126,7 @@ def test_few_parts_stand_side_by_side_and_many_below_each_other(
 ) -> None:
     figures = {"mse": Figure(2.0, 1.0, 3.0, 9), "r2": Figure(0.5, 0.4, 0.6, 9)}
     found = {f"p{number}": figures for number in range(parts)}
-    _print_parts("kind", found, Format.TABLE, None)
+    print_parts([_across("kind", found)])
     lines = words(capsys.readouterr().out)
     assert lines[0] == "by kind"
     if parts < 4:
@@ -162,7 +162,7 @@ def test_tables_fit_80_columns(numtok: Run, fp15: Artifact, table: str) -> None:
 
 def test_json_is_the_whole_report(numtok: Run, xval: Artifact) -> None:
     found = json.loads(numtok("report", xval.ref, "--json")[1])
-    assert (found["schema"], found["ref"]) == (2, xval.ref)
+    assert (found["schema"], found["ref"]) == (1, xval.ref)
     assert found["report"] == json.loads((xval.path / REPORT_FILE).read_bytes())
     assert found["timing"] == {"train_seconds": 100.0, "eval_seconds": 2.0}
     assert "published" not in found

@@ -314,7 +314,7 @@ def test_the_command_prints_tables_that_fit(
     arguments = ["errors", ref, "--target", "answer", "--top", "2"]
     out = shell(*arguments).out
     assert max(map(len, out.splitlines())) <= 80
-    assert "no number   0.05" in out
+    assert "no number  0.05" in out
     assert "predicted beyond their share" in out
     told = msgspec.json.decode(shell(*arguments, "--json").out)
     (one,) = told["errors"]

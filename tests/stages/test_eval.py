@@ -294,10 +294,10 @@ def test_json_is_the_whole_report_with_its_schema(numtok: Shell, world: World) -
     ran = numtok("--store", str(world.store.root), "eval", model.ref, encoded.ref, "--json")
     assert (ran.code, ran.err) == (0, "")
     found = json.loads(ran.out)
-    assert found["schema"] == 2
+    assert found["schema"] == 1
     artifact = world.store.resolve(found["ref"])
     assert found["report"] == json.loads((artifact.path / REPORT_FILE).read_bytes())
-    assert found["report"]["schema"] == 3
+    assert found["report"]["schema"] == 1
     assert set(found["timing"]) == {"train_seconds", "eval_seconds"}
     for format, beginning in (("csv", "part,value,metric,n,figure,low,high\n"), ("md", "report ")):
         ran = numtok(

@@ -549,7 +549,7 @@ def test_train_prints_the_ref_and_what_it_did(numtok: Shell, store: Store) -> No
         "validation loss", "seconds", "tokens a second", "MFU", "peak memory",
     ]  # fmt: skip
     assert (table["steps"], table["samples"]) == ("4", "256")
-    assert float(table["train loss"]) == pytest.approx(records(artifact, "train")[-1]["loss"], 1e-5)
+    assert float(table["train loss"]) == pytest.approx(records(artifact, "train")[-1]["loss"], 1e-3)
 
 
 def test_a_rerun_finds_the_model_without_training(

@@ -538,7 +538,7 @@ def test_what_is_chosen_is_shown_in_every_format(after_rates: Path, numtok: Shel
     assert rows[1]["figure"] == "128.0" and rows[1]["value"].endswith("steps=4")
     assert {row["kind"] for row in rows[5:]} == {"experiment", "baseline", "cost"}
     found = json.loads(numtok("sweep", "sweep.toml", "--json").out)
-    assert found["schema"] == 2
+    assert found["schema"] == 1
     assert found["select"]["reach"] == 0.99999
     assert found["chosen"][0]["reached"] is False
     assert found["chosen"][0]["costs"]["samples"] == 128

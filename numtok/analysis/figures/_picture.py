@@ -1,8 +1,8 @@
 """What a figure shows, as plain columns: panels with axes, and marks on them.
 
 A kind makes a :class:`Picture` from what it read, and ``_drawing`` draws any picture, so tests
-check values and no kind depends on the renderer. Marks with one label have one entry in the
-legend; marks with one ``colour``, a place in the palette, have one colour in all panels, and None
+check values and no kind depends on the renderer. Marks with one label have one entry in the legend;
+marks with one ``colour``, a place in the palette, have one colour in all panels, and None
 is the grey of what is given. On a page what is shown can be chosen: ``picks`` has, of each part of
 a mark, a key such as ``slot:area``, which rows and other marks have as well; none: nothing can be.
 """
@@ -92,7 +92,7 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class BarMarks:
-    """A bar to the right from 0 to each length, at that place of the y axis, with its interval."""
+    """A dot at each length along the x axis, at its place of the y axis, with its interval."""
 
     label: str
     places: Floats

@@ -129,7 +129,12 @@ def still(name: str, specification: Spec) -> str:
     import vl_convert
 
     svg: str = vl_convert.vegalite_to_svg(for_xml(specification), vl_version=VEGA_LITE)
-    return re.sub(r'(id="|url\(#)(clip|gradient)', rf"\1{name}-\2", svg)
+    ids: dict[str, int] = {}  # vl-convert numbers them over all that a process draws
+    return re.sub(
+        r'(id="|url\(#)(clip\d+|gradient_\d+)',
+        lambda found: f"{found[1]}{name}-{ids.setdefault(found[2], len(ids))}",
+        svg,
+    )
 
 
 def for_xml(value: Any) -> Any:
@@ -266,12 +271,12 @@ def _layers(mark: Mark, panel: Panel) -> Iterator[Spec]:
             yield _columns(mark, panel)
         case Levels():
             rule = {"type": "rule", "color": QUIET, "strokeDash": [4, 3], "strokeWidth": 1}
-            encoding = {mark.of: _scaled(panel, mark.of, "v")}
-            yield _layer(_rows(v=_plain(mark.values)), rule, encoding)
+            along: Spec = {mark.of: _scaled(panel, mark.of, "v")}
+            yield _layer(_rows(v=_plain(mark.values)), rule, along)
         case Ticks():
             tick = {"type": "tick", "color": QUIET, "thickness": 1, "size": 8, "yOffset": -4}
-            encoding = {"x": _scaled(panel, "x", "v"), "y": {"value": "height"}}
-            yield _layer(_rows(v=_plain(mark.x)), tick, encoding)
+            along = {"x": _scaled(panel, "x", "v"), "y": {"value": "height"}}
+            yield _layer(_rows(v=_plain(mark.x)), tick, along)
 
 
 def _either(test: str, then: float, otherwise: float) -> Spec:
@@ -339,7 +344,7 @@ def _line(mark: LineMark, panel: Panel) -> Iterator[Spec]:
         pick=mark.picks or None,
         what=[mark.label] * len(mark.x),
     )
-    style = {"color": color_of(mark.colour)}
+    style: Spec = {"color": color_of(mark.colour)}
     if aside := _aside(mark, panel.marks):
         style |= {"xOffset": aside}
     if len(mark.x) > 1:

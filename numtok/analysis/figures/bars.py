@@ -20,12 +20,12 @@ from numtok.evaluation.report_files import read
 from numtok.metrics.base import METRICS, Metric
 from numtok.store.artifact import Artifact, Resolve
 
-_APART = 0.2  # of a place: how far a bar lies from its middle
+_APART = 0.2  # of a place: distance of a dot from its middle
 
 
 @dataclass(frozen=True)
 class BarsFigure(FigureKind):
-    """Two bars for each data set, sorted by how much better the first way is.
+    """Two dots for each data set, sorted by how much better the first way is.
 
     metric
         As in ``compare``.

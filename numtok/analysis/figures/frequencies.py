@@ -14,12 +14,12 @@ from numtok.evaluation.number_parts import PartShares, decimal_parts
 from numtok.evaluation.report_files import ReportPredictions, answers_of, read
 from numtok.store.artifact import Artifact, Resolve
 
-_APART = 0.2  # of a place: how far a bar lies from its middle
+_APART = 0.2  # of a place: distance of a dot from its middle
 
 
 @dataclass(frozen=True)
 class Frequencies(FigureKind):
-    """Two bars for each of the values that come most often, of truths and of predictions; a panel
+    """Two dots for each of the most frequent values, of truths and of predictions; a panel
     for each report. Signs are left out, and predictions that are no numbers.
 
     part

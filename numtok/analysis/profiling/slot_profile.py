@@ -44,7 +44,7 @@ class SlotProfile:
     outside: int
     after_comma: float  # of numbers in words, those that may be what is behind the comma of 12,5
     digits_median: int | None
-    digits_most: int | None  # 20 stands for more than 19
+    digits_most: int | None  # MOST_DIGITS stands for that many and more
     decimals_median: int | None
     decimals_most: int | None
     distinct: int

@@ -1,104 +1,93 @@
-"""What ``compare`` prints: figures, differences, costs and gates of several experiments."""
+"""Prints comparisons: metrics, differences, costs and gates of several experiments."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.figures import (
+    Told,
     amount,
-    figure,
+    duration,
+    ends,
     interval,
     number,
-    print_figures,
-    print_lines,
     share,
-    shown_costs,
 )
-from numtok.cli.output.printing import Format, counted, print_data
-from numtok.cli.output.report import PERFECT, SKILL, of_some, print_published, skill
+from numtok.cli.output.printing import Format, Part, Sheet, counted, flat, print_result
+from numtok.cli.output.report import PERFECT, SKILL, of_some, published_parts, skill
 from numtok.reports import LIMITS
 
 if TYPE_CHECKING:
-    from numtok.evaluation.comparison.experiments import Experiment
+    from numtok.evaluation.comparison.experiments import Experiment, ExperimentCosts
     from numtok.evaluation.comparison.seeds import FoldStatistics, SeedStatistics
     from numtok.evaluation.comparison.tokens_to_target import TokensToTarget
     from numtok.stages.compare import Baseline, Comparison, Difference, SampleGroup, Standing
 
 _LEAST_P = 1e-4  # that is printed as it is
-
-
-class ComparisonRow(NamedTuple):
-    """A row of CSV, one figure: of an experiment, a baseline, a cost or a published table."""
-
-    kind: str
-    label: str
-    metric: str
-    figure: float | None
-    group: str | None = None
-    value: str | None = None
-    n: int | None = None
-    low: float | None = None
-    high: float | None = None
-    interval: str | None = None
-    deviation: float | None = None
-    seeds: int | None = None
-    reference: str | None = None
-    difference: float | None = None
-    difference_low: float | None = None
-    difference_high: float | None = None
-    better: float | None = None
-    significant: bool | None = None
-    p: float | None = None
+#: Columns of CSV.
+COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "high", "interval",
+           "deviation", "seeds", "reference", "difference", "difference_low", "difference_high",
+           "better", "significant", "p")  # fmt: skip
 
 
 def print_comparison(comparison: "Comparison", format: Format) -> None:
-    """Print a comparison on stdout; CSV has one row a figure, JSON everything."""
-    if print_data(format, comparison, ComparisonRow._fields, flat(comparison)):
-        return
+    """Print a comparison on stdout; CSV has one row per value, JSON everything."""
+    records = comparison_records(comparison)
+    print_result(format, comparison, flat(COLUMNS, records), comparison_parts(comparison))
+
+
+def comparison_parts(comparison: "Comparison") -> Iterator[Part]:
+    """Return the tables of a comparison, and what to know of them."""
     for part in comparison.parts:
-        _print_part(comparison, part, format)
-    print_lines(list(_legend(comparison)))
-    _print_settings(comparison, format)
-    _print_costs(comparison, format)
-    _print_tokens_to_target(comparison, format)
+        yield from _group(comparison, part)
+    yield list(_legend(comparison))
+    experiments = comparison.experiments
+    if keys := list(experiments[0].settings):  # in which they differ and that labels do not say
+        rows: list[list[object]] = [[_name(one), *one.settings.values()] for one in experiments]
+        yield Sheet("settings that differ", ["experiment", *keys], rows)
+    costs = [shown_costs(one.costs) for one in experiments]
+    if any(one.invalid for one in experiments):
+        costs = [
+            shown | {"invalid": share(one.invalid)}
+            for shown, one in zip(costs, experiments, strict=True)
+        ]
+    rows = [[_name(one), *own.values()] for one, own in zip(experiments, costs, strict=True)]
+    yield Sheet("costs, the mean over seeds", ["experiment", *costs[0]], rows)
+    yield from _tokens_to_target(comparison)
     if comparison.requirements:
-        results = [
-            [one.requirement, one.report, number(one.value), "met" if one.met else "NOT MET"]
+        rows = [
+            [one.requirement, one.report, one.value, "met" if one.met else "NOT MET"]
             for one in comparison.requirements
         ]
-        head = ("requirement", "report", "figure", "verdict")
-        print_figures("requirements", head, results, format)
+        yield Sheet("requirements", ("requirement", "report", "figure", "verdict"), rows)
     if comparison.published is not None:
-        print_published(comparison.published, format)
+        yield from published_parts(comparison.published)
 
 
-def _print_part(comparison: "Comparison", part: "SampleGroup", format: Format) -> None:
-    """The figures and baselines of all test samples or of one group, and how they differ."""
+def shown_costs(costs: "ExperimentCosts") -> dict[str, Told]:
+    """Return what models cost, the mean over seeds, by headings of columns."""
+    return {
+        "samples": amount(costs.samples),
+        "tokens": amount(costs.tokens),
+        "train": duration(costs.train_seconds),
+        "eval": duration(costs.eval_seconds),
+        "FLOPs": number(costs.flops),
+        "params": amount(costs.parameters),
+        "tok/num": number(costs.tokens_per_number),
+    }
+
+
+def _group(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
+    """The metrics and baselines of all test samples or of one group, and how they differ."""
     metrics = list(comparison.metrics)
 
-    def show(
-        title: str,
-        cell: "Callable[[Standing], str]",
-        experiments: "list[Experiment]",
-        baselines: "Sequence[Baseline]" = (),
-    ) -> None:
+    def sheet(
+        title: str, cell: "Callable[[Standing], object]", experiments: "Sequence[Experiment]"
+    ) -> Sheet:
         rows = [
             [_name(one), *(cell(part.standings[one.label][metric]) for metric in metrics)]
             for one in experiments
         ]
-        shown = [
-            baseline for baseline in baselines if any(name in baseline.figures for name in metrics)
-        ]
-        for heading, is_limit in (("baselines:", False), ("limits, made of the truth:", True)):
-            mine = [baseline for baseline in shown if (baseline.name in LIMITS) is is_limit]
-            rows += [[heading, *("" for _ in metrics)]] if mine else []
-            for baseline in mine:
-                values = [
-                    baseline.figures[name].value if name in baseline.figures else None
-                    for name in metrics
-                ]
-                name = baseline_name(baseline) + of_some(baseline.figures, part.numbers)
-                rows.append([f"  {name}", *map(number, values)])
-        print_figures(title, ["experiment", *metrics], rows, format)
+        return Sheet(title, ["experiment", *metrics], rows)
 
     where = f"{comparison.group} {part.value}, " if comparison.group is not None else ""
     where += (
@@ -107,10 +96,11 @@ def _print_part(comparison: "Comparison", part: "SampleGroup", format: Format) -
     if part.clusters is not None:
         where += f" in {counted(part.clusters, 'cluster')}"
     everything = comparison.experiments
-    show(where, lambda one: figure(one.figure), everything, part.baselines)
-    _print_skill(comparison, part, format)
+    own = sheet(where, lambda one: one.figure, everything)
+    yield Sheet(where, own.columns, [*own.rows, *_baselines(part, metrics)])
+    yield from _skills(comparison, part)
     if several := [one for one in everything if len(one.seeds) > 1]:
-        show("standard deviation over seeds", lambda one: _deviation(one.figure), several)
+        yield sheet("standard deviation over seeds", lambda one: _deviation(one.figure), several)
     if part.value is None and (over := comparison.over_folds):
         rows = [
             [_name(one), *(deviating(over[one.label][metric]) for metric in metrics)]
@@ -118,18 +108,34 @@ def _print_part(comparison: "Comparison", part: "SampleGroup", format: Format) -
         ]
         count = over[everything[0].label][metrics[0]].count
         title = f"over {count} folds: mean +- standard deviation"
-        print_figures(title, ["experiment", *metrics], rows, format)
+        yield Sheet(title, ["experiment", *metrics], rows)
     others = [one for one in everything if one.label != part.reference]
     if others and part.reference is not None:
-        show(f"difference from {part.reference}", lambda one: _apart(one.difference), others)
+        title = f"difference from {part.reference}"
+        yield sheet(title, lambda one: _apart(one.difference), others)
     if tested := [one for one in others if _tested(part.standings[one.label])]:
         title = f"p of Student's t-test over seeds, against {part.reference}"
-        show(title, lambda one: _p(one.difference), tested)
+        yield sheet(title, lambda one: _p(one.difference), tested)
 
 
-def _print_skill(comparison: "Comparison", part: "SampleGroup", format: Format) -> None:
-    """How much less the error is than that of what needs no model, by the first such metric; what
-    knows the truth is nothing to be better than."""
+def _baselines(part: "SampleGroup", metrics: Sequence[str]) -> Iterator[list[object]]:
+    """Rows of what needs no model, those made of the truth apart."""
+    shown = [one for one in part.baselines if any(name in one.figures for name in metrics)]
+    for heading, is_limit in (("baselines:", False), ("limits, made of the truth:", True)):
+        mine = [baseline for baseline in shown if (baseline.name in LIMITS) is is_limit]
+        if mine:
+            yield [heading, *("" for _ in metrics)]
+        for one in mine:
+            name = baseline_name(one) + of_some(one.figures, part.numbers)
+            values = [one.figures[key].value if key in one.figures else None for key in metrics]
+            yield [f"  {name}", *values]
+
+
+def _skills(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
+    """How much smaller the error is than that of each baseline, by the first such metric.
+
+    Limits do not count as baselines: they are made of the truth.
+    """
     metric = next((name for name in comparison.metrics if name in PERFECT), "")
     baselines = [
         one
@@ -143,10 +149,10 @@ def _print_skill(comparison: "Comparison", part: "SampleGroup", format: Format) 
     rows = []
     for experiment in comparison.experiments:
         own = part.standings[experiment.label][metric].figure.value
-        skills = (skill(metric, own, baseline.figures[metric]) for baseline in baselines)
-        rows.append([_name(experiment), *skills])
+        found = (skill(metric, own, baseline.figures[metric]) for baseline in baselines)
+        rows.append([_name(experiment), *found])
     title = f"skill by {metric}: {SKILL.removeprefix('skill is ')}"
-    print_figures(title, ["experiment", *map(baseline_name, baselines)], rows, format)
+    yield Sheet(title, ["experiment", *map(baseline_name, baselines)], rows)
 
 
 def _name(experiment: "Experiment") -> str:
@@ -154,25 +160,29 @@ def _name(experiment: "Experiment") -> str:
     return experiment.label if seeds == 1 else f"{experiment.label} ({seeds} seeds)"
 
 
-def _deviation(found: "SeedStatistics") -> str:
-    return "-" if found.deviation is None else number(float(f"{found.deviation:.2g}"))
+def _deviation(found: "SeedStatistics") -> float | None:
+    return None if found.deviation is None else _two_digits(found.deviation)
 
 
-def deviating(found: "FoldStatistics") -> str:
+def _two_digits(value: float) -> float:
+    return float(f"{value:.2g}")
+
+
+def deviating(found: "FoldStatistics") -> Told:
     """``0.8812 +- 0.023``"""
     if found.mean is None or found.deviation is None:
-        return "-"
-    return f"{number(found.mean)} +- {number(float(f'{found.deviation:.2g}'))}"
+        return Told("-", found.mean)
+    return Told(f"{number(found.mean)} +- {number(_two_digits(found.deviation))}", found.mean)
 
 
 def _tested(standings: "Mapping[str, Standing]") -> bool:
     return any(one.difference and one.difference.p is not None for one in standings.values())
 
 
-def _p(difference: "Difference | None") -> str:
+def _p(difference: "Difference | None") -> object:
     if difference is None or difference.p is None:
-        return "-"
-    return "< 0.0001" if difference.p < _LEAST_P else number(float(f"{difference.p:.2g}"))
+        return None
+    return "< 0.0001" if difference.p < _LEAST_P else _two_digits(difference.p)
 
 
 def _apart(difference: "Difference | None") -> str:
@@ -211,27 +221,7 @@ def _legend(comparison: "Comparison") -> Iterator[str]:
         )
 
 
-def _print_settings(comparison: "Comparison", format: Format) -> None:
-    """The settings in which experiments differ and that their labels do not say."""
-    keys = list(comparison.experiments[0].settings)
-    if keys:
-        rows = [[_name(one), *one.settings.values()] for one in comparison.experiments]
-        print_figures("settings that differ", ["experiment", *keys], rows, format)
-
-
-def _print_costs(comparison: "Comparison", format: Format) -> None:
-    costs = [shown_costs(one.costs) for one in comparison.experiments]
-    if any(one.invalid for one in comparison.experiments):
-        for shown, one in zip(costs, comparison.experiments, strict=True):
-            shown["invalid"] = share(one.invalid)
-    rows = [
-        [_name(one), *shown.values()]
-        for one, shown in zip(comparison.experiments, costs, strict=True)
-    ]
-    print_figures("costs, the mean over seeds", ["experiment", *costs[0]], rows, format)
-
-
-def _print_tokens_to_target(comparison: "Comparison", format: Format) -> None:
+def _tokens_to_target(comparison: "Comparison") -> Iterator[Sheet]:
     """One table of all levels, each under a heading."""
     rows = []
     for level in dict.fromkeys(one.level for one in comparison.tokens_to_target):
@@ -242,8 +232,8 @@ def _print_tokens_to_target(comparison: "Comparison", format: Format) -> None:
             if one.level == level
         ]
     if rows:
-        head = ("experiment", "seeds", "tokens", "least", "most")
-        print_figures("tokens until the validation split had", head, rows, format)
+        columns = ("experiment", "seeds", "tokens", "least", "most")
+        yield Sheet("tokens until the validation split had", columns, rows)
 
 
 def _reached(one: "TokensToTarget") -> tuple[str, str, str, str]:
@@ -255,82 +245,63 @@ def _reached(one: "TokensToTarget") -> tuple[str, str, str, str]:
     return f"{len(known)} of {len(one.tokens)}", mean, least, most
 
 
-def flat(comparison: "Comparison") -> Iterator[ComparisonRow]:
-    """The rows of CSV."""
+def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
+    """Return the rows of CSV."""
     from msgspec.structs import asdict
 
+    row: dict[str, Any]
     for part in comparison.parts:
+        where = {"group": comparison.group, "value": part.value}
         for label, standings in part.standings.items():
-            for metric, standing in standings.items():
-                yield _standing(comparison, part, label, metric, standing)
+            for metric, one in standings.items():
+                row = {"kind": "experiment", "label": label, "metric": metric} | where
+                yield row | _measured(one.figure) | _differing(part.reference, one.difference)
     for label, metrics in comparison.over_folds.items():
         for metric, over in metrics.items():
-            yield ComparisonRow(
-                "over folds", label, metric, over.mean, n=over.count, deviation=over.deviation
-            )
+            yield {"kind": "over folds", "label": label, "metric": metric} | averaged(over)
     for part in comparison.parts:
         for baseline in part.baselines:
-            for metric, one in baseline.figures.items():
+            for metric, found in baseline.figures.items():
                 if metric in comparison.metrics:
-                    where = comparison.group, part.value
-                    figures = one.value, *where, one.n, one.low, one.high
-                    yield ComparisonRow("baseline", baseline_name(baseline), metric, *figures)
+                    row = {
+                        "kind": "baseline",
+                        "label": baseline_name(baseline),
+                        "metric": metric,
+                    }
+                    row |= {"group": comparison.group, "value": part.value, "n": found.n}
+                    yield row | ends(found)
     for experiment in comparison.experiments:
-        seeds = len(experiment.seeds)
-        yield ComparisonRow("cost", experiment.label, "invalid", experiment.invalid, seeds=seeds)
-        for what, value in asdict(experiment.costs).items():
-            yield ComparisonRow(
-                "cost", experiment.label, what.replace("_", "-"), value, seeds=seeds
-            )
+        row = {"kind": "cost", "label": experiment.label, "seeds": len(experiment.seeds)}
+        for what, value in {"invalid": experiment.invalid, **asdict(experiment.costs)}.items():
+            yield row | {"metric": what.replace("_", "-"), "figure": value}
     for end in comparison.tokens_to_target:
-        found = end.statistics
-        yield ComparisonRow(
-            *("tokens until", end.label, end.level, found.value),
-            low=found.low,
-            high=found.high,
-            interval=found.interval,
-            deviation=found.deviation,
-            seeds=found.seeds,
-        )
-    if comparison.published is not None:
-        kind = f"printed in {comparison.published.table}"
-        for beside in comparison.published.cells:
-            if beside.cell is not None:
-                printed = float(beside.cell.value)
-                yield ComparisonRow(kind, beside.label, beside.metric, printed, value=beside.column)
+        row = {"kind": "tokens until", "label": end.label, "metric": end.level}
+        yield row | _measured(end.statistics) | {"n": None}
+    for beside in comparison.published.cells if comparison.published is not None else ():
+        if beside.cell is not None and comparison.published is not None:
+            row = {"kind": f"printed in {comparison.published.table}", "label": beside.label}
+            printed = {"figure": float(beside.cell.value), "value": beside.column}
+            yield row | {"metric": beside.metric} | printed
 
 
-def _standing(
-    comparison: "Comparison", part: "SampleGroup", label: str, metric: str, standing: "Standing"
-) -> ComparisonRow:
-    found, apart = standing.figure, standing.difference
-    row = ComparisonRow(
-        "experiment",
-        label,
-        metric,
-        found.value,
-        comparison.group,
-        part.value,
-        found.n,
-        found.low,
-        found.high,
-        found.interval,
-        found.deviation,
-        found.seeds,
-    )
+def _measured(found: "SeedStatistics") -> dict[str, Any]:
+    own = {"n": found.n, "interval": found.interval, "deviation": found.deviation}
+    return ends(found) | own | {"seeds": found.seeds}
+
+
+def averaged(over: "FoldStatistics") -> dict[str, Any]:
+    """Return a mean over folds or data sets, for CSV."""
+    return {"figure": over.mean, "n": over.count, "deviation": over.deviation}
+
+
+def _differing(reference: str | None, apart: "Difference | None") -> dict[str, Any]:
     if apart is None:
-        return row
-    return row._replace(
-        reference=part.reference,
-        difference=apart.value,
-        difference_low=apart.low,
-        difference_high=apart.high,
-        better=apart.better,
-        significant=apart.significant,
-        p=apart.p,
-    )
+        return {}
+    interval = {"difference_low": apart.low, "difference_high": apart.high}
+    verdict = {"better": apart.better, "significant": apart.significant, "p": apart.p}
+    return {"reference": reference, "difference": apart.value} | interval | verdict
 
 
 def baseline_name(baseline: "Baseline") -> str:
-    """What needs no model, and of which schemes."""
+    """Return the name of a baseline, with the schemes that it is of."""
     return f"{baseline.name} ({', '.join(baseline.schemes)})" if baseline.schemes else baseline.name

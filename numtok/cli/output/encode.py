@@ -1,17 +1,16 @@
 """What ``numtok encode`` prints: the REF on stdout, the table for people on stderr."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
 
-from numtok import files
 from numtok.cli.output.figures import share
 from numtok.cli.output.printing import (
     Format,
     Size,
     print_dry_run,
     print_made,
-    print_made_json,
     rows_by_split,
 )
 from numtok.encoding.codec import Codec
@@ -19,7 +18,7 @@ from numtok.encoding.row_twins import TWINS, twins_note
 from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED
 from numtok.numerals.unread import UNREAD, UnreadDigits
 from numtok.registry import spec_of
-from numtok.stages.encode import EncodeEstimate, Result
+from numtok.stages.encode import Result
 from numtok.store.artifact import Artifact
 from numtok.stored_json import Natural
 
@@ -51,32 +50,41 @@ class _EncodeTiming(msgspec.Struct):
 def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one run; with a format other than the table, that on stdout instead of the REF."""
     if result.estimate is not None:
-        _print_estimate(result.ref, result.estimate, format)
+        estimate = result.estimate
+        about: list[tuple[str, object]] = [
+            ("input", Size(estimate.input_bytes)),
+            ("rows, about", estimate.rows),
+            ("tokens, about", estimate.tokens),
+            ("size, about", Size(estimate.bytes)),
+        ]
+        print_dry_run(result.ref, about, format)
         return
     assert result.artifact is not None
-    every = result.artifact.manifest.counts
-    unread = result.artifact.facts(_EncodeFacts).unread
-    if format is Format.JSON:
-        print_made_json(result.artifact, result.made, **{UNREAD: msgspec.to_builtins(unread)})
-        return
-    counts = result.artifact.counts(_EncodeCounts)
     codec = Codec.read(result.artifact.path / SCHEME_FILE)
     scheme, normalizer = codec.scheme.title, _normalizer(codec)
-    title = f"encoded with {scheme}" if result.made else f"found, not made again: {scheme}"
-    rows = _rows(result.artifact, result.made)
-    if normalizer:
-        rows.append(("normalised", normalizer))
-    notes = [
-        twins_note(split := key.removeprefix(TWINS), twins, every[f"rows_{split}"])
-        for key, twins in sorted(every.items())
-        if key.startswith(TWINS)
-    ]
+    unread = result.artifact.facts(_EncodeFacts).unread
+    print_made(
+        result.artifact,
+        f"encoded with {scheme}" if result.made else f"found, not made again: {scheme}",
+        _rows(result.artifact, result.made) + [("normalised", normalizer)] * bool(normalizer),
+        made=result.made,
+        format=format,
+        quiet=quiet,
+        notes=list(_notes(result.artifact, codec, unread)),
+        more={UNREAD: msgspec.to_builtins(unread)},
+    )
+
+
+def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[str]:
+    every, counts = artifact.manifest.counts, artifact.counts(_EncodeCounts)
+    for key, twins in sorted(every.items()):
+        if key.startswith(TWINS):
+            split = key.removeprefix(TWINS)
+            yield twins_note(split, twins, every[f"rows_{split}"])
     if any(key.endswith(_LOSSES) for key in every):
-        notes.append(
-            f"every lost number is listed in {_beside(result.artifact, 'clipped')}.parquet"
-        )
+        yield "every lost number is listed in clipped/clipped-*.parquet"
     if counts.truncated:
-        notes.append(
+        yield (
             f"numbers beyond sight have more than {codec.scheme.max_digits}: not all embedders see "
             "further"
         )
@@ -85,18 +93,11 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         remedy = f"{codec.scheme.held_digits}; --scheme digits keeps all"
         if codec.keeps_literals:
             remedy = "the column `numbers` is float64 (about 16 digits). The tokens keep all digits"
-        notes.append(f"{lost} of the numbers are inexact: {remedy}")
+        yield f"{lost} of the numbers are inexact: {remedy}"
     if note := unread.note():
-        notes.append(note)
+        yield note
     if counts.rejected:
-        place = f"{result.artifact.path}/{_beside(result.artifact, 'rejected')}"
-        notes.append(f"every rejected row is in {place}.jsonl")
-    print_made(title, result.ref, rows, format, quiet, notes)
-
-
-def _beside(artifact: Artifact, what: str) -> str:
-    """What files beside the shards are called; they had no folder of their own before."""
-    return f"{what}/{what}-*" if files.is_folder(artifact.path / what) else f"{what}-*"
+        yield f"every rejected row is in {artifact.path}/rejected/rejected-*.jsonl"
 
 
 def _normalizer(codec: Codec) -> str:
@@ -125,13 +126,3 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
         rows.append(("seconds", round(timing.seconds, 2)))
         rows.append(("input a second", Size(timing.input_bytes / timing.seconds)))
     return rows
-
-
-def _print_estimate(ref: str, estimate: EncodeEstimate, format: Format) -> None:
-    rows: list[tuple[str, object]] = [
-        ("input", Size(estimate.input_bytes)),
-        ("rows, about", estimate.rows),
-        ("tokens, about", estimate.tokens),
-        ("size, about", Size(estimate.bytes)),
-    ]
-    print_dry_run(ref, rows, format)

@@ -1,58 +1,51 @@
-"""What ``errors`` prints: wrong parts, frequencies, numbers predicted too often."""
+"""Prints analyses of errors: wrong parts, frequencies, numbers predicted too often."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.figures import figure, number, print_figures, print_lines, share
-from numtok.cli.output.printing import Format, print_data
+from numtok.cli.output.figures import Told, ends, number, share
+from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
 
 if TYPE_CHECKING:
-    from numtok.stages.errors import ErrorAnalysis, NumberFrequency, ReportErrors
+    from numtok.stages.errors import ErrorAnalysis, NumberFrequency
 
-
-class ErrorRow(NamedTuple):
-    """A row of CSV, one figure."""
-
-    kind: str
-    label: str
-    of: str
-    figure: float | None
-    low: float | None = None
-    high: float | None = None
-    true: float | None = None
-    by_chance: float | None = None
-    independent: float | None = None
-    of_squares: float | None = None
-    reference: str | None = None
+_COLUMNS = ("kind", "label", "of", "figure", "low", "high", "true", "by_chance", "independent",
+            "of_squares", "reference")  # fmt: skip
+_LEGEND = (
+    "right: to these digits; 999E-3 for 100E-2 and the reverse are right too. of squares: the "
+    "share of the sum of squared errors. by chance: what is to be expected between truths and "
+    "predictions that are drawn alike. unrelated: of predictions, if their mantissas told nothing "
+    "of their exponents. Frequencies leave signs out."
+)
 
 
 def print_errors(found: "ErrorAnalysis", format: Format) -> None:
-    """Print on stdout; CSV has one row a figure, JSON everything."""
-    if print_data(format, found, ErrorRow._fields, _flat(found)):
-        return
-    print_figures(
+    """Print on stdout; CSV has one row per value, JSON everything."""
+    print_result(format, found, flat(_COLUMNS, _records(found)), _parts(found))
+
+
+def _parts(found: "ErrorAnalysis") -> Iterator[Part]:
+    yield Sheet(
         "what is wrong: one part alone, several, or it is no number",
         ["report", "wrong", "share of all", "of squares"],
         [
-            [one.label, error.kind, figure(error.share), _percent(error.of_squares)]
+            [one.label, error.kind, error.share, _percent(error.of_squares)]
             for one in found.errors
             for error in one.errors
             if error.share.value
         ],
-        format,
     )
     for label, reference in dict.fromkeys((one.label, one.reference) for one in found.differences):
-        print_figures(
+        yield Sheet(
             f"shares of {label}, less those of {reference}: one model, the same numbers",
             ["wrong", "difference"],
             [
-                [one.kind, figure(one.share)]
+                [one.kind, one.share]
                 for one in found.differences
                 if (one.label, one.reference) == (label, reference)
             ],
-            format,
         )
-    print_figures(
+    yield Sheet(
         "how far frequencies are from the true ones: total variation (by chance)",
         ["report", *(distance.part for distance in found.errors[0].distances)],
         [
@@ -60,75 +53,43 @@ def print_errors(found: "ErrorAnalysis", format: Format) -> None:
             + [f"{number(part.value)} ({number(part.by_chance)})" for part in one.distances]
             for one in found.errors
         ],
-        format,
     )
-    _print_sizes(
-        "the most common mantissa with the most common exponent",
-        [(one.label, one.commonest) for one in found.errors if one.commonest],
-        format,
-    )
-    surplus = [(one.label, size) for one in found.errors for size in one.surplus]
-    if surplus:
-        _print_sizes("predicted beyond their share", surplus, format)
-    print_lines(
-        [
-            "right: to these digits; 999E-3 for 100E-2 and the reverse are right too. of squares: "
-            "the share of the sum of squared errors. by chance: what is to be expected between "
-            "truths and predictions that are drawn alike. unrelated: of predictions, if their "
-            "mantissas told nothing of their exponents. Frequencies leave signs out."
-        ]
-    )
+    commonest = [(one.label, one.commonest) for one in found.errors if one.commonest]
+    yield _frequencies("the most common mantissa with the most common exponent", commonest)
+    if surplus := [(one.label, size) for one in found.errors for size in one.surplus]:
+        yield _frequencies("predicted beyond their share", surplus)
+    yield [_LEGEND]
 
 
-def _print_sizes(
-    title: str, sizes: "Sequence[tuple[str, NumberFrequency]]", format: Format
-) -> None:
-    head = ["report", "number", "true", "predicted", "unrelated", "of squares"]
+def _frequencies(title: str, sizes: "list[tuple[str, NumberFrequency]]") -> Sheet:
+    columns = ["report", "number", "true", "predicted", "unrelated", "of squares"]
     rows = []
     for label, size in sizes:
         shares = map(share, (size.truth, size.predicted, size.independent))
         rows.append([label, size.number, *shares, _percent(size.of_squares)])
-    print_figures(title, head, rows, format)
+    return Sheet(title, columns, rows)
 
 
-def _percent(value: float | None) -> str:
+def _percent(value: float | None) -> Told:
     """As ``share``, with what is next to nothing as ``0%``."""
     return share(value if value is None or value > 1e-5 else 0.0)
 
 
-def _flat(found: "ErrorAnalysis") -> Iterator[ErrorRow]:
+def _records(found: "ErrorAnalysis") -> Iterator[dict[str, Any]]:
     for one in found.errors:
-        yield from _of_report(one)
+        label = {"label": one.label}
+        for error in one.errors:
+            of = {"of": error.kind, "of_squares": error.of_squares}
+            yield {"kind": "error"} | label | of | ends(error.share)
+        for part in one.distances:
+            of = {"of": part.part, "by_chance": part.by_chance}
+            yield {"kind": "distance", "figure": part.value} | label | of
+        commonest = [] if one.commonest is None else [one.commonest]
+        for kind, sizes in (("commonest", commonest), ("surplus", one.surplus)):
+            for size in sizes:
+                own = {"of": size.number, "figure": size.predicted, "true": size.truth}
+                own |= {"independent": size.independent, "of_squares": size.of_squares}
+                yield {"kind": kind} | label | own
     for other in found.differences:
-        of = other.share
-        yield ErrorRow(
-            "difference",
-            other.label,
-            other.kind,
-            of.value,
-            of.low,
-            of.high,
-            reference=other.reference,
-        )
-
-
-def _of_report(one: "ReportErrors") -> Iterator[ErrorRow]:
-    for error in one.errors:
-        of = error.share
-        yield ErrorRow(
-            "error", one.label, error.kind, of.value, of.low, of.high, of_squares=error.of_squares
-        )
-    for part in one.distances:
-        yield ErrorRow("distance", one.label, part.part, part.value, by_chance=part.by_chance)
-    commonest = [] if one.commonest is None else [one.commonest]
-    for kind, sizes in (("commonest", commonest), ("surplus", one.surplus)):
-        for size in sizes:
-            yield ErrorRow(
-                kind,
-                one.label,
-                size.number,
-                size.predicted,
-                true=size.truth,
-                independent=size.independent,
-                of_squares=size.of_squares,
-            )
+        of = {"of": other.kind, "reference": other.reference}
+        yield {"kind": "difference", "label": other.label} | of | ends(other.share)

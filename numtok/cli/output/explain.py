@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numtok.cli.output.printing import Format, print_table
+from numtok.cli.output.printing import Format, Sheet, print_table
 
 if TYPE_CHECKING:
     from numtok.stages.explain import ExplainedNumber
@@ -14,12 +14,11 @@ _COLUMNS = ("scheme", "tokens", "channel", "count", "read back", "relative error
 
 
 def print_explained(number: str, written: "Sequence[ExplainedNumber]", format: Format) -> None:
-    """Print a row a scheme; of the table for people, the columns in which any row has something."""
+    """Print one row per scheme; people see only the columns in which a row has something."""
     from numtok.analysis.profiling.short_values import short_value
 
     table = format is Format.TABLE
-    columns: tuple[str, ...] = _COLUMNS
-    rows: list[tuple[object, ...]] = [
+    rows = [
         (
             item.scheme,
             _joined(item.tokens) if table else " ".join(item.tokens),
@@ -31,11 +30,9 @@ def print_explained(number: str, written: "Sequence[ExplainedNumber]", format: F
         )
         for item in written
     ]
-    if table:  # what no row has would only take room
-        kept = [k for k in range(len(columns)) if any(row[k] not in (None, "") for row in rows)]
-        columns = tuple(columns[k] for k in kept)
-        rows = [tuple(row[k] for k in kept) for row in rows]
-    print_table(number, columns, rows, format)
+    sheet = Sheet(number, _COLUMNS, rows)
+    sheet = sheet.without_empty() if table else sheet
+    print_table(number, sheet.columns, sheet.rows, format)
 
 
 def _channel(item: "ExplainedNumber") -> str | None:

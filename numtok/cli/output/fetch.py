@@ -9,7 +9,6 @@ from numtok.cli.output.printing import (
     counted,
     print_dry_run,
     print_made,
-    print_made_json,
 )
 from numtok.stages.fetch import FetchEstimate, Result
 from numtok.store.artifact import DATA, FIELD, Artifact
@@ -59,31 +58,29 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         print_dry_run(result.ref, _expected(result.estimate), format)
         return
     assert result.artifact is not None
-    if result.artifact.kind not in (DATA, FIELD):
-        table.print_result(result.artifact, result.made, format, quiet)
+    artifact, made = result.artifact, result.made
+    if artifact.kind not in (DATA, FIELD):
+        table.print_result(artifact, made, format, quiet)
         return
-    if format is Format.JSON:
-        print_made_json(result.artifact, result.made, facts=result.artifact.manifest.facts)
-        return
-    if result.artifact.kind == DATA:
-        _print_texts(result.artifact, result.made, format, quiet)
-        return
-    variable = result.artifact.settings(_FieldSettings).variable
-    title = f"a field of {variable}" if result.made else f"found, not made again: {variable}"
-    facts = result.artifact.facts(_FieldFacts)
-    notes = [facts.attribution]
-    for days, told in (
-        (facts.dropped, "left out"),
-        (facts.preliminary, "of ERA5T, the preliminary data"),
-    ):
-        if days:
-            notes.append(f"{counted(len(days), 'day')} {told}: {shorten(days)}")
-    print_made(title, result.ref, _rows(result.artifact, facts), format, quiet, notes)
+    title, rows, notes = (_texts if artifact.kind == DATA else _field)(artifact, made)
+    print_made(
+        artifact,
+        title,
+        rows,
+        made=made,
+        format=format,
+        quiet=quiet,
+        notes=notes,
+        more={"facts": artifact.manifest.facts},
+    )
 
 
-def _print_texts(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
+Rows = list[tuple[str, object]]
+
+
+def _texts(artifact: Artifact, made: bool) -> tuple[str, Rows, list[str]]:
     facts = artifact.facts(_TextFacts)
-    rows: list[tuple[str, object]] = [("rows", artifact.counts(_TextCounts).rows)]
+    rows: Rows = [("rows", artifact.counts(_TextCounts).rows)]
     for key, count in sorted(artifact.manifest.counts.items()):
         if key != "rows":
             told = f"  {key.removeprefix('rows_')}" if key.startswith("rows_") else key
@@ -91,25 +88,14 @@ def _print_texts(artifact: Artifact, made: bool, format: Format, quiet: bool) ->
     rows.append(("size", Size(artifact.manifest.bytes)))
     notes = [f"licence: {facts.licence}", facts.attribution]
     notes += [*facts.notes, *(f"left out: {why}" for why in facts.rejected)]
-    title = "texts" if made else "found, not made again"
-    print_made(title, artifact.ref, rows, format, quiet, notes)
+    return "texts" if made else "found, not made again", rows, notes
 
 
-def _expected(estimate: FetchEstimate) -> list[tuple[str, object]]:
-    return [
-        ("steps", estimate.steps),
-        ("  first", estimate.first),
-        ("  last", estimate.last),
-        ("latitudes", estimate.latitudes),
-        ("longitudes", estimate.longitudes),
-        *([("objects to be read", estimate.requests)] if estimate.requests else []),
-        ("to be read, unpacked", Size(estimate.bytes)),
-    ]
-
-
-def _rows(artifact: Artifact, facts: _FieldFacts) -> list[tuple[str, object]]:
-    counts = artifact.counts(_FieldCounts)
-    return [
+def _field(artifact: Artifact, made: bool) -> tuple[str, Rows, list[str]]:
+    facts, counts = artifact.facts(_FieldFacts), artifact.counts(_FieldCounts)
+    variable = artifact.settings(_FieldSettings).variable
+    title = f"a field of {variable}" if made else f"found, not made again: {variable}"
+    rows: Rows = [
         ("steps", counts.steps),
         ("  first", facts.first),
         ("  last", facts.last),
@@ -122,4 +108,22 @@ def _rows(artifact: Artifact, facts: _FieldFacts) -> list[tuple[str, object]]:
         ("  lowest", facts.lowest),
         ("  highest", facts.highest),
         ("size", Size(artifact.manifest.bytes)),
+    ]
+    notes = [facts.attribution]
+    told = {"left out": facts.dropped, "of ERA5T, the preliminary data": facts.preliminary}
+    for why, days in told.items():
+        if days:
+            notes.append(f"{counted(len(days), 'day')} {why}: {shorten(days)}")
+    return title, rows, notes
+
+
+def _expected(estimate: FetchEstimate) -> Rows:
+    return [
+        ("steps", estimate.steps),
+        ("  first", estimate.first),
+        ("  last", estimate.last),
+        ("latitudes", estimate.latitudes),
+        ("longitudes", estimate.longitudes),
+        *([("objects to be read", estimate.requests)] if estimate.requests else []),
+        ("to be read, unpacked", Size(estimate.bytes)),
     ]

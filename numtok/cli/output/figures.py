@@ -1,32 +1,46 @@
-"""How figures are written: as short as their uncertainty allows, and tables of them that fit."""
+"""Formats numbers for people: as short as their uncertainty allows."""
 
 import math
-import sys
-import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import Protocol, runtime_checkable
 
 from numtok.analysis.profiling.short_values import compact
-from numtok.cli.output.printing import GAP, Format, one_line, print_table, table_width
-
-if TYPE_CHECKING:
-    from numtok.evaluation.comparison.experiments import ExperimentCosts
-    from numtok.evaluation.comparison.seeds import SeedStatistics
-    from numtok.reports import Figure
-
-_LABEL = 30  # characters of a label after which rich may fold it
 
 
-def number(value: float | None) -> str:
-    """Four digits, and below 1 as many as tell it from 1.
+@runtime_checkable
+class Measured(Protocol):
+    """A value with an interval: a metric of a report, or statistics over seeds."""
+
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
+class Told(str):
+    """A number as a person reads it; ``key`` is the number, by which tables of pages are sorted."""
+
+    key: float | None
+
+    def __new__(cls, text: str, key: float | None) -> "Told":
+        told = super().__new__(cls, text)
+        told.key = key
+        return told
+
+
+def number(value: float | None) -> Told:
+    """Format a number with four digits; just below 1, with enough digits to differ from 1.
 
     >>> from math import inf
     >>> [number(value) for value in (0.99998, 1 - 3e-12, 0.6071, 12345.6, 0.00001234, -inf)]
     ['0.99998', '1 - 3e-12', '0.6071', '1.235e4', '1.234e-5', '-inf']
     """
-    if value is None:
-        return "-"
-    if math.isinf(value):
+    return Told("-" if value is None else _number(value), value)
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
         return f"{value}"
     size = abs(value)
     if 0.9 < size < 1:
@@ -41,21 +55,23 @@ def number(value: float | None) -> str:
     return _signed(f"{value:.4g}")
 
 
-def figure(found: "Figure | SeedStatistics | None") -> str:
-    """A value with its interval, to the digits that the interval leaves certain; the value has
-    two at least, as seeds are few.
+def figure(found: Measured | None) -> Told:
+    """Format a value and its interval, to the digits that the interval leaves certain.
+
+    The value has at least two digits, as seeds are few.
 
     >>> figure(Figure(0.99912, 0.99893, 0.99931, 500)), figure(Figure(-0.404, -4.1, 1.2, 2))
     ('0.9991 [0.9989, 0.9993]', '-0.40 [-4, 1]')
     """
     if found is None or found.value is None:
-        return "-"
+        return Told("-", None)
     return interval(found.value, found.low, found.high)
 
 
-def interval(value: float, low: float | None, high: float | None, *, apart: bool = False) -> str:
-    """As :func:`figure`; the value alone where the interval is unknown or has no width. With
-    ``apart`` no end that is not 0 looks like it.
+def interval(value: float, low: float | None, high: float | None, *, apart: bool = False) -> Told:
+    """Format a value and an interval; the value alone if the interval is unknown or has no width.
+
+    With ``apart`` an end looks like 0 only if it is.
 
     >>> interval(0.073, 0.004, 0.84), interval(0.073, 0.004, 0.84, apart=True)
     ('0.073 [0.0, 0.8]', '0.073 [0.004, 0.840]')
@@ -85,48 +101,35 @@ def interval(value: float, low: float | None, high: float | None, *, apart: bool
             # An end that rounds past the value has the digits of the value.
             low_ = _two_digits(low, own) if float(low_) > float(value_) else low_
             high_ = _two_digits(high, own) if float(high_) < float(value_) else high_
-    return f"{value_} [{low_}, {high_}]"
+    return Told(f"{value_} [{low_}, {high_}]", value)
 
 
 def _two_digits(value: float, places: int) -> str:
-    """A value to this many decimals, or in scientific notation to two digits below 1e-3."""
+    """Format a value to this many decimals, or below 1e-3 to two digits in scientific notation."""
     return number(float(f"{value:.1e}")) if abs(value) < 1e-3 else _signed(f"{value:.{places}f}")
 
 
-def amount(value: float) -> str:
-    """A large count: ``amount(1_280_000) -> "1.28M"``."""
+def amount(value: float) -> Told:
+    """``amount(1_280_000) -> "1.28M"``"""
     for size, unit in ((1, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")):
         if value < 999.5 * size:
-            return f"{value / size:.3g}{unit}"
+            return Told(f"{value / size:.3g}{unit}", value)
     return number(value)
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float | None) -> Told:
     """``duration(5400) -> "1.5 h"``"""
     if seconds is None:
-        return "-"
+        return Told("-", None)
     for size, unit in ((3600, "h"), (60, "min")):
         if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
+            return Told(f"{seconds / size:.3g} {unit}", seconds)
+    return Told(f"{seconds:.3g} s", seconds)
 
 
-def shown_costs(costs: "ExperimentCosts") -> dict[str, str]:
-    """What models cost, the mean over seeds, by headings of columns."""
-    return {
-        "samples": amount(costs.samples),
-        "tokens": amount(costs.tokens),
-        "train": duration(costs.train_seconds),
-        "eval": duration(costs.eval_seconds),
-        "FLOPs": number(costs.flops),
-        "params": amount(costs.parameters),
-        "tok/num": number(costs.tokens_per_number),
-    }
-
-
-def share(value: float | None) -> str:
+def share(value: float | None) -> Told:
     """``share(0.0123) -> "1.23%"``"""
-    return "-" if value is None else f"{100 * value:.3g}%"
+    return Told("-" if value is None else f"{100 * value:.3g}%", value)
 
 
 def _signed(text: str) -> str:
@@ -134,61 +137,6 @@ def _signed(text: str) -> str:
     return text if float(text) else text.removeprefix("-")
 
 
-def print_figures(
-    title: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    format: Format,
-    to: TextIO | None = None,
-) -> None:
-    """A table whose first column is a label; for people as several tables, where it is too wide.
-
-    Only for the formats for people: those for programs have figures in full.
-    """
-    to = to or sys.stdout
-    if format is Format.MD:
-        print(f"{one_line(title)}\n", file=to)
-        print_table(title, columns, rows, Format.MD, to)
-    else:
-        widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-        for index, chosen in enumerate(_chunks(widths, table_width(to))):
-            part = [[row[column] for column in (0, *chosen)] for row in rows]
-            head = [columns[column] for column in (0, *chosen)]
-            *above, last = [""] if index else textwrap.wrap(title, width(to))
-            for line in above:
-                print(one_line(line), file=to)
-            print_table(last, head, part, to=to)
-    print(file=to)
-
-
-def _chunks(widths: Sequence[int], limit: int) -> list[list[int]]:
-    """The columns after the first, in as many parts as it takes to fit them beside the first."""
-    label = min(widths[0], _LABEL)
-    parts: list[list[int]] = [[]]
-    used = label
-    for column in range(1, len(widths)):
-        if parts[-1] and used + GAP + widths[column] > limit:
-            parts.append([])
-            used = label
-        parts[-1].append(column)
-        used += GAP + widths[column]
-    return parts
-
-
-def print_lines(lines: Sequence[str], to: TextIO | None = None) -> None:
-    """Sentences, one a line, folded to the width of the terminal; a blank line after them."""
-    to = to or sys.stdout
-    for line in lines:
-        folded = textwrap.fill(
-            one_line(line), width(to), subsequent_indent="  ", break_on_hyphens=False
-        )
-        print(folded, file=to)
-    if lines:
-        print(file=to)
-
-
-def width(to: TextIO) -> int:
-    """Characters in a line of the terminal, or 80."""
-    from rich.console import Console
-
-    return Console(file=to).width
+def ends(found: Measured) -> dict[str, float | None]:
+    """Return a value and its interval as fields of CSV."""
+    return {"figure": found.value, "low": found.low, "high": found.high}

@@ -7,7 +7,6 @@ from numtok.cli.output.printing import (
     Size,
     print_dry_run,
     print_made,
-    print_made_json,
     rows_by_split,
 )
 from numtok.data.tables.table import read_table_file
@@ -36,17 +35,19 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         print_dry_run(result.ref, [("rows", result.estimate.rows), ("size, about", size)], format)
         return
     assert result.artifact is not None
-    if format is Format.JSON:
-        print_made_json(result.artifact, result.made)
-        return
     task = " ".join(result.artifact.manifest.command[2:3])
-    title = f"made by {task}" if result.made else f"found, not made again: {task}"
-    rows = _rows(result.artifact, result.made)
     is_table = result.artifact.kind == TABLE
     notes = read_table_file(result.artifact.path).notes if is_table else []
-    if attribution := result.artifact.facts(_Facts).attribution:
-        notes = [*notes, attribution]
-    print_made(title, result.ref, rows, format, quiet, notes)
+    attribution = result.artifact.facts(_Facts).attribution
+    print_made(
+        result.artifact,
+        f"made by {task}" if result.made else f"found, not made again: {task}",
+        _rows(result.artifact, result.made),
+        made=result.made,
+        format=format,
+        quiet=quiet,
+        notes=[*notes, *filter(None, [attribution])],
+    )
 
 
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:

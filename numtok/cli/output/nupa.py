@@ -1,92 +1,71 @@
-"""What ``nupa`` prints: means, and exact match by digits, by group of tasks and by task."""
+"""Prints the tables of NUPA: means, and exact match by digits, by group of tasks and by task."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.figures import figure, number, print_figures, print_lines
-from numtok.cli.output.printing import SCHEMA, Format, print_data
+from numtok.cli.output.figures import ends
+from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
 
 if TYPE_CHECKING:
     from numtok.analysis.nupa_tables import AnswerGroup
     from numtok.stages.nupa import NupaScores
 
 _COLUMNS = ("table", "of", "measure", "n", "figure", "low", "high")
-_Row = tuple[str, str, str, int, float | int | None, float | None, float | None]
+_LEGEND = (
+    "learned: the largest digit key with exact match and digit match of at least 0.9 and a "
+    "d-length of at most 0.1; some: of at least 0.1 and 0.5, and at most 1. Intervals are for "
+    "other questions of the same strata."
+)
 
 
 def print_tables(found: "NupaScores", format: Format) -> None:
-    """Print on stdout; CSV has one row a figure, JSON everything."""
-    if print_data(format, found, _COLUMNS, _flat(found), schema=SCHEMA):
-        return
+    """Print on stdout; CSV has one row per value, JSON everything."""
+    print_result(format, found, flat(_COLUMNS, _records(found)), _parts(found))
+
+
+def _parts(found: "NupaScores") -> Iterator[Part]:
     every = found.tables
-    print_figures(
+    yield Sheet(
         f"{found.n:,} answers of {found.ref}, found by the rule {found.rule}",
         ["mean", "of answers", "of tasks", "of strata"],
-        [
-            [one.measure, figure(one.micro), figure(one.of_tasks), figure(one.of_strata)]
-            for one in every.means
-        ],
-        format,
+        [[one.measure, one.micro, one.of_tasks, one.of_strata] for one in every.means],
     )
-    _print_parts("by digits", "digits", every.digits, format)
-    _print_parts("by group of tasks", "group", every.operations, format)
-    print_figures(
+    yield _groups("by digits", "digits", every.digits)
+    yield _groups("by group of tasks", "group", every.operations)
+    yield Sheet(
         "exact match by task: S, M are digits 1 to 8 (of tasks up to 100: 1 to 20), L, XL more",
         ["task", "n", "all", "S", "M", "L", "XL", "S, M", "L, XL", "learned", "some"],
         [
-            [
-                one.name,
-                f"{one.n:,}",
-                number(one.exact),
-                *map(number, one.ranges.values()),
-                number(one.inside),
-                number(one.outside),
-                *(str(digits or "-") for digits in (one.well_learned, one.has_performance)),
-            ]
+            [one.name, one.n, one.exact, *one.ranges.values(), one.inside, one.outside]
+            + [digits or None for digits in (one.well_learned, one.has_performance)]
             for one in every.tasks
         ],
-        format,
     )
-    told = (
-        "learned: the largest digit key with exact match and digit match of at least 0.9 and a "
-        "d-length of at most 0.1; some: of at least 0.1 and 0.5, and at most 1. Intervals are for "
-        "other questions of the same strata."
-    )
-    print_lines([told, *found.notes])
+    yield [_LEGEND, *found.notes]
 
 
-def _print_parts(title: str, label: str, parts: "Sequence[AnswerGroup]", format: Format) -> None:
-    measures = list(parts[0].means)
-    print_figures(
-        title,
-        [label, "n", *measures],
-        [[one.name, f"{one.n:,}", *map(number, one.means.values())] for one in parts],
-        format,
-    )
+def _groups(title: str, label: str, groups: "list[AnswerGroup]") -> Sheet:
+    rows = [[one.name, one.n, *one.means.values()] for one in groups]
+    return Sheet(title, [label, "n", *groups[0].means], rows)
 
 
-def _flat(found: "NupaScores") -> Iterator[_Row]:
-    """Every figure as a row of :data:`_COLUMNS`."""
+def _records(found: "NupaScores") -> Iterator[dict[str, Any]]:
     every = found.tables
     for mean in every.means:
-        for of, one in (
-            ("answers", mean.micro),
-            ("tasks", mean.of_tasks),
-            ("strata", mean.of_strata),
-        ):
-            yield "mean", of, mean.measure, one.n, one.value, one.low, one.high
-    for name in ("digits", "operations", "strata"):
-        parts: list[AnswerGroup] = getattr(every, name)
-        for part in parts:
+        means = {"answers": mean.micro, "tasks": mean.of_tasks, "strata": mean.of_strata}
+        for of, one in means.items():
+            yield {"table": "mean", "of": of, "measure": mean.measure, "n": one.n} | ends(one)
+    for table in ("digits", "operations", "strata"):
+        for part in getattr(every, table):
+            row = {"table": table, "of": part.name, "n": part.n}
             for measure, value in part.means.items():
-                yield name, part.name, measure, part.n, value, None, None
+                yield row | {"measure": measure, "figure": value}
     for task in every.tasks:
-        figures: dict[str, float | int | None] = {"exact match": task.exact}
-        figures |= {f"exact match, {name}": value for name, value in task.ranges.items()}
-        figures |= {"exact match, S and M": task.inside, "exact match, L and XL": task.outside}
-        figures |= {
-            "well-learned digits": task.well_learned,
-            "has-performance digits": task.has_performance,
-        }
-        for measure, figure_ in figures.items():
-            yield "tasks", task.name, measure, task.n, figure_, None, None
+        values: dict[str, float | None] = {"exact match": task.exact}
+        values |= {f"exact match, {name}": value for name, value in task.ranges.items()}
+        values |= {"exact match, S and M": task.inside, "exact match, L and XL": task.outside}
+        values |= {"well-learned digits": task.well_learned}
+        values |= {"has-performance digits": task.has_performance}
+        for measure, value in values.items():
+            row = {"table": "tasks", "of": task.name, "n": task.n}
+            yield row | {"measure": measure, "figure": value}

@@ -1,23 +1,26 @@
-"""How tables, JSON and references are printed."""
+"""Prints results: tables for people, JSON and CSV for programs, REFs for both."""
 
 import csv
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+from numtok.cli.output.figures import Measured, Told, figure, number
 
 if TYPE_CHECKING:
     from numtok.store.artifact import Artifact
 
 SCHEMA = 1  # of what is printed as JSON
-#: Of reports, comparisons, sweeps, errors and profiles, some fields of which had other names in 1.
-RENAMED_SCHEMA = 2
-GAP = 3  # characters between the columns of a table
-_UNFOLDED = 10  # characters of a cell that stays on a line, as a figure with its unit has to
+GAP = 2  # characters between the columns of a table
+_LABEL = 30  # characters of a first column that may be folded beyond that
+_UNFOLDED = 10  # characters of a cell that stays on a line, as a number with its unit has to
 _UNFOLDED_LINE = 1 << 16  # characters, more than any table has
-_NARROW = 7  # characters in which most figures stand
+_NARROW = 7  # characters in which most numbers fit
 
 
 class Format(StrEnum):
@@ -27,6 +30,61 @@ class Format(StrEnum):
     JSON = "json"
     CSV = "csv"
     MD = "md"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table. Terminal, Markdown, CSV, JSON and pages of HTML all print this.
+
+    rows
+        Cells are text, numbers, values with an interval, or None; people see them formatted.
+    words
+        Columns of sentences, which are folded if a table is too wide. A table without them is cut
+        into several, side by side columns that fit, so that no number or name is folded.
+    picks
+        On a page, the key of each row by which charts can choose it.
+    note
+        Explanation, printed below the table.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    words: Sequence[str] = ()
+    picks: Sequence[str] = ()
+    note: str = ""
+
+    @property
+    def width(self) -> int:
+        """Characters of a line if nothing is folded."""
+        return sum(self._widths()) + GAP * (len(self.columns) - 1)
+
+    def _widths(self) -> list[int]:
+        from rich.cells import cell_len
+
+        told = ([human(cell) for cell in row] for row in self.rows)
+        return [max(map(cell_len, column)) for column in zip(self.columns, *told, strict=True)]
+
+    def of_columns(self, kept: Sequence[int]) -> "Sheet":
+        """Return the sheet with only some columns."""
+        columns = [self.columns[column] for column in kept]
+        rows = [[row[column] for column in kept] for row in self.rows]
+        return replace(self, columns=columns, rows=rows)
+
+    def without_empty(self) -> "Sheet":
+        """Leave out columns in which no row has anything."""
+        every = range(len(self.columns))
+        return self.of_columns(
+            [column for column in every if any(row[column] not in (None, "") for row in self.rows)]
+        )
+
+
+class Verbatim(list[str]):
+    """Lines that are not folded, so that they can be copied."""
+
+
+#: What people see of a result: tables, and sentences, each on a line of its own.
+Part = Sheet | Sequence[str]
 
 
 class Size(int):
@@ -56,28 +114,9 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def print_json(value: dict[str, Any], to: TextIO | None = None, schema: int = SCHEMA) -> None:
-    """One JSON object, with the schema version that programs can rely on."""
-    print(json.dumps({"schema": schema} | value), file=to or sys.stdout)
-
-
-def print_data(
-    format: Format,
-    value: object,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    to: TextIO | None = None,
-    schema: int = RENAMED_SCHEMA,
-) -> bool:
-    """Print for programs, in their formats: as JSON all of a ``value``, of structs and the like, as
-    CSV the rows, one a figure. False for a format for people, in which nothing is printed."""
-    if format is Format.JSON:
-        import msgspec
-
-        print_json(msgspec.to_builtins(value), to, schema)
-    elif format is Format.CSV:
-        print_table("", columns, list(rows), format, to)
-    return format in (Format.JSON, Format.CSV)
+def print_json(value: Mapping[str, Any], to: TextIO | None = None) -> None:
+    """Print one JSON object, with the schema version that programs can rely on."""
+    print(json.dumps({"schema": SCHEMA} | dict(value)), file=to or sys.stdout)
 
 
 def print_table(
@@ -87,10 +126,10 @@ def print_table(
     format: Format = Format.TABLE,
     to: TextIO | None = None,
 ) -> None:
-    """Print rows of str, int, float, Size or None; numbers to the right, stdout by default.
+    """Print a table that is all of the output.
 
-    The table for people fits the terminal, or 80 columns, and folds rather than
-    cuts. JSON is ``{"schema": 1, "rows": [{column: value}]}``.
+    JSON is ``{"schema": 1, "rows": [{column: value}]}``. A table for people fits the terminal, or
+    80 columns; text is folded, never cut.
     """
     to = to or sys.stdout
     if format is Format.JSON:
@@ -100,9 +139,67 @@ def print_table(
         writer.writerow(columns)
         writer.writerows([_plain(cell) for cell in row] for row in rows)
     elif format is Format.MD:
-        print(markdown(columns, [[_human(cell) for cell in row] for row in rows]), file=to)
+        print(markdown(columns, [[human(cell) for cell in row] for row in rows]), file=to)
     else:
-        _print_rich_table(title, columns, rows, to)
+        _print_for_terminal(Sheet(title, columns, rows, words=columns), to)
+
+
+def print_result(
+    format: Format,
+    value: object,
+    flat: Sheet,
+    parts: Iterable[Part],
+    to: TextIO | None = None,
+) -> None:
+    """Print a result: ``value`` as JSON, a ``flat`` sheet as CSV, or ``parts`` for people."""
+    if format is Format.JSON:
+        import msgspec
+
+        print_json(msgspec.to_builtins(value), to)
+    elif format is Format.CSV:
+        print_table("", flat.columns, flat.rows, format, to)
+    else:
+        print_parts(parts, format, to)
+
+
+def flat(columns: Sequence[str], records: Iterable[Mapping[str, object]]) -> Sheet:
+    """Return a sheet of records, which may lack columns.
+
+    >>> flat(("kind", "value"), [{"kind": "a"}]).rows
+    [['a', None]]
+    """
+    rows = list(records)
+    assert all(record.keys() <= {*columns} for record in rows), "a record has unknown columns"
+    return Sheet("", columns, [[record.get(name) for name in columns] for record in rows])
+
+
+def print_parts(
+    parts: Iterable[Part], format: Format = Format.TABLE, to: TextIO | None = None
+) -> None:
+    """Print tables and sentences for people, with a blank line between them."""
+    to = to or sys.stdout
+    for index, part in enumerate(part for part in parts if isinstance(part, Sheet) or part):
+        if index:
+            print(file=to)
+        if not isinstance(part, Sheet):
+            for line in part:
+                print(one_line(line) if isinstance(part, Verbatim) else folded(line, to), file=to)
+        elif format is Format.MD:
+            print(f"{one_line(part.title)}\n\n" if part.title else "", end="", file=to)
+            print_table("", part.columns, part.rows, format, to)
+        else:
+            _print_for_terminal(part, to)
+
+
+def folded(line: str, to: TextIO, first: str = "") -> str:
+    """Fold a sentence to the width of the terminal, after ``first``, as for an item of a list."""
+    return textwrap.fill(
+        one_line(line),
+        width(to),
+        initial_indent=first,
+        subsequent_indent="  ",
+        break_on_hyphens=False,
+    )
 
 
 def print_dry_run(ref: str, rows: Sequence[tuple[str, object]], format: Format) -> None:
@@ -111,32 +208,35 @@ def print_dry_run(ref: str, rows: Sequence[tuple[str, object]], format: Format) 
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of Markdown; ``|`` in a cell is escaped."""
+    """Return a table of Markdown; ``|`` in a cell is escaped."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
     )
 
 
-def print_made_json(artifact: "Artifact", made: bool, **more: object) -> None:
-    """Print what a command made, or found, as JSON: its REF, its counts, and ``more``."""
-    counts = artifact.manifest.counts
-    print_json({"ref": artifact.ref, "made": made, "counts": counts} | more)
-
-
 def print_made(
+    artifact: "Artifact",
     title: str,
-    ref: str,
     rows: Sequence[tuple[str, object]],
+    *,
+    made: bool,
     format: Format,
     quiet: bool,
     notes: Sequence[str] = (),
+    more: Mapping[str, object] | None = None,
 ) -> None:
-    """Print what a command made: its REF on stdout, table and notes for people on stderr.
+    """Print what a command made or found: its REF on stdout, a table and notes on stderr.
 
-    With a format for programs, the table with the REF in it on stdout instead.
+    In another format than the table, everything is on stdout. JSON has the REF, the counts and
+    ``more``.
     """
-    columns = ("what", "value")
+    columns, ref = ("what", "value"), artifact.ref
+    if format is Format.JSON:
+        print_json(
+            {"ref": ref, "made": made, "counts": artifact.manifest.counts} | dict(more or {})
+        )
+        return
     if format is not Format.TABLE:
         print_table(title, columns, [("ref", ref), *rows], format)
         return
@@ -149,7 +249,7 @@ def print_made(
 
 
 def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
-    """Of the counts of an artifact, the rows of each split, as lines below those of all.
+    """Return the number of rows of each split, as lines below that of all rows.
 
     >>> rows_by_split({"rows": 3, "rows_test": 1, "rows_train": 2})
     [('  test', 1), ('  train', 2)]
@@ -161,34 +261,83 @@ def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
     ]
 
 
-def _print_rich_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], to: TextIO
-) -> None:
-    print(one_line(title), file=to)
-    if not rows:
-        return
+def human(cell: object) -> str:
+    """Return a cell as people read it."""
+    if cell is None:
+        return "-"
+    if isinstance(cell, int) and not isinstance(cell, (bool, Size)):
+        return f"{cell:,}"
+    if isinstance(cell, Told):
+        return cell
+    if isinstance(cell, float):
+        return number(cell)
+    return figure(cell) if isinstance(cell, Measured) else one_line(str(cell))
+
+
+def width(to: TextIO) -> int:
+    """Return the number of characters in a line of the terminal, or 80."""
+    from rich.console import Console
+
+    return Console(file=to).width
+
+
+def _print_for_terminal(sheet: Sheet, to: TextIO) -> None:
+    """Print a table below its title, or several if its columns do not fit side by side."""
+    limit = _table_width(to)
+    *above, last = textwrap.wrap(sheet.title, width(to)) or [""]
+    for line in above:
+        print(one_line(line), file=to)
+    every = [[*range(1, len(sheet.columns))]]
+    if not sheet.words and sheet.width > limit:
+        every = _chunks(sheet._widths(), limit)
+    for index, chosen in enumerate(every):
+        if last or index:
+            print("" if index else one_line(last), file=to)
+        if sheet.rows:
+            _print_rich_table(sheet.of_columns([0, *chosen]), limit, to)
+    for line in filter(None, sheet.note.split("\n")):
+        print(folded(line, to), file=to)
+
+
+def _chunks(widths: Sequence[int], limit: int) -> list[list[int]]:
+    """Split the columns after the first into parts that fit next to the first."""
+    label = min(widths[0], _LABEL)
+    parts: list[list[int]] = [[]]
+    used = label
+    for column in range(1, len(widths)):
+        if parts[-1] and used + GAP + widths[column] > limit:
+            parts.append([])
+            used = label
+        parts[-1].append(column)
+        used += GAP + widths[column]
+    return parts
+
+
+def _print_rich_table(sheet: Sheet, limit: int, to: TextIO) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    console = Console(file=to, width=table_width(to))
-    told = [[_human(cell) for cell in row] for row in rows]
-    widths = _widths([columns, *told], console.width)
-    for index, (column, width) in enumerate(zip(columns, widths, strict=True)):
-        numbers = any(isinstance(row[index], (int, float)) for row in rows)
-        justify: Literal["left", "right"] = "right" if numbers else "left"
-        table.add_column(Text(column), justify=justify, overflow="fold", width=width)
-    for cells in told:
-        table.add_row(*map(Text, cells))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    console = Console(file=to, width=limit)
+    told = [[human(cell) for cell in row] for row in sheet.rows]
+    widths = _widths([sheet.columns, *told], limit)
+    for index, (column, room) in enumerate(zip(sheet.columns, widths, strict=True)):
+        cells = [row[index] for row in sheet.rows]
+        numbers = any(isinstance(cell, (int, float, Told)) for cell in cells)
+        intervals = any(isinstance(cell, Measured) or " [" in str(cell) for cell in cells)
+        justify: Literal["left", "right"] = "right" if numbers and not intervals else "left"
+        table.add_column(Text(column), justify=justify, overflow="fold", width=room)
+    for row in told:
+        table.add_row(*map(Text, row))
     with console.capture() as printed:
         console.print(table)
     for line in printed.get().splitlines():
         print(line.rstrip(), file=to)
 
 
-def table_width(to: TextIO) -> int:
+def _table_width(to: TextIO) -> int:
     """Characters per line of a table: of the terminal, or ``COLUMNS``. Piped output is not folded,
     so that names and REFs stay whole."""
     from rich.console import Console
@@ -242,13 +391,3 @@ def _plain(cell: object) -> object:
     if isinstance(cell, Size):
         return int(cell)
     return one_line(cell) if isinstance(cell, str) else cell
-
-
-def _human(cell: object) -> str:
-    if cell is None:
-        return "-"
-    if isinstance(cell, int) and not isinstance(cell, (bool, Size)):
-        return f"{cell:,}"
-    if isinstance(cell, float):  # 1e-320 has no more digits than that
-        return min(f"{cell:.6g}", repr(cell), key=len)
-    return one_line(str(cell))

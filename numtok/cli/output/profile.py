@@ -3,31 +3,32 @@
 import re
 import shlex
 import sys
-import textwrap
-from collections.abc import Sequence
-from dataclasses import asdict, fields
-from typing import TextIO
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields, replace
 
 from rich.cells import cell_len, set_cell_size
 
 from numtok.analysis.profiling.scheme_error import SlotLoss
 from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile
+from numtok.analysis.profiling.slot_statistics import MOST_DIGITS
 from numtok.analysis.profiling.warnings import ProfileWarning, listed, part, percent
-from numtok.cli.output.figures import amount, print_lines, width
+from numtok.cli.output.figures import Told, amount
 from numtok.cli.output.printing import (
-    RENAMED_SCHEMA,
     Format,
+    Part,
+    Sheet,
+    Verbatim,
     counted,
+    flat,
     one_line,
-    print_json,
-    print_table,
+    print_result,
+    width,
 )
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.row_keys import KEPT
 from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile
 
-_GAP = 2  # between columns
 _SHORTEST = 14  # characters of a slot's name, at least
 _MOST_WARNINGS = 6  # kinds of loss that are shown; --json has all
 _HEAD = re.compile(r"[A-H] |[^.\[]+\.")  # of a slot's name: its template, or its first key
@@ -37,48 +38,30 @@ _LIKEWISE = 3  # further slots of one warning that are named
 
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
     """Print a profile on stdout; ``options`` are those that ``encode`` must have as well."""
-    if format is Format.JSON:
-        print_json(asdict(profile), schema=RENAMED_SCHEMA)
-    elif format is Format.CSV:
-        _print_csv(profile)
-    elif format is Format.MD:
-        print_table("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots], format)
-        print()
-        rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
-        print_table("", _SCHEME_COLUMNS, rows, format)
-        print()
-        for line in [*_warnings(profile.warnings), *_remarks(profile)]:
-            print(f"- {one_line(line)}")
-    else:
-        _print_for_people(profile, options, sys.stdout)
+    parts = _for_terminal(profile, options) if format is Format.TABLE else _for_markdown(profile)
+    print_result(format, asdict(profile), _losses(profile), parts)
 
 
-def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> None:
-    print_lines(_head(profile), to)
-    if not profile.numbers:
-        print_lines(_remarks(profile), to)
-        return
-    rows = _fitted_slots(profile, to)
-    _print_aligned(_SLOT_COLUMNS, rows, {0}, to)
-    has_top = any(row[_SLOT_COLUMNS.index("top")] for row in rows)
-    print_lines([f"{_LEGEND}; top: commonest" if has_top else _LEGEND], to)
-    print("what each scheme costs in tokens, and loses of the spread at worst", file=to)
-    rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
-    if _excess(_SCHEME_COLUMNS, [[*map(_shortest, row)] for row in rows], to) > 0:
-        _print_aligned(_SCHEME_COLUMNS[:-1], [row[:-1] for row in rows], {0}, to)
-        print_lines([f"{row[0]} loses {row[-1]}" for row in rows if row[-1]], to)
-    else:
-        _print_aligned(_SCHEME_COLUMNS, rows, {0, len(_SCHEME_COLUMNS) - 1}, to)
-    print_lines(_below_schemes(profile) or [""], to)
-    warnings = _warnings(profile.warnings)
-    if warnings:
-        print("what is lost, the worst first", file=to)
-        for line in warnings[:_MOST_WARNINGS]:
-            _print_item(line, to)
-        if len(warnings) > _MOST_WARNINGS:
-            _print_item(f"and {len(warnings) - _MOST_WARNINGS} more, which --json lists", to)
-        print(file=to)
-    print_lines(_remarks(profile), to)
+def _for_markdown(profile: Profile) -> Iterator[Part]:
+    yield Sheet("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots])
+    yield Sheet("", _SCHEME_COLUMNS, [_scheme_row(one, profile) for one in profile.schemes])
+    yield Verbatim(f"- {line}" for line in [*_warnings(profile.warnings), *_remarks(profile)])
+
+
+def _for_terminal(profile: Profile, options: Sequence[str]) -> Iterator[Part]:
+    yield _head(profile)
+    if profile.numbers:
+        limit = width(sys.stdout)
+        slots = _fitted_slots(profile, limit)
+        note = f"{_LEGEND}; top: commonest" if "top" in slots.columns else _LEGEND
+        yield replace(slots, note=note)
+        yield from _schemes(profile, limit)
+        if warnings := [f"- {line}" for line in _warnings(profile.warnings)]:
+            shown = warnings[:_MOST_WARNINGS]
+            if len(warnings) > _MOST_WARNINGS:
+                shown.append(f"- and {len(warnings) - _MOST_WARNINGS} more, which --json lists")
+            yield ["what is lost, the worst first", *shown]
+    yield _remarks(profile)
     if profile.recommended and profile.splits.get(TRAIN):  # encode needs rows to fit on
         spec = profile.recommended
         split = len(profile.splits) > 1 or "--split" in options
@@ -86,7 +69,20 @@ def _print_for_people(profile: Profile, options: Sequence[str], to: TextIO) -> N
         if profile.recommended_normalize:
             others = ["--normalize", profile.recommended_normalize, *others]
         command = ["numtok", "encode", "--scheme", spec, *others, *options, *profile.inputs]
-        print(f"next: {one_line(shlex.join(command))}", file=to)
+        yield Verbatim([f"next: {shlex.join(command)}"])
+
+
+def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
+    """The table of schemes. Losses are listed below it if a column of them does not fit."""
+    rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
+    title = "what each scheme costs in tokens, and loses of the spread at worst"
+    note = "\n".join(_below_schemes(profile))
+    every = Sheet(title, _SCHEME_COLUMNS, rows, note=note).without_empty()
+    sheet = _cut_column(_cut_column(every, 0, limit), -1, limit)
+    if sheet.width > limit:
+        note = "\n".join([*(f"{row[0]} loses {row[-1]}" for row in rows if row[-1]), note])
+        sheet = replace(every.of_columns(range(len(every.columns) - 1)), note=note)
+    yield sheet
 
 
 def _head(profile: Profile) -> list[str]:
@@ -127,22 +123,45 @@ _LEGEND = "spread: standard deviation; digits: at most; values: distinct"
 _SHOWN_TOP = 0.01  # a most frequent value with less than this share is nothing to look at
 
 
-def _fitted_slots(profile: Profile, to: TextIO) -> list[list[str]]:
-    """The table of slots: where its lines would be too long, names under headings, then without
-    some columns, then ends with three digits."""
+def _fitted_slots(profile: Profile, limit: int) -> Sheet:
+    """The table of slots. If its lines are too long, names go under headings, then some columns are
+    left out, then ends have three digits, then names are cut."""
     rows = [_slot_row(slot, profile) for slot in profile.slots]
-    if _excess(_SLOT_COLUMNS, rows, to) > 0:
+
+    def sheet() -> Sheet:
+        return Sheet("", _SLOT_COLUMNS, rows).without_empty()
+
+    if sheet().width > limit:
         rows = _under_headings(rows)
     for column in _SPARED:
-        if _excess(_SLOT_COLUMNS, rows, to) > 0:
+        if sheet().width > limit:
             for row in rows:
                 row[_SLOT_COLUMNS.index(column)] = ""
-    if _excess(_SLOT_COLUMNS, rows, to) > 0:
+    if sheet().width > limit:
         own = (row for row in rows if any(row[1:]))  # headings have no figures
         for slot, row in zip(profile.slots, own, strict=True):
             for column, end in (("from", slot.low), ("to", slot.high)):
-                row[_SLOT_COLUMNS.index(column)] = "" if end is None else short_value(end)
-    return rows
+                row[_SLOT_COLUMNS.index(column)] = _short(end)
+    return _cut_column(sheet(), 0, limit)
+
+
+def _cut_column(sheet: Sheet, column: int, limit: int) -> Sheet:
+    """Cut the names of a column in their middle if lines are too long, but not below 14 letters."""
+    if (excess := sheet.width - limit) <= 0:
+        return sheet
+    room = max(_SHORTEST, max(cell_len(str(row[column])) for row in sheet.rows) - excess)
+    rows = [list(row) for row in sheet.rows]
+    for row in rows:
+        row[column] = _cut(str(row[column]), room)
+    return replace(sheet, rows=rows)
+
+
+def _short(value: float | None, step: float = 0.0) -> str:
+    return "" if value is None else Told(short_value(value, step), value)
+
+
+def _share(value: float) -> str:
+    return Told(percent(value), value)
 
 
 def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
@@ -154,15 +173,15 @@ def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
     return [
         slot.name,
         amount(slot.numbers),
-        "" if slot.low is None else short_value(slot.low, step),
-        "" if slot.high is None else short_value(slot.high, step),
-        "" if slot.deviation is None else short_value(slot.deviation),
-        f"{most}+" if slot.digits_most == 20 else most,
-        percent(slot.negative) if slot.negative else "",
-        percent(slot.zero) if slot.zero else "",
-        amount(slot.distinct) if slot.distinct_exact else f"~{amount(slot.distinct)}",
-        percent(slot.common_share) if repeated else "",
-        "" if slot.rows == profile.rows else f"{about}{percent(share)}",
+        _short(slot.low, step),
+        _short(slot.high, step),
+        _short(slot.deviation),
+        Told(f"{most}+" if slot.digits_most == MOST_DIGITS else most, slot.digits_most),
+        _share(slot.negative) if slot.negative else "",
+        _share(slot.zero) if slot.zero else "",
+        Told(f"{'' if slot.distinct_exact else '~'}{amount(slot.distinct)}", slot.distinct),
+        _share(slot.common_share) if repeated else "",
+        "" if slot.rows == profile.rows else Told(f"{about}{percent(share)}", share),
     ]
 
 
@@ -196,17 +215,20 @@ def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
 
 def _scheme_row(scheme: SchemeProfile, profile: Profile) -> list[str]:
     if scheme.problem:
-        return [scheme.scheme, "", "", "", f"{scheme.vocabulary:,}", "", "cannot write these"]
+        vocabulary = Told(f"{scheme.vocabulary:,}", scheme.vocabulary)
+        return [scheme.scheme, "", "", "", vocabulary, "", "cannot write these"]
     about = "" if scheme.tokens_exact else "~"
     about_all = about if profile.text is None or profile.text.exact else "~"
     clipped = f"{scheme.clipped:,}" if scheme.clipped_exact else f"~{scheme.clipped:,}"
     return [
         scheme.scheme,
-        f"{about}{_tokens(scheme.tokens_per_number)}",
-        f"{about}{_tokens(scheme.number_tokens_per_row)}",
-        f"{about_all}{_tokens(scheme.tokens_per_row)}" if profile.text else "",
-        f"{scheme.vocabulary:,}",
-        "" if clipped == "0" else clipped,
+        Told(f"{about}{_tokens(scheme.tokens_per_number)}", scheme.tokens_per_number),
+        Told(f"{about}{_tokens(scheme.number_tokens_per_row)}", scheme.number_tokens_per_row),
+        Told(f"{about_all}{_tokens(scheme.tokens_per_row)}", scheme.tokens_per_row)
+        if profile.text
+        else "",
+        Told(f"{scheme.vocabulary:,}", scheme.vocabulary),
+        "" if clipped == "0" else Told(clipped, scheme.clipped),
         _worst(scheme, profile),
     ]
 
@@ -311,60 +333,6 @@ def _remarks(profile: Profile) -> list[str]:
     return [*lines, *(f"note: {note}" for note in (*_lengths(profile), *profile.notes))]
 
 
-def _print_item(line: str, to: TextIO) -> None:
-    """A sentence with a dash before it, folded to the width of the terminal."""
-    print(
-        textwrap.fill(
-            one_line(line),
-            width(to),
-            initial_indent="- ",
-            subsequent_indent="  ",
-            break_on_hyphens=False,
-        ),
-        file=to,
-    )
-
-
-def _excess(columns: Sequence[str], rows: Sequence[Sequence[str]], to: TextIO) -> int:
-    """By how many characters the lines of a table are longer than those of the terminal."""
-    return _length(_laid_out(columns, rows)[2]) - width(to)
-
-
-def _laid_out(
-    columns: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[list[int], list[list[str]], list[int]]:
-    """Which columns are not empty, their headings and cells as they are printed, their widths."""
-    kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
-    table = [[one_line(row[k]) for k in kept] for row in ([*columns], *rows)]
-    return kept, table, [max(map(cell_len, column)) for column in zip(*table, strict=True)]
-
-
-def _length(widths: Sequence[int]) -> int:
-    """Of a line with columns of these widths."""
-    return sum(widths) + _GAP * (len(widths) - 1)
-
-
-def _print_aligned(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], left: set[int], to: TextIO
-) -> None:
-    """Columns side by side, but for those that are empty; names are cut in their middle where the
-    lines would be longer than those of the terminal."""
-    kept, table, widths = _laid_out(columns, rows)
-    last = len(kept) - 1 if kept[-1] in left else None
-    for k in (0, last):
-        room = width(to) - _length(widths)
-        if k is not None and room < 0:
-            widths[k] = max(widths[k] + room, _SHORTEST)
-    for row in table:
-        cells = [
-            set_cell_size(_cut(cell, widths[k]), widths[k])
-            if kept[k] in left
-            else " " * (widths[k] - cell_len(cell)) + cell
-            for k, cell in enumerate(row)
-        ]
-        print((" " * _GAP).join(cells).rstrip(), file=to)
-
-
 def _cut(text: str, room: int) -> str:
     """``description.coords`` -> ``descrip…oords``: the end says more than the middle."""
     if cell_len(text) <= room:
@@ -374,12 +342,10 @@ def _cut(text: str, room: int) -> str:
     return f"{set_cell_size(text, room - 1 - tail).rstrip()}…{end.lstrip()}"
 
 
-def _shortest(text: str) -> str:
-    return _cut(text, _SHORTEST)
-
-
-def _print_csv(profile: Profile) -> None:
-    """One row for each slot and scheme."""
+def _losses(profile: Profile) -> Sheet:
+    """Return one row for each slot and scheme, for CSV."""
+    columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
+    columns += [field.name for field in fields(SlotLoss)]
     losses = [
         {"scheme": scheme.scheme}
         | asdict(loss)
@@ -389,9 +355,6 @@ def _print_csv(profile: Profile) -> None:
     ]
     rows = []
     for slot in profile.slots:
-        own = asdict(slot)
-        own["quartiles"] = " ".join(map(repr, slot.quartiles or ()))
+        own = asdict(slot) | {"quartiles": " ".join(map(repr, slot.quartiles or ()))}
         rows += [own | loss for loss in losses if loss["slot"] == slot.name]
-    columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
-    columns += [field.name for field in fields(SlotLoss)]
-    print_table("", columns, [[row[key] for key in columns] for row in rows], Format.CSV)
+    return flat(columns, rows)

@@ -6,19 +6,21 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self
 
-from numtok.cli.output.figures import (
-    amount,
-    duration,
-    figure,
-    number,
-    print_figures,
-    print_lines,
-    share,
+from numtok.cli.output.figures import amount, duration, ends, figure, share
+from numtok.cli.output.printing import (
+    Format,
+    Part,
+    Sheet,
+    Verbatim,
+    counted,
+    flat,
+    one_line,
+    print_parts,
+    print_result,
     width,
 )
-from numtok.cli.output.printing import Format, counted, one_line, print_data
 from numtok.cli.output.progress import Drawing
 from numtok.evaluation.report_files import clusters_note
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from numtok.reports import Figure
     from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
     from numtok.sweeps.race.progress import CandidateState, RaceProgress
     from numtok.sweeps.race.race import RaceResult
@@ -184,63 +185,42 @@ def _verdicts(result: "RaceResult", takes_part: bool) -> Iterator[str]:
 # --- the result --------------------------------------------------------------------------------
 
 
-class RaceRow(NamedTuple):
-    """A row of CSV: one figure of one on the leaderboard, or of a round."""
-
-    kind: str
-    label: str
-    metric: str
-    figure: float | None
-    slot: str | None = None
-    low: float | None = None
-    high: float | None = None
-    n: int | None = None
-    tied: bool | None = None
+_COLUMNS = ("kind", "label", "metric", "figure", "slot", "low", "high", "n", "tied")
 
 
 def print_race(result: "RaceResult", format: Format, quiet: bool) -> None:
-    """The REF of the chosen model on stdout and the rest on stderr; with another format than the
-    table all of it on stdout."""
-    if print_data(format, result, RaceRow._fields, _flat(result)):
-        return
-    to = sys.stdout if format is Format.MD else sys.stderr
-    if format is Format.MD:
-        for line in introduction(result):
-            print(f"- {one_line(line.strip())}")
-        print()
-    board = result.leaderboard
-    if board is None:
-        return  # a dry run, which was told already
-    if format is Format.MD or not quiet:
-        _print_board(board, format, to)
-        print_lines(_legend(result, board), to)
-        print_lines(result.reasons, to)
-        again, predicts = result.commands
-        print(f"again:    {one_line(again)}\npredict:  {one_line(predicts)}\n", file=to)
-    if format is not Format.MD:
+    """Print the REF of the chosen model on stdout and tables on stderr; in another format than the
+    table, everything on stdout."""
+    if format is not Format.TABLE:
+        print_result(format, result, flat(_COLUMNS, _records(result)), _parts(result, format))
+    elif result.leaderboard is not None:  # a dry run has printed its introduction
+        if not quiet:
+            print_parts(_parts(result, format), to=sys.stderr)
+            print(file=sys.stderr)
         print(result.model)
 
 
-def _print_board(board: "Leaderboard", format: Format, to: TextIO) -> None:
-    rows = [_row(one, board) for one in board.places]
+def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
+    if format is Format.MD:
+        yield Verbatim(f"- {line.strip()}" for line in introduction(result))
+    if (board := result.leaderboard) is None:
+        return
     columns = ["", "skill", "behind", f"over {board.baseline}", "log-likelihood", "invalid"]
     title = f"leaderboard: split {board.split}, {counted(board.numbers, 'number')}"
-    print_figures(title, columns, rows, format, to)
+    yield Sheet(title, columns, [_row(one, board) for one in board.places])
     slots = _largest(board)
-    errors = [
-        [_name(one, board), *(figure(one.errors[slot]) for slot in slots)] for one in board.places
-    ]
     title = "mean absolute error by slot"
     if (more := len(board.slots) - len(slots)) > 0:
         title += f" (of {more} more --json tells)"
-    print_figures(title, ["", *slots], errors, format, to)
+    errors = [[_name(one, board), *(one.errors[slot] for slot in slots)] for one in board.places]
+    yield Sheet(title, ["", *slots], errors)
     costs = [
         [
             one.label,
-            number(one.costs.tokens_per_number),
+            one.costs.tokens_per_number,
             amount(one.costs.parameters),
             amount(one.costs.steps),
-            number(one.rate),
+            one.rate,
             duration(one.costs.train_seconds),
             duration(a_thousand(one, board)),
         ]
@@ -248,7 +228,11 @@ def _print_board(board: "Leaderboard", format: Format, to: TextIO) -> None:
         if one.costs is not None
     ]
     heads = ["", "tokens a number", "params", "steps", "rate", "training", "1,000 predictions"]
-    print_figures("costs, the mean over seeds", heads, costs, format, to)
+    yield Sheet("costs, the mean over seeds", heads, costs)
+    yield _legend(result, board)
+    yield result.reasons
+    again, predicts = result.commands
+    yield Verbatim([f"again:    {again}", f"predict:  {predicts}"])
 
 
 def _largest(board: "Leaderboard") -> "list[str]":
@@ -258,16 +242,11 @@ def _largest(board: "Leaderboard") -> "list[str]":
     return [slot for slot in board.slots if slot in kept]
 
 
-def _row(one: "Contestant", board: "Leaderboard") -> list[str]:
+def _row(one: "Contestant", board: "Leaderboard") -> list[object]:
     behind = "" if one.behind is None else figure(one.behind)
-    return [
-        _name(one, board),
-        figure(one.skill),
-        f"{behind} tie" if one.tied and behind else behind,
-        figure(one.over_baseline),
-        figure(one.log_likelihood),
-        share(one.invalid.value) if one.is_model else "-",
-    ]
+    invalid = share(one.invalid.value) if one.is_model else None
+    row = [one.skill, f"{behind} tie" if one.tied and behind else behind]
+    return [_name(one, board), *row, one.over_baseline, one.log_likelihood, invalid]
 
 
 def _name(one: "Contestant", board: "Leaderboard") -> str:
@@ -309,34 +288,31 @@ def remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
     yield from (f"{label} failed: {problem}" for label, problem in result.failed.items())
 
 
-def _flat(result: "RaceResult") -> Iterator[RaceRow]:
+def _records(result: "RaceResult") -> Iterator[dict[str, Any]]:
+    row: dict[str, Any]
     unit = result.planned.unit if result.planned else "steps"
     for place, one in enumerate(result.rounds, 1):
         for label, skill in one.skills.items():
-            yield RaceRow(f"round {place}", label, "skill", skill)
-            yield RaceRow(f"round {place}", label, unit, one.steps[label])
-            yield RaceRow(f"round {place}", label, "rate", one.rates.get(label))
-    if result.leaderboard is None:
-        return
-    for each in result.leaderboard.places:
-        kind = "model" if each.is_model else "baseline"
-        yield _figure_row(kind, each, "skill", each.skill)
-        yield _figure_row(kind, each, "over-baseline", each.over_baseline)
-        if each.behind is not None:
-            yield _figure_row(kind, each, "behind", each.behind)
-        if each.is_model:
-            yield _figure_row(kind, each, "log-likelihood", each.log_likelihood)
-        yield _figure_row(kind, each, "invalid", each.invalid)
+            row = {"kind": f"round {place}", "label": label}
+            yield row | {"metric": "skill", "figure": skill}
+            yield row | {"metric": unit, "figure": one.steps[label]}
+            yield row | {"metric": "rate", "figure": one.rates.get(label)}
+    for each in result.leaderboard.places if result.leaderboard is not None else ():
+        row = {
+            "kind": "model" if each.is_model else "baseline",
+            "label": each.label,
+        }
+        row |= {"tied": each.tied}
+        figures = {"skill": each.skill, "over-baseline": each.over_baseline}
+        figures |= {"behind": each.behind} if each.behind is not None else {}
+        figures |= {"log-likelihood": each.log_likelihood} if each.is_model else {}
+        for metric, found in (figures | {"invalid": each.invalid}).items():
+            yield row | {"metric": metric, "n": found.n} | ends(found)
         for slot, error in each.errors.items():
-            yield _figure_row(kind, each, "mae", error)._replace(slot=slot)
+            yield row | {"metric": "mae", "slot": slot, "n": error.n} | ends(error)
         if each.costs is not None:
             from msgspec.structs import asdict
 
             for what, value in asdict(each.costs).items():
-                yield RaceRow("cost", each.label, what.replace("_", "-"), value)
-
-
-def _figure_row(kind: str, one: "Contestant", metric: str, found: "Figure") -> RaceRow:
-    return RaceRow(
-        kind, one.label, metric, found.value, None, found.low, found.high, found.n, one.tied
-    )
+                row = {"kind": "cost", "label": each.label}
+                yield row | {"metric": what.replace("_", "-"), "figure": value}

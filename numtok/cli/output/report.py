@@ -1,23 +1,15 @@
-"""What ``report`` and ``eval`` print of one report, and a published table beside it."""
+"""Prints one report, and a published table next to it."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
-from numtok.cli.output.figures import (
-    amount,
-    duration,
-    figure,
-    number,
-    print_figures,
-    print_lines,
-    share,
-)
-from numtok.cli.output.printing import Format, print_data
+from numtok.cli.output.figures import Told, amount, duration, ends, figure, number, share
+from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
 from numtok.reports import LIMITS
 
 if TYPE_CHECKING:
-    from numtok.evaluation.comparison.beside_published import PublishedComparison
+    from numtok.evaluation.comparison.beside_published import Beside, PublishedComparison
     from numtok.evaluation.report_files import Evaluation
     from numtok.reports import Figure, Figures, Labels, Report
 
@@ -37,67 +29,50 @@ def print_report(
     published: "PublishedComparison | None" = None,
     to: TextIO | None = None,
 ) -> None:
-    """Print one report, on stdout by default; CSV has one row a figure, JSON the whole report."""
+    """Print one report, on stdout by default; CSV has one row per value, JSON everything."""
     report = evaluation.report
     whole: dict[str, Any] = {"ref": evaluation.ref, "report": report, "timing": evaluation.timing}
     whole |= {"published": published} if published else {}
-    rows = chain(_flat(report), _flat_costs(evaluation), _flat_published(published))
-    if print_data(format, whole, _COLUMNS, rows, to):
-        return
-    print_lines(list(_head(evaluation)), to)
-    _print_metrics(report, format, to)
+    records = chain(_records(report), _costs_records(evaluation), published_records(published))
+    parts = chain(_parts(evaluation), published_parts(published) if published else ())
+    print_result(format, whole, flat(_COLUMNS, records), parts, to)
+
+
+def _parts(evaluation: "Evaluation") -> Iterator[Part]:
+    report = evaluation.report
+    yield list(_head(evaluation))
+    yield _metrics(report)
     if report.slots:
-        _print_slots(report.slots, format, to)
+        yield _slots(report.slots)
     if len(report.by_target) > 1:
-        _print_parts("target", report.by_target, format, to)
+        yield _across("target", report.by_target)
     for name, values in report.groups.items():
         if len(values) > 1:
-            _print_parts(name, values, format, to)
-    _print_baselines("baselines", report.metrics, report.baselines, format, to)
+            yield _across(name, values)
+    yield from _baselines("baselines", report.metrics, report.baselines)
     for name, baselines in report.target_baselines.items():
-        _print_baselines(
-            f"baselines of target {name}", report.by_target[name], baselines, format, to
-        )
+        own = report.by_target[name]
+        yield from _baselines(f"baselines of target {name}", own, baselines)
     if report.labels is not None:
-        _print_confusion(report.labels, format, to)
-    _print_costs(evaluation, format, to)
-    if report.notes:
-        print_lines([f"Note: {note}" for note in report.notes], to)
-    if published:
-        print_published(published, format, to)
+        yield _confusion(report.labels)
+    yield costs_sheet(evaluation)
+    yield [f"Note: {note}" for note in report.notes]
 
 
-def print_published(
-    published: "PublishedComparison", format: Format, to: TextIO | None = None
-) -> None:
-    """Published numbers beside measured ones, what differs, and the doubts; for people."""
+def published_parts(published: "PublishedComparison") -> Iterator[Part]:
+    """Return published and measured numbers side by side, the differences, and the doubts."""
     several = len({one.label for one in published.cells}) > 1
     rows: list[tuple[str, ...]] = []
     footnotes = []
     for index, one in enumerate(published.cells):
-        measured = figure(one.measured)
-        if one.invalid or (one.cell is not None and one.cell.invalid and one.invalid is not None):
-            measured += f" ({share(one.invalid)} invalid)"
         if several and (not index or published.cells[index - 1].label != one.label):
             rows.append((one.label, "", "", ""))
-        printed = "-"
-        if one.cell is not None:
-            invalid = f" ({share(float(one.cell.invalid))} invalid)" if one.cell.invalid else ""
-            mark = " †" if one.cell.footnote else ""
-            spread = "" if one.cell.deviation is None else f" ± {one.cell.deviation}"
-            printed = f"{one.cell.value}{spread}{mark}{invalid}"
-            if one.cell.footnote:
-                footnotes.append(f"† {one.column}: {one.cell.footnote}.")
-        rows.append(
-            (
-                f"  {one.column}" if several else one.column,
-                one.metric,
-                measured,
-                printed,
-            )
-        )
+        name = f"  {one.column}" if several else one.column
+        rows.append((name, one.metric, *_beside(one)))
+        if one.cell is not None and one.cell.footnote:
+            footnotes.append(f"† {one.column}: {one.cell.footnote}.")
     title = f"beside {published.table}: {published.source}"
-    print_figures(title, ("column", "metric", "measured", "printed"), rows, format, to)
+    yield Sheet(title, ("column", "metric", "measured", "printed"), rows)
     if any(one.where is None for one in published.cells):
         footnotes.append("Measured over all numbers of the report.")
     if any(one.invalid is not None for one in published.cells):
@@ -106,7 +81,19 @@ def print_published(
         )
     lines = [published.caption, *footnotes]
     lines += [f"Differs: {sentence}" for sentence in published.differs]
-    print_lines([*lines, *(f"Doubt: {sentence}" for sentence in published.doubts)], to)
+    yield [*lines, *(f"Doubt: {sentence}" for sentence in published.doubts)]
+
+
+def _beside(one: "Beside") -> tuple[str, str]:
+    """Return what was measured, and what was printed."""
+    measured: str = figure(one.measured)
+    if one.invalid or (one.cell is not None and one.cell.invalid and one.invalid is not None):
+        measured += f" ({share(one.invalid)} invalid)"
+    if one.cell is None:
+        return measured, "-"
+    invalid = f" ({share(float(one.cell.invalid))} invalid)" if one.cell.invalid else ""
+    spread = "" if one.cell.deviation is None else f" ± {one.cell.deviation}"
+    return measured, f"{one.cell.value}{spread}{' †' if one.cell.footnote else ''}{invalid}"
 
 
 def _head(evaluation: "Evaluation") -> Iterator[str]:
@@ -141,52 +128,42 @@ def _words(settings: Mapping[str, Any]) -> str:
     )
 
 
-def _print_metrics(report: "Report", format: Format, to: TextIO | None) -> None:
-    """The figures over all numbers, and those over the valid ones where they differ."""
+def _metrics(report: "Report") -> Sheet:
+    """The metrics over all numbers, and over the valid ones where they differ."""
     columns = ["metric", "n", f"all {report.measures}"]
-    rows = [[name, f"{found.n:,}", figure(found)] for name, found in report.metrics.items()]
+    rows: list[list[object]] = [[name, one.n, one] for name, one in report.metrics.items()]
     if report.valid_metrics:
         columns.append("valid ones alone")
         for row in rows:
-            row.append(figure(report.valid_metrics.get(row[0])))
-    print_figures(_title(report.metrics), columns, rows, format, to)
-
-
-def _title(metrics: "Figures") -> str:
+            row.append(report.valid_metrics.get(str(row[0])))
     title = "figures with 95% bootstrap intervals"
-    shares = [found for found in metrics.values() if found.value in (0.0, 1.0)]
+    shares = [found for found in report.metrics.values() if found.value in (0.0, 1.0)]
     if any(found.low != found.high for found in shares):
         title += "; shares of 0 or 1 with Wilson's"
-    return title
+    return Sheet(title, columns, rows)
 
 
-def _print_parts(
-    name: str, parts: "Mapping[str, Figures]", format: Format, to: TextIO | None
-) -> None:
+def _across(name: str, parts: "Mapping[str, Figures]") -> Sheet:
     """A column for each part, to compare their metrics at a glance; of many parts a row each."""
     metrics = dict.fromkeys(metric for figures in parts.values() for metric in figures)
-    rows = [
-        [part, f"{_count(found):,}", *(figure(found.get(metric)) for metric in metrics)]
+    rows: list[list[object]] = [
+        [part, _count(found), *(found.get(metric) for metric in metrics)]
         for part, found in parts.items()
     ]
-    table = [[name, "n", *metrics], *rows]
+    columns: list[object] = [name, "n", *metrics]
     if len(parts) <= _PARTS_ACROSS:
-        table = [list(row) for row in zip(*table, strict=True)]
-        table[0][0] = "metric"
-    print_figures(f"by {name}", table[0], table[1:], format, to)
+        columns, *rows = map(list, zip(["metric", "n", *metrics], *rows, strict=True))
+    return Sheet(f"by {name}", [*map(str, columns)], rows)
 
 
-def _print_slots(slots: "Mapping[str, Figures]", format: Format, to: TextIO | None) -> None:
-    """A row for each slot; skill alone with its interval, so that a line holds all figures."""
+def _slots(slots: "Mapping[str, Figures]") -> Sheet:
+    """A row for each slot; only skill has its interval, so that a line holds all metrics."""
     metrics = dict.fromkeys(metric for figures in slots.values() for metric in figures)
     rows = [
         [
             slot,
-            f"{_count(found):,}",
-            *(
-                figure(found[metric]) if metric == SLOT_SKILL else number(_value(found, metric))
-                for metric in metrics
-            ),
+            _count(found),
+            *(found[one] if one == SLOT_SKILL else _value(found, one) for one in metrics),
         ]
         for slot, found in slots.items()
     ]
@@ -195,48 +172,43 @@ def _print_slots(slots: "Mapping[str, Figures]", format: Format, to: TextIO | No
         "error is the median relative one"
     )
     columns = ["slot", "n", *(_IN_SLOTS.get(metric, metric) for metric in metrics)]
-    print_figures(title, columns, rows, format, to)
+    return Sheet(title, columns, rows)
 
 
-def _print_baselines(
-    what: str,
-    own: "Figures",
-    baselines: "Mapping[str, Figures]",
-    format: Format,
-    to: TextIO | None,
-) -> None:
-    """The model's figures beside those that need no model, and its skill over them."""
+def _baselines(what: str, own: "Figures", baselines: "Mapping[str, Figures]") -> Iterator[Sheet]:
+    """The metrics of the model and of baselines, and its skill over them, if there are any."""
     metrics = [name for name in own if any(name in baseline for baseline in baselines.values())]
-    numbers = _count(own)
-    rows = [
-        [name, number(_value(own, name))]
-        + [number(_value(baseline, name)) for baseline in baselines.values()]
+    if not metrics:
+        return
+    rows: list[list[object]] = [
+        [name, _value(own, name), *(_value(baseline, name) for baseline in baselines.values())]
         for name in metrics
     ]
     rows += [
-        [f"skill by {name}", ""]
-        + [
-            skill(name, _value(own, name), baseline.get(name))
-            # Another part of the numbers may be harder, and the truth cannot be beaten.
-            if name in baseline and baseline[name].n == own[name].n and of not in LIMITS
-            else "-"
-            for of, baseline in baselines.items()
-        ]
+        [f"skill by {name}", "", *skills(name, own, baselines)]
         for name in PERFECT
         if name in metrics
     ]
-    if rows:
-        limits = [name for name in baselines if name in LIMITS]
-        kind = "limits" if len(limits) > 1 else "a limit"
-        verb = "are" if len(limits) > 1 else "is"
-        made = f" ({' and '.join(limits)} {verb} {kind}, made of the truth)" if limits else ""
-        title = f"{what}, which need no model{made}; {SKILL}"
-        names = [f"{name}{of_some(baseline, numbers)}" for name, baseline in baselines.items()]
-        print_figures(title, ["metric", "model", *names], rows, format, to)
+    limits = [name for name in baselines if name in LIMITS]
+    are = "are limits" if len(limits) > 1 else "is a limit"
+    made = f" ({' and '.join(limits)} {are}, made of the truth)" if limits else ""
+    title = f"{what}, which need no model{made}; {SKILL}"
+    numbers = _count(own)
+    names = [f"{name}{of_some(baseline, numbers)}" for name, baseline in baselines.items()]
+    yield Sheet(title, ["metric", "model", *names], rows)
+
+
+def skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> Iterator[Told]:
+    """Return the skill over each baseline; ``-`` over a limit, or one of only some numbers."""
+    for name, baseline in baselines.items():
+        # Other numbers may be harder, and the truth cannot be beaten.
+        alike = metric in baseline and baseline[metric].n == own[metric].n
+        rival = baseline[metric] if alike and name not in LIMITS else None
+        yield skill(metric, own[metric].value, rival)
 
 
 def of_some(baseline: "Figures", numbers: int) -> str:
-    """`` (52%)`` where a baseline's figures are of so many of the numbers alone, else nothing."""
+    """Return `` (52%)`` if a baseline covers only that fraction of the numbers, else nothing."""
     return "" if _count(baseline) == numbers else f" ({share(_count(baseline) / numbers)})"
 
 
@@ -244,7 +216,7 @@ def _count(figures: "Figures") -> int:
     return max((figure.n for figure in figures.values()), default=0)
 
 
-def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> str:
+def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> Told:
     """How much of the way from the baseline to a perfect model a figure is; ``-`` where one of them
     is not known or the baseline cannot be told from perfect, which is in its interval.
 
@@ -256,51 +228,48 @@ def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> str:
     """
     perfect = PERFECT[metric]
     if own is None or of_baseline is None or of_baseline.value in (None, perfect):
-        return "-"
+        return Told("-", None)
     if perfect in (of_baseline.low, of_baseline.high):
-        return "-"
+        return Told("-", None)
     return number(1 - (own - perfect) / (of_baseline.value - perfect))
 
 
-def _print_confusion(labels: "Labels", format: Format, to: TextIO | None) -> None:
-    """A row for each true label, a column for each prediction; the errors alone of many labels."""
+def _confusion(labels: "Labels") -> Sheet:
+    """A row for each true label, a column for each prediction; of many labels only the errors."""
     if not labels.complete:
-        pairs = [[one.truth, one.predicted, f"{one.rows:,}"] for one in labels.confusion]
-        title = "the most frequent errors"
-        print_figures(title, ["label", "predicted", "rows"], pairs, format, to)
-        return
+        rows: list[list[object]] = [
+            [one.truth, one.predicted, one.rows] for one in labels.confusion
+        ]
+        return Sheet("the most frequent errors", ["label", "predicted", "rows"], rows)
     names = dict.fromkeys([*labels.classes, *(one.truth for one in labels.confusion)])
     counts = {(one.truth, one.predicted): one.rows for one in labels.confusion}
-    rows = [
-        [truth, *(f"{counts.get((truth, predicted), 0):,}" for predicted in labels.classes)]
-        for truth in names
-    ]
+    rows = [[truth, *(counts.get((truth, one), 0) for one in labels.classes)] for truth in names]
     title = "rows of each label (down) by prediction (across)"
-    print_figures(title, ["label", *labels.classes], rows, format, to)
+    return Sheet(title, ["label", *labels.classes], rows)
 
 
 def _value(figures: "Figures", metric: str) -> float | None:
     return figures[metric].value if metric in figures else None
 
 
-def _print_costs(evaluation: "Evaluation", format: Format, to: TextIO | None) -> None:
+def costs_sheet(evaluation: "Evaluation") -> Sheet:
+    """Return what training and evaluation cost."""
     costs, timing = evaluation.report.costs, evaluation.timing
     rows = [
-        ["samples", amount(costs.samples)],
-        ["tokens", amount(costs.tokens)],
-        ["steps", amount(costs.steps)],
-        ["FLOPs of training", number(costs.flops)],
-        ["parameters", amount(costs.parameters)],
-        ["  in embeddings", amount(costs.embedding_parameters)],
-        ["tokens per number", number(costs.tokens_per_number)],
-        ["training", duration(timing.train_seconds)],
-        ["evaluation", duration(timing.eval_seconds)],
+        ("samples", amount(costs.samples)),
+        ("tokens", amount(costs.tokens)),
+        ("steps", amount(costs.steps)),
+        ("FLOPs of training", costs.flops),
+        ("parameters", amount(costs.parameters)),
+        ("  in embeddings", amount(costs.embedding_parameters)),
+        ("tokens per number", costs.tokens_per_number),
+        ("training", duration(timing.train_seconds)),
+        ("evaluation", duration(timing.eval_seconds)),
     ]
-    print_figures("costs", ["what", "amount"], rows, format, to)
+    return Sheet("costs", ("what", "amount"), rows)
 
 
-def _flat(report: "Report") -> Iterator[tuple[object, ...]]:
-    """Every figure as a row of :data:`_COLUMNS`."""
+def _records(report: "Report") -> Iterator[dict[str, Any]]:
     parts: list[tuple[str, str | None, Figures]] = [("all", None, report.metrics)]
     parts.append(("valid", None, report.valid_metrics))
     parts += [("slot", name, figures) for name, figures in report.slots.items()]
@@ -318,26 +287,29 @@ def _flat(report: "Report") -> Iterator[tuple[object, ...]]:
     ]
     for part, value, figures in parts:
         for metric, one in figures.items():
-            yield part, value, metric, one.n, one.value, one.low, one.high
+            yield {"part": part, "value": value, "metric": metric, "n": one.n} | ends(one)
+    n = {"n": report.numbers}
     if report.labels is not None:
         for pair in report.labels.confusion:
-            told = f"{pair.truth} predicted {pair.predicted}"
-            yield "confusion", told, "rows", report.numbers, pair.rows, None, None
+            told = {"part": "confusion", "value": f"{pair.truth} predicted {pair.predicted}"}
+            yield told | n | {"metric": "rows", "figure": pair.rows}
         return
     for what, one_share in (("invalid", report.invalid), ("off-grammar", report.off_grammar)):
-        yield "all", None, what, report.numbers, one_share, None, None
+        yield {"part": "all", "metric": what, "figure": one_share} | n
 
 
-def _flat_costs(evaluation: "Evaluation") -> Iterator[tuple[object, ...]]:
+def _costs_records(evaluation: "Evaluation") -> Iterator[dict[str, Any]]:
     import msgspec
 
     for one in (evaluation.report.costs, evaluation.timing):
         for what, value in msgspec.structs.asdict(one).items():
-            yield "cost", None, what.replace("_", "-"), None, value, None, None
+            yield {"part": "cost", "metric": what.replace("_", "-"), "figure": value}
 
 
-def _flat_published(published: "PublishedComparison | None") -> Iterator[tuple[object, ...]]:
-    for one in published.cells if published else []:
+def published_records(published: "PublishedComparison | None") -> Iterator[dict[str, Any]]:
+    """Return the published numbers for CSV."""
+    for one in published.cells if published else ():
+        assert published is not None
         value = None if one.cell is None else float(one.cell.value)
-        table = published.table if published else ""
-        yield f"printed in {table}", one.column, one.metric, None, value, None, None
+        part = {"part": f"printed in {published.table}", "value": one.column}
+        yield part | {"metric": one.metric, "figure": value}

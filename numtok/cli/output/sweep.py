@@ -1,19 +1,32 @@
 """What ``numtok sweep`` shows: how far it is, what was chosen, a table a data set, what failed."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.comparison import ComparisonRow, deviating, flat, print_comparison
-from numtok.cli.output.figures import duration, number, print_figures, shown_costs
-from numtok.cli.output.printing import Format, counted, one_line, print_data
+from numtok.cli.output.comparison import (
+    COLUMNS,
+    averaged,
+    comparison_parts,
+    comparison_records,
+    deviating,
+    shown_costs,
+)
+from numtok.cli.output.figures import duration, number
+from numtok.cli.output.printing import (
+    Format,
+    Part,
+    Sheet,
+    counted,
+    flat,
+    one_line,
+    print_result,
+)
 from numtok.cli.output.progress import Live
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-    from numtok.evaluation.comparison.experiments import ExperimentCosts
-    from numtok.sweeps.averages import Ranking
     from numtok.sweeps.runs import SweepProgress
     from numtok.sweeps.sweep import Result
 
@@ -42,15 +55,9 @@ class Runs(Live):
 
 
 def print_sweep(result: "Result", format: Format) -> None:
-    """Print a sweep on stdout, and what failed on stderr; CSV has one row a figure."""
-    columns = ("table", *ComparisonRow._fields)
-    if not print_data(format, _whole(result), columns, _flat(result)):
-        _print_choices(result, format)
-        for label, comparison in result.tables:
-            if label:
-                print(f"## {label}\n" if format is Format.MD else f"== {label}\n")
-            print_comparison(comparison, format)
-        _print_averages(result, format)
+    """Print a sweep on stdout, and what failed on stderr; CSV has one row per value."""
+    records = flat(("table", *COLUMNS), _records(result))
+    print_result(format, _whole(result), records, _parts(result, format))
     if result.left:
         again = "" if result.select is None else ", and this part again, as something is chosen"
         print(
@@ -66,82 +73,73 @@ def print_sweep(result: "Result", format: Format) -> None:
         print(f"numtok: {those[0]}{more} failed: {one_line(told)}", file=sys.stderr)
 
 
-def _print_choices(result: "Result", format: Format) -> None:
+def _parts(result: "Result", format: Format) -> Iterator[Part]:
+    yield from choices(result)
+    for label, comparison in result.tables:
+        if label:
+            yield [f"{'##' if format is Format.MD else '=='} {label}"]
+        yield from comparison_parts(comparison)
+    yield from averages(result)
+
+
+def choices(result: "Result") -> Iterator[Sheet]:
+    """Return the table of what was chosen, with its costs, if something was to be chosen."""
     if (select := result.select) is None:
         return
     metric, reach = select.metric, select.reach
-    rows = [
-        [
-            one.group or "all",
-            one.chosen or "-",
-            number(one.figure),
-            *([] if reach is None else ["yes" if one.reached else "NO"]),
-            *_costs(one.costs),
-        ]
-        for one in result.choices
-    ]
-    columns = ["", "best", metric, *([] if reach is None else ["reached"])]
-    columns += _COSTS
+    rows = []
+    for one in result.choices:
+        costs: Mapping[str, str] = {} if one.costs is None else shown_costs(one.costs)
+        reached = [] if reach is None else ["yes" if one.reached else "NO"]
+        shown = (costs.get(name, "-") for name in _COSTS)
+        rows.append([one.group or "all", one.chosen or "-", number(one.figure), *reached, *shown])
+    columns = ["", "best", metric, *([] if reach is None else ["reached"]), *_COSTS]
     title = "the best" if reach is None else f"cost to reach {metric} {number(reach)}"
     seeds = "seeds" if select.seeds is None else counted(select.seeds, "seed")
-    title += f" (validation split, mean over {seeds})"
-    print_figures(title, columns, rows, format)
+    yield Sheet(f"{title} (validation split, mean over {seeds})", columns, rows)
 
 
-def _print_averages(result: "Result", format: Format) -> None:
+def averages(result: "Result") -> Iterator[Sheet]:
+    """Return the tables of means and ranks over several data sets, if there are any."""
     if not result.averages:
         return
     metrics = list(result.averages[0].metrics)
-    rows = [
-        [
-            one.label or "all",
-            str(one.metrics[metrics[0]].count),
-            *(deviating(one.metrics[metric]) for metric in metrics),
-        ]
+    rows: list[list[object]] = [
+        [one.label or "all", one.metrics[metrics[0]].count]
+        + [deviating(one.metrics[metric]) for metric in metrics]
         for one in result.averages
     ]
     title = "over the data sets: mean +- standard deviation"
-    print_figures(title, ["", "data sets", *metrics], rows, format)
+    yield Sheet(title, ["", "data sets", *metrics], rows)
     if (ranks := result.ranks) is not None:
         rows = [[label or "all", deviating(over)] for label, over in ranks.ways.items()]
-        title = f"ranks by {ranks.metric} over {ranks.data_sets} data sets: {ranks_told(ranks)}"
-        print_figures(title, ["", "rank"], rows, format)
+        told = f"less than {ranks.apart:.2g} apart may be chance (Nemenyi, 95%)"
+        title = f"ranks by {ranks.metric} over {ranks.data_sets} data sets: 1 is the best, {told}"
+        yield Sheet(title, ["", "rank"], rows)
 
 
-def ranks_told(ranks: "Ranking") -> str:
-    """What the difference of two ranks says."""
-    return f"1 is the best, less than {ranks.apart:.2g} apart may be chance (Nemenyi, 95%)"
-
-
-def _costs(costs: "ExperimentCosts | None") -> list[str]:
-    shown = {} if costs is None else shown_costs(costs)
-    return [shown.get(name, "-") for name in _COSTS]
-
-
-def _flat(result: "Result") -> Iterator[tuple[object, ...]]:
-    """The rows of CSV: those of the comparisons, and of what was chosen."""
+def _records(result: "Result") -> Iterator[dict[str, Any]]:
     for one in result.choices:
         assert result.select is not None
-        metric = result.select.metric
-        yield "", *ComparisonRow("chosen", one.group, metric, one.figure, value=one.chosen)
+        row = {"table": "", "label": one.group, "value": one.chosen}
+        yield row | {"kind": "chosen", "metric": result.select.metric, "figure": one.figure}
         if one.costs is not None:
             kind = "cost" if result.select.reach is None else "cost to reach"
-            if one.reached is False:
-                kind = "cost, not reached"
+            kind = "cost, not reached" if one.reached is False else kind
             for what in ("samples", "tokens", "flops", "train_seconds"):
-                figure, name = getattr(one.costs, what), what.replace("_", "-")
-                yield "", *ComparisonRow(kind, one.group, name, figure, value=one.chosen)
+                own = {"kind": kind, "metric": what.replace("_", "-")}
+                yield row | own | {"figure": getattr(one.costs, what)}
     for label, comparison in result.tables:
-        for row in flat(comparison):
-            yield label, *row
+        for record in comparison_records(comparison):
+            yield {"table": label} | record
     for average in result.averages:
         for metric, over in average.metrics.items():
-            row = ComparisonRow("over data sets", average.label, metric, over.mean, n=over.count)
-            yield "", *row._replace(deviation=over.deviation)
+            row = {"table": "", "kind": "over data sets", "label": average.label, "metric": metric}
+            yield row | averaged(over)
     if (ranks := result.ranks) is not None:
         for label, over in ranks.ways.items():
-            row = ComparisonRow("rank", label, ranks.metric, over.mean, n=over.count)
-            yield "", *row._replace(deviation=over.deviation)
+            row = {"table": "", "kind": "rank", "label": label, "metric": ranks.metric}
+            yield row | averaged(over)
 
 
 def _whole(result: "Result") -> dict[str, Any]:

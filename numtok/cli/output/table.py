@@ -2,10 +2,9 @@
 
 import msgspec
 
-from numtok.cli.output.printing import Format, Size, print_made, print_made_json, rows_by_split
+from numtok.cli.output.printing import Format, Size, print_made, rows_by_split
 from numtok.data.reading.split_rule import TRAIN
-from numtok.data.tables.rows import read_table_of, twin_notes
-from numtok.data.tables.table import TableFile, read_table_file
+from numtok.data.tables.table import TableFile, read_table_file, read_table_of, twin_notes
 from numtok.store.artifact import Artifact
 from numtok.stored_json import Natural
 
@@ -19,11 +18,17 @@ def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) ->
     """Print one table artifact; with a format for programs, that on stdout instead of the REF."""
     file = read_table_file(artifact.path)
     notes = [*file.notes, *_twins(artifact)]
-    if format is Format.JSON:
-        print_made_json(artifact, made, notes=notes)
-        return
     title = f"a table with the target {file.target!r}" if made else "found, not made again"
-    print_made(title, artifact.ref, _rows(artifact, file), format, quiet, notes)
+    print_made(
+        artifact,
+        title,
+        _rows(artifact, file),
+        made=made,
+        format=format,
+        quiet=quiet,
+        notes=notes,
+        more={"notes": notes},
+    )
 
 
 def _twins(artifact: Artifact) -> list[str]:

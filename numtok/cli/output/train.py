@@ -1,18 +1,19 @@
 """What ``numtok train`` shows: a progress line, then the REF on stdout and a table on stderr."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from numtok.cli.output.figures import amount, number, share
-from numtok.cli.output.printing import Format, Size, print_made, print_made_json, print_table
+from numtok.cli.output.printing import Format, Size, print_made, print_table
 from numtok.cli.output.progress import Live
 from numtok.encoding.schema import TRUNCATED
 from numtok.models.heads.base import HEADS
 from numtok.registry import spec_of
 from numtok.stages.train import Result
+from numtok.store.artifact import Artifact
 from numtok.stored_json import Natural, Positive, Scalar
 from numtok.training.log import EXACT, read_log
 from numtok.training.loop import TrainingProgress
@@ -34,8 +35,6 @@ class _TrainCounts(msgspec.Struct):
 
 
 class _TrainTiming(msgspec.Struct):
-    """None is what an earlier numtok did not say."""
-
     seconds: float
     tokens_per_second: float
     mfu: float | None = None
@@ -60,6 +59,7 @@ class _FitTiming(msgspec.Struct):
     peak_memory: Natural
 
 
+Rows = list[tuple[str, object]]
 _FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
 
 
@@ -96,27 +96,39 @@ class TrainingBar(Live):
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print one run; with a format other than the table, that on stdout instead of the REF."""
-    file = read_model_file(result.artifact)
-    if isinstance(file, TableModelFile):
-        _print_fits(result, file, format, quiet)
-        if not quiet:
-            _warn_of_fits(result, file)
-        return
-    if result.costs and not quiet:
-        _print_costs(result.costs)
     artifact = result.artifact
-    # The last that was written down for each split.
-    last = {one.split: one.figures for one in read_log(artifact.path)}
-    losses = {split: figures["loss"] for split, figures in last.items()}
-    exact = {split: one for split in last if (one := last[split].get(EXACT)) is not None}
-    if format is Format.JSON:
-        more = {"losses": losses} | ({"exact": exact} if exact else {})
-        seconds = artifact.timing(dict[str, Scalar])
-        print_made_json(artifact, result.made, **more, timing=seconds)
-        return
+    file = read_model_file(artifact)
+    more: dict[str, object] = {"timing": artifact.timing(dict[str, Scalar])}
+    if isinstance(file, TableModelFile):
+        what, rows = "fitted", _of_fits(artifact, file)
+    else:
+        if result.costs and not quiet:
+            _print_costs(result.costs)
+        # The last that was written down for each split.
+        last = {one.split: one.figures for one in read_log(artifact.path)}
+        losses = {split: figures["loss"] for split, figures in last.items()}
+        exact = {split: one for split in last if (one := last[split].get(EXACT)) is not None}
+        more = {"losses": losses} | ({"exact": exact} if exact else {}) | more
+        what, rows = "trained", _of_training(artifact, file.settings.context, losses, exact)
+    print_made(
+        artifact,
+        what if result.made else f"found, not {what} again",
+        rows,
+        made=result.made,
+        format=format,
+        quiet=quiet,
+        more=more,
+    )
+    if isinstance(file, TableModelFile) and not quiet:
+        for line in _warnings(result, file):
+            print(f"numtok: {line}", file=sys.stderr)
+
+
+def _of_training(
+    artifact: Artifact, context: int, losses: Mapping[str, float | None], exact: Mapping[str, float]
+) -> Rows:
     counts, timing = artifact.counts(_TrainCounts), artifact.timing(_TrainTiming)
-    context = file.settings.context
-    rows: list[tuple[str, object]] = [
+    rows: Rows = [
         ("parameters", counts.parameters),
         *([("  trained", counts.trained)] if counts.trained is not None else []),
         ("steps", counts.steps),
@@ -134,19 +146,14 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         rows.append(("second pass, of FLOPs", share(timing.second_pass)))
     if counts.unseen:
         rows.append(("numbers not seen whole", counts.unseen))
-    title = "trained" if result.made else "found, not trained again"
-    print_made(title, artifact.ref, rows, format, quiet)
+    return rows
 
 
-def _print_fits(result: Result, file: TableModelFile, format: Format, quiet: bool) -> None:
-    artifact = result.artifact
-    if format is Format.JSON:
-        print_made_json(artifact, result.made, timing=artifact.timing(dict[str, Scalar]))
-        return
+def _of_fits(artifact: Artifact, file: TableModelFile) -> Rows:
     counts, timing = artifact.counts(_FitCounts), artifact.timing(_FitTiming)
     fits = [fold.fit for fold in file.trained.folds]
     kept = [fit.best_epoch for fit in fits]
-    rows: list[tuple[str, object]] = [
+    return [
         ("folds", counts.folds),
         ("parameters", counts.parameters),
         ("  in the head", share(counts.head_parameters / max(1, counts.parameters))),
@@ -160,29 +167,22 @@ def _print_fits(result: Result, file: TableModelFile, format: Format, quiet: boo
         ("MFU", share(timing.mfu)),
         ("peak memory", Size(timing.peak_memory)),
     ]
-    title = "fitted" if result.made else "found, not fitted again"
-    print_made(title, artifact.ref, rows, format, quiet)
 
 
-def _warn_of_fits(result: Result, file: TableModelFile) -> None:
-    """What a user should know of them."""
+def _warnings(result: Result, file: TableModelFile) -> Iterator[str]:
     counts = result.artifact.counts(_FitCounts)
     if counts.unsayable:
         head = spec_of(HEADS.from_settings(file.settings.head))
-        print(
-            f"numtok: {counts.unsayable:,} of {counts.rows:,} targets are beyond the numbers that "
-            f"{head} writes, and are learnt as the nearest of them; give a head that reaches "
-            "further",
-            file=sys.stderr,
+        yield (
+            f"{counts.unsayable:,} of {counts.rows:,} targets are beyond the numbers that {head} "
+            "writes, and are learnt as the nearest of them; give a head that reaches further"
         )
-    if result.made:
-        steps, of_epoch = counts.steps / counts.folds, counts.steps / counts.epochs
-        if steps < _FEW_STEPS and of_epoch < _FEW_BATCHES:
-            print(
-                f"numtok: {steps:.0f} steps are few to learn in, and an epoch has {of_epoch:.0f}; "
-                "give a smaller --batch",
-                file=sys.stderr,
-            )
+    steps, of_epoch = counts.steps / counts.folds, counts.steps / counts.epochs
+    if result.made and steps < _FEW_STEPS and of_epoch < _FEW_BATCHES:
+        yield (
+            f"{steps:.0f} steps are few to learn in, and an epoch has {of_epoch:.0f}; give a "
+            "smaller --batch"
+        )
 
 
 def _print_costs(costs: Sequence[Cost]) -> None:

@@ -5,7 +5,7 @@ features in order, then the target, then a column a fold. ``numtok gen``, ``fetc
 write it, training and evaluation read it; nothing here knows where artifacts are or what torch is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -244,3 +244,14 @@ def count_twins(table: Table, split: str) -> int:
         return 0
     rows = np.ascontiguousarray(features).view(np.dtype((np.void, 8 * features.shape[1]))).ravel()
     return int(np.isin(rows[table.split(split)], rows[table.split(TRAIN)]).sum())
+
+
+def twin_notes(table: Table, splits: Iterable[str]) -> list[str]:
+    """A note for each of these splits that has rows with a twin in the train split."""
+    found = [(name, count_twins(table, name), len(table.split(name))) for name in splits]
+    return [
+        f"{twins:,} of {rows:,} {name} rows have a twin in {TRAIN} (the same features). Remove "
+        "them from one of the splits"
+        for name, twins, rows in found
+        if twins
+    ]

@@ -14,8 +14,7 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.streams import Spool, is_stream
 from numtok.data.tables.columns import SPLIT_COLUMN
 from numtok.data.tables.file import FORMATS, parsed, read_file
-from numtok.data.tables.rows import VALIDATION, learnt_rows, read_table_of, twin_notes
-from numtok.data.tables.table import VALIDATION, learnt_rows, read_table_of
+from numtok.data.tables.table import VALIDATION, learnt_rows, read_table_of, twin_notes
 from numtok.declaration import declarations, flag_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown

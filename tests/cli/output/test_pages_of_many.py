@@ -13,10 +13,10 @@ import pytest
 
 from numtok.analysis.figures.base import BarMarks, LineMark
 from numtok.analysis.panels import slots
-from numtok.cli.output.pages.page import PageTable
+from numtok.cli.output.pages.page import PageCell
 from numtok.cli.output.pages.race import race_page
-from numtok.cli.output.pages.write import html
-from numtok.cli.output.printing import Format
+from numtok.cli.output.pages.write import _cell, html
+from numtok.cli.output.printing import Format, Sheet
 from numtok.cli.output.race import print_race
 from numtok.store.store import Store
 from tests.cases import case
@@ -48,10 +48,10 @@ def test_a_comparison_has_the_rows_first_on_which_experiments_are_farthest_apart
     held = rows(of_comparison(tmp_path))
     assert len(held.rows) == 200
     assert list(held.columns) == ["slot", "truth", "closest", "farthest", "apart", "text"]
-    far = [row.cells[-1].key for row in held.rows]  # type: ignore[union-attr]
+    far = [_cell(row.cells[-1]).key for row in held.rows]
     assert far == sorted(far, key=lambda one: -(one or 0))
     first = held.rows[0]
-    assert [cell.text for cell in first.cells[-2:]] == ["none", "-"]  # type: ignore[union-attr]
+    assert [_cell(cell).text for cell in first.cells[-2:]] == ["none", "-"]
     assert "label:xval" in first.picks  # which says no number, and so is farthest
     assert {key.partition(":")[0] for key in first.picks} >= {"slot", "all-size", "label"}
     filters = dict(held.filters)
@@ -82,14 +82,14 @@ def test_a_comparison_has_every_kind_of_chart(tmp_path: Path) -> None:
 
 def test_the_leaderboard_says_seeds_intervals_and_what_is_best(tmp_path: Path) -> None:
     board, costs, baselines = [
-        part for part in parts(of_comparison(tmp_path)) if isinstance(part, PageTable)
+        part for part in parts(of_comparison(tmp_path)) if isinstance(part, Sheet)
     ]
     assert board.picks[0] == costs.picks[0] == "label:xval"
-    assert [row[1].text for row in board.rows] == ["1 (seed 0)", "2", "1 (seed 0)"]  # type: ignore[union-attr]
+    assert [row[1] for row in board.rows] == ["1 (seed 0)", "2", "1 (seed 0)"]
     first = board.rows[0][2]
-    assert not isinstance(first, str)
+    assert isinstance(first, PageCell)
     assert first.best and first.aside.startswith("[")
-    assert sum(row[2].best for row in board.rows) == 1  # type: ignore[union-attr]
+    assert sum(isinstance(row[2], PageCell) for row in board.rows) == 1
     names = [str(row[0]) for row in baselines.rows]
     assert names[-1] == "mean" and names[0] == "limit: quantisation (p1000)"
 
@@ -98,7 +98,7 @@ def test_a_sweep_of_many_test_sets_has_tables_of_all_and_charts_of_some(tmp_path
     page = of_sweep(tmp_path, 8)
     boards = [
         one for one in parts(page)
-        if isinstance(one, PageTable) and one.caption.startswith("Experiments")
+        if isinstance(one, Sheet) and one.title.startswith("Experiments")
     ]  # fmt: skip
     assert len(boards) == 8
     assert {name.split("-")[1] for name in charts(page)} == set("012345")
@@ -114,7 +114,7 @@ def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> Non
     page = of_race(tmp_path)
     assert page.title.startswith("xval, chosen of 3 candidates for ")
     assert "less error than mean" in page.lead
-    tables = {part.caption: part for part in parts(page) if isinstance(part, PageTable)}
+    tables = {part.title: part for part in parts(page) if isinstance(part, Sheet)}
     board, others, errors, rounds, slots, verdicts = tables.values()
     assert [row[0] for row in board.rows] == ["xval (the choice)", "p1000"]
     assert [str(row[0]) for row in others.rows] == ["mean", "median"]
@@ -143,7 +143,7 @@ def test_budgets_of_a_race_of_tables_are_epochs(
     table = msgspec.structs.replace(
         result, planned=msgspec.structs.replace(result.planned, unit="epochs")
     )
-    tables = [one for one in parts(race_page(table, store.resolve)) if isinstance(one, PageTable)]
+    tables = [one for one in parts(race_page(table, store.resolve)) if isinstance(one, Sheet)]
     assert [one for one in tables if "round 1: epochs" in one.columns]
     print_race(table, Format.CSV, quiet=False)
     found = csv.DictReader(io.StringIO(capsys.readouterr().out))

@@ -73,5 +73,5 @@ def test_what_is_missing_is_said_before_any_work(
     with pytest.raises(UsageError, match="is not a folder"):
         check_page(tmp_path / "no" / "page.html")
     monkeypatch.setattr(write, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match="needs Jinja2 and altair and vl-convert-python"):
+    with pytest.raises(UsageError, match="needs Jinja2 and vl-convert-python"):
         check_page(tmp_path / "page.html")

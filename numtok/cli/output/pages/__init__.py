@@ -1,6 +1,5 @@
 """Pages: what a command found, as one file of HTML that needs nothing else.
 
-chart_table.py  the numbers of a chart as a table
 charts.py       charts of several experiments: costs, learning curves, errors
 compared.py     experiments on one test set with what their reports say
 comparison.py   the page of a comparison, and its sections

@@ -8,29 +8,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from numtok.analysis.figures.base import Panel
+from numtok.cli.output.printing import Sheet
 
 
 class PageCell(NamedTuple):
-    """A cell of a table: its text, what it is sorted by (None: by the text), whether it is the best
-    of its column, and what stands below it in small: an interval, or whose it is."""
+    """A cell that is more than a value: its text, a number to sort by (None: sort by the text),
+    whether it is the best of its column, and small text below it, such as an interval."""
 
     text: str
     key: float | None = None
     best: bool = False
     aside: str = ""
-
-
-@dataclass(frozen=True)
-class PageTable:
-    """A table that can be sorted; ``picks`` has a key of each row, which charts can pick; columns
-    of ``words`` are folded."""
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[PageCell | str]]
-    picks: Sequence[str] = ()
-    note: str = ""
-    words: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -50,7 +38,7 @@ class HeldRow(NamedTuple):
     """One row that a page holds: the cells of its line, the text on both sides of the number, and
     the keys of marks that stand for it."""
 
-    cells: Sequence[PageCell | str]
+    cells: Sequence[object]
     before: str
     mark: str
     after: str
@@ -74,7 +62,7 @@ class RowList:
     filters: Sequence[tuple[str, str]] = ()
 
 
-Part = PageChart | PageTable | RowList
+Part = PageChart | Sheet | RowList
 
 
 @dataclass(frozen=True)

@@ -4,28 +4,27 @@ chart shows."""
 from collections.abc import Mapping, Sequence
 
 from numtok.analysis.panels.numbers import SizePanel
-from numtok.cli.output.figures import figure, number
+from numtok.cli.output.figures import Measured, Told, figure, number
 from numtok.cli.output.pages.page import PageCell
-from numtok.evaluation.comparison.seeds import SeedStatistics
 from numtok.reports import Figure
 from numtok.row import GROUP, in_order
 
 _SLOTS = 40  # or values of a group, that a chart shows
 
 
-def with_interval(found: Figure | SeedStatistics, *, best: bool = False) -> PageCell:
-    """A figure with its interval below it."""
-    return folded(figure(found), found.value, best=best)
+def bold(found: Measured) -> PageCell:
+    """Return the cell of the best value of a column."""
+    return folded(figure(found))._replace(best=True)
 
 
-def folded(text: str, key: float | None, *, best: bool = False) -> PageCell:
-    """What is written as a value and its interval, in two lines.
+def folded(told: Told) -> PageCell:
+    """Put the interval of a value below it.
 
-    >>> folded("0.9 [0.8, 1.0]", 0.9)
+    >>> folded(Told("0.9 [0.8, 1.0]", 0.9))
     PageCell(text='0.9', key=0.9, best=False, aside='[0.8, 1.0]')
     """
-    value, _, ends = text.partition(" [")
-    return PageCell(value, key, best, f"[{ends}" if ends else "")
+    value, _, ends = told.partition(" [")
+    return PageCell(value, told.key, aside=f"[{ends}" if ends else "")
 
 
 def largest_slots(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], str]:

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from numtok.analysis.panels.slots import VALUES, SlotPicture
 from numtok.analysis.profiling.short_values import short_value
-from numtok.cli.output.pages.page import Headline, Page, PageCell, PageChart, PageTable, Section
+from numtok.cli.output.figures import Told
+from numtok.cli.output.pages.page import Headline, Page, PageChart, Section
+from numtok.cli.output.printing import Sheet
 from numtok.stages.profile import Profile
 
 
@@ -48,50 +50,36 @@ def _first(profile: Profile) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _value(value: float | None) -> PageCell:
-    return PageCell("-" if value is None else short_value(value), value)
+def _value(value: float | None) -> Told:
+    return Told("-" if value is None else short_value(value), value)
 
 
-def _slots(profile: Profile) -> PageTable:
+def _slots(profile: Profile) -> Sheet:
     columns = ["slot", "numbers", "from", "to", "mean", "deviation", "distinct", "digits at most"]
-    rows: list[Sequence[PageCell | str]] = [
+    rows = [
         [
             slot.name,
-            PageCell(f"{slot.numbers:,}", slot.numbers),
+            slot.numbers,
             *map(_value, (slot.low, slot.high, slot.mean, slot.deviation)),
-            PageCell(f"{slot.distinct:,}", slot.distinct),
-            PageCell(str(slot.digits_most or 0), slot.digits_most or 0),
+            slot.distinct,
+            slot.digits_most or 0,
         ]
         for slot in profile.slots
     ]
-    return PageTable("All slots, in the order of the text", columns, rows)
+    return Sheet("All slots, in the order of the text", columns, rows)
 
 
-def _schemes(profile: Profile) -> PageTable:
-    columns = [
-        "scheme",
-        "tokens a number",
-        "tokens a row",
-        "vocabulary",
-        "clipped",
-        "loses at most",
-    ]
-    rows: list[Sequence[PageCell | str]] = []
+def _schemes(profile: Profile) -> Sheet:
+    columns = ["scheme", "tokens a number", "tokens a row", "vocabulary", "clipped"]
+    rows: list[list[object]] = []
     for one in profile.schemes:
         errors = [loss.error_of_spread for loss in one.slots if loss.error_of_spread is not None]
-        rows.append(
-            [
-                one.scheme,
-                _value(one.tokens_per_number),
-                _value(one.tokens_per_row),
-                PageCell(f"{one.vocabulary:,}", one.vocabulary),
-                PageCell("-" if one.clipped is None else f"{one.clipped:,}", one.clipped),
-                _value(max(errors, default=None)),
-            ]
-        )
+        tokens = map(_value, (one.tokens_per_number, one.tokens_per_row))
+        lost = _value(max(errors, default=None))
+        rows.append([one.scheme, *tokens, one.vocabulary, one.clipped, lost])
     note = "Loses: the error of writing and reading back, in standard deviations of the worst slot."
     picks = [f"label:{one.scheme}" for one in profile.schemes]
-    return PageTable("Schemes", columns, rows, picks, note)
+    return Sheet("Schemes", [*columns, "loses at most"], rows, picks=picks, note=note)
 
 
 def _values(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[Section]:

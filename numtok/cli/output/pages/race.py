@@ -5,21 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from numtok.analysis.panels.costs import CostPoint
 from numtok.analysis.panels.numbers import lined_up
-from numtok.cli.output.figures import amount, duration, number, share
+from numtok.cli.output.figures import Told, amount, duration, figure, share
 from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
-from numtok.cli.output.pages.page import (
-    Headline,
-    Page,
-    PageCell,
-    PageChart,
-    PageTable,
-    Part,
-    Section,
-)
-from numtok.cli.output.pages.parts import with_interval
-from numtok.cli.output.printing import counted
+from numtok.cli.output.pages.page import Headline, Page, PageChart, Part, Section
+from numtok.cli.output.pages.parts import bold, folded
+from numtok.cli.output.printing import Sheet, counted
 from numtok.cli.output.race import a_thousand, remarks
 from numtok.evaluation.comparison.experiments import costs_of
 from numtok.evaluation.report_files import Evaluation, read
@@ -91,7 +83,7 @@ def _headlines(board: Leaderboard) -> Iterator[Headline]:
         (_SKILL, winner.skill, "of the error of always saying the median done away with"),
         (over, winner.over_baseline, "likewise of the best of what needs no model"),
     ):
-        cell = with_interval(found)
+        cell = folded(figure(found))
         yield Headline(name, cell.text, cell.aside, words)
     yield Headline("invalid", share(winner.invalid.value), "", "share without a valid prediction")
     if winner.costs is not None:
@@ -137,16 +129,16 @@ def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
     columns = ["candidate", _SKILL, "behind", over, "log-likelihood", "invalid"]
     columns += ["tokens a number", "1,000 predictions"]
     models = [one for one in board.places if one.is_model]
-    rows: list[Sequence[PageCell | str]] = [
+    rows: list[list[object]] = [
         [
             f"{one.label} (the choice)" if one.label == board.winner else one.label,
-            with_interval(one.skill, best=one.label == board.best),
+            bold(one.skill) if one.label == board.best else one.skill,
             _behind(one),
-            with_interval(one.over_baseline),
-            with_interval(one.log_likelihood),
-            PageCell(share(one.invalid.value), one.invalid.value),
-            PageCell(number(one.costs.tokens_per_number), one.costs.tokens_per_number),
-            PageCell(duration(took := a_thousand(one, board)), took),
+            one.over_baseline,
+            one.log_likelihood,
+            share(one.invalid.value),
+            one.costs.tokens_per_number,
+            duration(a_thousand(one, board)),
         ]
         for one in models
         if one.costs is not None
@@ -158,35 +150,26 @@ def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
         "where the interval holds 0. Intervals hold 95%, over samples and seeds."
     )
     picks = [f"label:{one.label}" for one in models]
-    yield PageTable("Models of the last round, the best first", columns, rows, picks, note)
+    title = "Models of the last round, the best first"
+    yield Sheet(title, columns, rows, picks=picks, note=note)
     others = [one for one in board.places if not one.is_model]
-    of_others: list[Sequence[PageCell | str]] = [
-        [one.label, with_interval(one.skill), _behind(one), with_interval(one.over_baseline)]
-        for one in others
-    ]
-    yield PageTable("What needs no model", ["baseline", _SKILL, "behind", over], of_others)
+    rows = [[one.label, one.skill, _behind(one), one.over_baseline] for one in others]
+    yield Sheet("What needs no model", ["baseline", _SKILL, "behind", over], rows)
     palette = {one.label: len(colours) + place for place, one in enumerate(others)} | {**colours}
     ends = {one.label: (one.skill.value, one.skill.low, one.skill.high) for one in board.places}
     if (panel := lined_up(ends, _SKILL, "label", palette)) is not None:
         yield PageChart("skill", "Skill over the median", "Higher is better.", panel)
-    yield _errors(board)
-
-
-def _behind(one: Contestant) -> PageCell:
-    if one.behind is None:
-        return PageCell("the best")
-    cell = with_interval(one.behind)
-    return cell._replace(text=f"{cell.text} (a tie)") if one.tied else cell
-
-
-def _errors(board: Leaderboard) -> PageTable:
-    """Of the models and the best of the others, a row a slot, since there may be many."""
+    # A row a slot, since there may be many, for the models and the best of the others.
     shown = [one for one in board.places if one.is_model or one.label == board.baseline]
-    rows: list[Sequence[PageCell | str]] = [
-        [slot, *(with_interval(one.errors[slot]) for one in shown)] for slot in board.slots
-    ]
-    columns = ["slot", *(one.label for one in shown)]
-    return PageTable("Mean absolute error by slot", columns, rows)
+    rows = [[slot, *(one.errors[slot] for one in shown)] for slot in board.slots]
+    yield Sheet("Mean absolute error by slot", ["slot", *(one.label for one in shown)], rows)
+
+
+def _behind(one: Contestant) -> object:
+    if one.behind is None:
+        return "the best"
+    cell = folded(figure(one.behind))
+    return cell._replace(text=f"{cell.text} (a tie)") if one.tied else cell
 
 
 def _first_round(
@@ -232,7 +215,7 @@ def _last_costs(models: Sequence[Contestant], colours: Mapping[str, int]) -> Ite
             yield chart
 
 
-def _rounds(result: RaceResult, board: Leaderboard) -> PageTable:
+def _rounds(result: RaceResult, board: Leaderboard) -> Sheet:
     """Budget and skill of each candidate in each round; those in the latest round come first."""
     assert result.planned is not None
     columns = ["candidate"]
@@ -246,11 +229,11 @@ def _rounds(result: RaceResult, board: Leaderboard) -> PageTable:
         return label not in last, [2.0 if one is None else -one for one in skills]
 
     labels = sorted(result.rounds[0].skills, key=rank)
-    rows: list[Sequence[PageCell | str]] = [
+    rows = [
         [
             label,
             *(cell for one in result.rounds for cell in _of_round(one, label)),
-            PageCell(number(rate := result.rounds[0].rates.get(label)), rate),
+            result.rounds[0].rates.get(label),
         ]
         for label in labels
     ]
@@ -259,16 +242,14 @@ def _rounds(result: RaceResult, board: Leaderboard) -> PageTable:
         "tried. The last round is on the leaderboard."
     )
     picks = [f"label:{label}" for label in labels]
-    return PageTable("All that took part, the best first", columns, rows, picks, note)
+    return Sheet("All that took part, the best first", columns, rows, picks=picks, note=note)
 
 
-def _of_round(one: RoundResult, label: str) -> Iterator[PageCell]:
+def _of_round(one: RoundResult, label: str) -> list[object]:
     if label not in one.skills:
-        yield from (PageCell("-"), PageCell("-"))
-        return
-    steps, skill = one.steps[label], one.skills[label]
-    yield PageCell(f"{steps:,}", steps)
-    yield PageCell("failed") if skill is None else PageCell(f"{skill:.3f}", skill)
+        return [None, None]
+    skill = one.skills[label]
+    return [one.steps[label], "failed" if skill is None else Told(f"{skill:.3f}", skill)]
 
 
 # --- what is known before ----------------------------------------------------------------------
@@ -276,19 +257,16 @@ def _of_round(one: RoundResult, label: str) -> Iterator[PageCell]:
 
 def _before(result: RaceResult) -> Iterator[Section]:
     words = "what they are like"
-    slots: list[Sequence[PageCell | str]] = [
-        [one.name, PageCell(f"{one.numbers:,}", one.numbers), one.words] for one in result.slots
-    ]
-    table = PageTable("Numbers of the data", ["slot", "numbers", words], slots, words=[words])
-    yield Section("slots", "The numbers, slot by slot", "", [table])
-    what, words = "head" if result.of_table else "scheme", "why"
-    verdicts: list[Sequence[PageCell | str]] = [
-        [one.scheme, PageCell("yes" if one.takes_part else "no", one.takes_part), one.reason]
+    rows: list[list[object]] = [[one.name, one.numbers, one.words] for one in result.slots]
+    sheet = Sheet("Numbers of the data", ["slot", "numbers", words], rows, words=[words])
+    yield Section("slots", "The numbers, slot by slot", "", [sheet])
+    what = "head" if result.of_table else "scheme"
+    rows = [
+        [one.scheme, Told("yes" if one.takes_part else "no", one.takes_part), one.reason]
         for one in sorted(result.verdicts, key=lambda one: not one.takes_part)
     ]
-    columns = [what, "may take part", words]
-    table = PageTable(f"Each {what}", columns, verdicts, words=[words])
-    yield Section("verdicts", "What may take part, and why what may not", "", [table])
+    sheet = Sheet(f"Each {what}", [what, "may take part", "why"], rows, words=["why"])
+    yield Section("verdicts", "What may take part, and why what may not", "", [sheet])
 
 
 def _notes(result: RaceResult) -> Iterator[str]:

@@ -9,14 +9,13 @@ from numtok.analysis.panels.learning import learning_curves, learning_panel
 from numtok.analysis.panels.numbers import SizePanel, size_panel, slots_panel, truth_panel
 from numtok.analysis.panels.rows import MOST, PageRows, page_rows, parts_of, picks_of
 from numtok.arrays import Ints
-from numtok.cli.output.figures import amount, duration, figure, number, share
+from numtok.cli.output.figures import figure, number, share
 from numtok.cli.output.pages.page import (
     Headline,
     HeldRow,
     Page,
     PageCell,
     PageChart,
-    PageTable,
     Part,
     RowList,
     Section,
@@ -25,9 +24,9 @@ from numtok.cli.output.pages.parts import (
     largest_slots,
     part_filters,
     size_filters,
-    with_interval,
 )
-from numtok.cli.output.report import PERFECT, skill
+from numtok.cli.output.printing import Sheet
+from numtok.cli.output.report import PERFECT, costs_sheet, skills
 from numtok.data.reading.split_rule import TRAIN
 from numtok.evaluation.report_files import Evaluation, ReportPredictions
 from numtok.registry import name_in
@@ -57,7 +56,8 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
     sections: list[Section] = []
     if report.measures == "numbers":
         sections += _of_numbers(evaluation, resolve)
-    sections += [_all_figures(report), _costs(evaluation)]
+    costs = Section("costs", "What it cost", "", [costs_sheet(evaluation)])
+    sections += [_all_figures(report), costs]
     told = f"{report.numbers:,} {report.measures}"
     where = f"{report.scheme} on {report.data.partition('@')[0]}"
     return Page(
@@ -267,56 +267,17 @@ def _short(literal: str | None, value: float) -> str:
 
 def _all_figures(report: Report) -> Section:
     baselines = report.baselines
-    columns = [
-        "metric",
-        "model",
-        *(f"{name} (limit)" if name in LIMITS else name for name in baselines),
-    ]
-    rows: list[Sequence[PageCell | str]] = []
+    names = [f"{name} (limit)" if name in LIMITS else name for name in baselines]
+    rows: list[list[object]] = []
     for name, own in report.metrics.items():
-        others = [baseline.get(name) for baseline in baselines.values()]
-        if all(one is None or one.value is None for one in (own, *others)):
+        others = [figures.get(name) for figures in baselines.values()]
+        values = [None if one is None else one.value for one in others]
+        if all(value is None for value in (own.value, *values)):
             continue
-        rows.append(
-            [
-                name,
-                with_interval(own),
-                *(
-                    PageCell(number(one.value if one else None), one.value if one else None)
-                    for one in others
-                ),
-            ]
-        )
+        rows.append([name, own, *values])
         if name in PERFECT and baselines:
-            rows.append(
-                [
-                    f"skill by {name}",
-                    "",
-                    *(
-                        "-"
-                        if of in LIMITS or one is None or one.n != own.n
-                        else skill(name, own.value, one)
-                        for of, one in zip(baselines, others, strict=True)
-                    ),
-                ]
-            )
+            rows.append([f"skill by {name}", "", *skills(name, report.metrics, baselines)])
     note = "Skill is 1 - error / error of the baseline. Limits are made of the truth: no rivals."
-    return Section(
-        "figures", "All figures, beside what needs no model", "",
-        [PageTable("Metrics with 95% intervals, and baselines", columns, rows, note=note)],
-    )  # fmt: skip
-
-
-def _costs(evaluation: Evaluation) -> Section:
-    costs, timing = evaluation.report.costs, evaluation.timing
-    rows = [
-        ["rows read", amount(costs.samples)],
-        ["tokens read", amount(costs.tokens)],
-        ["steps", amount(costs.steps)],
-        ["FLOPs of training", number(costs.flops)],
-        ["parameters", amount(costs.parameters)],
-        ["tokens per number", number(costs.tokens_per_number)],
-        ["training", duration(timing.train_seconds)],
-        ["evaluation", duration(timing.eval_seconds)],
-    ]
-    return Section("costs", "What it cost", "", [PageTable("Costs", ["what", "amount"], rows)])
+    title = "Metrics with 95% intervals, and baselines"
+    sheet = Sheet(title, ["metric", "model", *names], rows, note=note)
+    return Section("figures", "All figures, beside what needs no model", "", [sheet])

@@ -1,18 +1,16 @@
 """The page of a sweep: the sections of a comparison for each data set, what was chosen, and the
 averages over data sets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from numtok.cli.output.comparison import deviating
-from numtok.cli.output.figures import number
 from numtok.cli.output.pages.compared import Compared, colours_of
 from numtok.cli.output.pages.comparison import board_sections, comparison_sections
 from numtok.cli.output.pages.differences import differences_section
-from numtok.cli.output.pages.page import Page, PageCell, PageTable, Section
+from numtok.cli.output.pages.page import Page, Section
 from numtok.cli.output.printing import counted
-from numtok.cli.output.sweep import ranks_told
+from numtok.cli.output.sweep import averages, choices
 from numtok.store.artifact import Resolve
 from numtok.sweeps.sweep import Result
 
@@ -42,14 +40,8 @@ def sweep_page(result: Result, file: str, resolve: Resolve) -> Page:
 
 
 def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
-    if result.select is not None:
-        rows: list[Sequence[PageCell | str]] = [
-            [one.group or "all", one.chosen or "-", PageCell(number(one.figure), one.figure)]
-            for one in result.choices
-        ]
-        caption = "The best by the validation split"
-        table = PageTable(caption, ["of", "chosen", result.select.metric], rows)
-        yield Section("choices", "What was chosen", "", [table])
+    if tables := list(choices(result)):
+        yield Section("choices", "What was chosen", "", tables)
     compared = []
     for place, (label, comparison) in enumerate(result.tables):
         name, heading = f"set-{place}", label if len(result.tables) > 1 else ""
@@ -60,24 +52,6 @@ def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
             sections = board_sections(comparison, name)
         for section in sections:
             yield replace(section, heading=f"{heading}: {section.heading}".removeprefix(": "))
-    if result.averages:
-        metrics = list(result.averages[0].metrics)
-        averages: list[Sequence[PageCell | str]] = [
-            [
-                one.label or "all",
-                *(PageCell(deviating(one.metrics[key]), one.metrics[key].mean) for key in metrics),
-            ]
-            for one in result.averages
-        ]
-        caption = "Mean and standard deviation over the data sets"
-        table = PageTable(caption, ["way", *metrics], averages)
-        tables = [table]
-        if (ranks := result.ranks) is not None:
-            ranked: list[Sequence[PageCell | str]] = [
-                [label or "all", PageCell(deviating(over), over.mean)]
-                for label, over in ranks.ways.items()
-            ]
-            told = f"Ranks by {ranks.metric}: {ranks_told(ranks)}"
-            tables.append(PageTable(told, ["way", "rank"], ranked))
+    if tables := list(averages(result)):
         yield Section("averages", "Over the data sets", "", tables)
     yield from differences_section(compared, resolve)

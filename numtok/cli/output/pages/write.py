@@ -16,14 +16,30 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from numtok import files
-from numtok.analysis.figures.base import COLOURS, SHAPES, VEGA_LITE, chart, shape_of, still
-from numtok.cli.output.pages.chart_table import described
-from numtok.cli.output.pages.page import Page, PageCell, PageChart, PageTable, RowList
+from numtok.analysis.figures.base import (
+    COLOURS,
+    SHAPES,
+    VEGA_LITE,
+    BarMarks,
+    ColumnMarks,
+    LineMark,
+    Panel,
+    chart,
+    shape_of,
+    still,
+)
+from numtok.cli.output.figures import Told
+from numtok.cli.output.pages.page import Page, PageCell, PageChart, RowList
+from numtok.cli.output.pages.parts import folded
+from numtok.cli.output.printing import Sheet, human
 from numtok.errors import UsageError
 
 FIRST_ROWS = 40  # that are there without a script, and at the start
 _NEEDED = {"jinja2": "Jinja2", "vl_convert": "vl-convert-python"}
+_MOST_NUMBERS = 120  # rows of the table of a chart
 _STATIC = {False: 520, True: 1000}  # pixels: the width of a drawing that is not live
 
 
@@ -131,6 +147,44 @@ def draw(part: PageChart) -> DrawnChart:
     return DrawnChart(live, svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1))
 
 
+def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
+    """Return the numbers of a chart as columns and rows, for those who cannot see it.
+
+    None if a chart has too many numbers for a table to help.
+    """
+    lines = [mark for mark in panel.marks if isinstance(mark, LineMark | BarMarks | ColumnMarks)]
+    rows: list[list[str]] = []
+    for mark in lines:
+        if isinstance(mark, LineMark):
+            low, high = mark.low, mark.high
+            for place in range(len(mark.x)):
+                ends = [_digits(None if end is None else end[place]) for end in (low, high)]
+                rows.append([mark.label, _digits(mark.x[place]), _digits(mark.y[place]), *ends])
+        elif isinstance(mark, BarMarks):
+            for place, length in enumerate(mark.lengths):
+                name = panel.y.names[round(mark.places[place])]
+                ends = [_digits(mark.low[place]), _digits(mark.high[place])]
+                rows.append([mark.label, name, _digits(length), *ends])
+        else:
+            for place, height in enumerate(mark.heights):
+                across = f"{_digits(mark.low[place])} to {_digits(mark.high[place])}"
+                rows.append([mark.label, across, _digits(height), "", ""])
+    if not rows or len(rows) > _MOST_NUMBERS:
+        return None
+    named = bool(panel.y.names)
+    columns = ["", "", panel.x.label] if named else ["", panel.x.label, panel.y.label]
+    if named and all(row[0] == row[1] for row in rows):
+        rows = [row[1:] for row in rows]
+        columns = columns[1:]
+    columns = [*columns, "from", "to"]
+    keep = [k for k in range(len(columns)) if any(row[k] for row in rows)]
+    return [columns[k] for k in keep], [[row[k] for k in keep] for row in rows]
+
+
+def _digits(value: Any) -> str:
+    return "" if value is None or not np.isfinite(value) else f"{value:.4g}"
+
+
 def _kinds(page: Page) -> tuple[list[str], dict[str, int]]:
     """What each part is, one after the other, and how many are before a section's."""
     kinds: list[str] = []
@@ -139,7 +193,7 @@ def _kinds(page: Page) -> tuple[list[str], dict[str, int]]:
         offsets[section.name] = len(kinds)
         for part in section.parts:
             told = "chart" if isinstance(part, PageChart) else "rows"
-            kinds.append("table" if isinstance(part, PageTable) else told)
+            kinds.append("table" if isinstance(part, Sheet) else told)
     return kinds, offsets
 
 
@@ -156,8 +210,14 @@ def _row(row: Any) -> dict[str, Any]:
     }
 
 
-def _cell(cell: str | PageCell) -> PageCell:
-    return cell if isinstance(cell, PageCell) else PageCell(cell)
+def _cell(cell: object) -> PageCell:
+    """Return a cell of a sheet as a page shows it, with the interval of a value below it."""
+    if isinstance(cell, PageCell):
+        return cell
+    told = human(cell)
+    if isinstance(told, Told):
+        return folded(told)
+    return PageCell(told, cell if isinstance(cell, int | float) else None)
 
 
 def in_script(value: Any) -> str:
