@@ -29,6 +29,5 @@ settings.py     what model.json says of a model: its parts and their sizes
 sizes.py        sizes of transformers by name
 steps.py        the hidden states that predict numbers, token by token
 training_batch.py  what a model sees of a batch and must predict
-trunk_settings.py  the settings of a trunk as versions and files hold them
 vocabulary.py   which token ids are numbers, and what multiplies the value beside them
 """

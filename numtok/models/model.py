@@ -27,7 +27,7 @@ from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses, own_pla
 from numtok.models.places.base import PLACES, PlaceTable
 from numtok.models.settings import ModelSettings
 from numtok.models.training_batch import TrainingBatch
-from numtok.models.trunks.base import TrunkCache, TrunkModule
+from numtok.models.trunks.base import CachedModule, PretrainedTrunk, TrunkCache, TrunkModule
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import name_of, spec_of
 
@@ -114,7 +114,7 @@ class Model(NumberHeads):
             self.outputs = self._name_of(parts.words.weight)
         self.first_kept = first_of_text
         self.kept: set[str] = set()
-        if settings.of_trunk.keeps_vectors:
+        if isinstance(settings.of_trunk, PretrainedTrunk) and settings.of_trunk.keeps_vectors:
             self.kept = {self.vectors} | ({self.outputs} if self.outputs else set())
 
     @property
@@ -130,6 +130,11 @@ class Model(NumberHeads):
     def stands_in(self) -> bool:
         """Whether a trained vector replaces a token that tells ahead, after the model wrote it."""
         return self.ahead is not None and self.own is not None
+
+    @property
+    def cached_trunk(self) -> CachedModule:
+        """The trunk of a model that writes."""
+        return cast(CachedModule, self.trunk)
 
     def _name_of(self, weight: Tensor) -> str:
         return next(name for name, one in self.named_parameters() if one is weight)
@@ -187,7 +192,7 @@ class Model(NumberHeads):
     ) -> Tensor:
         """[B, L, D] or [B, Q, D] as :meth:`hidden`: of rows that go on from those in the cache."""
         embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
-        return self.trunk.extend(embedded_BLD, cache, asked_BQ)
+        return self.cached_trunk.extend(embedded_BLD, cache, asked_BQ)
 
     def extend_written(
         self,
@@ -204,7 +209,7 @@ class Model(NumberHeads):
             is_ahead_B11 = (tokens_B == self.ahead)[:, None, None]
             learnt_BD = self.own(said_BD).to(embedded_B1D.dtype)
             embedded_B1D = torch.where(is_ahead_B11, learnt_BD[:, None], embedded_B1D)
-        return self.trunk.extend(embedded_B1D, cache)[:, 0]
+        return self.cached_trunk.extend(embedded_B1D, cache)[:, 0]
 
     def losses(self, given: ModelInputs) -> Losses:
         """Token and value losses of a batch, and the objective's own.
@@ -365,6 +370,12 @@ def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
     if settings.places is not None:
         places = PlaceTable(PLACES.from_settings(settings.places), vocabulary, width)
     trunk = settings.of_trunk.build(objective.causal)
+    if objective.causal and not settings.classes and not isinstance(trunk, CachedModule):
+        raise UsageError(
+            f"--objective {spec_of(objective)} writes token by token, for which --preset "
+            f"{name_of(settings.of_trunk)} keeps nothing of what it has read; give an objective of "
+            "masks, or another --preset, such as nano"
+        )
     words = None
     if settings.classes:
         output_head = projection(width, len(settings.classes), 1, bias=True)

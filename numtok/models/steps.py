@@ -179,7 +179,7 @@ class Prefill:
         self.room = room
         self.cache: TrunkCache | None = None
         if room > 1:
-            self.cache = model.trunk.cache(len(tokens), longest + room, cache)
+            self.cache = model.cached_trunk.cache(len(tokens), longest + room, cache)
         self._tokens = tokens
         self.true = ParallelFill(_states(model, example, self.cache), lengths)
         if self.cache is not None:

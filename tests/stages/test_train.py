@@ -48,6 +48,7 @@ from numtok.training.loop import Speed, Training, TrainingProgress
 from numtok.training.matmul_rate import MatmulRate
 from numtok.training.model_files import read_model
 from numtok.training.model_json import MODEL_FILE
+from numtok.training.regressor_files import read_regressor
 from numtok.training.weights import WEIGHTS
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
@@ -1102,6 +1103,11 @@ def test_wrong_fields_of_a_model_file_are_named(learnt: Artifact, says: Says) ->
     says(error, f"{MODEL_FILE}: unknown setting of 'transformer' 'more'; known: ")
 
 
+def test_a_model_of_texts_is_not_read_as_one_of_tables(learnt: Artifact) -> None:
+    with pytest.raises(UsageError, match=r"is a model of texts; give one of tables"):
+        read_regressor(learnt, CPU)
+
+
 def test_a_model_file_that_is_none_is_refused(learnt: Artifact, says: Says) -> None:
     path = learnt.path / MODEL_FILE
     for content, why in (
@@ -1110,7 +1116,7 @@ def test_a_model_file_that_is_none_is_refused(learnt: Artifact, says: Says) -> N
         (b'{"a":' * 100_000, "nested too deep"),
         (b"[]", "got `array`"),
         (b"{}", "does not say which version"),
-        (b'{"format": 1}', "missing required field `settings`"),
+        (b'{"format": 1}', "missing required field `reads`"),
     ):
         with case(content=content[:20]):
             path.write_bytes(content)

@@ -21,11 +21,13 @@ from numtok.contracts import (
 )
 from numtok.models.trunks.base import (
     TRUNKS,
+    CachedModule,
     ColumnModule,
     ColumnTrunk,
     TokenTrunk,
     Trunk,
     TrunkModule,
+    with_context,
 )
 
 _LENGTHS = (9, 4, 1)  # tokens of each row
@@ -39,8 +41,8 @@ def of_tokens(check: Callable[[TokenTrunk, int], None]) -> Callable[[Trunk, int]
 
     @wraps(check)
     def checked(trunk: Trunk, seed: int) -> None:
-        if trunk.takes == "tokens":
-            check(cast(TokenTrunk, trunk), seed)
+        if isinstance(trunk, TokenTrunk):
+            check(trunk, seed)
 
     return checked
 
@@ -52,7 +54,7 @@ def _sights(trunk: TokenTrunk) -> tuple[bool, ...]:
 
 def _module(trunk: TokenTrunk, causal: bool, seed: int) -> TrunkModule:
     torch.default_generator.manual_seed(seed)
-    watched = cast(TokenTrunk, TRUNKS.held(trunk.reading(_CONTEXT)))
+    watched = cast(TokenTrunk, TRUNKS.held(with_context(trunk, _CONTEXT)))
     return watched.build(causal).eval()
 
 
@@ -84,38 +86,37 @@ def check_declarations(trunk: Trunk, seed: int) -> None:
     TRUNKS.held(trunk)
     check_settings(TRUNKS, trunk, "declarations")
     require(trunk, "declarations", trunk.width > 0, f"width: got {trunk.width}, expected above 0")
-    if trunk.takes != "tokens":
+    if not isinstance(trunk, TokenTrunk):
         return
-    of = cast(TokenTrunk, trunk)
-    rate = of.learning_rate
+    rate = trunk.learning_rate
     require(trunk, "declarations", 0 < rate < 1, f"learning_rate: got {rate}, expected 0 to 1")
-    if of.context == 0:
-        expect(trunk, "declarations", "the context of reading(16)", of.reading(16).context, 16)
+    context = with_context(trunk, _CONTEXT).context
+    expect(trunk, "declarations", "context of 0 becomes that of the data", context != 0, True)
 
 
 def check_states(trunk: Trunk, seed: int) -> None:
     """Finite states of the form that is promised, and the same weights of the same seed."""
-    if trunk.takes != "tokens":
+    if not isinstance(trunk, TokenTrunk):
         columns, x_NI = _columns(trunk, seed)
         finite = bool(columns(x_NI).isfinite().all())
         return expect(trunk, "states", "all are finite", finite, True)
     x_BLD, real_BL = _rows(trunk, seed)
-    for sight, module in _modules(cast(TokenTrunk, trunk), seed):
+    for sight, module in _modules(trunk, seed):
         finite = bool(module(x_BLD, real_BL)[real_BL].isfinite().all())
         expect(trunk, "states", f"{sight}: all are finite", finite, True)
-        again = _module(cast(TokenTrunk, trunk), sight == "causal", seed).state_dict()
+        again = _module(trunk, sight == "causal", seed).state_dict()
         same = all(torch.equal(one, again[name]) for name, one in module.state_dict().items())
         expect(trunk, "states", f"{sight}: the same weights of the same seed", same, True)
 
 
 def check_rows(trunk: Trunk, seed: int) -> None:
     """A row's states depend on no other row, and on no pad."""
-    if trunk.takes != "tokens":
+    if not isinstance(trunk, TokenTrunk):
         columns, x_NI = _columns(trunk, seed)
         alone = torch.cat([columns(one[None]) for one in x_NI])
         return expect(trunk, "rows", "a row alone: same", _near(alone, columns(x_NI)), True)
     x_BLD, real_BL = _rows(trunk, seed)
-    for sight, module in _modules(cast(TokenTrunk, trunk), seed):
+    for sight, module in _modules(trunk, seed):
         whole = module(x_BLD, real_BL)
         for row, length in enumerate(_LENGTHS):
             alone = module(x_BLD[row : row + 1, :length], None)[0]
@@ -156,10 +157,12 @@ def check_asked(trunk: TokenTrunk, seed: int) -> None:
 @of_tokens
 @torch.no_grad()
 def check_cache(trunk: TokenTrunk, seed: int) -> None:
-    """Where it goes on from a cache, states are those of the whole row, also of rows taken."""
-    if not trunk.extends or trunk.sight == "all":
+    """A module with a cache computes the states of the whole row from it, also for rows taken."""
+    if trunk.sight == "all":
         return
     module, (x_BLD, _) = _module(trunk, True, seed), _rows(trunk, seed)
+    if not isinstance(module, CachedModule):
+        return
     prompt, length_B = 3, torch.tensor([3, 2, 1])
     cache = module.cache(len(x_BLD), _LONGEST)
     found = module.extend(x_BLD[:, :prompt], cache)
@@ -180,9 +183,9 @@ def check_cache(trunk: TokenTrunk, seed: int) -> None:
 def check_gradients(trunk: Trunk, seed: int) -> None:
     """Every weight is learnt, and what goes in as well: embedders learn by it."""
     modules: list[tuple[str, nn.Module, tuple[Tensor, ...]]] = []
-    if trunk.takes == "tokens":
+    if isinstance(trunk, TokenTrunk):
         x_BLD, real_BL = _rows(trunk, seed)
-        made = _modules(cast(TokenTrunk, trunk), seed)
+        made = _modules(trunk, seed)
         modules += [(f"{sight}: ", module, (x_BLD, real_BL)) for sight, module in made]
     else:
         columns, x_NI = _columns(trunk, seed)
@@ -198,7 +201,7 @@ def check_gradients(trunk: Trunk, seed: int) -> None:
 
 @of_tokens
 def check_recompute(trunk: TokenTrunk, seed: int) -> None:
-    """Worked out again for their gradient, states have the same one."""
+    """Recomputed states have the same gradient."""
     if not trunk.recomputes:
         return
     x_BLD, real_BL = _rows(trunk, seed)
@@ -219,8 +222,7 @@ def check_facts(trunk: TokenTrunk, seed: int) -> None:
         weights = sum(one.numel() for one in module.parameters())
         positions = module.position_weights()
         told = f"{sight}: got {positions} weights of positions of {weights} in all"
-        learnt = positions > 0 if trunk.learns_positions else positions == 0
-        require(trunk, "facts", 0 <= positions <= weights and learnt, told)
+        require(trunk, "facts", 0 <= positions <= weights, told)
         if (first := module.first_norm()) is not None:
             call = member_call(module, "first_norm", D=trunk.width)
             call.array(first.positions, "Tensor float[P, D]", finite=True)
