@@ -12,6 +12,7 @@ trunks/         what lies between embeddings and heads
 attention.py    a transformer's body and its cache, of trunks and of heads that decode
 batches.py      rows to padded batches, in an order that is a pure function
 decoding.py     numbers out of a model, by the grammar or free of it
+example_inputs.py  examples to the inputs of a model, prepared on the host
 flops.py        operations of a forward pass, counted by PyTorch
 generation.py   whole answers out of a model, token by token
 inputs.py       a batch as tensors, on the host or on a device

@@ -5,25 +5,22 @@ A model of labels has a class head instead of these heads. ``model.json`` holds 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.encoding.normalizers.base import Scaling
-from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS, Embedder
+from numtok.models.example_inputs import ExampleInputs
 from numtok.models.heads.base import HEADS, Head, ValueHead, ValueReader, projection
-from numtok.models.inputs import ModelInputs, moved, single
-from numtok.models.number_heads import NumberHeads
+from numtok.models.inputs import ModelInputs, moved
 from numtok.models.number_terms.base import NumberTermModule
 from numtok.models.objectives.base import OBJECTIVES, Objective
-from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses, own_places, weighted
+from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses, weighted
 from numtok.models.places.base import PLACES, PlaceTable
 from numtok.models.settings import ModelSettings
 from numtok.models.training_batch import TrainingBatch
@@ -78,7 +75,7 @@ class ModelParts:
     value_head: ValueReader | None
 
 
-class Model(NumberHeads):
+class Model(ExampleInputs):
     """Maps tokens [B, L] and the values next to them [B, L] to hidden states, tokens and values.
 
     vectors, outputs
@@ -116,10 +113,6 @@ class Model(NumberHeads):
         self.kept: set[str] = set()
         if isinstance(settings.of_trunk, PretrainedTrunk) and settings.of_trunk.keeps_vectors:
             self.kept = {self.vectors} | ({self.outputs} if self.outputs else set())
-
-    @property
-    def _table(self) -> nn.Parameter:
-        return self.embedder.get_parameter("table.weight")
 
     @property
     def figures(self) -> tuple[LoggedFigure, ...]:
@@ -255,82 +248,6 @@ class Model(NumberHeads):
             states = given.saying(hidden)
             value = self.value_loss(states, given.number_targets, len(given.labels))
         return Losses(token, value)
-
-    def given(self, example: TrainingBatch) -> ModelInputs:
-        """An example on the model's device."""
-        return self.on_host(example).to(self._table.device)
-
-    def on_host(self, example: TrainingBatch) -> ModelInputs:
-        """An example with its numbers as the value head learns them, not yet on a device."""
-        values = example.number_values
-        learnt = single(values)[:, None]  # a device may have no float64
-        if isinstance(self.head, ValueHead) and len(values):
-            learnt = self.head.targets(self.head_values(values, example.number_raw))
-        of_host = self._of_host(example.tokens, example.values, None, example.moved_places)
-        own = self.own_places(example)
-        return ModelInputs.on_host(example, learnt, own, of_host, self._of_term(example))
-
-    def _of_term(self, example: TrainingBatch) -> tuple[NDArray[Any], ...]:
-        """What the number loss is given of an example besides logits and labels."""
-        if self.number_term is None:
-            return ()
-        scale = self.with_number_scale(example).number_scale
-        # Labels that follow each other across two rows are of two runs.
-        apart = example.where + example.where // example.tokens.shape[1]
-        places = self.number_term.places(example.labels, apart)
-        return np.array(scale, np.float32), places
-
-    def with_number_scale(self, example: TrainingBatch) -> TrainingBatch:
-        """An example that knows how many of its labels have a value, for its parts, where the
-        objective has a number loss."""
-        if self.number_term is None or example.number_scale is not None:
-            return example
-        return replace(example, number_scale=self.number_term.scale(example.labels))
-
-    def of_host(
-        self, tokens: NDArray[np.int64], values: Channel, before: NDArray[np.int64] | None = None
-    ) -> tuple[Tensor, ...]:
-        """What vectors are made of besides tokens and values, [B, L] each, on the model's device.
-
-        ``before``, [B, T]: the tokens that the rows begin with, behind pads where they are shorter,
-        for a model that looks at places."""
-        known = self._of_host(tokens, values, before)
-        return tuple(moved(one, self._table.device) for one in known)
-
-    def _of_host(
-        self,
-        tokens: NDArray[np.int64],
-        values: Channel,
-        before: NDArray[np.int64] | None,
-        moved_places: NDArray[np.float64] | None = None,
-    ) -> tuple[NDArray[Any], ...]:
-        known = self.embedding.of_host(self.embedder, tokens, values)
-        if self.places is None:
-            return known
-        return *known, self.places.numbers(tokens, before, moved_places)
-
-    def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
-        """int64[P]: flat indices into [B, L] of the positions of the objective's own losses; None
-        if it has none."""
-        if self.own_losses is None or example.own_from is None:
-            return None
-        return own_places(example, self.ahead)
-
-    def head_values(self, values: Channel, raw: NDArray[np.float64] | None) -> NDArray[np.float64]:
-        """float64[N]: numbers as the value head has them, from those of the encoding, and as they
-        are in the text: a head that learns these is given all their digits.
-
-        Raises UsageError where it is, and the objective does not say them.
-        """
-        if isinstance(self.head, ValueHead) and self.head.raw:
-            if raw is None:
-                raise UsageError(
-                    f"--head {spec_of(self.head)} learns numbers as they are in the text, and the "
-                    f"examples of --objective {spec_of(self.objective)} have no `number_raw`; set "
-                    "it where they are made, or give another head"
-                )
-            return raw
-        return self.scaling.forward(values.astype(np.float64))
 
     def parameter_counts(self) -> tuple[int, int]:
         """Parameters in all, and of these in the tables of tokens and positions."""
