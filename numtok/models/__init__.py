@@ -21,7 +21,7 @@ made_up.py      small made-up batches: what parts of models are checked on
 meta.py         a model of shapes alone, which takes no memory
 model.py        embedder, trunk and heads together
 number_heads.py  what says numbers of hidden states, in a model or behind any module
-own_losses.py   objectives with losses beside those of tokens and values
+own_losses.py   objectives with further losses than those of tokens and values
 precision.py    float64, on devices that have it and those that have not
 presets.py      specs of models: a size or a trunk, with settings changed
 projections.py  a number's embedding after the first layer norm, on one direction
@@ -29,6 +29,6 @@ regressor.py    trunk and head together: a model of tables
 settings.py     what model.json says of a model: its parts and their sizes
 sizes.py        sizes of transformers by name
 steps.py        the hidden states that predict numbers, token by token
-training_batch.py  what a model sees of a batch and must predict
+training_batch.py  the input of a model and its labels, and ways to make them
 vocabulary.py   which token ids are numbers, and what multiplies the value beside them
 """

@@ -29,7 +29,7 @@ _INIT = 0.02  # standard deviation of initial weights, as in GPT-2
 _MANY, _PART = 1 << 26, 1 << 22
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shape:
     """The size of a trunk; ``context`` is the most tokens that a row may have."""
 

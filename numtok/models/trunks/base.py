@@ -8,7 +8,7 @@ The contract has what every trunk needs:
 
 - *Inputs are embeddings*: ``forward`` is given vectors, never ids.
 - *A mask*: ``real`` is False where a token is padding after the end of a row.
-- *Causal or not*: ``sight`` is what the trunk can be, and ``build`` is told which of them to be.
+- *Causal or not*: ``sight`` lists what the trunk supports; ``build`` takes the choice.
 - *Positions are the trunk's own*: it adds them by the index in ``x`` and, after a cache, by the
   cache's ``length``. ``context`` is the number of positions.
 
