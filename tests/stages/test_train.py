@@ -1068,7 +1068,7 @@ NO_MODEL = "is of no model that can be"
 #: Changes of model.json, and what is said of them.
 EDITS: dict[str, tuple[Edit, *tuple[str, ...]]] = {
     "a newer format": (
-        lambda model: model.update(format=3, new_field=[]), "has format 3", "knows up to 2"
+        lambda model: model.update(format=2, new_field=[]), "has format 2", "knows up to 1"
     ),
     "no tied": (lambda model: model["settings"].pop("tied"), "missing required field `tied`"),
     "no trunk": (lambda model: model["settings"].update(trunk=[]), "`object`, got `array`"),
