@@ -302,7 +302,15 @@ def seen(tokens: NDArray[np.int64], values: NDArray[np.float32]) -> TrainingBatc
     """Rows of which everything is looked at."""
     none = np.zeros(0, np.int64)
     real = np.ones(tokens.shape, np.bool_)
-    return TrainingBatch(tokens, values, real, none, none, none, np.zeros(0, np.float32))
+    return TrainingBatch(
+        tokens=tokens,
+        values=values,
+        real=real,
+        where=none,
+        labels=none,
+        number_where=none,
+        number_values=np.zeros(0, np.float32),
+    )
 
 
 def by_hand(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:

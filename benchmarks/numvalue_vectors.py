@@ -50,7 +50,7 @@ def seeing(model: Model, asked: Seen, written: Seen) -> Iterator[None]:
         projected = projection(model.trunk(embedded, None, None)).roll(1, dims=1)
         is_prefix = tokens_BL.eq(prefix)[:, :, None]
         seen = torch.where(is_prefix, asked(embedded, projected), embedded)
-        return model.trunk.extend(seen, cache, at)
+        return model.cached_trunk.extend(seen, cache, at)
 
     def extend_written(
         tokens_B: Tensor, values_B: Tensor, cache: TrunkCache, said_BD: Tensor
@@ -58,7 +58,7 @@ def seeing(model: Model, asked: Seen, written: Seen) -> Iterator[None]:
         embedded = embedder(tokens_B[:, None], values_B[:, None])
         is_prefix = tokens_B.eq(prefix)[:, None, None]
         seen = torch.where(is_prefix, written(embedded, projection(said_BD)[:, None]), embedded)
-        return model.trunk.extend(seen, cache)[:, 0]
+        return model.cached_trunk.extend(seen, cache)[:, 0]
 
     with_own = {"extend": extend, "extend_written": extend_written}
     for name, method in with_own.items():

@@ -43,7 +43,7 @@ from numtok.class_settings import (
     settings_fields,
     spec_fields,
 )
-from numtok.declaration import declarations, flag_named, flag_of
+from numtok.declaration import flag_named, flag_of
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
     import_error,
@@ -343,13 +343,7 @@ def settings_of(thing: object) -> dict[str, Any]:
     head = {"name": name_of(thing), "revision": kind.revision}
     if hasattr(kind, "digest"):  # of its output: a change without a new revision shows as well
         head["digest"] = kind.digest
-    later = {field.name for field, told in declarations(thing) if told.came_later}
-    stored = {key: as_stored(getattr(thing, key)) for key in known}
-    return head | {
-        key: value
-        for key, value in stored.items()
-        if not (key in later and value == as_stored(known[key].default))
-    }
+    return head | {key: as_stored(getattr(thing, key)) for key in known}
 
 
 def spec_of(thing: object) -> str:

@@ -20,7 +20,7 @@ from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.own_losses import OwnLosses
-from numtok.models.trunks.base import TRUNKS, TokenTrunk
+from numtok.models.trunks.base import TRUNKS, PretrainedTrunk, TokenTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Registry
 from tests import fakemodels
@@ -133,7 +133,7 @@ def trunks() -> list[str]:
     return [
         small(name)
         for name, kind in kinds.items()
-        if issubclass(kind, TokenTrunk) and not kind.named
+        if issubclass(kind, TokenTrunk) and not issubclass(kind, PretrainedTrunk)
     ]
 
 

@@ -24,6 +24,7 @@ from numtok.encoding.normalizers.affine import Affine
 from numtok.encoding.text_tokenizers._words import WordTable
 from numtok.encoding.text_tokenizers.bytes import Bytes
 from numtok.metrics.base import MeanMetric, Metric, Predictions
+from numtok.models.embedders.numvalue import NumValueEmbedder
 from numtok.models.embedders.scaled import Scaled
 from numtok.models.heads.scalar import Scalar
 from numtok.models.number_terms.smooth import Smooth
@@ -328,6 +329,12 @@ BREAKS: list[Row] = [
         lambda: gives(Scaled, "build", with_weight(lambda: torch.zeros(3))),
         "got no gradient of more",
     ),
+    (
+        "embedder",
+        "ahead",
+        lambda: gives(NumValueEmbedder, "tells_ahead", lambda made: 1_000_000),
+        "got the token 1000000 of",
+    ),
     # --- trunks
     ("trunk", "declarations", lambda: changed(TransformerTrunk, source=""), "source: got ''"),
     ("trunk", "declarations", lambda: changed(TransformerTrunk, sight="none"), "gives 'none'"),
@@ -363,7 +370,7 @@ BREAKS: list[Row] = [
         "the same gradients",
     ),
     ("trunk", "device", lambda: trunk("forward", lambda made: made + torch.zeros(1)), "on a GPU"),
-    ("trunk", "facts", lambda: trunk("position_weights", lambda made: 0), "got 0 weights of"),
+    ("trunk", "facts", lambda: trunk("position_weights", lambda made: -1), "got -1 weights of"),
     # --- objectives
     ("objective", "declarations", lambda: changed(Mlm, source=""), "source: got ''"),
     ("objective", "example", lambda: example(real=np.zeros_like), "a place that is padding"),

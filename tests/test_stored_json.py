@@ -41,8 +41,8 @@ KINDS = dict(kinds())
 def test_the_kinds_are_those_of_the_store() -> None:
     assert {one.name for one in KINDS.values()} == {
         *("manifest.json", "files.jsonl", "timing.json", "scheme.json", "model.json"),
-        *("regressor.json", "metrics.jsonl", "report.json", "probe.json", "table.json"),
-        *("zarr.json", "plan.json", "rounds.json"),
+        *("metrics.jsonl", "report.json", "probe.json", "table.json", "zarr.json"),
+        *("plan.json", "rounds.json"),
     }
 
 

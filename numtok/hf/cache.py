@@ -31,7 +31,7 @@ class RowsRead:
     @classmethod
     def of(cls, model: Model, tokens_BL: Tensor, length_B: Tensor) -> "tuple[RowsRead, Tensor]":
         """The beginnings of rows, pads behind them; and [B, 1, D], the state of each last token."""
-        trunk = model.trunk.cache(len(tokens_BL), model.settings.context)
+        trunk = model.cached_trunk.cache(len(tokens_BL), model.settings.context)
         read = cls(model, trunk, np.zeros((len(tokens_BL), 0), np.int64))
         states = read._read(tokens_BL, length_B[:, None] - 1)
         trunk.rewind(length_B, tokens_BL.shape[1])

@@ -18,6 +18,7 @@ from numtok.hf.tokenizer import NumtokTokenizer
 from numtok.models.batches import PAD
 from numtok.models.heads.base import default_point
 from numtok.models.model import Model
+from numtok.models.trunks.base import CachedModule
 from numtok.reports import Measures
 from numtok.settings.predict import Config
 from numtok.stored_json import convert
@@ -205,7 +206,7 @@ class NumtokForCausalLM(NumtokModel, GenerationMixin):
     ) -> NumtokOutput:
         """As of any model; ``use_cache``: keep what is read, in ``cache``, with which the next
         token of each row comes alone."""
-        if not use_cache or not self.network.settings.of_trunk.extends:
+        if not use_cache or not isinstance(self.network.trunk, CachedModule):
             return super().forward(input_ids, attention_mask, values)
         if cache is not None:
             states = cache.extend(input_ids)

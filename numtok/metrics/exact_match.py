@@ -36,7 +36,7 @@ class ExactMatch(ShareMetric):
     better = "higher"
     needs = ("truth_literal", "prediction_literal")
     digits: int = setting(0, at_least=0)
-    places: int | None = setting(None, at_least=0, at_most=400, came_later=True)
+    places: int | None = setting(None, at_least=0, at_most=400)
 
     def __post_init__(self) -> None:
         if self.digits and self.places is not None:

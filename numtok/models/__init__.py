@@ -12,6 +12,7 @@ trunks/         what lies between embeddings and heads
 attention.py    a transformer's body and its cache, of trunks and of heads that decode
 batches.py      rows to padded batches, in an order that is a pure function
 decoding.py     numbers out of a model, by the grammar or free of it
+example_inputs.py  examples to the inputs of a model, prepared on the host
 flops.py        operations of a forward pass, counted by PyTorch
 generation.py   whole answers out of a model, token by token
 inputs.py       a batch as tensors, on the host or on a device
@@ -20,7 +21,7 @@ made_up.py      small made-up batches: what parts of models are checked on
 meta.py         a model of shapes alone, which takes no memory
 model.py        embedder, trunk and heads together
 number_heads.py  what says numbers of hidden states, in a model or behind any module
-own_losses.py   objectives with losses beside those of tokens and values
+own_losses.py   objectives with further losses than those of tokens and values
 precision.py    float64, on devices that have it and those that have not
 presets.py      specs of models: a size or a trunk, with settings changed
 projections.py  a number's embedding after the first layer norm, on one direction
@@ -28,7 +29,6 @@ regressor.py    trunk and head together: a model of tables
 settings.py     what model.json says of a model: its parts and their sizes
 sizes.py        sizes of transformers by name
 steps.py        the hidden states that predict numbers, token by token
-training_batch.py  what a model sees of a batch and must predict
-trunk_settings.py  the settings of a trunk as versions and files hold them
+training_batch.py  the input of a model and its labels, and ways to make them
 vocabulary.py   which token ids are numbers, and what multiplies the value beside them
 """

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from numtok.errors import UsageError
-from numtok.models.trunks.base import FirstNorm, TrunkCache, TrunkModule, asked_states
+from numtok.models.trunks.base import CachedModule, FirstNorm, TrunkCache, asked_states
 
 POSITIONS = ("learned", "sinusoidal", "rotary", "none")
 _INIT = 0.02  # standard deviation of initial weights, as in GPT-2
@@ -29,7 +29,7 @@ _INIT = 0.02  # standard deviation of initial weights, as in GPT-2
 _MANY, _PART = 1 << 26, 1 << 22
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shape:
     """The size of a trunk; ``context`` is the most tokens that a row may have."""
 
@@ -117,7 +117,7 @@ class Cache(TrunkCache):
         return k_BHTE[:, :, : self.longest + 1], v_BHTE[:, :, : self.longest + 1]
 
 
-class Transformer(TrunkModule):
+class Transformer(CachedModule):
     """Embedded tokens to hidden states.
 
     ``recompute``: in training each block but the last keeps only what goes in, and is worked out

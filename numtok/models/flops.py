@@ -42,7 +42,7 @@ class Operations(NamedTuple):
 class ModelFlops:
     """Counts the operations of a text model by the shapes of a batch.
 
-    It measures a copy without weights, so it works for a model on any device or in shards.
+    It measures a copy without weights, so that a model may lie on any device, or in shards.
     """
 
     def __init__(self, model: Model) -> None:
@@ -136,14 +136,13 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _hollow(module: Module) -> Module:
-    """Copy a module to the CPU, in float32, whose weights share one zero and take no memory."""
-    tensors = [*module.parameters(), *module.buffers()]
+    """Copy a module to the CPU, in float32, with weights of zero that take no memory."""
     memo: dict[int, Any] = {}
-    for one in tensors:
-        dtype = torch.float32 if one.is_floating_point() else one.dtype
-        zeros = torch.zeros((), dtype=dtype).expand(one.shape)
-        parameter = isinstance(one, nn.Parameter)
-        memo[id(one)] = nn.Parameter(zeros, requires_grad=False) if parameter else zeros
+    for weight in module.parameters():
+        memo[id(weight)] = nn.Parameter(torch.zeros(()).expand(weight.shape), requires_grad=False)
+    for buffer in module.buffers():
+        dtype = torch.float32 if buffer.is_floating_point() else buffer.dtype
+        memo[id(buffer)] = torch.zeros(buffer.shape, dtype=dtype)
     return copy.deepcopy(module, memo).eval()
 
 
@@ -178,5 +177,11 @@ def _of_objective(objective: OwnLosses, module: nn.Module, width: int) -> tuple[
         return vectors
 
     vectors = torch.zeros(1, 2, width)
-    seen = FirstPass(vectors, vectors, torch.tensor([1]), again, lambda states: states.sum())
+    seen = FirstPass(
+        embedded=vectors,
+        hidden=vectors,
+        places=torch.tensor([1]),
+        trunk=again,
+        token_loss=lambda states: states.sum(),
+    )
     return counted(objective.losses, module, seen), passes

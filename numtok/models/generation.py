@@ -124,7 +124,7 @@ class Writer:
         longest = int(length.max(initial=1))
         # What lies behind is not looked at; nor may a prompt's last number be read on there.
         tokens = np.where(np.arange(longest) < length[:, None], tokens[:, :longest], PAD)
-        cache = self.model.trunk.cache(len(tokens), longest + self.longest, memory)
+        cache = self.model.cached_trunk.cache(len(tokens), longest + self.longest, memory)
         device = cache.length.device
         hidden = self.model.extend(
             moved(tokens, device),

@@ -5,29 +5,24 @@ A model of labels has a class head instead of these heads. ``model.json`` holds 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from numtok.encoding.normalizers.base import Scaling
-from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS, Embedder
-from numtok.models.heads.base import HEADS, Head, ValueHead, ValueReader, projection
-from numtok.models.inputs import ModelInputs, moved, single
-from numtok.models.number_heads import NumberHeads
+from numtok.models.example_inputs import ExampleInputs
+from numtok.models.heads.base import HEADS, Head, ValueHead, projection
+from numtok.models.inputs import ModelInputs, moved
 from numtok.models.number_terms.base import NumberTermModule
 from numtok.models.objectives.base import OBJECTIVES, Objective
-from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses, own_places, weighted
-from numtok.models.places.base import PLACES, PlaceTable
+from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses, weighted
+from numtok.models.places.base import PLACES, DigitPlaces, PlaceTable
 from numtok.models.settings import ModelSettings
 from numtok.models.training_batch import TrainingBatch
-from numtok.models.trunks.base import TrunkCache, TrunkModule
+from numtok.models.trunks.base import CachedModule, PretrainedTrunk, TrunkCache
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import name_of, spec_of
 
@@ -49,36 +44,7 @@ class Losses(NamedTuple):
     own: tuple[Tensor, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ModelParts:
-    """What :func:`build_model` assembles: settings, and the modules that they build.
-
-    ahead
-        The token whose vector is made of the tokens after it (``Embedder.tells_ahead``).
-    own
-        The module of an objective with losses of its own.
-    output_head
-        The class head if there are classes, else the token head.
-    words
-        The part of the token head that maps hidden states to tokens by themselves.
-    """
-
-    objective: Objective
-    embedding: Embedder
-    head: Head | None
-    scaling: Scaling
-    ahead: int | None
-    embedder: nn.Module
-    own: nn.Module | None
-    places: PlaceTable | None
-    trunk: TrunkModule
-    output_head: nn.Module
-    words: nn.Module | None
-    number_term: NumberTermModule | None
-    value_head: ValueReader | None
-
-
-class Model(NumberHeads):
+class Model(ExampleInputs):
     """Maps tokens [B, L] and the values next to them [B, L] to hidden states, tokens and values.
 
     vectors, outputs
@@ -88,38 +54,46 @@ class Model(NumberHeads):
         The tables whose rows from ``first_kept`` on, those of text, are not trained.
     """
 
-    def __init__(self, settings: ModelSettings, parts: ModelParts, first_of_text: int) -> None:
+    def __init__(
+        self,
+        settings: ModelSettings,
+        vocabulary: Vocabulary,
+        *,
+        objective: Objective,
+        embedding: Embedder,
+        head: Head | None,
+        places: DigitPlaces | None,
+    ) -> None:
+        """Draw weights, in the order in which they are stored."""
         super().__init__()
+        width, trunk = settings.width, settings.of_trunk
         self.settings = settings
-        self.objective = parts.objective
-        self.own_losses = parts.objective if isinstance(parts.objective, OwnLosses) else None
-        self.head = parts.head
-        self.embedding = parts.embedding
-        self.ahead = parts.ahead
-        self.scaling = parts.scaling
-        # Weights are drawn and stored in this order.
-        self.embedder = parts.embedder
-        self.own = parts.own
-        self.places = parts.places
-        self.trunk = parts.trunk
-        if settings.classes:
-            self.class_head = parts.output_head
-        else:
-            self.token_head = parts.output_head
-        self.number_term = parts.number_term
-        self.value_head = parts.value_head
+        self.scaling = settings.fitted_scaling
+        self.objective, self.embedding, self.head = objective, embedding, head
+        self.own_losses = objective if isinstance(objective, OwnLosses) else None
+        self.ahead = embedding.tells_ahead(vocabulary)
+        self.embedder = embedding.build(vocabulary, width)
+        self.own = None if self.own_losses is None else self.own_losses.build(width)
+        self.places = None if places is None else PlaceTable(places, vocabulary, width)
+        self.trunk = trunk.build(objective.causal)
         self.vectors = self._name_of(self._table)
         self.outputs: str | None = None
-        if isinstance(parts.words, nn.Linear):
-            self.outputs = self._name_of(parts.words.weight)
-        self.first_kept = first_of_text
+        if settings.classes:
+            self.class_head = projection(width, len(settings.classes), 1, bias=True)
+        else:
+            words = projection(width, vocabulary.size, settings.head_layers, bias=False)
+            if settings.tied:
+                cast(nn.Linear, words).weight = self._table
+            self.token_head = words if head is None else head.tokens(words, vocabulary, width)
+            if isinstance(words, nn.Linear):
+                self.outputs = self._name_of(words.weight)
+        self.first_kept = vocabulary.first_of_text
         self.kept: set[str] = set()
-        if settings.of_trunk.keeps_vectors:
+        if isinstance(trunk, PretrainedTrunk) and trunk.keeps_vectors:
             self.kept = {self.vectors} | ({self.outputs} if self.outputs else set())
-
-    @property
-    def _table(self) -> nn.Parameter:
-        return self.embedder.get_parameter("table.weight")
+        term = objective.number_term
+        self.number_term = None if term is None else NumberTermModule(term, vocabulary)
+        self.value_head = head.build(width) if isinstance(head, ValueHead) else None
 
     @property
     def figures(self) -> tuple[LoggedFigure, ...]:
@@ -130,6 +104,11 @@ class Model(NumberHeads):
     def stands_in(self) -> bool:
         """Whether a trained vector replaces a token that tells ahead, after the model wrote it."""
         return self.ahead is not None and self.own is not None
+
+    @property
+    def cached_trunk(self) -> CachedModule:
+        """The trunk of a model that writes."""
+        return cast(CachedModule, self.trunk)
 
     def _name_of(self, weight: Tensor) -> str:
         return next(name for name, one in self.named_parameters() if one is weight)
@@ -187,7 +166,7 @@ class Model(NumberHeads):
     ) -> Tensor:
         """[B, L, D] or [B, Q, D] as :meth:`hidden`: of rows that go on from those in the cache."""
         embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
-        return self.trunk.extend(embedded_BLD, cache, asked_BQ)
+        return self.cached_trunk.extend(embedded_BLD, cache, asked_BQ)
 
     def extend_written(
         self,
@@ -204,7 +183,7 @@ class Model(NumberHeads):
             is_ahead_B11 = (tokens_B == self.ahead)[:, None, None]
             learnt_BD = self.own(said_BD).to(embedded_B1D.dtype)
             embedded_B1D = torch.where(is_ahead_B11, learnt_BD[:, None], embedded_B1D)
-        return self.trunk.extend(embedded_B1D, cache)[:, 0]
+        return self.cached_trunk.extend(embedded_B1D, cache)[:, 0]
 
     def losses(self, given: ModelInputs) -> Losses:
         """Token and value losses of a batch, and the objective's own.
@@ -217,11 +196,11 @@ class Model(NumberHeads):
         if given.own is None or self.own_losses is None or self.own is None:
             return losses
         seen = FirstPass(
-            embedded_BLD,
-            hidden,
-            given.own,
-            lambda other_BLD: self.trunk(other_BLD, given.real, None),
-            lambda states_BLD: self._token_loss(states_BLD, given),
+            embedded=embedded_BLD,
+            hidden=hidden,
+            places=given.own,
+            trunk=lambda other_BLD: self.trunk(other_BLD, given.real, None),
+            token_loss=lambda states_BLD: self._token_loss(states_BLD, given),
         )
         return losses._replace(own=self.own_losses.losses(self.own, seen))
 
@@ -251,82 +230,6 @@ class Model(NumberHeads):
             value = self.value_loss(states, given.number_targets, len(given.labels))
         return Losses(token, value)
 
-    def given(self, example: TrainingBatch) -> ModelInputs:
-        """An example on the model's device."""
-        return self.on_host(example).to(self._table.device)
-
-    def on_host(self, example: TrainingBatch) -> ModelInputs:
-        """An example with its numbers as the value head learns them, not yet on a device."""
-        values = example.number_values
-        learnt = single(values)[:, None]  # a device may have no float64
-        if isinstance(self.head, ValueHead) and len(values):
-            learnt = self.head.targets(self.head_values(values, example.number_raw))
-        of_host = self._of_host(example.tokens, example.values, None, example.moved_places)
-        own = self.own_places(example)
-        return ModelInputs.on_host(example, learnt, own, of_host, self._of_term(example))
-
-    def _of_term(self, example: TrainingBatch) -> tuple[NDArray[Any], ...]:
-        """What the number loss is given of an example besides logits and labels."""
-        if self.number_term is None:
-            return ()
-        scale = self.with_number_scale(example).number_scale
-        # Labels that follow each other across two rows are of two runs.
-        apart = example.where + example.where // example.tokens.shape[1]
-        places = self.number_term.places(example.labels, apart)
-        return np.array(scale, np.float32), places
-
-    def with_number_scale(self, example: TrainingBatch) -> TrainingBatch:
-        """An example that knows how many of its labels have a value, for its parts, where the
-        objective has a number loss."""
-        if self.number_term is None or example.number_scale is not None:
-            return example
-        return replace(example, number_scale=self.number_term.scale(example.labels))
-
-    def of_host(
-        self, tokens: NDArray[np.int64], values: Channel, before: NDArray[np.int64] | None = None
-    ) -> tuple[Tensor, ...]:
-        """What vectors are made of besides tokens and values, [B, L] each, on the model's device.
-
-        ``before``, [B, T]: the tokens that the rows begin with, behind pads where they are shorter,
-        for a model that looks at places."""
-        known = self._of_host(tokens, values, before)
-        return tuple(moved(one, self._table.device) for one in known)
-
-    def _of_host(
-        self,
-        tokens: NDArray[np.int64],
-        values: Channel,
-        before: NDArray[np.int64] | None,
-        moved_places: NDArray[np.float64] | None = None,
-    ) -> tuple[NDArray[Any], ...]:
-        known = self.embedding.of_host(self.embedder, tokens, values)
-        if self.places is None:
-            return known
-        return *known, self.places.numbers(tokens, before, moved_places)
-
-    def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
-        """int64[P]: flat indices into [B, L] of the positions of the objective's own losses; None
-        if it has none."""
-        if self.own_losses is None or example.own_from is None:
-            return None
-        return own_places(example, self.ahead)
-
-    def head_values(self, values: Channel, raw: NDArray[np.float64] | None) -> NDArray[np.float64]:
-        """float64[N]: numbers as the value head has them, from those of the encoding, and as they
-        are in the text: a head that learns these is given all their digits.
-
-        Raises UsageError where it is, and the objective does not say them.
-        """
-        if isinstance(self.head, ValueHead) and self.head.raw:
-            if raw is None:
-                raise UsageError(
-                    f"--head {spec_of(self.head)} learns numbers as they are in the text, and the "
-                    f"examples of --objective {spec_of(self.objective)} have no `number_raw`; set "
-                    "it where they are made, or give another head"
-                )
-            return raw
-        return self.scaling.forward(values.astype(np.float64))
-
     def parameter_counts(self) -> tuple[int, int]:
         """Parameters in all, and of these in the tables of tokens and positions."""
         total = sum(parameter.numel() for parameter in self.parameters())
@@ -351,63 +254,39 @@ def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
 
     Raises UsageError if its parts cannot be combined, or not with such a vocabulary.
     """
-    objective: Objective = OBJECTIVES.from_settings(settings.objective)
-    head = None if settings.head is None else HEADS.from_settings(settings.head)
-    embedding = EMBEDDERS.from_settings(settings.embedder)
-    width = settings.width
-    embedder = embedding.build(vocabulary, width)
-    ahead = embedding.tells_ahead(vocabulary)
-    if ahead is not None or isinstance(objective, OwnLosses):
-        written = None if ahead is None else vocabulary.names[ahead - vocabulary.first]
-        _check_ahead(objective, embedding, written, bool(settings.classes))
-    own = objective.build(width) if isinstance(objective, OwnLosses) else None
-    places = None
-    if settings.places is not None:
-        places = PlaceTable(PLACES.from_settings(settings.places), vocabulary, width)
-    trunk = settings.of_trunk.build(objective.causal)
-    words = None
-    if settings.classes:
-        output_head = projection(width, len(settings.classes), 1, bias=True)
-    else:
-        words = projection(width, vocabulary.size, settings.head_layers, bias=False)
-        if settings.tied:
-            cast(nn.Linear, words).weight = embedder.get_parameter("table.weight")
-        output_head = words if head is None else head.tokens(words, vocabulary, width)
-    term = objective.number_term
-    parts = ModelParts(
-        objective=objective,
-        embedding=embedding,
-        head=head,
-        scaling=settings.fitted_scaling,
-        ahead=ahead,
-        embedder=embedder,
-        own=own,
-        places=places,
-        trunk=trunk,
-        output_head=output_head,
-        words=words,
-        number_term=None if term is None else NumberTermModule(term, vocabulary),
-        value_head=head.build(width) if isinstance(head, ValueHead) else None,
+    model = Model(
+        settings,
+        vocabulary,
+        objective=OBJECTIVES.from_settings(settings.objective),
+        embedding=EMBEDDERS.from_settings(settings.embedder),
+        head=None if settings.head is None else HEADS.from_settings(settings.head),
+        places=None if settings.places is None else PLACES.from_settings(settings.places),
     )
-    return Model(settings, parts, vocabulary.first_of_text)
-
-
-def _check_ahead(
-    objective: Objective, embedding: Embedder, token: str | None, labels: bool
-) -> None:
-    """Raise UsageError if the model has to write tokens that tell ahead (``token``) and is not
-    trained to, or is trained to and has none."""
-    if isinstance(objective, OwnLosses):
-        if token is None:
-            raise UsageError(
-                f"--objective {spec_of(objective)} needs an embedder that shows a number before "
-                "it is written; give --embedder numvalue, or --objective ar"
-            )
-    elif objective.causal and not labels:
+    if model.objective.causal and not settings.classes:
+        _check_writes(model, vocabulary)
+    if model.own_losses is not None and model.ahead is None:
         raise UsageError(
-            f"--embedder {name_of(embedding)} shows each number at its {token}, before it is "
-            f"written, and --objective {spec_of(objective)} teaches nothing to stand there "
-            f"when the model writes; give --objective {embedding.objective}"
+            f"--objective {spec_of(model.objective)} needs an embedder that shows a number before "
+            f"it is written; give --embedder {model.own_losses.embedder}, or another --objective"
+        )
+    return model
+
+
+def _check_writes(model: Model, vocabulary: Vocabulary) -> None:
+    """Raise UsageError for a model that cannot write token by token."""
+    objective = spec_of(model.objective)
+    if not isinstance(model.trunk, CachedModule):
+        raise UsageError(
+            f"--objective {objective} writes token by token, for which --preset "
+            f"{name_of(model.settings.of_trunk)} keeps nothing of what it has read; give an "
+            "objective of masks, or another --preset, such as nano"
+        )
+    if model.ahead is not None and model.own is None:
+        token = vocabulary.names[model.ahead - vocabulary.first]
+        raise UsageError(
+            f"--embedder {name_of(model.embedding)} shows each number at its {token}, before it is "
+            f"written, and --objective {objective} teaches nothing to stand there when the model "
+            f"writes; give --objective {model.embedding.objective}"
         )
 
 

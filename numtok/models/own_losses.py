@@ -1,11 +1,11 @@
-"""Objectives with losses beside those of tokens and values."""
+"""Objectives with further losses than those of tokens and values."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class LoggedFigure(NamedTuple):
     per_token: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class FirstPass:
     """The inputs of an objective's own losses.
 
@@ -60,6 +60,9 @@ class OwnLosses(ABC):
     (``Embedder.tells_ahead``). The positions of these tokens, from ``TrainingBatch.own_from`` on,
     are the objective's.
     """
+
+    #: An embedder that it can be combined with.
+    embedder: ClassVar[str]
 
     @property
     @abstractmethod

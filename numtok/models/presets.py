@@ -5,14 +5,20 @@ One that is a pretrained model names that behind a colon: ``hf:FOLDER,tune=lora`
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from numtok.class_settings import as_spec, read_setting, spec_fields
 from numtok.errors import UsageError, unknown
 from numtok.models.embedders.base import Embedder
 from numtok.models.sizes import PRESETS
-from numtok.models.trunk_settings import unnamed
-from numtok.models.trunks.base import TRUNKS, ColumnTrunk, TokenTrunk, Trunk
+from numtok.models.trunks.base import (
+    TRUNKS,
+    ColumnTrunk,
+    PretrainedTrunk,
+    RowTrunk,
+    TokenTrunk,
+    Trunk,
+)
 from numtok.registry import Settings, name_in, parse_spec, settings_of
 
 
@@ -48,7 +54,7 @@ class Preset:
     def settings(self) -> Settings:
         """What a version depends on, expanded."""
         beside = {key: getattr(self, key) for key in _beside(type(self.trunk))}
-        return unnamed(settings_of(self.trunk)) | beside
+        return settings_of(self.trunk) | beside
 
 
 def preset(spec: str) -> Preset:
@@ -57,7 +63,7 @@ def preset(spec: str) -> Preset:
     Raises UsageError for an unknown name or setting.
     """
     kind, own, beside = _parsed(spec)
-    _check_takes(kind, spec, "tokens")
+    _check_takes(kind, spec, TokenTrunk)
     made = cast(TokenTrunk, _built(kind, own))
     known = {field.name: field for field in fields(Preset)}
     read = {key: read_setting(Preset, known, key, text) for key, text in beside.items()}
@@ -68,13 +74,13 @@ def preset(spec: str) -> Preset:
 def named_source(spec: str) -> str | None:
     """Where the pretrained model lies that a preset names; None for other presets."""
     name, source, _ = parse_spec(spec, "preset")
-    return source if name in TRUNKS and _is_named(TRUNKS[name]) else None
+    return source if name in TRUNKS and issubclass(TRUNKS[name], PretrainedTrunk) else None
 
 
 def trunk(spec: str) -> ColumnTrunk:
     """As :func:`preset`, for tables: ``mlp,layers=3,width=256``."""
     kind, own, _ = _parsed(spec)
-    _check_takes(kind, spec, "columns")
+    _check_takes(kind, spec, ColumnTrunk)
     return cast(ColumnTrunk, TRUNKS.build(own))
 
 
@@ -91,7 +97,8 @@ def shortest(spec: str) -> str:
     elif _beside(kind):
         trunk_of_it = preset(spec).trunk
         usual |= _usual_beside(trunk_of_it)
-        first = f"{name}:{trunk_of_it.title}" if trunk_of_it.named else name
+        if isinstance(trunk_of_it, PretrainedTrunk):
+            first = f"{name}:{trunk_of_it.title}"
     changed = {key: value for key, value in _values(spec).items() if value != usual[key]}
     return ",".join([first, *(f"{key}={as_spec(value)}" for key, value in changed.items())])
 
@@ -102,7 +109,7 @@ _DEFAULTS = {field.name: field.default for field in fields(Preset) if field.name
 
 def _beside(kind: type[Trunk]) -> tuple[str, ...]:
     """Those that presets of a trunk have: they are of what predicts tokens."""
-    if not issubclass(kind, TokenTrunk) or kind.labels_only:
+    if not issubclass(kind, TokenTrunk) or issubclass(kind, RowTrunk):
         return ()
     return tuple(key for key in _DEFAULTS if key not in spec_fields(kind))
 
@@ -112,13 +119,9 @@ def _usual_beside(made: TokenTrunk) -> dict[str, Any]:
     return {key: getattr(made, key, _DEFAULTS[key]) for key in _beside(type(made))}
 
 
-def _is_named(kind: type[Trunk]) -> bool:
-    return issubclass(kind, TokenTrunk) and kind.named
-
-
 def _built(kind: type[Trunk], own: str) -> Trunk:
     """The trunk of its own spec; UsageError for one that has to name a model and does not."""
-    if not _is_named(kind):
+    if not issubclass(kind, PretrainedTrunk):
         return TRUNKS.build(own)
     name, source, options = parse_spec(own, "preset")
     if source is None:
@@ -127,7 +130,7 @@ def _built(kind: type[Trunk], own: str) -> Trunk:
             f"{name}:OWNER/NAME of the hub"
         )
     made = TRUNKS.build(",".join([name, *(f"{key}={text}" for key, text in options.items())]))
-    return cast(TokenTrunk, made).of(source)
+    return cast(PretrainedTrunk, made).of(source)
 
 
 def _values(spec: str) -> dict[str, Any]:
@@ -163,11 +166,13 @@ def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
     return kind, ",".join([first, *own]), {key: options[key] for key in options if key in beside}
 
 
-def _check_takes(kind: type[Trunk], spec: str, wanted: Literal["tokens", "columns"]) -> None:
+def _check_takes(
+    kind: type[Trunk], spec: str, wanted: type[TokenTrunk] | type[ColumnTrunk]
+) -> None:
     """Raise UsageError for a preset of tables where one of texts is needed, and the reverse."""
-    if kind.takes == wanted:
+    if issubclass(kind, wanted):
         return
-    known = [*(PRESETS if wanted == "tokens" else ())]
-    known += [name for name in TRUNKS if TRUNKS[name].takes == wanted]
-    what, mine = ("texts", "a table") if wanted == "columns" else ("tables", "a text")
+    known = [*(PRESETS if wanted is TokenTrunk else ())]
+    known += [name for name in TRUNKS if issubclass(TRUNKS[name], wanted)]
+    what, mine = ("texts", "a table") if wanted is ColumnTrunk else ("tables", "a text")
     raise UsageError(f"preset {name_in(spec)!r} is of {what}; {mine} takes {', '.join(known)}")

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Sequence
 from functools import cached_property
-from typing import cast
 
 import msgspec
 
@@ -21,8 +20,7 @@ from numtok.models.heads.base import HEADS
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
 from numtok.models.presets import Preset
-from numtok.models.trunk_settings import stored_trunk
-from numtok.models.trunks.base import TokenTrunk
+from numtok.models.trunks.base import RowTrunk, TokenTrunk, stored_trunk, with_context
 from numtok.registry import Settings, name_of, settings_of, spec_of
 
 
@@ -65,9 +63,9 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         """The trunk, as its registry has it; ValueError for one that takes no tokens, and for
         settings that are not all there."""
         trunk = stored_trunk(self.trunk)
-        if trunk.takes != "tokens":
-            raise ValueError(f"the trunk {name_of(trunk)} takes {trunk.takes}, not tokens")
-        return cast(TokenTrunk, trunk)
+        if not isinstance(trunk, TokenTrunk):
+            raise ValueError(f"the trunk {name_of(trunk)} takes columns, not tokens")
+        return trunk
 
     @property
     def width(self) -> int:
@@ -112,7 +110,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
             raise UsageError(f"--embedder {embedder} does not go with {why}")
         return cls(
             vocabulary,
-            settings_of(trunk.reading(context)),
+            settings_of(with_context(trunk, context)),
             preset.head_layers,
             preset.tied,
             settings_of(made),
@@ -138,7 +136,7 @@ def _stored(scaling: FittedNormalizer | Undone | None) -> ScalingSettings | None
 def _check_learns(trunk: TokenTrunk, objective: Objective) -> None:
     """Raise UsageError for what a trunk cannot learn."""
     name, spec, labels = name_of(trunk), spec_of(objective), objective.requires() == "label"
-    if trunk.labels_only and not labels:
+    if isinstance(trunk, RowTrunk) and not labels:
         raise UsageError(
             f"--preset {name} reads a row as a whole, for its label, and cannot learn --objective "
             f"{spec}; give --objective classify, or another --preset, such as nano"
@@ -152,9 +150,4 @@ def _check_learns(trunk: TokenTrunk, objective: Objective) -> None:
         raise UsageError(
             f"--objective {spec} does not go with --preset {name}, whose states see the tokens up "
             "to their own; " + ("add causal=yes" if labels else "give --objective ar")
-        )
-    if objective.causal and not labels and not trunk.extends:
-        raise UsageError(
-            f"--objective {spec} writes token by token, for which --preset {name} keeps nothing of "
-            "what it has read; give an objective of masks, or another --preset, such as nano"
         )

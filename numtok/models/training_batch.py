@@ -1,4 +1,4 @@
-"""What a model sees of a batch and must predict, and the usual ways to make that.
+"""Training batches: the input of a model and its labels, and the usual ways to make them.
 
 *Hidden state j predicts token j of the row*, whatever the objective. A masked model sees ``[MASK]``
 there; an autoregressive one sees the row moved by one, with ``[END]`` first. So a head reads a
@@ -20,26 +20,26 @@ MASK, END = 1, 2  # ids of schema.SPECIALS
 LOSSES = ("all", "answer")  # the tokens that :func:`leftward` predicts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class TrainingBatch:
-    """What a model sees and what it must predict, for ``B`` rows of ``L`` tokens."""
+    """The input of a model and what it must predict, for ``B`` rows of ``L`` tokens."""
 
     tokens: NDArray[np.int64]  # [B, L]
     values: Channel  # [B, L], 1 where there is no visible number
     real: NDArray[np.bool_]  # [B, L], not padding
     where: NDArray[np.int64]  # [K] flat indices into [B, L] at which a token is predicted, rising
     labels: NDArray[np.int64]  # [K] those tokens, or the classes of rows
-    number_where: NDArray[np.int64]  # [N] of these, those at which a value is learnt
-    number_values: Channel  # [N] those numbers, normalised
+    number_where: NDArray[np.int64]  # [N] those of ``where`` at which a value is trained
+    number_values: Channel  # [N] these numbers, normalized
     #: [B]: the first position of each row at which an objective with losses of its own
     #: (:class:`numtok.models.own_losses.OwnLosses`) has them; None: it has none.
     own_from: NDArray[np.int64] | None = None
-    #: [N] the numbers of ``number_values`` as they are in the text, where a head may learn these.
+    #: [N] the numbers of ``number_values`` in raw units, for heads that train on these.
     number_raw: NDArray[np.float64] | None = None
     #: [B, 2] fractions of ``DigitPlaces.offsets`` that places are moved by, in [0, 1): drawn for
     #: the whole batch, and for each row; None: nowhere.
     moved_places: NDArray[np.float64] | None = None
-    #: As ``NumberTermModule.scale`` of all labels that are learnt at once; None: of these.
+    #: ``NumberTermModule.scale`` of all labels of a step; None: of these labels.
     number_scale: float | None = None
 
     @cached_property

@@ -1,10 +1,8 @@
-"""``model.json``: what a model is, beside its weights, and what training left.
+"""``model.json``: what a model is, except for its weights, and what training recorded.
 
-One format for models of texts and of tables, which ``reads`` tells apart. Format 1 is still read: a
-trunk had a key of its own there instead of a name, and models of tables lay in ``regressor.json``.
+Text and table models share the format; ``reads`` says which of them a file is.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,17 +11,15 @@ import msgspec
 from numtok.data.tables.table import Feature
 from numtok.models.heads.base import Calibration
 from numtok.models.settings import ModelSettings
-from numtok.models.trunk_settings import KEYS, OF_TABLES, named
 from numtok.registry import Settings
 from numtok.reports import Configuration
 from numtok.store.artifact import Artifact
-from numtok.stored_json import Natural, StoredJson, convert, decode
+from numtok.stored_json import Natural, StoredJson, convert
 from numtok.training.features import Inputs
 from numtok.training.trained_table import FitRecord, LearntFrom
 
-FORMAT = 2
+FORMAT = 1
 MODEL_FILE = "model.json"
-_REGRESSOR_FILE = "regressor.json"  # of a model of tables, in format 1
 _LARGEST = 256 << 20  # bytes: a model may have many labels
 
 
@@ -153,17 +149,15 @@ ModelFile = TextModelFile | TableModelFile
 
 def model_path(artifact: Artifact) -> Path:
     """The file that says what a model is."""
-    former = any(output.path == _REGRESSOR_FILE for output in artifact.files())
-    return artifact.path / (_REGRESSOR_FILE if former else MODEL_FILE)
+    return artifact.path / MODEL_FILE
 
 
 def read_model_file(artifact: Artifact) -> ModelFile:
-    """What a model is; nothing of its weights is read.
+    """Read what a model is, without its weights.
 
-    Raises StoreError where the file is damaged or of a newer format.
+    Raises StoreError if the file is damaged or of a newer format.
     """
-    kinds = _REGRESSOR if model_path(artifact).name == _REGRESSOR_FILE else _MODEL
-    return kinds.read(artifact.path)
+    return _MODEL.read(artifact.path)
 
 
 def write_model_file(folder: Path, file: ModelFile) -> None:
@@ -171,66 +165,6 @@ def write_model_file(folder: Path, file: ModelFile) -> None:
     _MODEL.write(folder, file)
 
 
-class _Text1(msgspec.Struct, forbid_unknown_fields=True):
-    """``model.json`` of format 1."""
-
-    format: int
-    settings: dict[str, Any]
-    trained: Any
-
-
-class _Table1(msgspec.Struct, forbid_unknown_fields=True):
-    """``regressor.json`` of format 1."""
-
-    format: int
-    target: Any
-    features: Any
-    trunk: Settings
-    head: Any
-    normalizer: Any
-    configuration: Any
-    seed: Any
-    folds: Any
-
-
-def _text_of_1(content: bytes) -> bytes:
-    """``model.json`` of format 1 as it is now; ValueError for what is none."""
-    former = decode(content, _Text1)
-    settings = dict(former.settings)
-    trunk = _trunk_of_1({key: settings.pop(key, None) for key in (*KEYS, "trunk")})
-    return _current("texts", settings | {"trunk": trunk}, former.trained)
-
-
-def _table_of_1(content: bytes) -> bytes:
-    """Likewise of ``regressor.json``."""
-    former = msgspec.structs.asdict(decode(content, _Table1))
-    settings = {key: former[key] for key in ("target", "features", "trunk", "head", "normalizer")}
-    settings["trunk"] = named(former["trunk"], OF_TABLES)
-    trained = {key: former[key] for key in ("configuration", "seed", "folds")}
-    return _current("tables", settings, trained)
-
-
-def _current(reads: str, settings: Mapping[str, Any], trained: Any) -> bytes:
-    return msgspec.json.encode(
-        {"reads": reads, "format": FORMAT, "settings": settings, "trained": trained}
-    )
-
-
-def _trunk_of_1(found: Mapping[str, Any]) -> Settings:
-    """The one trunk of a model of format 1, by the key that it has there."""
-    there = {key: settings for key, settings in found.items() if settings is not None}
-    if len(there) != 1:
-        raise ValueError(f"there is one trunk, not {len(there)}")
-    [(key, settings)] = there.items()
-    settings = convert(settings, Settings)
-    return named(settings, KEYS[key]) if key in KEYS else settings
-
-
 # A union is no type to the checker of types.
 _KINDS: Any = ModelFile
-_MODEL: StoredJson[ModelFile] = StoredJson(
-    MODEL_FILE, _KINDS, limit=_LARGEST, newest=FORMAT, upgrade=_text_of_1
-)
-_REGRESSOR: StoredJson[ModelFile] = StoredJson(
-    _REGRESSOR_FILE, _KINDS, limit=_LARGEST, newest=FORMAT, upgrade=_table_of_1
-)
+_MODEL: StoredJson[ModelFile] = StoredJson(MODEL_FILE, _KINDS, limit=_LARGEST, newest=FORMAT)

@@ -3,6 +3,8 @@
 Vectors of text tokens are the model's own, and numbers are put in beside them at their scale.
 """
 
+from typing import cast
+
 import torch
 
 from numtok.encoding.codec import Codec
@@ -11,14 +13,14 @@ from numtok.models.embedders.base import INIT
 from numtok.models.model import Model
 from numtok.models.pretrained.folder import PretrainedFolder
 from numtok.models.pretrained.rows import fill_rows
-from numtok.models.trunks.base import TokenTrunk, TrunkModule
+from numtok.models.trunks.base import CachedModule, PretrainedTrunk, TrunkModule
 from numtok.store.artifact import Artifact
 
 _LOOK = 6  # tokens of the rows by which a trunk shows what it sees
 _NEAR = 1e-3  # states that are the same: of a size of about 1
 
 
-def check_tokenizer(source: str, trunk: TokenTrunk, codec: Codec, encoded: Artifact) -> None:
+def check_tokenizer(source: str, trunk: PretrainedTrunk, codec: Codec, encoded: Artifact) -> None:
     """Raise UsageError where the text of the data is not in the tokens of the model there."""
     from numtok.encoding.text_tokenizers.file import File  # imports their library
 
@@ -48,11 +50,11 @@ def begin_pretrained(model: Model, source: str, codec: Codec) -> None:
 
     Raises UsageError where they are not all there, or its trunk does not do what it should.
     """
-    trunk = model.settings.of_trunk
+    trunk = cast(PretrainedTrunk, model.settings.of_trunk)
     weights = trunk.weights(source)
     if weights is not None:
         try:
-            model.trunk.begin_with(weights.trunk)
+            trunk.begin(model.trunk, weights)
         except ValueError as error:
             raise UsageError(f"--preset hf:{source}: its weights do not fit ({error})") from None
         outputs = weights.vectors if weights.outputs is None else weights.outputs
@@ -78,7 +80,7 @@ def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> N
     try:
         states, others = module(x_BLD, None), module(other_BLD, None)
         wrong = torch.allclose(states[:, :before], others[:, :before], atol=_NEAR) is not causal
-        if causal and not wrong:
+        if causal and isinstance(module, CachedModule) and not wrong:
             cache = module.cache(len(x_BLD), _LOOK)
             module.extend(x_BLD[:, :before], cache)
             cache.rewind(torch.full((len(x_BLD),), before), before)

@@ -17,8 +17,7 @@ from torch import nn
 from numtok.encoding.normalizers.base import stored_normalizer
 from numtok.errors import UsageError
 from numtok.models.regressor import Regressor, RegressorSettings
-from numtok.models.trunk_settings import stored_trunk
-from numtok.models.trunks.base import ColumnTrunk
+from numtok.models.trunks.base import ColumnTrunk, stored_trunk
 from numtok.registry import name_of
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import check_calibration
@@ -91,9 +90,9 @@ def read_regressor(
 
 def _settings(settings: TableModelSettings, inputs: int) -> RegressorSettings:
     trunk = stored_trunk(settings.trunk)
-    if trunk.takes != "columns":
-        raise ValueError(f"the trunk {name_of(trunk)} takes {trunk.takes}, not columns")
-    return RegressorSettings(inputs, cast(ColumnTrunk, trunk), settings.head)
+    if not isinstance(trunk, ColumnTrunk):
+        raise ValueError(f"the trunk {name_of(trunk)} takes tokens, not columns")
+    return RegressorSettings(inputs, trunk, settings.head)
 
 
 def _of_folds(file: TableModelFile, models: Sequence[Regressor]) -> nn.ModuleDict:

@@ -8,7 +8,6 @@ import torch
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.models.heads.base import ValueHead
 from numtok.models.presets import shortest, trunk
-from numtok.models.trunk_settings import unnamed
 from numtok.registry import settings_of, spec_of
 from numtok.settings.train import Config
 from numtok.store.artifact import Artifact
@@ -63,7 +62,7 @@ class TablePlan:
     def settings(self) -> dict[str, Any]:
         """What the version depends on, beside the stage."""
         return {
-            "trunk": unnamed(settings_of(trunk(self.preset))),
+            "trunk": settings_of(trunk(self.preset)),
             "head": settings_of(self.head),
             "normalizer": settings_of(NORMALIZERS.build(self.normalizer)),
             "folds": self.folds,

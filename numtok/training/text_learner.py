@@ -186,7 +186,7 @@ def _context(plan: TextPlan, trained: int, longest: int, causal: bool) -> int:
         check_length(trained, plan.encoded, plan.init)
         there = plan.init.model.settings
         if not chosen:
-            fixed = there.of_trunk.learns_positions
+            fixed = plan.init.model.trunk.position_weights()
             context = there.context if fixed else max(longest, there.context)
     if trained > context:
         raise DataError(

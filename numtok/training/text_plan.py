@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -21,6 +21,7 @@ from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
 from numtok.models.presets import Preset, named_source
 from numtok.models.settings import ModelSettings
+from numtok.models.trunks.base import PretrainedTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Registry, settings_of, spec_of
 from numtok.seeds import seed_of
@@ -110,7 +111,9 @@ class TextPlan:
         config = self.config
         self._check_exact()
         trunk = self.chosen.trunk
-        for option, able in (("recompute", trunk.recomputes), ("compile", trunk.compiles)):
+        # PyTorch compiles numtok's own blocks.
+        compiles = trunk.recomputes and not isinstance(trunk, PretrainedTrunk)
+        for option, able in (("recompute", trunk.recomputes), ("compile", compiles)):
             if getattr(config, option) and not able:
                 raise UsageError(
                     f"--{option} does not go with --preset {self.preset}, whose trunk cannot; "
@@ -132,7 +135,7 @@ class TextPlan:
         if self.curriculum is not None and config.steps is not None:
             self.curriculum.starts(config.steps)
         if (source := self._begins_with) is not None:
-            check_tokenizer(source, trunk, self.codec, self.encoded)
+            check_tokenizer(source, cast(PretrainedTrunk, trunk), self.codec, self.encoded)
         with without_memory():
             build_model(self.model_settings(1), Vocabulary.of(self.codec))
 
@@ -160,8 +163,7 @@ class TextPlan:
     @property
     def _begins_with(self) -> str | None:
         """The pretrained model whose weights training begins with."""
-        trunk = self.chosen.trunk
-        return named_source(self.preset) if trunk.named and self.init is None else None
+        return named_source(self.preset) if self.init is None else None
 
     @property
     def objective(self) -> Objective:

@@ -23,6 +23,7 @@ from numtok.models.batches import PAD
 from numtok.models.model import Model, build_model
 from numtok.models.settings import ModelSettings
 from numtok.models.training_batch import END, MASK
+from numtok.models.trunks.base import PretrainedTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import name_of
 from numtok.training.model_files import LoadedModel
@@ -105,7 +106,10 @@ def _whole(loaded: LoadedModel) -> "PreTrainedModel | None":
     if not (writes(model) and is_lookup and isinstance(model.token_head, nn.Linear)):
         return None
     vectors_VD, outputs_VD = model.get_parameter(model.vectors), model.token_head.weight
-    made: Any = model.trunk.whole(vectors_VD, outputs_VD)
+    trunk = model.settings.of_trunk
+    if not isinstance(trunk, PretrainedTrunk):
+        return None
+    made: Any = trunk.whole(model.trunk, vectors_VD, outputs_VD)
     if made is None:
         return None
     # Some architectures do more to what they say: they divide it, or keep it within bounds.

@@ -12,6 +12,7 @@ from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
 from numtok.models.presets import Preset, preset, shortest
+from numtok.models.trunks.base import PretrainedTrunk
 from numtok.registry import name_of, parse_spec, settings_of, spec_of
 from numtok.store.artifact import ENCODED, Artifact
 from numtok.training.model_files import LoadedModel
@@ -39,7 +40,7 @@ def chosen_preset(spec: str, init: LoadedModel | None) -> tuple[Preset, str]:
         return preset(spec), shortest(spec)
     settings = init.model.settings
     there = settings.of_trunk
-    if there.named and spec == init.trained.configuration.get("preset"):
+    if isinstance(there, PretrainedTrunk) and spec == init.trained.configuration.get("preset"):
         rate = parse_spec(spec, "preset")[2].get("learning_rate", there.learning_rate)
         return Preset(there, settings.head_layers, settings.tied, float(rate)), spec
     chosen = preset(spec)
@@ -82,7 +83,7 @@ def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
 def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
     """Raise DataError where the longest row has more tokens than the model has learnt places."""
     settings = init.model.settings
-    if settings.of_trunk.learns_positions and longest > settings.context:
+    if init.model.trunk.position_weights() and longest > settings.context:
         raise DataError(
             f"{encoded.ref} has a row of {longest:,} tokens, and --init {init.artifact.ref} has "
             f"learnt {settings.context:,} places; shorten such rows, or begin with a model whose "

@@ -417,12 +417,21 @@ def test_a_trunk_is_a_preset_by_its_own_name() -> None:
     assert shortest("transformer,heads=4,layers=2,tied=yes") == "transformer,layers=2,tied=yes"
 
 
-def test_what_versions_depend_on_is_what_it_was_before_trunks_had_names() -> None:
+def test_what_versions_depend_on_of_a_preset() -> None:
     assert list(preset("nano").settings().items()) == [
-        *(("layers", 4), ("heads", 4), ("width", 128), ("context", 0), ("positions", "learned")),
+        *(
+            ("name", "transformer"),
+            ("revision", 1),
+            ("layers", 4),
+            ("heads", 4),
+            ("width", 128),
+            ("context", 0),
+            ("positions", "learned"),
+        ),
         *(("dropout", 0.0), ("head_layers", 1), ("tied", False), ("learning_rate", 2e-3)),
     ]
-    assert preset("bigru").settings() == {"layers": 1, "width": 256, "dropout": 0.0}
+    bigru = {"name": "bigru", "revision": 1, "layers": 1, "width": 256, "dropout": 0.0}
+    assert preset("bigru").settings() == bigru
 
 
 @each(

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from numtok.errors import DataError, NumtokError, StoreError
+from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.evaluation.table_options import TableOptions, over_grid
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.heads._point import PointReader
@@ -33,6 +33,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.training import table_folds
+from numtok.training.model_files import read_model
 from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_file
 from numtok.training.regressor_files import read_regressor
 from tests import fakeheads
@@ -554,6 +555,11 @@ def test_one_row_to_learn_from_is_too_few(store: Store, says: Says) -> None:
     says(caught, "few@", "1 row to learn from in fold 0")
 
 
+def test_a_model_of_tables_is_not_read_as_one_of_texts(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"is a model of tables; give one of texts"):
+        read_model(fitted(store, tiny()), torch.device("cpu"))
+
+
 def test_damage_to_a_model_is_named(store: Store, says: Says) -> None:
     model = fitted(store, tiny())
     path = model.path / MODEL_FILE
@@ -570,7 +576,7 @@ def test_damage_to_a_model_is_named(store: Store, says: Says) -> None:
         (text.replace('"validation"', '"validated"'), StoreError, "is damaged"),
         (text.replace('"deviations": [', '"deviations": [0, '), StoreError, "is damaged"),
         (text.replace('"folds": [', '"folds": [], "more": ['), StoreError, "is damaged"),
-        (text.replace('"format": 2', '"format": 9'), StoreError, "has format 9, this numtok knows"),
+        (text.replace('"format": 1', '"format": 9'), StoreError, "has format 9, this numtok knows"),
     )
     for content, kind, message in cases:
         path.write_text(content)

@@ -49,6 +49,7 @@ from numtok.training.loop import Speed, Training, TrainingProgress
 from numtok.training.matmul_rate import MatmulRate
 from numtok.training.model_files import read_model
 from numtok.training.model_json import MODEL_FILE
+from numtok.training.regressor_files import read_regressor
 from numtok.training.weights import WEIGHTS
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
@@ -1068,7 +1069,7 @@ NO_MODEL = "is of no model that can be"
 #: Changes of model.json, and what is said of them.
 EDITS: dict[str, tuple[Edit, *tuple[str, ...]]] = {
     "a newer format": (
-        lambda model: model.update(format=3, new_field=[]), "has format 3", "knows up to 2"
+        lambda model: model.update(format=2, new_field=[]), "has format 2", "knows up to 1"
     ),
     "no tied": (lambda model: model["settings"].pop("tied"), "missing required field `tied`"),
     "no trunk": (lambda model: model["settings"].update(trunk=[]), "`object`, got `array`"),
@@ -1103,6 +1104,11 @@ def test_wrong_fields_of_a_model_file_are_named(learnt: Artifact, says: Says) ->
     says(error, f"{MODEL_FILE}: unknown setting of 'transformer' 'more'; known: ")
 
 
+def test_a_model_of_texts_is_not_read_as_one_of_tables(learnt: Artifact) -> None:
+    with pytest.raises(UsageError, match=r"is a model of texts; give one of tables"):
+        read_regressor(learnt, CPU)
+
+
 def test_a_model_file_that_is_none_is_refused(learnt: Artifact, says: Says) -> None:
     path = learnt.path / MODEL_FILE
     for content, why in (
@@ -1111,7 +1117,7 @@ def test_a_model_file_that_is_none_is_refused(learnt: Artifact, says: Says) -> N
         (b'{"a":' * 100_000, "nested too deep"),
         (b"[]", "got `array`"),
         (b"{}", "does not say which version"),
-        (b'{"format": 1}', "missing required field `settings`"),
+        (b'{"format": 1}', "missing required field `reads`"),
     ):
         with case(content=content[:20]):
             path.write_bytes(content)

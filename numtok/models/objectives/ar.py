@@ -33,7 +33,7 @@ class Ar(Objective):
     positional: ClassVar[str] = "loss"
     loss: str = setting("all", choices=LOSSES)
 
-    number_loss: str | None = setting(None, came_later=True)
+    number_loss: str | None = None
 
     def __post_init__(self) -> None:
         built_term(self.number_loss)  # refuses what is none

@@ -37,7 +37,7 @@ class Objective(ABC):
 
     @property
     def number_term(self) -> NumberTerm | None:
-        """The loss on the values of tokens, beside their cross-entropy or instead of it."""
+        """The loss on the values of tokens, added to their cross-entropy or instead of it."""
         return None
 
 

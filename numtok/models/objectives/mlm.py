@@ -40,7 +40,7 @@ class Mlm(Objective):
     mask: str = setting("numbers", choices=_WHAT)
     rate: float = setting(0.3, above=0, at_most=1)
 
-    number_loss: str | None = setting(None, came_later=True)
+    number_loss: str | None = None
 
     def __post_init__(self) -> None:
         built_term(self.number_loss)  # refuses what is none

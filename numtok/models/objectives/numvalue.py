@@ -48,6 +48,7 @@ class NumValueObjective(Objective, OwnLosses):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Value-Aware, Section 3.2 and Table 5"
     causal: ClassVar[bool] = True
+    embedder: ClassVar[str] = "numvalue"
     positional: ClassVar[str] = "loss"
     loss: str = setting("all", choices=LOSSES)
     project: str = setting("all", choices=LOSSES)

@@ -7,8 +7,9 @@ any fetched.
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +38,8 @@ _LAYERS = 1024  # at most; each takes time to build, even without memory
 _BESIDE = ("pooler", "pooling_layer")
 
 
-class Facts(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Facts:
     """What is known of an architecture before it has weights.
 
     words
@@ -98,16 +100,16 @@ def facts(architecture: str) -> Facts:
     positions = _position_tables(model)
     heads = int(config.num_attention_heads)
     return Facts(
-        kind,
-        width,
-        words.num_embeddings,
-        _context(config, positions, causal),
-        causal,
-        sum(one.weight.numel() for one in positions),
-        bool(getattr(config, "tie_word_embeddings", True)) and type(words) is nn.Embedding,
-        int(config.num_hidden_layers),
-        int(getattr(config, "num_key_value_heads", None) or heads),
-        int(getattr(config, "head_dim", None) or width // heads),
+        kind=kind,
+        width=width,
+        words=words.num_embeddings,
+        context=_context(config, positions, causal),
+        causal=causal,
+        position_weights=sum(one.weight.numel() for one in positions),
+        tied=bool(getattr(config, "tie_word_embeddings", True)) and type(words) is nn.Embedding,
+        layers=int(config.num_hidden_layers),
+        heads=int(getattr(config, "num_key_value_heads", None) or heads),
+        head_width=int(getattr(config, "head_dim", None) or width // heads),
     )
 
 

@@ -6,7 +6,7 @@ rows of different lengths among them; or, where it takes columns, drawn features
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import cast, get_args
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -17,22 +17,21 @@ from numtok.contracts import (
     checks_of,
     expect,
     expect_kind,
-    expect_kinds,
     expect_tensor,
     require,
-    wrong,
 )
 from numtok.models.made_up import on_another_device
 from numtok.models.trunks.base import (
     TRUNKS,
+    CachedModule,
     ColumnModule,
     ColumnTrunk,
     FirstNorm,
-    Sight,
     TokenTrunk,
     Trunk,
     TrunkCache,
     TrunkModule,
+    with_context,
 )
 
 _LENGTHS = (9, 4, 1)  # tokens of each row
@@ -46,8 +45,8 @@ def of_tokens(check: Callable[[TokenTrunk, int], None]) -> Callable[[Trunk, int]
 
     @wraps(check)
     def checked(trunk: Trunk, seed: int) -> None:
-        if trunk.takes == "tokens":
-            check(cast(TokenTrunk, trunk), seed)
+        if isinstance(trunk, TokenTrunk):
+            check(trunk, seed)
 
     return checked
 
@@ -59,8 +58,7 @@ def _sights(trunk: TokenTrunk) -> tuple[bool, ...]:
 
 def _module(trunk: TokenTrunk, causal: bool, seed: int) -> TrunkModule:
     torch.default_generator.manual_seed(seed)
-    reading = trunk.reading(_CONTEXT)
-    module = expect_kind(trunk, "reading", reading, type(trunk)).build(causal)
+    module = with_context(trunk, _CONTEXT).build(causal)
     return cast(TrunkModule, expect_kind(trunk, "build", module, TrunkModule).eval())
 
 
@@ -93,45 +91,42 @@ def check_declarations(trunk: Trunk, seed: int) -> None:
     expect_kind(trunk, "width", trunk.width, int)
     check_settings(TRUNKS, trunk, "declarations")
     require(trunk, "declarations", trunk.width > 0, f"width: got {trunk.width}, expected above 0")
-    if trunk.takes != "tokens":
+    if not isinstance(trunk, TokenTrunk):
         return
-    of = cast(TokenTrunk, trunk)
-    expect_kind(of, "learning_rate", of.learning_rate, float)
-    expect_kinds(of, bool, members=("by_digits", "tied", "keeps_vectors", "learns_positions"))
-    expect_kinds(of, int, type(None), members=("context",))
-    if of.sight not in get_args(Sight):
-        wrong(of, "sight", repr(of.sight), f"one of {', '.join(map(repr, get_args(Sight)))}")
-    rate = of.learning_rate
+    rate = expect_kind(trunk, "learning_rate", trunk.learning_rate, float)
+    expect_kind(trunk, "context", trunk.context, int, type(None))
+    if trunk.sight not in get_args(Sight):
+        wrong(trunk, "sight", repr(trunk.sight), f"one of {', '.join(map(repr, get_args(Sight)))}")
     require(trunk, "declarations", 0 < rate < 1, f"learning_rate: got {rate}, expected 0 to 1")
-    if of.context == 0:
-        expect(trunk, "declarations", "the context of reading(16)", of.reading(16).context, 16)
+    context = with_context(trunk, _CONTEXT).context
+    expect(trunk, "declarations", "context of 0 becomes that of the data", context != 0, True)
 
 
 def check_states(trunk: Trunk, seed: int) -> None:
     """Finite states of the form that is promised, and the same weights of the same seed."""
-    if trunk.takes != "tokens":
+    if not isinstance(trunk, TokenTrunk):
         columns, x_NI = _columns(trunk, seed)
         states = expect_tensor(columns, "forward", columns(x_NI), (len(x_NI), trunk.width))
         finite = bool(states.isfinite().all())
         return expect(trunk, "states", "all are finite", finite, True)
     x_BLD, real_BL = _rows(trunk, seed)
-    for sight, module in _modules(cast(TokenTrunk, trunk), seed):
+    for sight, module in _modules(trunk, seed):
         states = expect_tensor(module, "forward", module(x_BLD, real_BL), tuple(x_BLD.shape))
         finite = bool(states[real_BL].isfinite().all())
         expect(trunk, "states", f"{sight}: all are finite", finite, True)
-        again = _module(cast(TokenTrunk, trunk), sight == "causal", seed).state_dict()
+        again = _module(trunk, sight == "causal", seed).state_dict()
         same = all(torch.equal(one, again[name]) for name, one in module.state_dict().items())
         expect(trunk, "states", f"{sight}: the same weights of the same seed", same, True)
 
 
 def check_rows(trunk: Trunk, seed: int) -> None:
     """A row's states depend on no other row, and on no pad."""
-    if trunk.takes != "tokens":
+    if not isinstance(trunk, TokenTrunk):
         columns, x_NI = _columns(trunk, seed)
         alone = torch.cat([columns(one[None]) for one in x_NI])
         return expect(trunk, "rows", "a row alone: same", _near(alone, columns(x_NI)), True)
     x_BLD, real_BL = _rows(trunk, seed)
-    for sight, module in _modules(cast(TokenTrunk, trunk), seed):
+    for sight, module in _modules(trunk, seed):
         whole = module(x_BLD, real_BL)
         for row, length in enumerate(_LENGTHS):
             alone = module(x_BLD[row : row + 1, :length], None)[0]
@@ -173,10 +168,12 @@ def check_asked(trunk: TokenTrunk, seed: int) -> None:
 @of_tokens
 @torch.no_grad()
 def check_cache(trunk: TokenTrunk, seed: int) -> None:
-    """Where it goes on from a cache, states are those of the whole row, also of rows taken."""
-    if not trunk.extends or trunk.sight == "all":
+    """A module with a cache computes the states of the whole row from it, also for rows taken."""
+    if trunk.sight == "all":
         return
     module, (x_BLD, _) = _module(trunk, True, seed), _rows(trunk, seed)
+    if not isinstance(module, CachedModule):
+        return
     prompt, length_B = 3, torch.tensor([3, 2, 1])
     cache = module.cache(len(x_BLD), _LONGEST)
     expect_kind(module, "cache", cache, TrunkCache)
@@ -208,9 +205,9 @@ def check_device(trunk: Trunk, seed: int) -> None:
 def check_gradients(trunk: Trunk, seed: int) -> None:
     """Every weight is learnt, and what goes in as well: embedders learn by it."""
     modules: list[tuple[str, nn.Module, tuple[Tensor, ...]]] = []
-    if trunk.takes == "tokens":
+    if isinstance(trunk, TokenTrunk):
         x_BLD, real_BL = _rows(trunk, seed)
-        made = _modules(cast(TokenTrunk, trunk), seed)
+        made = _modules(trunk, seed)
         modules += [(f"{sight}: ", module, (x_BLD, real_BL)) for sight, module in made]
     else:
         columns, x_NI = _columns(trunk, seed)
@@ -226,7 +223,7 @@ def check_gradients(trunk: Trunk, seed: int) -> None:
 
 @of_tokens
 def check_recompute(trunk: TokenTrunk, seed: int) -> None:
-    """Worked out again for their gradient, states have the same one."""
+    """Recomputed states have the same gradient."""
     if not trunk.recomputes:
         return
     x_BLD, real_BL = _rows(trunk, seed)
@@ -248,8 +245,7 @@ def check_facts(trunk: TokenTrunk, seed: int) -> None:
         positions = expect_kind(module, "position_weights", module.position_weights(), int)
         expect_kind(module, "in_turn", module.in_turn(), list)
         told = f"{sight}: got {positions} weights of positions of {weights} in all"
-        learnt = positions > 0 if trunk.learns_positions else positions == 0
-        require(trunk, "facts", 0 <= positions <= weights and learnt, told)
+        require(trunk, "facts", 0 <= positions <= weights, told)
         if (first := module.first_norm()) is not None:
             expect_kind(module, "first_norm", first, FirstNorm)
             positions = first.positions

@@ -1,36 +1,36 @@
 """The contract of a trunk: what lies between embeddings, or columns, and heads.
 
-A trunk is a frozen dataclass of settings that builds a module. One of tokens (:class:`TokenTrunk`)
-turns the vectors of an embedder into hidden states, of which state j predicts token j of the row;
-one of columns (:class:`ColumnTrunk`) turns the features of a table's row into one state.
+A trunk is a frozen dataclass of settings that builds a module. A :class:`TokenTrunk` maps the
+vectors of an embedder to hidden states; state j predicts token j of the row. A :class:`ColumnTrunk`
+maps the features of a table's row to one state.
 
-The contract was held against what a pretrained transformer of a library needs:
+The contract has what every trunk needs:
 
-- *Its inputs are embeddings* (``inputs_embeds``): ``forward`` is given vectors, never ids.
-- *A mask*: ``real``, False where a token is padding behind a row's end.
-- *Causal or not*: what it can be is ``sight``, and ``build`` is told which of them to be.
-- *Positions of its own*: it adds them itself, by the places in ``x`` and, behind a cache, by the
-  cache's ``length``; ``context`` is how many it has, ``learns_positions`` whether they are weights.
-- *A tied output table*: the token head is the embedder's table where a preset says ``tied=yes``,
-  or the trunk does.
-- *The ids of its own tokenizer*: these are the ids of text of the encoding, with its tokenizer as
-  text tokenizer, behind special tokens and the scheme's. The module has no vectors of tokens: the
-  embedder's table begins with them (``training.pretrained``), and ``keeps_vectors`` says whether
-  they are trained.
-- *A cache*: ``cache`` makes one of any kind that is a :class:`TrunkCache`, and ``extend`` fills it.
+- *Inputs are embeddings*: ``forward`` is given vectors, never ids.
+- *A mask*: ``real`` is False where a token is padding after the end of a row.
+- *Causal or not*: ``sight`` lists what the trunk supports; ``build`` takes the choice.
+- *Positions are the trunk's own*: it adds them by the index in ``x`` and, after a cache, by the
+  cache's ``length``. ``context`` is the number of positions.
 
-``build`` makes the same module whenever a model is read, of drawn weights: those that count come
-from the model's artifact or, where training begins, from the folder that a preset names.
+Further abilities are classes of their own: :class:`CachedModule` for modules that write token by
+token, :class:`PretrainedTrunk` for models of a library, :class:`RowTrunk` for trunks whose states
+represent whole rows.
+
+``build`` draws weights. Those of a stored model come from its artifact; a pretrained trunk begins
+with those of the folder that a preset names.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, NamedTuple, cast, get_type_hints
 
+import msgspec
 import torch
 from torch import Tensor, nn
 
-from numtok.registry import Registry
+from numtok.class_settings import settings_fields
+from numtok.registry import Registry, Settings
 
 Sight = Literal["either", "earlier", "all"]
 
@@ -52,109 +52,137 @@ class PretrainedWeights(NamedTuple):
 
 
 class Trunk(ABC):
-    """What every trunk says. Subclasses are final frozen dataclasses; their fields are settings."""
+    """A trunk. Subclasses are final frozen dataclasses; their fields are settings."""
 
     revision: ClassVar[int]
     source: ClassVar[str]
-    takes: ClassVar[Literal["tokens", "columns"]]
 
     @property
     @abstractmethod
     def width(self) -> int:
-        """Coordinates of a state; of a trunk of tokens those of the embedder's vectors, too."""
+        """Coordinates of a state, and of the embedder's vectors."""
 
 
 class TokenTrunk(Trunk):
     """A trunk of texts: vectors [B, L, D] to hidden states [B, L, D]."""
 
-    takes: ClassVar[Literal["tokens", "columns"]] = "tokens"
-    #: Whether a preset names, behind ``:``, the pretrained model that it is.
-    named: ClassVar[bool] = False
-    #: Whether its states say what a row is, and no token of it.
-    labels_only: ClassVar[bool] = False
-    #: Whether its module has a ``cache`` and ``extend``, by which models write token by token.
-    extends: ClassVar[bool] = False
-    #: Whether its module may work states out again for their gradient (``recompute``).
+    #: Whether its module can recompute states for their gradient (``TrunkModule.recompute``).
     recomputes: ClassVar[bool] = False
-    #: Whether PyTorch compiles its module, for any number of rows and tokens.
-    compiles: ClassVar[bool] = False
 
     @property
     def learning_rate(self) -> float:
-        """That suits it, where neither a preset nor ``--lr`` says one."""
+        """The default, used if neither a preset nor ``--lr`` sets one."""
         return 1e-3
-
-    def of(self, source: str) -> "TokenTrunk":
-        """The same of the pretrained model that lies at ``source``, of one that is ``named``."""
-        raise NotImplementedError
-
-    def weights(self, source: str) -> PretrainedWeights | None:
-        """Those of the model there, with which training begins; None where they are drawn."""
-        return None
-
-    @property
-    def words(self) -> int:
-        """Of how many ids it begins with that model's vectors."""
-        return 0
-
-    @property
-    def by_digits(self) -> bool:
-        """Whether, beside those, the vector of a number's token begins as the mean of those of the
-        characters that write it; else new vectors are drawn, distributed as the model's own."""
-        return False
-
-    @property
-    def title(self) -> str:
-        """What people know that model by, wherever it lies."""
-        return ""
-
-    @property
-    def tied(self) -> bool:
-        """Whether tokens are predicted by the table of their vectors, unless a preset says."""
-        return False
-
-    @property
-    def keeps_vectors(self) -> bool:
-        """Whether the vectors of the ids of text stay as they began, in both tables."""
-        return False
 
     @property
     def sight(self) -> Sight:
-        """What a state may see: all tokens of its row, those up to its own, or either as asked."""
+        """What a state may depend on: all tokens, those up to its own, or either."""
         return "either"
 
     @property
     def context(self) -> int | None:
-        """The most tokens of a row; 0: as many as are learnt (:meth:`reading`); None: any."""
+        """The maximum number of tokens in a row; None: any; 0: taken from the data, by replacing
+        the field ``context``."""
         return None
-
-    def reading(self, longest: int) -> "TokenTrunk":
-        """The same for rows of up to so many tokens, where ``context`` is 0."""
-        return self
-
-    @property
-    def learns_positions(self) -> bool:
-        """Whether each position has weights, so that none is known that was not learnt."""
-        return False
 
     @property
     def length_is_lost(self) -> str | None:
-        """Why the length of a vector is not seen, and what to do; None where it is."""
+        """Why the length of a vector has no effect, and what to do; None if it has one."""
         return None
 
     def uses(self) -> Mapping[str, object]:
-        """What says how weights are used and shows in the shape of none, by the words for it."""
+        """Return settings that change how weights are used but not their shapes, by the words for
+        them in a message."""
         return {}
 
     @abstractmethod
     def build(self, causal: bool) -> "TrunkModule":
-        """The module; ``causal``: its states see the tokens up to their own alone."""
+        """Build the module; ``causal``: each state depends only on the tokens up to its own."""
+
+
+class RowTrunk(TokenTrunk):
+    """A trunk whose states represent the whole row, so that it can only predict labels."""
+
+    sight: ClassVar[Sight] = "all"
+
+
+class PretrainedTrunk(TokenTrunk):
+    """A pretrained model of a library, which a preset names after ``:``.
+
+    The text tokens of the encoding are the model's own, after special tokens and those of the
+    scheme. The embedder's table begins with the model's vectors (``training.pretrained``).
+    """
+
+    @abstractmethod
+    def of(self, source: str) -> "PretrainedTrunk":
+        """Return the same settings for the model at ``source``."""
+
+    @abstractmethod
+    def weights(self, source: str) -> PretrainedWeights | None:
+        """Read the weights at ``source``; None if they are to be drawn."""
+
+    @property
+    @abstractmethod
+    def words(self) -> int:
+        """The number of token vectors that the model brings."""
+
+    @property
+    @abstractmethod
+    def by_digits(self) -> bool:
+        """Whether the vector of a number's token begins as the mean of the vectors of its
+        characters. Other new vectors are drawn like the model's own."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """A name of the model that does not depend on where it lies."""
+
+    @property
+    @abstractmethod
+    def tied(self) -> bool:
+        """Whether the table of token vectors predicts tokens, unless a preset says otherwise."""
+
+    @property
+    @abstractmethod
+    def keeps_vectors(self) -> bool:
+        """Whether the vectors of text tokens are not trained, in both tables."""
+
+    @abstractmethod
+    def begin(self, module: "TrunkModule", weights: PretrainedWeights) -> None:
+        """Copy weights into a module of this trunk. Raises ValueError if they do not fit."""
+
+    @abstractmethod
+    def whole(
+        self, module: "TrunkModule", vectors_VD: Tensor, outputs_VD: Tensor
+    ) -> nn.Module | None:
+        """Make a language model of the library: this module between two tables, of token vectors
+        and of those that predict tokens. None if the library has no such model."""
+
+
+def with_context(trunk: TokenTrunk, longest: int) -> TokenTrunk:
+    """Set the context of a trunk that takes it from the data."""
+    return replace(cast(Any, trunk), context=longest) if trunk.context == 0 else trunk
+
+
+def stored_trunk(settings: Settings) -> Trunk:
+    """Build a trunk from the settings in a file.
+
+    Raises ValueError for missing settings (no default may replace one that was lost), unknown ones
+    and values of other types; UsageError as ``Registry.from_settings``.
+    """
+    trunk = TRUNKS.from_settings(settings)
+    hints = get_type_hints(type(trunk))
+    known = [(key, hints[key]) for key in settings_fields(type(trunk))]
+    own = {key: value for key, value in settings.items() if key not in ("name", "revision")}
+    try:
+        msgspec.convert(own, msgspec.defstruct("Trunk", known, forbid_unknown_fields=True))
+    except msgspec.ValidationError as error:
+        raise ValueError(f"the trunk {settings['name']}: {error}") from None
+    return trunk
 
 
 class ColumnTrunk(Trunk):
     """A trunk of tables: features [N, inputs] to one state a row, [N, D]."""
-
-    takes: ClassVar[Literal["tokens", "columns"]] = "columns"
 
     @abstractmethod
     def build(self, inputs: int) -> "ColumnModule":
@@ -205,6 +233,10 @@ class TrunkModule(nn.Module, ABC):
     """The weights of a :class:`TokenTrunk`.
 
     Shapes: B rows, L tokens, Q of them asked for, D width.
+
+    recompute
+        In training, recompute states for their gradient, to save memory. Only read if the trunk
+        ``recomputes``.
     """
 
     recompute = False
@@ -220,46 +252,38 @@ class TrunkModule(nn.Module, ABC):
         """
 
     def in_turn(self) -> list[nn.Module]:
-        """Its parts that run one after the other and are called alone, each of which a device can
-        hold where all of it is too much; none where it is one."""
+        """Return the parts that run one after the other, for devices that cannot hold all of them
+        at once; none if there is one part."""
         return []
 
-    def begin_with(self, tensors: Mapping[str, Tensor]) -> None:
-        """Copy the weights of a pretrained model (:class:`PretrainedWeights`).
-
-        ValueError where they are not those of the module.
-        """
-        raise NotImplementedError
-
-    def whole(self, vectors_VD: Tensor, outputs_VD: Tensor) -> nn.Module | None:
-        """A model of language of the library that such weights come from: this one between a table
-        of token vectors and one by which tokens are predicted; None where there is no such."""
-        return None
-
-    def cache(self, rows: int, tokens: int, spent: TrunkCache | None = None) -> TrunkCache:
-        """An empty one for rows of up to ``tokens``, or of the context where that is less.
-
-        In the memory of another one that is ``spent``, if that is enough.
-        """
-        raise NotImplementedError
-
-    def extend(self, x_BLD: Tensor, cache: TrunkCache, asked_BQ: Tensor | None = None) -> Tensor:
-        """[B, L, D] or [B, Q, D]: states of further tokens, which see what the cache holds, and are
-        added to it.
-
-        Of an empty cache these are the first L of each row, and ``cache.rewind`` says afterwards
-        how many of them are real; else one token a row. ``asked_BQ`` as in :meth:`forward`, for
-        first tokens.
-        """
-        raise NotImplementedError
-
     def position_weights(self) -> int:
-        """How many weights are of positions, which reports count with those of tokens."""
+        """Count the trained weights of positions; reports add them to those of tokens."""
         return 0
 
     def first_norm(self) -> FirstNorm | None:
-        """The norm that embeddings meet first; None where they meet none."""
+        """Return the norm that embeddings pass first, if there is one."""
         return None
+
+
+class CachedModule(TrunkModule):
+    """A causal module that keeps what it has read, so that models can write token by token."""
+
+    @abstractmethod
+    def cache(self, rows: int, tokens: int, spent: TrunkCache | None = None) -> TrunkCache:
+        """Make an empty cache for rows of up to ``tokens``, or of the context if that is less.
+
+        It reuses the memory of a cache that is ``spent``, if that is large enough.
+        """
+
+    @abstractmethod
+    def extend(self, x_BLD: Tensor, cache: TrunkCache, asked_BQ: Tensor | None = None) -> Tensor:
+        """[B, L, D] or [B, Q, D]: states of further tokens, which depend on the cache and are
+        added to it.
+
+        If the cache is empty, these are the first L tokens of each row, and ``cache.rewind`` says
+        afterwards how many of them are real. Otherwise they are one token per row. ``asked_BQ``
+        works as in :meth:`forward`, for first tokens.
+        """
 
 
 class ColumnModule(nn.Module, ABC):

@@ -16,11 +16,11 @@ from torch.nn import functional as F
 
 from numtok.declaration import setting
 from numtok.errors import UsageError
-from numtok.models.trunks.base import Sight, TokenTrunk, TrunkModule
+from numtok.models.trunks.base import RowTrunk, TrunkModule
 
 
 @dataclass(frozen=True)
-class Bigru(TokenTrunk):
+class Bigru(RowTrunk):
     """One reads forth, one back; the last state of either says what a row is.
 
     layers
@@ -34,8 +34,6 @@ class Bigru(TokenTrunk):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, Table 2; Chen et al. (2019)"
     learning_rate: ClassVar[float] = 5e-3
-    labels_only: ClassVar[bool] = True
-    sight: ClassVar[Sight] = "all"
     layers: int = setting(1, at_least=1)
     width: int = 256
     dropout: float = setting(0.0, at_least=0, below=1)

@@ -15,10 +15,11 @@ from numtok.models.attention import Cache, Shape
 from numtok.models.pretrained import architecture as architectures
 from numtok.models.pretrained.folder import PretrainedFolder
 from numtok.models.trunks.base import (
+    CachedModule,
     FirstNorm,
+    PretrainedTrunk,
     PretrainedWeights,
     Sight,
-    TokenTrunk,
     TrunkCache,
     TrunkModule,
     asked_states,
@@ -42,7 +43,7 @@ _ADAPTER = "default"  # what the matrices are called beside those maps
 
 
 @dataclass(frozen=True)
-class Hf(TokenTrunk):
+class Hf(PretrainedTrunk):
     """A model that others have trained, to be trained further or to be kept as it is.
 
     The artifact of a model holds all its weights, and is read without the folder that they came
@@ -68,8 +69,6 @@ class Hf(TokenTrunk):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "transformers; LoRA: Hu et al. (2022), arXiv 2106.09685"
-    named: ClassVar[bool] = True
-    extends: ClassVar[bool] = True
     recomputes: ClassVar[bool] = True
     architecture: str = field(default=_SMALL, metadata=LEARNT)
     sha256: str = field(default="", metadata=LEARNT)
@@ -128,12 +127,8 @@ class Hf(TokenTrunk):
         return self.tune != "full"
 
     @property
-    def learns_positions(self) -> bool:
-        return self._facts.position_weights > 0
-
-    @property
     def length_is_lost(self) -> str | None:
-        if self.learns_positions:
+        if self._facts.position_weights:
             return None
         return (
             f"a {self._facts.kind}, which adds no positions: layer norm would take the value away, "
@@ -147,8 +142,16 @@ class Hf(TokenTrunk):
     def build(self, causal: bool) -> TrunkModule:
         return _Pretrained(self)
 
+    def begin(self, module: TrunkModule, weights: PretrainedWeights) -> None:
+        cast(_Pretrained, module).begin_with(weights.trunk)
 
-class _Pretrained(TrunkModule):
+    def whole(
+        self, module: TrunkModule, vectors_VD: Tensor, outputs_VD: Tensor
+    ) -> nn.Module | None:
+        return cast(_Pretrained, module).whole(vectors_VD, outputs_VD)
+
+
+class _Pretrained(CachedModule):
     """A module of transformers, which is given vectors and gives its last hidden states.
 
     A row stands at the model's first positions, and pads behind it.
@@ -183,6 +186,7 @@ class _Pretrained(TrunkModule):
 
     @torch.no_grad()
     def begin_with(self, tensors: Mapping[str, Tensor]) -> None:
+        """As :meth:`PretrainedTrunk.begin`."""
         own = self._own()
         shapes, others = ({n: tuple(t.shape) for n, t in of.items()} for of in (own, tensors))
         if shapes != others:
@@ -193,6 +197,7 @@ class _Pretrained(TrunkModule):
 
     @torch.no_grad()
     def whole(self, vectors_VD: Tensor, outputs_VD: Tensor) -> nn.Module | None:
+        """As :meth:`PretrainedTrunk.whole`."""
         if not self._of.causal:  # between its states and its tokens a masked one has more
             return None
         weights: dict[str, Tensor] = {**self._own()}
@@ -219,7 +224,9 @@ class _Pretrained(TrunkModule):
             return cast(Cache, spent).resized(rows, tokens)
         of = self._of
         # Its heads are those of keys, whose width need not be a share of that of states.
-        shape = Shape(of.layers, of.heads, of.heads * of.head_width, tokens)
+        shape = Shape(
+            layers=of.layers, heads=of.heads, width=of.heads * of.head_width, context=tokens
+        )
         return Cache(shape, rows, tokens, next(self.model.parameters()))
 
     def extend(self, x_BLD: Tensor, cache: TrunkCache, asked_BQ: Tensor | None = None) -> Tensor:

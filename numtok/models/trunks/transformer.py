@@ -1,6 +1,6 @@
 """transformer: the trunk of every scheme and objective (:mod:`numtok.models.attention`)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from numtok.models.attention import Shape, Transformer
@@ -25,9 +25,7 @@ class TransformerTrunk(TokenTrunk):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Radford et al. (2019); xVal, Appendix A"
-    extends: ClassVar[bool] = True
     recomputes: ClassVar[bool] = True
-    compiles: ClassVar[bool] = True
     layers: int = 4
     heads: int = 4
     width: int = 128
@@ -39,14 +37,14 @@ class TransformerTrunk(TokenTrunk):
         self._shape(self.context or 1)  # refuses what is not possible
 
     def _shape(self, context: int) -> Shape:
-        return Shape(self.layers, self.heads, self.width, context, self.positions, self.dropout)
-
-    def reading(self, longest: int) -> "TransformerTrunk":
-        return self if self.context else replace(self, context=longest)
-
-    @property
-    def learns_positions(self) -> bool:
-        return self.positions == "learned"
+        return Shape(
+            layers=self.layers,
+            heads=self.heads,
+            width=self.width,
+            context=context,
+            positions=self.positions,
+            dropout=self.dropout,
+        )
 
     @property
     def length_is_lost(self) -> str | None:

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from numtok.errors import UsageError
-from numtok.models.presets import preset
-from numtok.models.trunk_settings import named, stored_trunk, unnamed
-from numtok.models.trunks.base import TRUNKS
+from numtok.models.trunks.base import TRUNKS, stored_trunk
 from numtok.plugins import add_plugin_folders
 from numtok.registry import settings_of
 from tests import fakemodels
@@ -47,17 +45,6 @@ def test_what_a_trunk_cannot_learn_is_refused(
 def test_a_trunk_from_outside_says_labels() -> None:
     of = model("p10", "classify,causal=yes", size="mine,width=8", classes=["a", "b"])
     assert (of.settings.width, of.settings.trunk["name"]) == (8, "mine")
-
-
-@pytest.mark.usefixtures("mine")
-def test_versions_have_no_name_of_a_trunk_that_had_none() -> None:
-    made = {name: settings_of(TRUNKS.build(name)) for name in ("transformer", "bigru", "mine")}
-    for name, settings in made.items():
-        assert ("name" in unnamed(settings)) == (name == "mine")
-        assert named(unnamed(settings), name) == settings
-    assert preset("mine").settings()["name"] == "mine"
-    newer = made["transformer"] | {"revision": 2}
-    assert unnamed(newer) == newer
 
 
 def test_settings_that_are_not_all_there_are_refused(says: Says) -> None:

@@ -13,9 +13,8 @@ from numtok.contracts import results
 from numtok.errors import UsageError
 from numtok.models.presets import preset, shortest
 from numtok.models.pretrained.architecture import canonical, facts
-from numtok.models.trunk_settings import stored_trunk
 from numtok.models.trunks import _contract as contract
-from numtok.models.trunks.base import TokenTrunk, TrunkModule
+from numtok.models.trunks.base import CachedModule, PretrainedTrunk, stored_trunk
 from numtok.registry import settings_of
 from tests import fakemodels
 from tests.fakemodels import real, states
@@ -44,18 +43,18 @@ def vectors(*size: int) -> Tensor:
     return torch.randn(*size, generator=torch.Generator().manual_seed(1))
 
 
-def trunk(spec: str) -> TokenTrunk:
-    return preset(spec).trunk
+def trunk(spec: str) -> PretrainedTrunk:
+    return cast(PretrainedTrunk, preset(spec).trunk)
 
 
-def built(spec: str) -> TrunkModule:
+def built(spec: str) -> CachedModule:
     """With the weights of the folder that the preset names."""
     of, source = trunk(spec), spec.removeprefix("hf:").partition(",")[0]
     weights = of.weights(source)
     assert weights is not None
     module = of.build(of.sight == "earlier").eval()
-    module.begin_with(weights.trunk)
-    return module
+    of.begin(module, weights)
+    return cast(CachedModule, module)
 
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)
@@ -108,7 +107,7 @@ def test_what_is_known_before_weights_are_read(here: Path) -> None:
     for kind in KINDS:
         pretrained(kind, here / kind)
         of = preset(f"hf:{kind}")
-        known[kind] = (of.trunk.context, of.trunk.sight, of.trunk.learns_positions, of.tied)
+        known[kind] = (of.trunk.context, of.trunk.sight, of.trunk.length_is_lost is None, of.tied)
     assert known == {
         "gpt2": (64, "earlier", True, True),
         "llama": (64, "earlier", False, False),
@@ -125,7 +124,8 @@ def test_what_is_known_before_weights_are_read(here: Path) -> None:
         ),  # the place of its pad, 0 here, means nothing
         "distilbert": (512, "all", True, True),
     }
-    assert all((trunk(f"hf:{kind}").length_is_lost is None) is known[kind][2] for kind in KINDS)
+    learned = {kind: built(f"hf:{kind}").position_weights() > 0 for kind in ("gpt2", "llama")}
+    assert learned == {"gpt2": True, "llama": False}
 
 
 def test_settings_hold_the_content_and_no_path(here: Path) -> None:
