@@ -6,7 +6,7 @@ rows of different lengths among them; or, where it takes columns, drawn features
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import cast
+from typing import cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from numtok.contracts import (
     expect_kind,
     expect_tensor,
     require,
+    wrong,
 )
 from numtok.models.made_up import on_another_device
 from numtok.models.trunks.base import (
@@ -27,6 +28,7 @@ from numtok.models.trunks.base import (
     ColumnModule,
     ColumnTrunk,
     FirstNorm,
+    Sight,
     TokenTrunk,
     Trunk,
     TrunkCache,
