@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from numtok import files
+from numtok.class_settings import spec_fields
 from numtok.cli.output.figures import share
 from numtok.cli.output.printing import (
     Format,
@@ -16,6 +17,8 @@ from numtok.cli.output.printing import (
 )
 from numtok.encoding.codec import Codec
 from numtok.encoding.row_twins import TWINS, twins_note
+from numtok.encoding.schemes.base import LimitedScheme, Scheme, is_exact, title_of
+from numtok.numerals.fixed_point import MOST_DIGITS
 from numtok.numerals.unread import UnreadDigits
 from numtok.records import INEXACT, SCHEME_FILE, TRUNCATED, UNREAD, Natural
 from numtok.registry import spec_of
@@ -60,7 +63,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         return
     counts = result.artifact.counts(_EncodeCounts)
     codec = Codec.read(result.artifact.path / SCHEME_FILE)
-    scheme, normalizer = codec.scheme.title, _normalizer(codec)
+    scheme, normalizer = title_of(codec.scheme), _normalizer(codec)
     title = f"encoded with {scheme}" if result.made else f"found, not made again: {scheme}"
     rows = _rows(result.artifact, result.made)
     if normalizer:
@@ -74,14 +77,14 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         notes.append(
             f"every lost number is listed in {_beside(result.artifact, 'clipped')}.parquet"
         )
-    if counts.truncated:
+    if counts.truncated and isinstance(codec.scheme, LimitedScheme):
         notes.append(
             f"numbers beyond sight have more than {codec.scheme.max_digits}: not all embedders see "
             "further"
         )
     if counts.inexact:
         lost = share(counts.inexact / max(1, counts.numbers))
-        remedy = f"{codec.scheme.held_digits}; --scheme digits keeps all"
+        remedy = f"{_held_digits(codec.scheme)}; --scheme digits keeps all"
         if codec.keeps_literals:
             remedy = "the column `numbers` is float64 (about 16 digits). The tokens keep all digits"
         notes.append(f"{lost} of the numbers are inexact: {remedy}")
@@ -96,6 +99,18 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
 def _beside(artifact: Artifact, what: str) -> str:
     """What files beside the shards are called; they had no folder of their own before."""
     return f"{what}/{what}-*" if files.is_folder(artifact.path / what) else f"{what}-*"
+
+
+def _held_digits(scheme: Scheme) -> str:
+    """How many digits of a number the value beside its token holds."""
+    if "decimals" in spec_fields(type(scheme)):
+        decimals = scheme.decimals  # type: ignore[attr-defined]
+        return (
+            f"{decimals} digits behind the point are kept, more with decimals=N, of "
+            f"{MOST_DIGITS} in all"
+        )
+    kind, many = ("float64", "fifteen") if is_exact(scheme) else ("float32", "seven")
+    return f"the one value beside a token, {kind}, holds about {many} of their digits"
 
 
 def _normalizer(codec: Codec) -> str:
