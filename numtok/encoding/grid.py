@@ -43,6 +43,12 @@ _EXTRA_OF_OUTCOME = ("ZERO", *EXTRAS)  # from Outcome.ZERO on; both zeros share 
 _VALUE_OF_EXTRA = {"ZERO": 0.0, "NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
 
 
+#: By place, the names of its tokens.
+Places = tuple[Sequence[str], ...]
+#: By place, int64[n] or bool[n]: the index of the token of each number.
+Columns = Sequence[NDArray[Any]]
+
+
 class Units(NamedTuple):
     """Numbers as counts of units: 0 or more, and whether each is negative."""
 
@@ -59,12 +65,12 @@ class GridScheme(Scheme):
         prefixes, and after the first token ids rise or fall with the values.
     """
 
-    extras: ClassVar[tuple[str, ...]] = EXTRAS
+    extras: ClassVar[tuple[str, ...]] = EXTRAS[1:]  # zero is an ordinary number
     contiguous: ClassVar[bool] = False
 
     @property
     @abstractmethod
-    def places(self) -> tuple[Sequence[str], ...]:
+    def places(self) -> Places:
         """The tokens of each place, in the order of their indices; a name stands for one token."""
 
     @property
@@ -78,7 +84,7 @@ class GridScheme(Scheme):
         return 0
 
     @abstractmethod
-    def write(self, units: Units) -> Sequence[NDArray[Any]]:
+    def write(self, units: Units) -> Columns:
         """The index of the token at each place: int64[n] or bool[n] each."""
 
     @abstractmethod
@@ -151,7 +157,7 @@ class GridScheme(Scheme):
     # --- derived ------------------------------------------------------------------------------
 
     @cached_property
-    def _places(self) -> tuple[Sequence[str], ...]:
+    def _places(self) -> Places:
         return self.places
 
     @cached_property
@@ -169,8 +175,7 @@ class GridScheme(Scheme):
     def ids(self) -> list[NDArray[np.int64]]:
         """By place, the ids of its tokens."""
         numbers = {name: number for number, name in enumerate(self.counted_vocabulary())}
-        known = {place: np.array([numbers[name] for name in place]) for place in set(self._places)}
-        return [known[place] for place in self._places]
+        return [np.array([numbers[name] for name in place]) for place in self._places]
 
     @cached_property
     def _indices(self) -> NDArray[np.int64]:

@@ -5,13 +5,14 @@ smaller exponents, so they rise with the magnitude.
 """
 
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.grid import GridScheme, Units
 from numtok.encoding.schemes._radix import compose, nearest_spans, rounded, scaled
-from numtok.encoding.schemes.base import Bounds, LargestError, outcomes_of
+from numtok.encoding.schemes.base import EXTRAS, Bounds, LargestError, outcomes_of
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.registry import Interval, name_of
@@ -20,6 +21,8 @@ from numtok.registry import Interval, name_of
 class FloatingScheme(GridScheme):
     """``mantissa * base^exponent`` with a mantissa of ``mantissa_digits`` digits, the first of them
     not 0. A subclass defines ``write``, ``read`` and the fields or properties below."""
+
+    extras: ClassVar[tuple[str, ...]] = EXTRAS
 
     @property
     def base(self) -> int:

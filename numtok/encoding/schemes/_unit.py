@@ -16,14 +16,13 @@ fractions as float64, so 0.3 is in the cell that begins with 3/10. Numbers outsi
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.grid import GridScheme, Units
+from numtok.encoding.grid import GridScheme, Places, Units
 from numtok.encoding.schemes._radix import DIGITS, check_digits, check_shared_settings
 from numtok.encoding.schemes.base import Bounds, LargestError, SchemeDefaults, outcomes_of
 from numtok.numerals.column import Numerals
@@ -80,7 +79,7 @@ class UnitScheme(GridScheme):
         return Bounds(0.0, 0.0), Bounds(0.0, 1.0)
 
     @property
-    def places(self) -> tuple[Sequence[str], ...]:
+    def places(self) -> Places:
         digits = (
             DIGITS[: self.digits]
             if self.digits <= len(DIGITS)

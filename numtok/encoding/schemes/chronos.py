@@ -1,14 +1,13 @@
 """chronos: one token a number, the nearest of many evenly spaced values. ``0.25`` -> ``1023``."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.declaration import setting
-from numtok.encoding.grid import Units
+from numtok.encoding.grid import Columns, Units
 from numtok.encoding.schemes._unit import UnitScheme
 from numtok.encoding.schemes.base import SchemeDefaults
 
@@ -54,7 +53,7 @@ class Chronos(UnitScheme):
     def digits(self) -> int:
         return self.bins
 
-    def write(self, units: Units) -> Sequence[NDArray[Any]]:
+    def write(self, units: Units) -> Columns:
         return (units.counts,)
 
     def read(self, indices: NDArray[np.int64]) -> Units:

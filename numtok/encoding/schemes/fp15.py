@@ -1,13 +1,12 @@
 """FP15: one token for sign, three-digit mantissa and exponent. ``-60.2`` -> ``-602E-1``."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.grid import Units
+from numtok.encoding.grid import Columns, Places, Units
 from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens, mantissa_tokens
 from numtok.encoding.schemes._radix import SIGNS
 from numtok.registry import Interval
@@ -34,7 +33,7 @@ class FP15(DecimalScheme):
     exponents: Interval = Interval(-8, 7)
 
     @property
-    def places(self) -> tuple[Sequence[str], ...]:
+    def places(self) -> Places:
         exponents = exponent_tokens(self.exponents)
         return (
             tuple(
@@ -45,7 +44,7 @@ class FP15(DecimalScheme):
             ),
         )
 
-    def write(self, units: Units) -> Sequence[NDArray[Any]]:
+    def write(self, units: Units) -> Columns:
         signed, exponent = self.signed(units)
         return (signed * len(self.exponents) + exponent,)
 

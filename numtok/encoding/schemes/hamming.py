@@ -1,15 +1,14 @@
 """hamming: a number of [0, 1] as bits, few ones first. ``0.602`` -> ``1 1 0 1 0 0 0 1``."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.grid import Units
+from numtok.encoding.grid import Columns, Units
 from numtok.encoding.schemes._unit import UnitScheme
 
 
@@ -54,7 +53,7 @@ class Hamming(UnitScheme):
     def digits(self) -> int:
         return 2
 
-    def write(self, units: Units) -> Sequence[NDArray[Any]]:
+    def write(self, units: Units) -> Columns:
         choose, before = _choose(self.length), _words_before(self.length)
         ones = np.searchsorted(before, units.counts, "right") - 1
         rank = units.counts - before[ones]  # among the words with so many ones

@@ -1,13 +1,12 @@
 """nd: a number of [0, 1] as digits behind the point. ``0.602`` -> ``6 0 2 0``."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.grid import Units
+from numtok.encoding.grid import Columns, Units
 from numtok.encoding.schemes._radix import digits_of, number_of
 from numtok.encoding.schemes._unit import UnitScheme
 from numtok.encoding.schemes.base import Bounds
@@ -56,7 +55,7 @@ class ND(UnitScheme):
     def digits(self) -> int:
         return self.base
 
-    def write(self, units: Units) -> Sequence[NDArray[Any]]:
+    def write(self, units: Units) -> Columns:
         return digits_of(units.counts, self.base, self.length)
 
     def read(self, indices: NDArray[np.int64]) -> Units:

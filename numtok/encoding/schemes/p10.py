@@ -1,14 +1,13 @@
 """P10: sign, one token a digit, exponent. ``-60.2`` -> ``- 6 0 2 E-1``."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.declaration import setting
-from numtok.encoding.grid import Units
+from numtok.encoding.grid import Columns, Places, Units
 from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens
 from numtok.encoding.schemes._radix import DIGITS, SIGNS, digits_of, number_of
 from numtok.registry import Interval
@@ -42,14 +41,14 @@ class P10(DecimalScheme):
         return self.digits
 
     @property
-    def places(self) -> tuple[Sequence[str], ...]:
+    def places(self) -> Places:
         digits = [DIGITS[1:10], *[DIGITS[:10]] * (self.digits - 1)]  # the first is not 0
         return SIGNS, *digits, exponent_tokens(self.exponents)
 
     def counted_vocabulary(self) -> tuple[str, ...]:
         return SIGNS + tuple(DIGITS[:10]) + exponent_tokens(self.exponents)
 
-    def write(self, units: Units) -> Sequence[NDArray[Any]]:
+    def write(self, units: Units) -> Columns:
         exponent, mantissa = np.divmod(units.counts, self.steps)
         return units.negative, *digits_of(mantissa, 10, self.digits), exponent
 

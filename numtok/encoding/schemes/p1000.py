@@ -1,13 +1,12 @@
 """P1000: sign, a three-digit mantissa, exponent. ``-60.2`` -> ``- 602 E-1``."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.grid import Units
+from numtok.encoding.grid import Columns, Places, Units
 from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens, mantissa_tokens
 from numtok.encoding.schemes._radix import SIGNS
 from numtok.registry import Interval
@@ -34,10 +33,10 @@ class P1000(DecimalScheme):
     exponents: Interval = Interval(-8, 7)
 
     @property
-    def places(self) -> tuple[Sequence[str], ...]:
+    def places(self) -> Places:
         return SIGNS, mantissa_tokens(), exponent_tokens(self.exponents)
 
-    def write(self, units: Units) -> Sequence[NDArray[Any]]:
+    def write(self, units: Units) -> Columns:
         exponent, mantissa = np.divmod(units.counts, self.steps)
         return units.negative, mantissa, exponent
 

@@ -1,14 +1,13 @@
 """ud: sign, signed exponent, mantissa, digit by digit. ``-60.2`` -> ``- + 0 1 6 0 2 0``."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.grid import Units
+from numtok.encoding.grid import Columns, Places, Units
 from numtok.encoding.schemes._floating import FloatingScheme
 from numtok.encoding.schemes._radix import (
     DIGITS,
@@ -90,12 +89,12 @@ class UD(FloatingScheme):
         return Interval(self.exponents.first - shift, self.exponents.last - shift)
 
     @property
-    def places(self) -> tuple[Sequence[str], ...]:
+    def places(self) -> Places:
         digits = DIGITS[: self.base]
         mantissa = [digits[1:], *[digits] * (self.mantissa - 1)]  # the first is not 0
         return SIGNS, SIGNS, *[digits] * self.exponent, *mantissa
 
-    def write(self, units: Units) -> Sequence[NDArray[Any]]:
+    def write(self, units: Units) -> Columns:
         exponent, mantissa = np.divmod(units.counts, self.steps)
         exponent += self.exponents.first
         return (

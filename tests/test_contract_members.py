@@ -1,0 +1,124 @@
+"""The contracts stay narrow: every member of a core has several implementers, and whatever one kind
+of part needs is a capability class of its own.
+
+A capability is a class that a part derives from as well as from its contract, and that callers ask
+for with ``isinstance``.
+"""
+
+import ast
+import inspect
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numtok.encoding.schemes.base import (
+    SCHEMES,
+    ChannelScheme,
+    FittedScheme,
+    LimitedScheme,
+    Scheme,
+    SizedScheme,
+)
+from numtok.encoding.whole_text import TextScheme
+from numtok.registry import Registry
+
+PLUGINS = Path(__file__).parent / "plugins"
+#: Over all contracts.
+MOST_CAPABILITIES = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contract:
+    """The classes of one registry's contract.
+
+    most
+        Members that the core may have.
+    single
+        The capabilities that only one part has, and its name.
+    """
+
+    registry: Registry[Any]
+    core: type
+    most: int
+    capabilities: tuple[type, ...] = ()
+    single: dict[type, str]
+
+
+CONTRACTS = [
+    Contract(
+        registry=SCHEMES,
+        core=Scheme,
+        most=12,
+        capabilities=(ChannelScheme, FittedScheme, LimitedScheme, SizedScheme, TextScheme),
+        single={FittedScheme: "bpe", LimitedScheme: "numvalue", TextScheme: "native"},
+    ),
+]
+each_contract = pytest.mark.parametrize("contract", CONTRACTS, ids=lambda one: one.core.__name__)
+
+
+def members(kind: type) -> list[str]:
+    """What the body of a class lets a subclass define: public names that are not final."""
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(body, ast.ClassDef)
+    names = []
+    for node in body.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.append(node.target.id)
+        elif isinstance(node, ast.FunctionDef):
+            final = any(ast.unparse(one) == "final" for one in node.decorator_list)
+            names += [] if final else [node.name]
+    return [name for name in names if not name.startswith("_")]
+
+
+def implementers(contract: Contract, kind: type, member: str) -> list[str]:
+    """The parts, by name, that define a member of a class rather than inherit its default."""
+    parts = {name: contract.registry[name] for name in contract.registry}
+    return [
+        name
+        for name, part in parts.items()
+        if issubclass(part, kind) and _defines(part, kind, member)
+    ]
+
+
+def _defines(part: type, kind: type, member: str) -> bool:
+    own = part.__mro__[: part.__mro__.index(kind)]
+    return any(member in vars(one) or member in inspect.get_annotations(one) for one in own)
+
+
+@each_contract
+def test_a_core_has_few_members_and_each_has_several_implementers(contract: Contract) -> None:
+    found = members(contract.core)
+    assert 0 < len(found) <= contract.most, found
+    few = [one for one in found if len(implementers(contract, contract.core, one)) < 2]
+    assert not few, "what one part needs alone is a capability"
+
+
+@each_contract
+def test_a_capability_has_several_implementers_or_is_known_to_have_one(contract: Contract) -> None:
+    for kind in contract.capabilities:
+        for member in members(kind):
+            found = implementers(contract, kind, member)
+            one = contract.single.get(kind)
+            assert found == [one] if one else len(found) > 1, (kind.__name__, member, found)
+
+
+def test_there_are_few_capabilities() -> None:
+    assert sum(len(one.capabilities) for one in CONTRACTS) <= MOST_CAPABILITIES
+
+
+def test_a_member_that_one_part_defines_is_found() -> None:
+    class Wide(Scheme):
+        @property
+        def needs_text(self) -> bool:
+            return False
+
+        lonely: int = 0
+        _own: int = 0
+
+    assert members(Wide) == ["needs_text", "lonely"]
+    (contract,) = (one for one in CONTRACTS if one.core is Scheme)
+    assert implementers(contract, FittedScheme, "fit") == ["bpe"]
+    assert len(implementers(contract, Scheme, "encode")) == len(SCHEMES.names())
