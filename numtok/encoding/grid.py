@@ -108,7 +108,7 @@ class GridScheme(Scheme):
         return outcomes_of(numerals, over, under), Units(counts, np.signbit(values))
 
     def values_of(self, units: Units) -> NDArray[np.float64]:
-        """The values of units; infinity is an overflow and NaN an underflow."""
+        """float64[n]: the values of units; infinity is an overflow and NaN an underflow."""
         sizes = np.where(units.counts > self.most, np.inf, units.counts / 10.0**self.decimals)
         return np.where(units.negative, -sizes, sizes)
 
@@ -138,7 +138,7 @@ class GridScheme(Scheme):
         return np.ones(len(indices), np.bool_)
 
     def follow(self, prefix: tuple[int, ...]) -> NDArray[np.int64] | slice:
-        """The indices that may follow those of a prefix of an ordinary number."""
+        """int64[k], or all: the indices that may follow those of a prefix of an ordinary number."""
         return slice(None)
 
     def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
@@ -173,7 +173,7 @@ class GridScheme(Scheme):
 
     @cached_property
     def ids(self) -> list[NDArray[np.int64]]:
-        """By place, the ids of its tokens."""
+        """By place, int64[k]: the ids of its tokens."""
         numbers = {name: number for number, name in enumerate(self.counted_vocabulary())}
         return [np.array([numbers[name] for name in place]) for place in self._places]
 

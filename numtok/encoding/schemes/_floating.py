@@ -134,13 +134,13 @@ class DecimalScheme(FloatingScheme):
         return self.exponents
 
     def signed(self, units: Units) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The mantissas of units, the negative ones after the positive ones, and the exponents; the
-        first of both is 0."""
+        """int64[n] each: the mantissas of units, the negative ones after the positive ones, and the
+        exponents; the first of both is 0."""
         exponent, mantissa = np.divmod(units.counts, self.steps)
         return units.negative * self.steps + mantissa, exponent
 
     def from_signed(self, signed: NDArray[np.int64], exponent: NDArray[np.int64]) -> Units:
-        """The inverse of :meth:`signed`."""
+        """The inverse of :meth:`signed`, for int64[n] each."""
         return Units(exponent * self.steps + signed % self.steps, signed >= self.steps)
 
 

@@ -98,7 +98,7 @@ class UnitScheme(GridScheme):
 
     @staticmethod
     def cells_as_units(cells: NDArray[np.int64]) -> Units:
-        """No cell is negative."""
+        """Cells, int64[n], as units: no cell is negative."""
         return Units(cells, np.zeros(len(cells), np.bool_))
 
     def values_of(self, units: Units) -> NDArray[np.float64]:
