@@ -95,7 +95,7 @@ class GridScheme(Scheme):
 
     @property
     def repeat(self) -> int:
-        """How many times the tokens of a number are written."""
+        """Number of copies of a number's tokens."""
         return 1
 
     def units_of(self, numerals: Numerals) -> tuple[NDArray[np.uint8], Units]:
@@ -218,17 +218,18 @@ class GridScheme(Scheme):
         copies = table.reshape(len(whole), self.repeat, len(self._places))
         indices = self._indices_of(copies)
         ordinary = np.all(indices >= 0, axis=2)
-        ordinary[ordinary] = self.are_written(indices[ordinary])
+        ordinary[ordinary] = self.are_written(_chosen(indices, ordinary))
         extra = copies[:, :, 0] - self._counted
         special = (extra >= 0) & (extra < len(self.extras)) & (copies == copies[:, :, :1]).all(2)
         formed = (ordinary | special).all(axis=1)
-        whole, table = whole[formed], _majority(copies[formed], ordinary[formed])
+        whole = _chosen(whole, formed)
+        table = _majority(_chosen(copies, formed), _chosen(ordinary, formed))
 
         extra = table[:, 0] - self._counted
         number = extra < 0
         found = np.empty(len(table))
-        chosen = indices[formed, 0] if self.repeat == 1 else self._indices_of(table)
-        found[number] = self.values_of(self.read(chosen[number]))
+        voted = _chosen(indices, formed)[:, 0] if self.repeat == 1 else self._indices_of(table)
+        found[number] = self.values_of(self.read(_chosen(voted, number)))
         found[~number] = np.array([_VALUE_OF_EXTRA.get(name, np.nan) for name in self.extras])[
             extra[~number]
         ]
@@ -315,7 +316,7 @@ def cells(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """:meth:`Scheme.interval` of the rows of int[n, k]: float64[n] low and high ends.
 
-    ``k`` is the scheme's width; a contiguous scheme takes shorter rows, too.
+    ``k`` is the scheme's width, or less for a contiguous scheme.
 
     >>> cells(SCHEMES.build("nd"), np.array([[0, 2], [9, 9]]))
     (array([0.02, 0.99]), array([0.03, 1.  ]))
@@ -354,6 +355,13 @@ def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> NDArray[np.int64] | No
         tokens, low, high = tokens[order], low[order], high[order]
         apart = not (low[1:] < high[:-1]).any()
     return tokens if apart else None
+
+
+def _chosen(array: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+    """``array[mask]``, without a copy if that is the whole array, as it is most often."""
+    if mask.all():
+        return array.reshape(mask.size, *array.shape[mask.ndim :])
+    return array[mask]
 
 
 def _failure_of(extra: str) -> Failure:

@@ -1,7 +1,7 @@
-"""What schemes share that write one token a number, with a value beside it in the channel.
+"""Base classes for schemes with one token per number and a value channel.
 
-:class:`ValuedScheme` writes ``[NUM]`` for every number, the number itself beside it.
-:class:`MantissaScheme` writes the exponent, the signed mantissa beside it.
+:class:`ValuedScheme` writes ``[NUM]`` for every number; the channel holds the number itself.
+:class:`MantissaScheme` writes the exponent; the channel holds the signed mantissa.
 """
 
 from abc import abstractmethod
@@ -44,7 +44,7 @@ _PLACES = 8  # powers of ten beside [1, 10) in which a channel is read by its de
 
 
 class SingleTokenScheme(ChannelScheme):
-    """One token a number; subclasses say what it means beside a value."""
+    """One token per number; a subclass reads it together with its value."""
 
     @property
     def tokens_per_number(self) -> int:

@@ -261,7 +261,7 @@ def check_factors(scheme: Scheme, seed: int) -> None:
 
 
 def check_capabilities(scheme: Scheme, seed: int) -> None:
-    """What a scheme learns and what it is sized to leave it a scheme of the same kind."""
+    """Fitting depends on the counts only, sizing makes room for the numbers, limits are counted."""
     name, literals = "capabilities", sample(scheme, seed)
     if isinstance(scheme, FittedScheme):
         counts = {literal: index for index, literal in enumerate(literals, 1)}

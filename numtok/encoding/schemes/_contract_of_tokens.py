@@ -93,7 +93,7 @@ def by_number(encoded: Encoded) -> list[tuple[int, ...]]:
 
 
 def decoded_numbers(scheme: Scheme, encoded: Encoded) -> DecodedNumbers:
-    """What the scheme reads in the tokens and the channel that it wrote."""
+    """Decode the tokens and the channel that the scheme wrote."""
     return scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
 
 

@@ -52,7 +52,7 @@ class FloatingScheme(GridScheme):
 
     @cached_property
     def steps(self) -> int:
-        """How many mantissas there are."""
+        """The number of mantissas."""
         return self.least * (self.base - 1)
 
     @property

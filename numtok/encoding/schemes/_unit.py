@@ -48,16 +48,16 @@ class UnitScheme(GridScheme):
     @property
     @abstractmethod
     def point(self) -> str:
-        """Where in a cell the value that is read lies: edge, centre or nearest."""
+        """The point of a cell that is read: edge, centre or nearest."""
 
     @property
     @abstractmethod
     def digits(self) -> int:
-        """How many digits there are."""
+        """The number of different digits."""
 
     @cached_property
     def count(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return int(self.digits**self.length)
 
     @property

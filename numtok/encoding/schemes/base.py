@@ -6,7 +6,7 @@ A scheme is a frozen dataclass whose fields are its settings. Its token ids are 
 whole text. The contract suite in ``_contract.py`` holds for every scheme, including plugins.
 
 :class:`Scheme` is what every scheme defines. The classes behind it are capabilities: a scheme
-derives from one of them as well if it has a value beside its tokens (:class:`ChannelScheme`), is
+derives from one of them as well if it has a value channel (:class:`ChannelScheme`), is
 fitted to data (:class:`FittedScheme`, :class:`SizedScheme`), has a limited embedder
 (:class:`LimitedScheme`), or leaves numbers to the text tokenizer (``whole_text.TextScheme``).
 """
@@ -115,7 +115,7 @@ class LargestError(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeDefaults:
-    """What encoding and training use with a scheme, unless the user chooses otherwise.
+    """The parts that encoding and training use with a scheme by default.
 
     embedder, head, normalizer
         Specs.
@@ -124,8 +124,8 @@ class SchemeDefaults:
     same_tokens_as
         A scheme with the same output: this one differs only in its other defaults.
     digits
-        Whether tokens that are digits have that value, so that number terms may use them. False
-        if other tokens stand between the digits of a number, or digits have other uses.
+        True if number terms may take tokens that are digits for their values. False if other tokens
+        stand between the digits of a number, or digits have other uses.
     """
 
     embedder: str = "lookup"
@@ -217,7 +217,7 @@ class Scheme(ABC):
         lengths
             int32[n], the tokens of each number.
         channel
-            float32[n] or float64[n], the value beside each number (:class:`ChannelScheme`).
+            float32[n] or float64[n], the value of each number (:class:`ChannelScheme`).
         """
 
     @abstractmethod
@@ -249,7 +249,7 @@ class Scheme(ABC):
     @final
     @property
     def unit_interval(self) -> bool:
-        """Whether only 0 to 1 is written, in equal steps."""
+        """True if only 0 to 1 is written, in equal steps."""
         return self.error.absolute and self.bounds == (0, 1)
 
     @final
