@@ -365,8 +365,8 @@ def measure(job: Job) -> Measured:
         preset("nano"),
         vocabulary=codec.vocabulary_size,
         context=samples.longest + 80,
-        embedder=codec.scheme.embedder,
-        head=codec.scheme.head,
+        embedder=codec.scheme.defaults.embedder,
+        head=codec.scheme.defaults.head,
         objective=job.objective,
     )
     torch.manual_seed(0)

@@ -13,7 +13,7 @@ from torch import nn
 
 from numtok.class_settings import as_spec, spec_fields
 from numtok.declaration import declarations
-from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
@@ -52,7 +52,7 @@ class Combination:
         if of_labels is not (self.head is None):
             raise UsageError(f"{self.objective} with the head {self.head}")
         by_tokens = self.head and not isinstance(HEADS.build(self.head), ValueHead)
-        if by_tokens and SCHEMES.build(self.scheme).channel:
+        if by_tokens and isinstance(SCHEMES.build(self.scheme), ChannelScheme):
             raise UsageError(f"{self.head} says no value")
         return fakemodels.model(
             self.scheme,

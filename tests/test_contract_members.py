@@ -1,41 +1,83 @@
-"""Members of base classes: each serves two implementations or more.
+"""The contracts stay narrow: every member of a core has several implementers, and whatever one kind
+of part needs is a capability class of its own.
 
-A member that only one implementation needs belongs to a capability, a class of its own beside the
-code that asks for it (``isinstance(trunk, PretrainedTrunk)``).
+A capability is a class that a part derives from as well as from its contract, and that callers ask
+for with ``isinstance``.
 """
 
+import ast
+import inspect
+import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from sys import modules
-from typing import Any, ClassVar, get_origin, get_type_hints
+from typing import Any
 
 import pytest
 
 import numtok
+from numtok.encoding.schemes.base import (
+    SCHEMES,
+    ChannelScheme,
+    FittedScheme,
+    LimitedScheme,
+    Scheme,
+    SizedScheme,
+)
+from numtok.encoding.whole_text import TextScheme
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.trunks.base import TRUNKS, TokenTrunk, Trunk, TrunkModule
 from numtok.registry import Registry
 
+PLUGINS = Path(__file__).parent / "plugins"
 ROOT = Path(numtok.__file__).parent
-#: Each contract: its base classes, the registry that imports what implements them, and the maximum
-#: number of members.
-CONTRACTS: dict[str, tuple[tuple[type, ...], Registry[Any], int]] = {
-    "objective": ((Objective,), OBJECTIVES, 4),
-    "trunk of tokens": ((Trunk, TokenTrunk), TRUNKS, 8),
-    "module of a trunk": ((TrunkModule,), TRUNKS, 4),
-}
-_SAID = {"revision", "source"}  # facts about each implementation
+#: Over all contracts.
+MOST_CAPABILITIES = 12
+_FACTS = {"revision", "source"}  # about each implementation
 
 
-def members(base: type) -> set[str]:
-    """The members that a base class declares for its implementations."""
-    hints = get_type_hints(base)
-    own = vars(base).get("__annotations__", {})
-    declared = {name for name in own if get_origin(hints[name]) is ClassVar}
-    defined = {
-        name for name, value in vars(base).items() if callable(value) or isinstance(value, property)
-    }
-    return {name for name in declared | defined if not name.startswith("_")} - _SAID
+@dataclass(frozen=True, kw_only=True)
+class Contract:
+    """The classes of one registry's contract.
+
+    core
+        A class, or one and what it derives from, the most derived last.
+    most
+        Members that the core may have.
+    single
+        The capabilities that only one part has, and its name.
+    """
+
+    registry: Registry[Any]
+    core: tuple[type, ...]
+    most: int
+    capabilities: tuple[type, ...] = ()
+    single: dict[type, str] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> dict[str, type]:
+        """What implements the core: the parts of the registry, or classes beside them."""
+        found = {name: self.registry[name] for name in self.registry}
+        of_core = {name: part for name, part in found.items() if issubclass(part, self.core[-1])}
+        return of_core or {kind.__name__: kind for kind in below(self.core[-1])}
+
+
+CONTRACTS = [
+    Contract(
+        registry=SCHEMES,
+        core=(Scheme,),
+        most=12,
+        capabilities=(ChannelScheme, FittedScheme, LimitedScheme, SizedScheme, TextScheme),
+        single={FittedScheme: "bpe", LimitedScheme: "numvalue", TextScheme: "native"},
+    ),
+    Contract(registry=OBJECTIVES, core=(Objective,), most=4),
+    Contract(registry=TRUNKS, core=(Trunk, TokenTrunk), most=8),
+    Contract(registry=TRUNKS, core=(TrunkModule,), most=4),
+]
+each_contract = pytest.mark.parametrize(
+    "contract", CONTRACTS, ids=lambda one: one.core[-1].__name__
+)
 
 
 def below(base: type) -> Iterator[type]:
@@ -47,18 +89,67 @@ def below(base: type) -> Iterator[type]:
         yield from below(kind)
 
 
-@pytest.mark.parametrize("contract", CONTRACTS)
-def test_each_member_has_two_implementers(contract: str) -> None:
-    bases, registry, most = CONTRACTS[contract]
-    for name in registry:
-        assert registry[name]
-    every = set().union(*map(members, bases))
-    kinds = {*below(bases[-1])}
-    for member in every:
-        own = [
-            kind
-            for kind in kinds
-            if member in vars(kind) or member in vars(kind).get("__annotations__", {})
-        ]
-        assert len(own) >= 2, f"{member}: {own}"
-    assert len(every) <= most
+def members(*kinds: type) -> list[str]:
+    """What the bodies of classes let a subclass define: public names that are not final."""
+    names = []
+    for kind in kinds:
+        (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+        assert isinstance(body, ast.ClassDef)
+        for node in body.body:
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                names.append(node.target.id)
+            elif isinstance(node, ast.FunctionDef):
+                final = any(ast.unparse(one) == "final" for one in node.decorator_list)
+                names += [] if final else [node.name]
+    kept = [name for name in names if not name.startswith("_") and name not in _FACTS]
+    return list(dict.fromkeys(kept))
+
+
+def implementers(contract: Contract, kind: type, member: str) -> list[str]:
+    """The parts, by name, that define a member of a class rather than inherit its default."""
+    return [
+        name
+        for name, part in contract.parts.items()
+        if issubclass(part, kind) and _defines(part, kind, member)
+    ]
+
+
+def _defines(part: type, kind: type, member: str) -> bool:
+    own = part.__mro__[: part.__mro__.index(kind)]
+    return any(member in vars(one) or member in inspect.get_annotations(one) for one in own)
+
+
+@each_contract
+def test_a_core_has_few_members_and_each_has_several_implementers(contract: Contract) -> None:
+    found = members(*contract.core)
+    assert 0 < len(found) <= contract.most, found
+    few = [one for one in found if len(implementers(contract, contract.core[-1], one)) < 2]
+    assert not few, "what one part needs alone is a capability"
+
+
+@each_contract
+def test_a_capability_has_several_implementers_or_is_known_to_have_one(contract: Contract) -> None:
+    for kind in contract.capabilities:
+        for member in members(kind):
+            found = implementers(contract, kind, member)
+            one = contract.single.get(kind)
+            assert found == [one] if one else len(found) > 1, (kind.__name__, member, found)
+
+
+def test_there_are_few_capabilities() -> None:
+    assert sum(len(one.capabilities) for one in CONTRACTS) <= MOST_CAPABILITIES
+
+
+def test_a_member_that_one_part_defines_is_found() -> None:
+    class Wide(Scheme):
+        @property
+        def needs_text(self) -> bool:
+            return False
+
+        lonely: int = 0
+        _own: int = 0
+
+    assert members(Wide) == ["needs_text", "lonely"]
+    contract = CONTRACTS[0]
+    assert implementers(contract, FittedScheme, "fit") == ["bpe"]
+    assert len(implementers(contract, Scheme, "encode")) == len(SCHEMES.names())

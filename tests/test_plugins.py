@@ -123,7 +123,8 @@ def test_a_scheme_is_added_as_contributing_says(
 ) -> None:
     """Here and, to encode, in a process of its own."""
     scheme, config, commands = steps()
-    assert (scheme.language, scheme.file) == ("python", "plugins/schemes/decade.py")
+    assert scheme.content == (PLUGINS / "schemes" / "rns.py").read_text("utf-8")
+    assert (scheme.language, scheme.file) == ("python", "plugins/schemes/rns.py")
     assert (config.language, config.file) == ("toml", "numtok.toml")
     for block in (scheme, config):
         path = tmp_path / block.file
@@ -139,10 +140,10 @@ def test_a_scheme_is_added_as_contributing_says(
     assert set(results_of(checked.out)) == {"ok"}
     explained = numtok(*shlex.split(explain)[1:])
     assert (explained.code, explained.err) == (0, "")
-    assert "-10^1.78" in explained.out
+    assert "0%7 8%11 4%13" in explained.out
     encoded = run(tmp_path, "sh", "-c", encode)
     assert encoded.code == 0, encoded.err
-    assert re.fullmatch(r"data-decade@[0-9a-f]{16}\n", encoded.out)
+    assert re.fullmatch(r"data-rns@[0-9a-f]{16}\n", encoded.out)
     assert re.search(r"lost: positive underflow +1\b", encoded.err)
     verified = numtok("verify", encoded.out.strip())
     assert verified.code == 0, verified.err
@@ -261,17 +262,15 @@ WHOLE = steps()[0].content
 def test_a_plugin_that_breaks_the_contract_is_a_negative_verdict(
     tmp_path: Path, plugins: Path, numtok: Shell, says: Says
 ) -> None:
-    """As the page says of the digest: the check tells what to copy."""
-    broken = re.sub(r'digest: ClassVar\[str\] = "\w+"', 'digest: ClassVar[str] = ""', WHOLE)
-    folder_with(tmp_path, mine=broken)
+    folder_with(tmp_path, mine=WHOLE.replace("0%7 8%11", "1%7 8%11"))
     ran = numtok("schemes", "--check", "mine", "--json")
     assert ran.code == 1
     says(ran.err, "numtok: the contract of a scheme is broken by mine (1 check)")
-    *others, digest = json.loads(ran.out)["rows"]
-    assert {row["result"] for row in others} == {"ok"}
-    assert (digest["check"], digest["result"]) == ("digest", "BROKEN")
-    told = re.findall(r"got '(\w{16})'", digest["what broke"])
-    assert f'digest: ClassVar[str] = "{told[0]}"' in WHOLE
+    rows = {row["check"]: row for row in json.loads(ran.out)["rows"]}
+    golden = rows.pop("golden")
+    assert {row["result"] for row in rows.values()} == {"ok"}
+    assert golden["result"] == "BROKEN"
+    assert "-60.2: got - 0%7 8%11 4%13, expected - 1%7 8%11 4%13" in golden["what broke"]
 
 
 def test_a_plugin_with_a_mistake_does_not_keep_other_schemes_from_working(

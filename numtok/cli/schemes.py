@@ -22,7 +22,7 @@ def command(
 
     Example: numtok schemes --check p1000
     """
-    from numtok.encoding.schemes.base import SCHEMES
+    from numtok.encoding.schemes.base import SCHEMES, needs_sample
 
     if names:
         for name in SCHEMES:
@@ -40,7 +40,7 @@ def command(
             continue
         scheme = SCHEMES.build(name)
         extras = len(scheme.vocabulary()) - scheme.paper_vocabulary_size
-        counted = "learnt" if scheme.needs_sample else scheme.paper_vocabulary_size
+        counted = "learnt" if needs_sample(scheme) else scheme.paper_vocabulary_size
         low, high = (_compact(bound) for bound in scheme.bounds)
         rows.append(
             (
@@ -48,7 +48,7 @@ def command(
                 scheme.tokens_per_number or "varies",
                 f"{counted} + {extras}",
                 f"{low}..{high}",
-                "±" * scheme.absolute + _compact(scheme.error),
+                "±" * scheme.error.absolute + _compact(scheme.error.size),
                 scheme.source if format in (Format.JSON, Format.CSV) else _short(scheme.source),
             )
         )

@@ -15,6 +15,7 @@ dataset.py          one split of encoded data, in memory or mapped from disk
 dataset_folder.py   encoded data as a folder that the library datasets opens
 fit_codec.py        fits text tokenizer, normaliser and scheme on the train split
 grammar.py          which token sequences are numbers, and all of them with their values
+grid.py             schemes with one token at each of a fixed number of places
 holes.py            numbers that nobody knows, written ``[?]``
 huggingface.py      Hugging Face's tokenizers: each distinct text once, panics as exceptions
 in_memory.py        texts as rows of encoded data, in memory
@@ -23,9 +24,8 @@ number_sample.py    samples of numbers and rows, the same in any division
 number_sizes.py     sizes of the numbers of data, to which schemes are fitted
 row_keys.py         keys of numbers, by which samples are the same in any division
 row_twins.py        rows with a twin in the train split
-sample_literals.py  literals that schemes are tried out on
+sample_literals.py  literals of many forms, for the digest of a scheme and its contract
 schema.py           special tokens, columns of a shard, names of counts and files
-scheme_digest.py    the digest of a scheme's output
 scheme_spec.py      the scheme of a spec, also that of a file
 shards.py           writes Parquet shards
 splits.py           the splits of an encoded artifact

@@ -15,7 +15,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes.base import Scheme
+from numtok.encoding.grid import ascending
+from numtok.encoding.schemes.base import ChannelScheme, Scheme
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 
@@ -79,7 +80,7 @@ def automaton(scheme: Scheme) -> Automaton:
     states.
     """
     width = scheme.tokens_per_number
-    if scheme.channel or width is None:
+    if isinstance(scheme, ChannelScheme) or width is None:
         raise UsageError(
             f"scheme {spec_of(scheme)!r} cannot be written by a decoder head: its numbers have "
             "a value beside the tokens or different lengths; give one such as nd or ud"
@@ -90,7 +91,7 @@ def automaton(scheme: Scheme) -> Automaton:
     finite = _finite(scheme, width)
     for prefix in prefixes:  # grows
         allowed = scheme.next(prefix).allowed & finite  # at the beginning of each copy
-        rising = scheme.ascending(prefix)
+        rising = ascending(scheme, prefix)
         ordered &= rising is not None
         tokens = np.flatnonzero(allowed)
         if rising is not None:

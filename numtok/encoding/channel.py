@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import FittedNormalizer
-from numtok.encoding.schemes.base import Channel, Encoded, Outcome, Scheme
+from numtok.encoding.schemes.base import Channel, ChannelScheme, Encoded, Outcome
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import Significands
 
@@ -33,7 +33,7 @@ class ChannelValues:
     of the text where it holds them as they are; NaN where the token says all of the number, and no
     value stands beside it."""
 
-    def __init__(self, scheme: Scheme, normalizer: FittedNormalizer) -> None:
+    def __init__(self, scheme: ChannelScheme, normalizer: FittedNormalizer) -> None:
         factors = scheme.factors
         self._wordy = np.isnan(factors)
         whole = bool((factors[~self._wordy] == 1).all())
@@ -49,7 +49,7 @@ class ChannelValues:
 
 
 def inexact(
-    numerals: Numerals, encoded: Encoded, scheme: Scheme, normalizer: FittedNormalizer
+    numerals: Numerals, encoded: Encoded, scheme: ChannelScheme, normalizer: FittedNormalizer
 ) -> int:
     """How many ordinary numbers their channel does not hold as they are written.
 

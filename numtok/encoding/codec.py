@@ -33,9 +33,12 @@ from numtok.encoding.schema import SCHEME_FILE, SPECIALS, TokenIds
 from numtok.encoding.schemes.base import (
     SCHEMES,
     Channel,
+    ChannelScheme,
     DecodedNumbers,
     Encoded,
+    LimitedScheme,
     Scheme,
+    is_exact,
     outcomes_of,
 )
 from numtok.encoding.text_tokenizers.base import (
@@ -47,7 +50,7 @@ from numtok.encoding.text_tokenizers.base import (
     TextTokenizer,
 )
 from numtok.encoding.texts import Spans, Texts, chunks_of, offsets, segments_of, unescape
-from numtok.encoding.whole_text import cut_whole
+from numtok.encoding.whole_text import among_text, cut_whole, in_text
 from numtok.errors import DataError, UsageError, naming
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
@@ -118,7 +121,7 @@ class Codec:
     @cached_property
     def number_tokens(self) -> tuple[str, ...]:
         """The tokens that are of numbers alone; none where these are written in those of text."""
-        return () if self.scheme.in_text else tuple(self.scheme.vocabulary())
+        return () if in_text(self.scheme) else tuple(self.scheme.vocabulary())
 
     @cached_property
     def text_first(self) -> int:
@@ -137,8 +140,8 @@ class Codec:
             self.number_first,
             self.text_first,
             self.vocabulary_size,
-            self.scheme.channel,
-            self.scheme.exact,
+            isinstance(self.scheme, ChannelScheme),
+            is_exact(self.scheme),
         )
 
     def find(self, texts: Texts) -> Spans:
@@ -196,7 +199,7 @@ class Codec:
             numbers=joined("numbers"),
             number_start=starts,
             number_length=joined("lengths"),
-            channel=joined("channel") if self.scheme.channel else None,
+            channel=joined("channel") if isinstance(self.scheme, ChannelScheme) else None,
             outcomes=joined("outcomes"),
             inexact=int(joined("inexact").sum()),
             marks=answers,
@@ -210,7 +213,7 @@ class Codec:
         numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
         raw = numerals.values
         dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
-        if self.scheme.in_text:
+        if in_text(self.scheme):
             woven, lengths = cut_whole(segments, self.text, self.text_first, dtype)
             encoded = Encoded(_NO_TOKENS, lengths, outcomes_of(numerals))
         else:
@@ -230,6 +233,7 @@ class Codec:
         if encoded.channel is None:
             rounded = beyond_float64(numerals, encoded.outcomes) if self.keeps_literals else 0
             return columns | {"inexact": np.array([rounded])}
+        assert isinstance(self.scheme, ChannelScheme)
         lost = inexact(numerals, encoded, self.scheme, self.normalizer)
         return columns | {"channel": encoded.channel, "inexact": np.array([lost])}
 
@@ -305,7 +309,7 @@ class Codec:
             for begin, end, literal in zip(begins, ends, [*literals, ""], strict=True)
             for part in (self.text.decode(text[begin:end]), literal.encode())
         ]
-        if self.scheme.in_text:  # a number's tokens have text in them, beside its literal
+        if in_text(self.scheme):  # a number's tokens have text in them, beside its literal
             spans = zip(number_start.tolist(), number_length.tolist(), strict=True)
             for place, (start, length) in enumerate(spans):
                 before, literal, after = self.scheme.parted(text[start : start + length].tolist())
@@ -316,12 +320,12 @@ class Codec:
     def encode_numbers(self, numerals: Numerals, in_answer: NDArray[np.bool_]) -> Encoded:
         """Numbers to the scheme's local ids, normalised first; ``in_answer``, bool[numbers]: which
         are part of an answer."""
-        return self.scheme.encode_among(normalized(numerals, self.normalizer), in_answer)
+        return self.scheme.encode(normalized(numerals, self.normalizer).of_texts(in_answer))
 
     def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
         """How many numbers of some rows, ids [tokens] of the whole vocabulary one row behind the
-        other, are longer than some embedders see (``Scheme.count_truncated``)."""
-        if not self.scheme.max_digits:
+        other, are longer than some embedders see (:class:`LimitedScheme`)."""
+        if not isinstance(self.scheme, LimitedScheme):
             return 0
         of_numbers = tokens[(tokens >= self.number_first) & (tokens < self.text_first)]
         return self.scheme.count_truncated(of_numbers - self.number_first)
@@ -402,7 +406,7 @@ class Codec:
             tokenizer = TEXT_TOKENIZERS.from_settings(convert(text, Settings))
             fitted = tokenizer.load(state)
             codec = cls(
-                SCHEMES.from_settings(stored.scheme).of_text(fitted),
+                among_text(SCHEMES.from_settings(stored.scheme), fitted),
                 NumeralPolicy.from_settings(stored.numerals),
                 stored_normalizer(convert(normalize, Settings), constants),
                 tokenizer,

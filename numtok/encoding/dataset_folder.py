@@ -8,6 +8,7 @@ from numtok import files
 from numtok.encoding.codec import Codec
 from numtok.encoding.model_folder import TOKENIZER
 from numtok.encoding.schema import SCHEME_FILE
+from numtok.encoding.schemes.base import title_of
 from numtok.encoding.splits import read_codec, splits
 from numtok.errors import DataError
 from numtok.registry import spec_of
@@ -115,7 +116,7 @@ def _card(artifact: Artifact, codec: Codec, names: Mapping[str, str]) -> str:
         numbers=counts.get("numbers", 0),
         tokens=counts.get("tokens", 0),
         version=__version__,
-        scheme=codec.scheme.title,
+        scheme=title_of(codec.scheme),
         normalizer=spec_of(codec.normalizer.normalizer),
         text_tokenizer=spec_of(codec.text_tokenizer),
         vocabulary=codec.vocabulary_size,

@@ -20,7 +20,7 @@ from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, Normalizer, fit
 from numtok.encoding.number_sizes import NumberSizes
 from numtok.encoding.row_keys import number_keys, row_codes
-from numtok.encoding.schemes.base import Scheme
+from numtok.encoding.schemes.base import Scheme, SizedScheme, needs_sample
 from numtok.encoding.text_tokenizers.base import (
     NO_PIECES,
     TEXT_TOKENIZERS,
@@ -31,6 +31,7 @@ from numtok.encoding.text_tokenizers.base import (
 from numtok.encoding.texts import Spans, Texts, cut
 from numtok.encoding.train_numbers import MeasureUnit, NumberSample, SampleUnit, in_train
 from numtok.encoding.unit import Screening
+from numtok.encoding.whole_text import TextScheme, among_text
 from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
@@ -86,9 +87,9 @@ class Unfitted:
 
         Raises UsageError for what does not exist, StoreError for a file that cannot be read.
         """
-        normalizer = NORMALIZERS.build(normalize or scheme.normalizer)
+        normalizer = NORMALIZERS.build(normalize or scheme.defaults.normalizer)
         policy = NumeralPolicy.parse(numerals or "default")
-        if scheme.shares_text and not normalizer.identity:
+        if isinstance(scheme, TextScheme) and not normalizer.identity:
             raise UsageError(
                 f"--normalize {spec_of(normalizer)} does not go with --scheme {spec_of(scheme)}, "
                 "which leaves numbers as they are written; leave --normalize out"
@@ -97,7 +98,7 @@ class Unfitted:
 
     def suited(self, sizes: NumberSizes) -> "Unfitted":
         """The same with its scheme sized to numbers, which a normalization would change."""
-        if not self.normalizer.identity:
+        if not (self.normalizer.identity and isinstance(self.scheme, SizedScheme)):
             return self
         return replace(self, scheme=self.scheme.suited(*sizes))
 
@@ -123,7 +124,7 @@ class Unfitted:
         of each unit done.
         """
         scheme = self.scheme
-        if self.text_tokenizer.needs_sample or self.normalizer.fitted or scheme.needs_sample:
+        if self.text_tokenizer.needs_sample or self.normalizer.fitted or needs_sample(scheme):
             pieces, more = _sample(units, screening, self.policy)
         else:
             pieces, more = NO_PIECES, first_columns(units, screening)
@@ -135,7 +136,7 @@ class Unfitted:
             moments = _moments(measure, units, workers, advance("measuring"))
         normalizer = fit(self.normalizer, moments)
         learnt_from: dict[str, int] = {}
-        if scheme.needs_sample:
+        if needs_sample(scheme):
             sample = NumberSample()
             work, done = SampleUnit(screening, self.policy, normalizer), advance("sampling")
             for unit, part, rows in workers.run(work, units):  # in any order
@@ -143,7 +144,7 @@ class Unfitted:
                 done(units[unit].size, rows)
             scheme = scheme.fit(sample.literals())
             learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
-        codec = Codec(scheme.of_text(text), self.policy, normalizer, self.text_tokenizer, text)
+        codec = Codec(among_text(scheme, text), self.policy, normalizer, self.text_tokenizer, text)
         return FittedCodec(codec, more, learnt_from)
 
     def fit_texts(self, texts: Texts) -> Codec:
@@ -156,13 +157,13 @@ class Unfitted:
         numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
         normalizer = fit(self.normalizer, Moments.of(numerals.values))
         scheme = self.scheme
-        if scheme.needs_sample:
+        if needs_sample(scheme):
             ids = Texts.of([str(row) for row in range(1, len(spans.counts) + 1)])
             sample = NumberSample()
             hashes = number_keys(row_codes(ids, texts, spans, numerals), spans)
             sample.add(hashes, normalized(numerals, normalizer).literals)
             scheme = scheme.fit(sample.literals())
-        return Codec(scheme.of_text(text), self.policy, normalizer, self.text_tokenizer, text)
+        return Codec(among_text(scheme, text), self.policy, normalizer, self.text_tokenizer, text)
 
 
 def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:

@@ -23,8 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.encoding.grid import cells
 from numtok.encoding.normalizers.base import FittedNormalizer
-from numtok.encoding.schemes.base import Scheme
+from numtok.encoding.schemes.base import ChannelScheme, Scheme
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 
@@ -157,7 +158,7 @@ class Support:
         """
         scheme = grammar.scheme
         paths, levels = _enumerated(grammar, _fixed_width(scheme))
-        low, high = scheme.cells(paths)
+        low, high = cells(scheme, paths)
         order = np.lexsort((high, low))  # ascending; NaN comes last
         if (low[order][1:] < high[order][:-1]).any():
             raise UsageError(
@@ -199,7 +200,7 @@ class Support:
 def _fixed_width(scheme: Scheme) -> int:
     """Tokens per number of a scheme whose numbers can be listed."""
     name = spec_of(scheme)
-    if scheme.channel:
+    if isinstance(scheme, ChannelScheme):
         raise UsageError(
             f"scheme {name!r} keeps values in a channel beside the tokens, so probabilities of "
             "tokens are none of values; use a head that predicts the value"

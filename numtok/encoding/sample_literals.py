@@ -1,11 +1,8 @@
 """Literals that schemes are tried out on: every form, carries and ties, edges, random ones."""
 
-import math
 import random
 import struct
 from collections.abc import Iterator
-
-from numtok.encoding.schemes.base import Bounds, Scheme
 
 FORMS = (
     *("0", "-0", "0.0", "-0.0", "0e5", "000", "0%", "nan", "inf", "-inf"),
@@ -39,18 +36,6 @@ def decades() -> Iterator[str]:
         yield f"{'-' * (count % 2)}{1 + 37 * count % 899 / 100}e{exponent}"
 
 
-def _edges(bounds: Bounds) -> Iterator[str]:
-    for edge in bounds:
-        if edge == 0 or math.isinf(edge):
-            continue
-        near = [edge, math.nextafter(edge, 0), math.nextafter(edge, math.inf)]
-        factors = (0.1, 0.5, 0.9, 0.99, 0.9995, 0.9999, 1.0001, 1.0005, 1.01, 1.1, 2.0, 10.0)
-        for value in near + [edge * factor for factor in factors]:
-            if math.isfinite(value):
-                yield repr(value)
-                yield repr(-value)
-
-
 def bit_patterns(rng: random.Random, count: int) -> Iterator[str]:
     """The ``repr`` of float64 whose 64 bits are drawn: of any exponent, NaN among them."""
     for _ in range(count):
@@ -69,25 +54,3 @@ def decimals(rng: random.Random, count: int, low: int, high: int) -> Iterator[st
             yield f"{sign}{mantissa[:point]}.{mantissa[point:]}"
         else:
             yield f"{sign}{mantissa}e{exponent - digits + 1}"
-
-
-def decade_of(edge: float, otherwise: int) -> int:
-    """The exponent of ten of an edge; ``otherwise`` where that is not positive and finite."""
-    return math.floor(math.log10(edge)) if 0 < edge < math.inf else otherwise
-
-
-def sample(scheme: Scheme, seed: int) -> list[str]:
-    """Some 800 literals: every form, the edges of the scheme's bounds, and random ones."""
-    rng = random.Random(seed)
-    low, high = scheme.bounds
-    return [
-        *FORMS,
-        *(literal for literal, _, _ in scheme.golden),
-        *carries_and_ties(),
-        *decades(),
-        *_edges(scheme.bounds),
-        *bit_patterns(rng, 150),
-        *decimals(rng, 200, decade_of(low, -300), decade_of(high, 300)),
-        *decimals(rng, 100, -4, 6),
-        *decimals(rng, 200 if scheme.unit_interval else 0, -4, -1),
-    ]

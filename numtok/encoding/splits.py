@@ -26,7 +26,7 @@ from numtok.encoding.dataset import (
     read_group,
 )
 from numtok.encoding.schema import SCHEME_FILE, TokenIds
-from numtok.encoding.schemes.base import Channel
+from numtok.encoding.schemes.base import Channel, ChannelScheme
 from numtok.encoding.texts import Spans, Texts, unescape
 from numtok.errors import StoreError, UsageError, unknown
 from numtok.machine import memory
@@ -256,6 +256,7 @@ def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
     channel = samples.channel
     if channel is None:
         return lambda numbers: normalised_values(samples.numbers[numbers], codec.normalizer)
+    assert isinstance(codec.scheme, ChannelScheme)
     values = ChannelValues(codec.scheme, codec.normalizer)
 
     def beside_token(numbers: NDArray[np.int64]) -> Channel:

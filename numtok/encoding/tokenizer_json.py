@@ -4,6 +4,7 @@ import json
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.schema import SPECIALS
+from numtok.encoding.schemes.base import ChannelScheme
 
 
 def tokenizer_json(codec: Codec) -> bytes | None:
@@ -12,7 +13,7 @@ def tokenizer_json(codec: Codec) -> bytes | None:
     It reads the ``text`` column with each ``[NUM]`` replaced by ``codec.written_number``. Where an
     answer starts within a word the shards differ: there a token must begin.
     """
-    if codec.scheme.channel:
+    if isinstance(codec.scheme, ChannelScheme):
         return None
     content = codec.text.huggingface()
     shifted = {

@@ -3,9 +3,15 @@
 What a tokenizer makes of a whole text is known by its bytes: every token gives back its own.
 """
 
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple, Self, TypeGuard, final
+
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.text_tokenizers.base import (
     FittedTokenizer,
     Pieces,
@@ -15,6 +21,57 @@ from numtok.encoding.text_tokenizers.base import (
     marked,
 )
 from numtok.errors import DataError
+
+
+class Parted(NamedTuple):
+    """The text of a number's tokens: a numeral (None if there is none), and the bytes beside it."""
+
+    before: bytes
+    literal: str | None
+    after: bytes
+
+
+class TextScheme(Scheme):
+    """A scheme that writes the numbers of a text in the tokens of that text.
+
+    Which tokens are a number only their place in a row says, and a token may reach over the border
+    of a number. ``text`` is None if numbers stand alone.
+    """
+
+    text: FittedTokenizer | None
+
+    @final
+    def of_text(self, text: FittedTokenizer) -> Self:
+        """Return the scheme for the numbers of texts in these tokens."""
+        made = replace(self)  # type: ignore[type-var]  # subclasses are dataclasses
+        object.__setattr__(made, "text", text)
+        return made
+
+    @property
+    @abstractmethod
+    def own_tokens(self) -> NDArray[np.bool_]:
+        """bool[vocabulary]: the tokens of which a model may make a number."""
+
+    @abstractmethod
+    def parted(self, tokens: Sequence[int]) -> Parted:
+        """Divide the text of a number's tokens."""
+
+
+def in_text(scheme: Scheme) -> TypeGuard[TextScheme]:
+    """Return whether a scheme writes numbers in the tokens of a text."""
+    return isinstance(scheme, TextScheme) and scheme.text is not None
+
+
+def among_text(scheme: Scheme, text: FittedTokenizer) -> Scheme:
+    """Return the scheme for the numbers of texts in these tokens."""
+    return scheme.of_text(text) if isinstance(scheme, TextScheme) else scheme
+
+
+def own_tokens(scheme: Scheme) -> NDArray[np.bool_]:
+    """bool[vocabulary]: the tokens of which a model may make a number."""
+    if isinstance(scheme, TextScheme):
+        return scheme.own_tokens
+    return np.ones(len(scheme.vocabulary()), np.bool_)
 
 
 def cut_whole(

@@ -20,7 +20,7 @@ from numtok.data.nupa.answers import in_notation
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar
-from numtok.encoding.schemes.base import Channel
+from numtok.encoding.schemes.base import Channel, ChannelScheme
 from numtok.encoding.splits import learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.batch_size import BatchSizer
@@ -168,7 +168,7 @@ class AnswerEvaluation:
         literals = codec.literals(tokens, starts, lengths, channel)
         if not codec.keeps_literals:
             told = [*true, *[true[-1] if true else ""] * len(literals)]
-            single = codec.scheme.channel and not codec.scheme.exact
+            single = isinstance(codec.scheme, ChannelScheme) and not codec.scheme.exact
             digits = DIGITS_OF_FLOAT32 if single else 0
             literals = [
                 str(in_notation(truth, said, digits))

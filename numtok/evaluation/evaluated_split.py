@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from numtok.arrays import Ints
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.schemes.base import title_of
 from numtok.encoding.splits import read_split
 from numtok.evaluation.devices import Devices
 from numtok.evaluation.evaluation import predictions_table
@@ -93,7 +94,7 @@ class EvaluatedSplit:
         """Fields of every report of texts. ``lengths`` are the tokens of each of its numbers."""
         loaded = self.loaded
         return {
-            "scheme": loaded.codec.scheme.title,
+            "scheme": title_of(loaded.codec.scheme),
             "configuration": loaded.trained.configuration,
             "seed": loaded.trained.seed,
             "rows": len(self.samples),

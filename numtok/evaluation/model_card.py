@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from numtok.encoding.texts import Texts
+from numtok.encoding.whole_text import in_text
 from numtok.evaluation.report_files import Evaluation
 from numtok.registry import spec_of
 from numtok.reports import Figure
@@ -63,8 +64,8 @@ def model_card(loaded: LoadedModel, evaluations: Sequence[Evaluation], *, alone:
     kind = "classifier" if model.settings.classes else "model"
     sight = "causal" if model.objective.causal else "masked"
     if alone:
-        written = "" if codec.scheme.in_text else f", `{_number(loaded)}`"
-        prompt = "..." if codec.scheme.in_text else f"... {_number(loaded)} ..."
+        written = "" if in_text(codec.scheme) else f", `{_number(loaded)}`"
+        prompt = "..." if in_text(codec.scheme) else f"... {_number(loaded)} ..."
         usage = _ALONE.format(example=written, prompt=prompt)
     else:
         usage = _OWN.format(asked="..." if model.settings.classes else "... [?] ...")

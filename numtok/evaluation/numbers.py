@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numtok.arrays import Bools, ranges
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
-from numtok.encoding.schemes.base import Failure
+from numtok.encoding.schemes.base import Failure, splits_numbers
 from numtok.encoding.splits import learnt_data, read_learnt
 from numtok.errors import DataError
 from numtok.evaluation.baselines import baselines, fitted_baselines, not_fitted, target_means
@@ -215,7 +215,7 @@ class NumberEvaluation:
         loaded, options = self.loaded, self.predictor.options
         assert loaded.model.head is not None
         told = loaded.model.head.describe() + (" of its target" if self.predictor.spreads else "")
-        if loaded.codec.scheme.splits:
+        if splits_numbers(loaded.codec.scheme):
             told += ", of the mantissa, times powers of ten by the probabilities of their tokens"
         if loaded.trained.calibrated_on == TRAIN:
             told += ", measured on the train split: there was no validation split"

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from numtok.arrays import Bools, Floats, Ints, ranges
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar
+from numtok.encoding.schemes.base import splits_numbers
 from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError
 from numtok.evaluation.batch_size import BatchSizer
@@ -228,7 +229,7 @@ class Predictor:
 
     def _predicted(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
         """Of numbers of the split, by their indices; ``tokens`` are the true ones."""
-        splits = self.loaded.codec.scheme.splits
+        splits = splits_numbers(self.loaded.codec.scheme)
         reading = self.reader.read(steps, keep_logits=splits or self.support is not None)
         values, literals, valid = self._raw.values(reading)
         truth = self.samples.numbers[numbers]

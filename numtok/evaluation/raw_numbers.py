@@ -12,7 +12,7 @@ from numtok.encoding.automaton import automaton
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import MOST_NUMBERS, Grammar, Support
 from numtok.encoding.normalizers.base import Chained, Scaling
-from numtok.encoding.schemes.base import Failure, Scheme
+from numtok.encoding.schemes.base import ChannelScheme, Failure, splits_numbers
 from numtok.errors import UsageError
 from numtok.models.decoding import NumberReadings
 from numtok.models.distributions.intervals import Intervals
@@ -28,7 +28,7 @@ _OF_MANTISSAS = 128  # likewise, where they are mantissas times powers of ten
 
 def listed(codec: Codec, heads: NumberHeads, grammar: Grammar) -> Support | None:
     """All numbers of the scheme, where tokens say them and they can be listed; else None."""
-    if heads.value_head is not None or codec.scheme.channel:
+    if heads.value_head is not None or isinstance(codec.scheme, ChannelScheme):
         return None
     if codec.scheme.tokens_per_number is None:
         return None
@@ -60,7 +60,7 @@ class RawNumbers:
         the values of the channel."""
         codec = self.codec
         own = self.heads.scaling
-        return own if codec.scheme.splits else Chained(codec.normalizer, own)
+        return own if splits_numbers(codec.scheme) else Chained(codec.normalizer, own)
 
     def points(self, parameters_NP: Tensor) -> Floats:
         """float64[n]: what a value head says by itself, from its parameters."""
@@ -74,7 +74,7 @@ class RawNumbers:
         codec, heads = self.codec, self.heads
         tokens = reading.tokens[reading.tokens >= 0].astype(np.uint32)
         channel = None
-        if codec.scheme.channel:
+        if isinstance(codec.scheme, ChannelScheme):
             assert reading.parameters is not None
             channel = heads.channel(reading.parameters)
         decoded = codec.decode_numbers(tokens, reading.lengths, channel)
@@ -85,7 +85,7 @@ class RawNumbers:
         if self.is_raw:
             values = np.where(valid, self.points(reading.parameters), values)
             valid &= np.isfinite(values)
-        elif not codec.scheme.channel:
+        elif not isinstance(codec.scheme, ChannelScheme):
             # The tokens say that it is a number, the value head says which.
             values = self.points(reading.parameters)
             valid &= np.isfinite(values)
@@ -110,7 +110,7 @@ class RawNumbers:
             assert reading.parameters is not None
             for part, calibration in calibrated:
                 parameters = reading.parameters[part]
-                if not scheme.splits:
+                if not splits_numbers(scheme):
                     yield (
                         part,
                         self.heads.value_head.predictive(parameters, calibration, self.scaling),
@@ -134,7 +134,10 @@ class RawNumbers:
 
 
 def multiples(
-    mantissa: Predictive, scheme: Scheme, logits: NDArray[np.float32], normalizer: Scaling
+    mantissa: Predictive,
+    scheme: ChannelScheme,
+    logits: NDArray[np.float32],
+    normalizer: Scaling,
 ) -> Multiples:
     """The distribution of numbers of which a head says the mantissa.
 

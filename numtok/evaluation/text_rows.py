@@ -23,7 +23,7 @@ from numtok.data.tables.file import FORMATS
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.holes import HOLE, filled, hole_numbers
 from numtok.encoding.in_memory import rows_of
-from numtok.encoding.schemes.base import LOSSES
+from numtok.encoding.schemes.base import LOSSES, ChannelScheme
 from numtok.encoding.text_tokenizers.base import Pieces
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError, UsageError
@@ -264,7 +264,7 @@ class TextPredictor:
             for k, place in enumerate(places.tolist()):
                 tokens, starts, lengths, channel = written.answer(k)
                 literals = codec.literals(tokens, starts, lengths, channel)
-                if codec.scheme.channel:
+                if isinstance(codec.scheme, ChannelScheme):
                     literals = _shortened(literals)
                 answer = codec.joined(tokens, starts, lengths, literals, errors="replace")
                 found[place] = RowPrediction(answer=answer, ended=bool(written.ended[k]))

@@ -12,6 +12,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar
 from numtok.encoding.holes import HOLE
 from numtok.encoding.schema import SCHEME_FILE
+from numtok.encoding.schemes.base import ChannelScheme, is_exact
 from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 from numtok.library.batch import batch
@@ -82,8 +83,8 @@ class NumtokTokenizer(PreTrainedTokenizer):
         mask = "holes" if has_holes else "none"
         made = batch(self._texts, texts.strings(), mask=mask, causal=self.causal)
         given = {"input_ids": made.tokens, "attention_mask": made.attention_mask.long()}
-        if self.codec.scheme.channel:
-            given["values"] = made.exact if self.codec.scheme.exact else made.values
+        if isinstance(self.codec.scheme, ChannelScheme):
+            given["values"] = made.exact if is_exact(self.codec.scheme) else made.values
         if self.causal:
             lengths = given["attention_mask"].sum(dim=1).numpy()
             given = {name: _flushed(one.numpy(), lengths) for name, one in given.items()}
@@ -116,7 +117,7 @@ class NumtokTokenizer(PreTrainedTokenizer):
     def _text(self, tokens: Any) -> str:
         starts, lengths = numbers_among(tokens, self.codec, self._grammar)
         ids = tokens.astype(np.uint32)
-        if self.codec.scheme.channel:
+        if isinstance(self.codec.scheme, ChannelScheme):
             literals = ["[NUM]"] * len(starts)
         else:
             literals = self.codec.literals(ids, starts, lengths)

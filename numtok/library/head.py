@@ -19,7 +19,7 @@ from numtok.encoding.normalizers.base import (
     no_scaling,
     stored_normalizer,
 )
-from numtok.encoding.schemes.base import Channel
+from numtok.encoding.schemes.base import Channel, ChannelScheme, splits_numbers
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.raw_numbers import RawNumbers, listed
 from numtok.library.codec import TextCodec
@@ -81,7 +81,7 @@ class NumberHead(NumberHeads):
         self.calibration: Calibration = {}
         self._unfitted: Scaling = no_scaling()
         self.value_head = None
-        self._says_tokens = not isinstance(head, ValueHead) or inner.scheme.splits
+        self._says_tokens = not isinstance(head, ValueHead) or splits_numbers(inner.scheme)
         if isinstance(head, ValueHead):
             self.value_head = head.build(width)
             if head.raw and (back := raw_scaling(inner.normalizer)) is not None:
@@ -250,6 +250,7 @@ class NumberHead(NumberHeads):
 
     @cached_property
     def _channel_values(self) -> ChannelValues:
+        assert isinstance(self.codec.scheme, ChannelScheme)
         return ChannelValues(self.codec.scheme, self.codec.normalizer)
 
     def _learnt(self, truths: Floats) -> _TrueNumbers:

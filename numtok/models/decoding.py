@@ -17,7 +17,8 @@ from torch import Tensor
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Paths
-from numtok.encoding.schemes.base import Channel
+from numtok.encoding.schemes.base import Channel, ChannelScheme
+from numtok.encoding.whole_text import own_tokens
 from numtok.models.inputs import moved
 from numtok.models.number_heads import NumberHeads
 from numtok.models.precision import on_host, widened
@@ -76,7 +77,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_rules", GrammarMasks(self.grammar))
-        object.__setattr__(self, "_own", self.codec.scheme.own_tokens)
+        object.__setattr__(self, "_own", own_tokens(self.codec.scheme))
 
     @torch.no_grad()
     def read(
@@ -164,7 +165,7 @@ class Reader:
         if self.model.value_head is None:
             return None, ones
         parameters = self.model.value_head(state.float())
-        if not self.codec.scheme.channel:
+        if not isinstance(self.codec.scheme, ChannelScheme):
             return parameters, ones
         return parameters, self.model.channel(parameters)
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar, Paths
+from numtok.encoding.whole_text import in_text
 from numtok.models.batches import PAD, Batch, flush_right
 from numtok.models.decoding import GrammarMasks
 from numtok.models.inputs import moved, single
@@ -150,7 +151,7 @@ class Writer:
         scores = self.model.token_head(state).float()
         for never in (PAD, MASK):  # a list would be copied to the device each time
             scores[:, never] = -torch.inf
-        if self.constrained and not self.codec.scheme.in_text:
+        if self.constrained and not in_text(self.codec.scheme):
             first, end = self.codec.number_first, self.codec.text_first
             allowed, may_end = self._rules.of(numbers.paths, scores.device)
             beginning = self._rules.at_first(scores.device)

@@ -16,7 +16,7 @@ from numtok.encoding.normalizers.base import (
     Undone,
     fit,
 )
-from numtok.encoding.schemes.base import Channel, Scheme
+from numtok.encoding.schemes.base import Channel, ChannelScheme, Scheme, splits_numbers
 from numtok.errors import UsageError
 from numtok.models.embedders.base import Embedder
 from numtok.models.heads.base import Calibration, Head, ValueHead, ValueReader
@@ -66,16 +66,16 @@ class NumberHeads(nn.Module):
 
 def check_head(head: Head, scheme: Scheme) -> None:
     """Raise UsageError for a head that cannot say the numbers of a scheme."""
-    if scheme.channel and not isinstance(head, ValueHead):
+    if isinstance(scheme, ChannelScheme) and not isinstance(head, ValueHead):
         raise UsageError(
             f"--head {spec_of(head)} cannot read {spec_of(scheme)}, whose tokens alone do "
-            f"not say a number; give one that reads values, such as {scheme.head}"
+            f"not say a number; give one that reads values, such as {scheme.defaults.head}"
         )
-    if isinstance(head, ValueHead) and head.raw and scheme.splits:
+    if isinstance(head, ValueHead) and head.raw and splits_numbers(scheme):
         raise UsageError(
             f"--head {spec_of(head)} learns whole numbers as they are in the text, and in "
             f"{spec_of(scheme)} the token says a part of each; encode with xval or a scheme "
-            f"without a channel, or give --head {scheme.head}"
+            f"without a channel, or give --head {scheme.defaults.head}"
         )
 
 

@@ -1,11 +1,14 @@
 """The token ids of a model, and which of them are numbers with a value beside them."""
 
 from dataclasses import dataclass, field
+from string import ascii_uppercase, digits
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.codec import Codec
+from numtok.encoding.grid import GridScheme
+from numtok.encoding.schemes.base import ChannelScheme, Scheme
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,12 +21,12 @@ class Vocabulary:
         The id of the first token of the scheme.
     factors
         float64: what the value beside each of the scheme's tokens is multiplied by
-        (``Scheme.factors``); NaN where a token is no such number.
+        (``ChannelScheme.factors``); NaN where a token is no such number.
     names
         The tokens of the scheme, by their ids less ``first``.
     digits
         float64: the value of each of the scheme's tokens that is a digit, or several, of a run
-        (``Scheme.digit_values``); NaN of others.
+        (:func:`digit_values`); NaN of others.
     """
 
     size: int
@@ -41,8 +44,11 @@ class Vocabulary:
         (23, True)
         """
         names, scheme = codec.number_tokens, codec.scheme
-        factors, digits = (of[: len(names)] for of in (scheme.factors, scheme.digit_values))
-        return cls(codec.vocabulary_size, codec.number_first, factors, names, digits)
+        factors = np.full(len(names), np.nan)
+        if isinstance(scheme, ChannelScheme):
+            factors = scheme.factors[: len(names)]
+        values = digit_values(scheme)[: len(names)]
+        return cls(codec.vocabulary_size, codec.number_first, factors, names, values)
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -65,3 +71,23 @@ class Vocabulary:
     def splits(self) -> bool:
         """Whether token and value are two parts of a number: the value alone is not the number."""
         return len(np.unique(self.multipliers[self.numbers])) > 1
+
+
+def digit_values(scheme: Scheme) -> NDArray[np.float64]:
+    """float64[vocabulary]: the values of tokens that are one or more digits of a number whose
+    digits follow one another; NaN of others.
+
+    >>> digit_values(SCHEMES.build("digits"))[8:12]
+    array([ 8.,  9., nan, nan])
+    """
+    names = scheme.vocabulary()
+    if not scheme.defaults.digits:
+        return np.full(len(names), np.nan)
+    letters = digits + ascii_uppercase if isinstance(scheme, GridScheme) else ""
+    return np.array([_digit_value(name, letters) for name in names])
+
+
+def _digit_value(name: str, letters: str) -> float:
+    if name.isascii() and name.isdigit():
+        return int(name)
+    return letters.index(name) if name in letters and name else np.nan

@@ -1,5 +1,6 @@
 """A column of numbers: literals as written, with their values; what schemes encode."""
 
+import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -62,6 +63,8 @@ class Numerals:
         self._significands = significands
         self._source = source
         self._keeps_zero = keeps_zero
+        #: bool[n]: which numbers are part of an answer; None if they do not stand in a text.
+        self.in_answer: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -87,6 +90,12 @@ class Numerals:
         small for float64.
         """
         return Numerals(values, source=self, keeps_zero=keeps_zero)
+
+    def of_texts(self, in_answer: NDArray[np.bool_]) -> "Numerals":
+        """The same numbers in texts, where some (bool[n]) are part of an answer."""
+        placed = copy.copy(self)
+        placed.in_answer = in_answer
+        return placed
 
     @property
     def literals(self) -> Literals:

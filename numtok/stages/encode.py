@@ -33,12 +33,9 @@ from numtok.encoding.number_sizes import SizeUnit, is_sized, measure_sizes
 from numtok.encoding.row_twins import TWINS, RowTwins
 from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
-from numtok.errors import UsageError
 from numtok.numerals.unread import SHOWN_SHAPES, UNREAD, UnreadDigits
-from numtok.plugins import is_plugin
 from numtok.registry import name_of
 from numtok.settings.encode import Config as Config
 from numtok.store.artifact import (
@@ -319,11 +316,9 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
         artifact = store.resolve(config.like, kinds={ENCODED, MODEL})
         with artifact.naming_plugins():
             codec = Codec.read(artifact.path / SCHEME_FILE)
-        _check_output(codec.scheme)
         return codec, [artifact.as_parent()]
     assert config.scheme is not None
     scheme = scheme_of(config.scheme)
-    _check_output(scheme)
     unfitted = Unfitted.of(
         scheme,
         numerals=config.numerals,
@@ -331,19 +326,6 @@ def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Pare
         text_tokenizer=config.text_tokenizer,
     )
     return unfitted, []
-
-
-def _check_output(scheme: Scheme) -> None:
-    """Refuse a plugin that was changed: its digest is part of versions, and must be its own."""
-    if is_plugin(scheme):
-        from numtok.encoding.scheme_digest import at_defaults, digest_of
-
-        name = name_of(scheme)
-        if digest_of(at_defaults(scheme)) != scheme.digest:
-            raise UsageError(
-                f"the plugin scheme {name!r} gives another output than its `digest` says; "
-                f"`numtok schemes --check {name}` says what to write into its file"
-            )
 
 
 def _lasting_ref(store: Store, parents: list[Parent]) -> str | None:

@@ -6,7 +6,15 @@ from decimal import Decimal
 import numpy as np
 
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes.base import SCHEMES, Failure, Outcome, Scheme
+from numtok.encoding.schemes.base import (
+    SCHEMES,
+    Failure,
+    Outcome,
+    Scheme,
+    is_exact,
+    needs_sample,
+    title_of,
+)
 from numtok.errors import UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.literals import plain_literal
@@ -75,11 +83,11 @@ def _written(scheme: Scheme, number: str, numerals: Numerals) -> ExplainedNumber
             error = relative if np.isfinite(relative) else None
     outcome = Outcome(encoded.outcomes[0])
     return ExplainedNumber(
-        scheme.title,
+        title_of(scheme),
         tuple(names[token] for token in encoded.tokens),
         None if encoded.channel is None else float(encoded.channel[0]),
         failure.name.lower() if failure else decoded.literal(0),
         error,
-        scheme.exact,
-        outcome.name.lower().replace("_", " ") if outcome else _BARE * scheme.needs_sample,
+        is_exact(scheme),
+        outcome.name.lower().replace("_", " ") if outcome else _BARE * needs_sample(scheme),
     )

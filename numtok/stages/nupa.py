@@ -19,7 +19,7 @@ from numtok.analysis.nupa_tables import MEASURES, Scored, Tables, tables
 from numtok.data.nupa.answers import in_notation, score
 from numtok.data.nupa.keys import FRACTION, KEYS
 from numtok.data.reading.json_lines import json_lines
-from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
@@ -129,7 +129,8 @@ def _groups(predictions: ReportPredictions) -> list[str]:
 def _digits(scheme: str) -> int:
     """How many digits the numbers of a scheme are known to; 0: all that it writes."""
     kind = SCHEMES[name_in(scheme)] if name_in(scheme) in SCHEMES.names() else None
-    return DIGITS_OF_FLOAT32 if kind is not None and kind.channel and not kind.exact else 0
+    single = kind is not None and issubclass(kind, ChannelScheme) and not kind.exact
+    return DIGITS_OF_FLOAT32 if single else 0
 
 
 def _of_numbers(predictions: ReportPredictions, most: int = 0) -> Iterator[_Answer]:

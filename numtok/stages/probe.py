@@ -12,6 +12,7 @@ from numtok.analysis.probing.probe_records import PROBE, Probe
 from numtok.analysis.probing.probes.base import PROBES, ProbeInputs
 from numtok.class_settings import option_words
 from numtok.declaration import command_line
+from numtok.encoding.schemes.base import title_of
 from numtok.encoding.splits import check_codec
 from numtok.errors import UsageError, meaningless
 from numtok.evaluation.devices import devices
@@ -75,7 +76,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         probe = Probe(
             model=model.ref,
             name=model.name,
-            scheme=loaded.codec.scheme.title,
+            scheme=title_of(loaded.codec.scheme),
             configuration=loaded.trained.configuration,
             seed=loaded.trained.seed,
             form=form,

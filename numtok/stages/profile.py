@@ -53,7 +53,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS, Moments
 from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.schema import SPECIALS
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes.base import SCHEMES, Scheme
+from numtok.encoding.schemes.base import SCHEMES, Scheme, SizedScheme, fitted, needs_sample
 from numtok.encoding.slots.places import OTHER
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.texts import Spans, Texts, cut
@@ -165,18 +165,20 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
         )
         workers.start(ProfileUnit, least_units(sources))
         units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0), workers)
-        learning = any(scheme.needs_sample for scheme in schemes)
+        learning = any(needs_sample(scheme) for scheme in schemes)
         found = _count(units, ProfileUnit(screening, policy, learning), workers, progress)
         if not found.rows:
             raise no_rows(found.rejected)
-        schemes = [scheme.fit(found.learnt.literals()) for scheme in schemes]
+        schemes = [fitted(scheme, found.learnt.literals()) for scheme in schemes]
         text = _text_cost(units, screening, policy, schemes[0], found)
     return _profile(config, found, dict(zip(specs, schemes, strict=True)), text, look)
 
 
 def _specs(named: Sequence[str]) -> list[str]:
     every = [
-        name for name in SCHEMES if not (SCHEMES.required(name) or SCHEMES[name].same_tokens_as)
+        name
+        for name in SCHEMES
+        if not (SCHEMES.required(name) or SCHEMES[name].defaults.same_tokens_as)
     ]
     return list(dict.fromkeys(named or every))
 
@@ -275,7 +277,10 @@ def _profile(
         max((slot.largest or 0.0 for slot in slots.values()), default=0.0),
         max((slot.decimals_most or 0 for slot in slots.values()), default=0),
     )
-    sized = [one.suited(*sizes) if is_sized(spec) else one for spec, one in schemes.items()]
+    sized = [
+        one.suited(*sizes) if isinstance(one, SizedScheme) and is_sized(spec) else one
+        for spec, one in schemes.items()
+    ]
     tried = [losses(one, found.tallies, labels, trial, moments) for one in sized if numbers]
     if look is not None:
         look({node: slot.name for node, slot in slots.items()}, found, tried)
@@ -348,7 +353,7 @@ def _scheme(
     total = sum(loss.tokens_per_number * slots[node].numbers for node, loss in own.items())
     return SchemeProfile(
         scheme=tried.spec,
-        normalize=tried.scheme.normalizer,
+        normalize=tried.scheme.defaults.normalizer,
         constants=tried.normalizer.constants if tried.normalizer else {},
         tokens_per_number=total / numbers if own else None,
         tokens_exact=all(loss.tokens_exact for loss in own.values()),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar
+from numtok.encoding.schemes.base import ChannelScheme
 from numtok.models.batches import Batches
 from numtok.models.generation import Writer
 from numtok.models.model import Model
@@ -43,7 +44,7 @@ class ExactAnswers:
         """None where no row has an answer, and for schemes whose tokens do not say a number alone:
         what is said beside them is never exact."""
         asked = np.flatnonzero(samples.answer_start >= 0)
-        if codec.scheme.channel or not len(asked):
+        if isinstance(codec.scheme, ChannelScheme) or not len(asked):
             return None
         width = int((samples.lengths[asked] - samples.answer_start[asked]).max())
         most = max(1, min(_ROWS, _TOKENS // (width + 1)))

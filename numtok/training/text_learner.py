@@ -11,6 +11,7 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import FittedNormalizer, Undone
 from numtok.encoding.schema import TRUNCATED
+from numtok.encoding.schemes.base import LimitedScheme, is_exact
 from numtok.encoding.splits import learnt_values, longest_of, read_split, splits
 from numtok.errors import DataError
 from numtok.models.embedders.base import EMBEDDERS
@@ -149,10 +150,12 @@ def _note_longer_rows(
 def _unseen(plan: TextPlan, note: Callable[[str], None]) -> int:
     """How many numbers of the data have digits which the embedder does not see; it is noted."""
     count = plan.encoded.manifest.counts.get(TRUNCATED, 0)
+    scheme = plan.codec.scheme
     if not count or EMBEDDERS.build(str(plan.config.embedder)).sees_all:
         return 0
+    assert isinstance(scheme, LimitedScheme)
     note(
-        f"{count:,} numbers of {plan.encoded.ref} have more than {plan.codec.scheme.max_digits}, "
+        f"{count:,} numbers of {plan.encoded.ref} have more than {scheme.max_digits}, "
         f"and --embedder {plan.config.embedder} sees no further"
     )
     return count
@@ -164,7 +167,7 @@ def _tell_unsayable(plan: TextPlan, train: SplitExamples, note: Callable[[str], 
     head = None if plan.config.head is None else HEADS.build(plan.config.head)
     if not isinstance(head, ValueHead) or head.scaled:
         return
-    if not (head.exact or plan.codec.scheme.exact):  # in float32, which encode has counted
+    if not (head.exact or is_exact(plan.codec.scheme)):  # in float32, which encode has counted
         return
     numbers = train.samples.numbers
     if beyond := int((np.isfinite(numbers) & ~head.representable(numbers)).sum()):

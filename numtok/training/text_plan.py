@@ -10,6 +10,7 @@ import torch
 from numtok.declaration import of_experiment, of_version
 from numtok.encoding.codec import Codec
 from numtok.encoding.normalizers.base import FittedNormalizer, Undone
+from numtok.encoding.schemes.base import title_of
 from numtok.encoding.splits import has_targets
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
@@ -197,7 +198,7 @@ class TextPlan:
         """The same for people, by which seeds of one experiment are found."""
         codec, own = self.codec, of_experiment(self.config) | {"preset": self.title}
         parts = {
-            "scheme": codec.scheme.title,
+            "scheme": title_of(codec.scheme),
             "normalize": spec_of(codec.normalizer.normalizer),
             "text_tokenizer": spec_of(codec.text_tokenizer),
         }

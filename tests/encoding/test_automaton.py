@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from numtok.encoding.automaton import Automaton, automaton
+from numtok.encoding.grid import ascending
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.plugins import add_plugin_folders
@@ -68,7 +69,7 @@ def test_the_states_of_whole_numbers_are_those_before_each_token(spec: str) -> N
 def test_the_order_of_tokens_is_that_of_the_values_they_lead_to(spec: str) -> None:
     scheme = SCHEMES.build(spec)
     of = automaton(scheme)
-    assert of.ordered == (scheme.ascending(()) is not None)
+    assert of.ordered == (ascending(scheme, ()) is not None)
     for state, (order, rank) in enumerate(zip(of.order, of.rank, strict=True)):
         np.testing.assert_array_equal(order[rank], np.arange(len(order)))
         possible = of.next[state][order] >= 0

@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.schema import SPECIALS
-from numtok.encoding.schemes.base import SCHEMES, Channel, Failure, Outcome
+from numtok.encoding.schemes.base import SCHEMES, Channel, ChannelScheme, Failure, Outcome
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
 from numtok.encoding.texts import Spans, Texts, unescape
 from numtok.encoding.tokenizer_json import tokenizer_json
@@ -32,7 +32,7 @@ from tests.known import unlisted
 from tests.messages import Says
 
 LONG = settings(settings.get_profile("long"))
-TEXT_SCHEMES = [name for name in SCHEMES.names() if not SCHEMES[name].channel]
+TEXT_SCHEMES = [name for name in SCHEMES.names() if not issubclass(SCHEMES[name], ChannelScheme)]
 TEXT_TOKENIZER_SPECS = ["words", "bytes", "bpe:300"]
 SAMPLE = [
     '{"temperature": [',
@@ -643,6 +643,7 @@ def test_numbers_that_their_channel_does_not_hold_are_counted(
     encoded = encode(one, [" ".join(literals)])
     assert encoded.channel is not None
     tokens = encoded.tokens[encoded.number_start].astype(np.int64) - one.number_first
+    assert isinstance(one.scheme, ChannelScheme)
     held = one.normalizer.inverse(one.scheme.factors[tokens] * encoded.channel.astype(np.float64))
     lost = 0
     for literal, value, outcome in zip(literals, held.tolist(), encoded.outcomes, strict=True):

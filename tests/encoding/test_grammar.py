@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from numtok.encoding.grammar import Grammar, Paths, Support
+from numtok.encoding.grid import GridScheme
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES, Next, Scheme
 from numtok.encoding.schemes.p1000 import P1000
@@ -128,8 +129,8 @@ def test_a_scheme_is_asked_once_for_each_prefix(monkeypatch: pytest.MonkeyPatch)
 def test_a_support_lists_every_number_once_with_its_interval_and_value(spec: str) -> None:
     scheme, support = listed(spec)
     width = support.paths.shape[1]
-    assert width == scheme.tokens_per_number
-    ordinary = set(product(*scheme.slots()))  # type: ignore[attr-defined]
+    assert isinstance(scheme, GridScheme) and width == scheme.tokens_per_number
+    ordinary = set(product(*(ids.tolist() for ids in scheme.ids)))
     extras = {
         (token,) * width for token in range(scheme.paper_vocabulary_size, len(scheme.vocabulary()))
     }

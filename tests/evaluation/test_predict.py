@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar, Support
-from numtok.encoding.schemes.base import SCHEMES, Failure, Scheme
+from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, Failure, Scheme
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import TrainingFailed, UsageError
 from numtok.evaluation.predict import Options, Predicted, Predictor
@@ -45,7 +45,7 @@ one_thread = fakemodels.one_thread
 
 PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
 FIXED = [name for name in SCHEMES if SCHEMES.build(name).tokens_per_number is not None]
-TOKENS = [name for name in FIXED if not SCHEMES.build(name).channel]
+TOKENS = [name for name in FIXED if not issubclass(SCHEMES[name], ChannelScheme)]
 ROUNDING = ["b1999", "fp15", "p10", "p1000"]
 MANY = ["p10,digits=5", "ud"]  # numbers, too many to list
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -370,7 +370,7 @@ def expected(predictor: Predictor, place: int, hidden: Sequence[int], index: int
     scheme, normalizer = predictor.loaded.codec.scheme, predictor.loaded.codec.normalizer
     _, start, length = number_of(predictor.samples, place, index)
     found = masked_states(predictor, place, hidden)[start : start + length]
-    if scheme.channel:
+    if isinstance(scheme, ChannelScheme):
         value = centre(predictor, found[0]) / normalizer.constants["factor"]
         return value if greedy(scheme, scores(predictor, found)) == (0,) else math.nan
     return value_of(scheme, greedy(scheme, scores(predictor, found)))
@@ -460,7 +460,7 @@ def test_results_do_not_depend_on_the_batch(
     ]
     small, large = map(run, predictors)
     same(small, large, np.arange(len(large.values)))
-    if not SCHEMES.build(scheme).channel:
+    if not isinstance(SCHEMES.build(scheme), ChannelScheme):
         assert small.literals.tolist() == large.literals.tolist()
         # Of draws these are quantiles too: the same numbers are drawn.
         if predictors[0].draws:
@@ -537,7 +537,7 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> list[NumberReadings]:
 def failures(predictor: Predictor, reading: NumberReadings) -> NDArray[np.uint8]:
     tokens = reading.tokens[reading.tokens >= 0].astype(np.uint32)
     channel = None
-    if predictor.loaded.codec.scheme.channel:
+    if isinstance(predictor.loaded.codec.scheme, ChannelScheme):
         channel = np.zeros(len(reading.tokens), np.float32)
     return predictor.loaded.codec.scheme.decode(tokens, reading.lengths, channel).failures
 

@@ -12,7 +12,9 @@ from numtok.encoding.grammar import Grammar
 from numtok.models.batches import PAD, Batch
 from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.model import Model
+from numtok.models.objectives.base import END, MASK
 from numtok.models.training_batch import END, MASK
+from numtok.models.vocabulary import Vocabulary
 from tests import fakemodels
 from tests.cases import each
 from tests.fakemodels import batch, codec, model
@@ -59,11 +61,7 @@ class Slowly:
         self.values = [1.0, *prompt.values()[row, :start].tolist()]
         self.number: list[int] | None = None  # what has been said of a number so far
         self.broken = False
-        self.valued = {
-            self.codec.number_first + local
-            for local, factor in enumerate(self.codec.scheme.factors)
-            if not np.isnan(factor)
-        }
+        self.valued = {*Vocabulary.of(self.codec).numbers.tolist()}
         self.projected: dict[int, torch.Tensor] = {}  # by place
 
     def state(self) -> torch.Tensor:

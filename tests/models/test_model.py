@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
@@ -321,10 +321,12 @@ def test_the_token_head_describes_its_distribution() -> None:
 
 @each("name", SCHEMES.names())
 def test_the_embedder_and_the_head_that_a_scheme_names_exist(name: str) -> None:
-    scheme = SCHEMES.build(name)
+    scheme = SCHEMES.build(name).defaults
     assert settings_of(EMBEDDERS.build(scheme.embedder))["name"] == scheme.embedder
     assert settings_of(HEADS.build(scheme.head))["name"] == scheme.head
-    assert isinstance(HEADS.build(scheme.head), ValueHead) == scheme.channel
+    assert isinstance(HEADS.build(scheme.head), ValueHead) == issubclass(
+        SCHEMES[name], ChannelScheme
+    )
 
 
 # --- sizes -------------------------------------------------------------------------------------

@@ -219,7 +219,7 @@ def test_a_reference_may_be_a_scheme_that_one_experiment_alone_has(store: Store)
 
 def test_schemes_name_their_parts_as_reports_say_them() -> None:
     for name in SCHEMES.names():
-        scheme = SCHEMES[name]
+        scheme = SCHEMES[name].defaults
         assert spec_of(EMBEDDERS.build(scheme.embedder)) == scheme.embedder, name
         assert spec_of(HEADS.build(scheme.head)) == scheme.head, name
 

@@ -113,8 +113,8 @@ class World:
             preset(TINY),
             vocabulary=codec.vocabulary_size,
             context=32,
-            embedder=codec.scheme.embedder,
-            head=codec.scheme.head,
+            embedder=codec.scheme.defaults.embedder,
+            head=codec.scheme.defaults.head,
             objective=objective,
         )
         torch.manual_seed(0)
@@ -147,7 +147,9 @@ class World:
     def both(self, scheme: str, objective: str | None = None) -> tuple[Artifact, Artifact]:
         """A model and the data that it was trained on."""
         encoded = self.encoded(scheme)
-        embedder = EMBEDDERS.checked_at(SCHEMES[scheme].embedder)  # one for models so narrow
+        embedder = EMBEDDERS.checked_at(
+            SCHEMES[scheme].defaults.embedder
+        )  # one for models so narrow
         return self.model(encoded, objective, embedder=embedder), encoded
 
     def copy(self, root: Path, *artifacts: Artifact) -> "World":

@@ -22,7 +22,7 @@ from numtok.analysis.probing.top_numbers import top_numbers
 from numtok.cli.output.printing import Format
 from numtok.cli.output.probe import print_probe
 from numtok.encoding.dataset import EncodedSplit
-from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.evaluation.devices import ONE
@@ -74,7 +74,7 @@ def encoded(world: World, scheme: str = "p1000", of: str = "sums") -> Artifact:
 
 def by_chance(world: World, data: Artifact, objective: str = "mlm:targets") -> Artifact:
     """A model of random weights that spread predictions well."""
-    if read_codec(data).scheme.channel:
+    if isinstance(read_codec(data).scheme, ChannelScheme):
         return world.model(data, objective, steps=2)  # its head needs a calibration
     return world.by_chance(data, objective)
 

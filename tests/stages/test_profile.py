@@ -33,7 +33,7 @@ from numtok.analysis.profiling.unit import Counted, ProfileUnit
 from numtok.analysis.profiling.warnings import keeps, part, percent
 from numtok.cli.output.printing import SCHEMA
 from numtok.data.reading import units
-from numtok.encoding.schemes.base import LOSSES, SCHEMES
+from numtok.encoding.schemes.base import LOSSES, SCHEMES, fitted
 from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.plugins import add_plugin_folders
@@ -136,7 +136,7 @@ def era5_numerals(slot: str) -> Numerals:
 @pytest.fixture(scope="module")
 def era5(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     """The whole file, with every scheme."""
-    others = [name for name in SCHEMES if not SCHEMES[name].same_tokens_as]
+    others = [name for name in SCHEMES if not SCHEMES[name].defaults.same_tokens_as]
     return profile(tmp_path_factory.mktemp("era5"), ERA5, schemes=(*others, "bpe:64"))
 
 
@@ -239,7 +239,7 @@ def test_the_era5_losses_are_those_of_all_numbers(era5: Profile) -> None:
 def test_what_the_lengths_of_the_era5_numbers_tell(era5: Profile, spec: str) -> None:
     found = schemes(era5)[spec]
     counts = Counter(chain.from_iterable(era5_numbers().values()))
-    scheme = SCHEMES.build(spec).fit(counts)  # all rows are in the train split
+    scheme = fitted(SCHEMES.build(spec), counts)  # all rows are in the train split
     for loss in found.slots:
         literals, values = era5_numbers()[loss.slot], era5_values(loss.slot)
         lengths = scheme.encode(era5_numerals(loss.slot)).lengths
@@ -349,7 +349,7 @@ def test_every_scheme_is_tried_and_plugins_too(tmp_path: Path, plugins: Path) ->
     shutil.copy(PLUGINS / "schemes/decade.py", plugins / "schemes")
     add_plugin_folders([plugins])
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *(f"[{k}.5]" for k in range(1, 99))))
-    others = [name for name in SCHEMES if not SCHEMES[name].same_tokens_as]
+    others = [name for name in SCHEMES if not SCHEMES[name].defaults.same_tokens_as]
     sized = {"fone": "fone,whole=2,decimals=1"}  # as encode does
     assert [scheme.scheme for scheme in found.schemes] == [sized.get(one, one) for one in others]
     # The tokens of bits, of numgpt, and, without a text, of digits.
@@ -1038,7 +1038,7 @@ def test_csv_has_a_row_for_each_slot_and_scheme(tmp_path: Path, numtok: Shell) -
         ("[0]", "b1999"),
         ("[0]", "bits"),
     ]
-    assert len(rows) == 2 * sum(not SCHEMES[name].same_tokens_as for name in SCHEMES)
+    assert len(rows) == 2 * sum(not SCHEMES[name].defaults.same_tokens_as for name in SCHEMES)
     assert rows[0]["tokens_per_number"] == "2.0"
     texts(tmp_path / "b.jsonl", "none")
     assert numtok("profile", "--format", "csv", "b.jsonl").out == ",".join(rows[0]) + "\n"

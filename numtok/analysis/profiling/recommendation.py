@@ -13,7 +13,7 @@ from numtok.analysis.profiling.scheme_error import SchemeLosses
 from numtok.analysis.profiling.slot_profile import HIGH_LEVEL, SlotProfile
 from numtok.analysis.profiling.warnings import badness, profile_warnings
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments
-from numtok.encoding.schemes.base import Scheme
+from numtok.encoding.schemes.base import ChannelScheme, Scheme
 from numtok.registry import name_of
 
 #: Schemes by mean rank in the grand table at equal samples, ``xval`` with ``signed-log``.
@@ -29,7 +29,7 @@ _LOST = ("unwritable", "clipped", "rounded", "merged")  # kinds of warning, the 
 
 def scales_values(scheme: Scheme) -> bool:
     """Return whether models see each number as one value, which a normalization puts on a scale."""
-    return scheme.channel and not scheme.splits and not scheme.exact
+    return isinstance(scheme, ChannelScheme) and not (scheme.splits or scheme.exact)
 
 
 def advised_normalizer(moments: Moments) -> str:

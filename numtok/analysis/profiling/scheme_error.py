@@ -28,7 +28,7 @@ from numtok.encoding.channel import normalized
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.encoding.number_sample import Sample, joined
 from numtok.encoding.row_keys import KEPT
-from numtok.encoding.schemes.base import LOSSES, DecodedNumbers, Scheme
+from numtok.encoding.schemes.base import LOSSES, ChannelScheme, DecodedNumbers, Scheme
 from numtok.errors import DataError
 from numtok.numerals.column import Literals, Numerals
 from numtok.registry import spec_of
@@ -234,7 +234,7 @@ def losses(
     scheme's own) and fitted on ``moments``."""
     vocabulary = len(scheme.vocabulary())
     try:
-        normalizer = fit(NORMALIZERS.build(normalize or scheme.normalizer), moments)
+        normalizer = fit(NORMALIZERS.build(normalize or scheme.defaults.normalizer), moments)
     except DataError as problem:
         return SchemeLosses(
             scheme=scheme, normalizer=None, by_node={}, vocabulary=vocabulary, problem=str(problem)
@@ -347,11 +347,11 @@ def digits_kept(relative_error: float) -> tuple[int, bool]:
 
 def _keeps_digits(scheme: Scheme, normalizer: FittedNormalizer, tally: NumberStatistics) -> bool:
     """Whether no number of a slot has more digits than a scheme keeps."""
-    if not normalizer.normalizer.identity or scheme.absolute:
+    if not normalizer.normalizer.identity or scheme.error.absolute:
         return False
-    if scheme.error == 0:
+    if scheme.error.size == 0:
         return True
-    kept, exactly = digits_kept(scheme.error)
+    kept, exactly = digits_kept(scheme.error.size)
     return exactly and (most(tally.digits) or 0) <= kept
 
 
@@ -410,7 +410,7 @@ def _channel(
         for node, tally in tallies.items()
         if tally.moments.count
     }
-    if not scheme.channel or scheme.splits or not ranges:
+    if not isinstance(scheme, ChannelScheme) or scheme.splits or not ranges:
         return None, {}
     both = np.stack(list(ranges.values()))
     low, high = float(both.min()), float(both.max())

@@ -61,10 +61,10 @@ def badness(verdict: ProfileWarning) -> float:
 
 def keeps(scheme: Scheme) -> str:
     """How exact a scheme is: ``keeps 3 digits``, ``is exact to 1.2%`` (or ``of its range``)."""
-    error = scheme.error
+    error, absolute = scheme.error
     if scheme.unit_interval:
         return f"is exact to {percent(error)} of its range"
-    if scheme.absolute:
+    if absolute:
         return f"is exact to {error:g}"
     if error == 0:
         return "keeps all digits"

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from numtok.class_settings import spec_fields
 from numtok.cli.output.figures import share
 from numtok.cli.output.printing import (
     Format,
@@ -16,6 +17,8 @@ from numtok.cli.output.printing import (
 from numtok.encoding.codec import Codec
 from numtok.encoding.row_twins import TWINS, twins_note
 from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED
+from numtok.encoding.schemes.base import LimitedScheme, Scheme, is_exact, title_of
+from numtok.numerals.fixed_point import MOST_DIGITS
 from numtok.numerals.unread import UNREAD, UnreadDigits
 from numtok.registry import spec_of
 from numtok.stages.encode import Result
@@ -61,7 +64,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         return
     assert result.artifact is not None
     codec = Codec.read(result.artifact.path / SCHEME_FILE)
-    scheme, normalizer = codec.scheme.title, _normalizer(codec)
+    scheme, normalizer = title_of(codec.scheme), _normalizer(codec)
     unread = result.artifact.facts(_EncodeFacts).unread
     print_made(
         result.artifact,
@@ -83,14 +86,14 @@ def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[s
             yield twins_note(split, twins, every[f"rows_{split}"])
     if any(key.endswith(_LOSSES) for key in every):
         yield "every lost number is listed in clipped/clipped-*.parquet"
-    if counts.truncated:
+    if counts.truncated and isinstance(codec.scheme, LimitedScheme):
         yield (
             f"numbers beyond sight have more than {codec.scheme.max_digits}: not all embedders see "
             "further"
         )
     if counts.inexact:
         lost = share(counts.inexact / max(1, counts.numbers))
-        remedy = f"{codec.scheme.held_digits}; --scheme digits keeps all"
+        remedy = f"{_held_digits(codec.scheme)}; --scheme digits keeps all"
         if codec.keeps_literals:
             remedy = "the column `numbers` is float64 (about 16 digits). The tokens keep all digits"
         yield f"{lost} of the numbers are inexact: {remedy}"
@@ -98,6 +101,18 @@ def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[s
         yield note
     if counts.rejected:
         yield f"every rejected row is in {artifact.path}/rejected/rejected-*.jsonl"
+
+
+def _held_digits(scheme: Scheme) -> str:
+    """How many digits of a number the value beside its token holds."""
+    if "decimals" in spec_fields(type(scheme)):
+        decimals = scheme.decimals  # type: ignore[attr-defined]
+        return (
+            f"{decimals} digits behind the point are kept, more with decimals=N, of "
+            f"{MOST_DIGITS} in all"
+        )
+    kind, many = ("float64", "fifteen") if is_exact(scheme) else ("float32", "seven")
+    return f"the one value beside a token, {kind}, holds about {many} of their digits"
 
 
 def _normalizer(codec: Codec) -> str:

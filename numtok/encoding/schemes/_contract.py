@@ -20,32 +20,42 @@ from typing import Any
 import numpy as np
 
 from numtok.contracts import CheckResult, check_declared, check_settings, expect, fail, results
-from numtok.encoding.sample_literals import sample
-from numtok.encoding.scheme_digest import at_defaults, digest_of, learnt
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes._contract_of_tokens import (
+    by_number,
     check_garbage,
     check_intervals,
     check_next,
     check_prefixes,
+    check_states,
     check_walks,
-)
-from numtok.encoding.schemes._tokens import (
-    by_number,
     decoded_numbers,
     form,
     same_bytes,
+    sample,
     shortened,
     token_names,
 )
 from numtok.encoding.schemes.base import (
     LOSSES,
     SCHEMES,
+    ChannelScheme,
     DecodedNumbers,
     Encoded,
     Failure,
+    FittedScheme,
+    LimitedScheme,
     Outcome,
     Scheme,
+    SchemeDefaults,
+    SizedScheme,
+    at_defaults,
+    digest_of,
+    fitted,
+    is_exact,
+    learnt,
+    needs_sample,
+    plain,
 )
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.literals import plain_literal
@@ -63,36 +73,27 @@ def check_vocabulary(scheme: Scheme, seed: int) -> None:
     for index, token in enumerate(tokens):
         if not isinstance(token, str) or not token or any(map(str.isspace, token)):
             fail(scheme, name, f"token {index}: got {token!r}, expected a word without whitespace")
-        if not scheme.channel and ("[" in token or "]" in token):
+        if not isinstance(scheme, ChannelScheme) and ("[" in token or "]" in token):
             fail(scheme, name, f"token {index}: got {token!r}, expected no bracket in it")
     if len(set(tokens)) != len(tokens):
         twice = next(token for index, token in enumerate(tokens) if token in tokens[:index])
         fail(scheme, name, f"got the token {twice!r} twice, expected distinct ones")
-    if not 1 <= scheme.paper_vocabulary_size <= len(tokens):
-        got, allowed = (
-            scheme.paper_vocabulary_size,
-            f"1 to {len(tokens)}, the size of the vocabulary",
-        )
-        fail(scheme, name, f"paper_vocabulary_size: got {got}, expected {allowed}")
+    if not scheme.paper_vocabulary_size:
+        fail(scheme, name, f"got {' '.join(tokens)}, expected tokens of numbers before them")
 
 
 def check_declarations(scheme: Scheme, seed: int) -> None:
     """Everything that is declared is there and makes sense."""
     name = "declarations"
-    texts = dict.fromkeys(("source", "embedder", "head", "normalizer"), str)
-    check_declared(scheme, name, revision=int, golden=tuple, **texts)
-    if not isinstance(getattr(type(scheme), "digest", None), str):
-        fail(scheme, name, "digest: got none, expected that of scheme_digest.digest_of")
+    check_declared(scheme, name, revision=int, source=str, golden=tuple, defaults=SchemeDefaults)
     width = scheme.tokens_per_number
     if width is not None and width < 1:
         fail(scheme, name, f"tokens_per_number: got {width}, expected at least 1, or None")
     low, high = scheme.bounds
     if not 0 <= low < high:
         fail(scheme, name, f"bounds: got {low} to {high}, expected 0 <= low < high")
-    if not 0 <= scheme.error < 1:
-        fail(scheme, name, f"error: got {scheme.error}, expected 0 to 1")
-    if scheme.unit_interval:
-        expect(scheme, name, "absolute, in the unit interval", scheme.absolute, True)
+    if not 0 <= scheme.error.size < 1:
+        fail(scheme, name, f"error: got {scheme.error.size}, expected 0 to 1")
     check_settings(SCHEMES, scheme, name)
 
 
@@ -114,9 +115,12 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
             ("lengths", encoded.lengths, np.int32),
             ("outcomes", encoded.outcomes, np.uint8),
         ]
-        expect(scheme, name, f"{what}: has a channel", encoded.channel is not None, scheme.channel)
+        has_channel = isinstance(scheme, ChannelScheme)
+        expect(scheme, name, f"{what}: has a channel", encoded.channel is not None, has_channel)
         if encoded.channel is not None:
-            types.append(("channel", encoded.channel, np.float64 if scheme.exact else np.float32))
+            types.append(
+                ("channel", encoded.channel, np.float64 if is_exact(scheme) else np.float32)
+            )
         for field, column, dtype in types:
             size = int(encoded.lengths.sum()) if field == "tokens" else len(literals)
             expected = f"{np.dtype(dtype)}[{size}]"
@@ -144,8 +148,8 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
 
 def _largest_error(scheme: Scheme, value: float) -> float:
     """How far from a value what is read back may be."""
-    size = abs(value)
-    return (scheme.error if scheme.absolute else scheme.error * size) + _SLACK * size
+    size, error = abs(value), scheme.error
+    return (error.size if error.absolute else error.size * size) + _SLACK * size
 
 
 def _allowed_outcomes(scheme: Scheme, literal: str, value: float) -> tuple[Outcome, ...]:
@@ -203,10 +207,11 @@ def _decoding_error(
     exact = Decimal(plain_literal(literal))
     if failure:
         return f"got {shown}, expected about {value!r}"
-    limit = _largest_error(scheme, value) if scheme.error else 0.0
-    if scheme.absolute and math.isfinite(value) and (value != 0 or scheme.unit_interval):
+    error, absolute = scheme.error
+    limit = _largest_error(scheme, value) if error else 0.0
+    if absolute and math.isfinite(value) and (value != 0 or scheme.unit_interval):
         near = abs(got - value) <= limit
-        return "" if near else f"got {shown}, expected at most {scheme.error:.3g} from it"
+        return "" if near else f"got {shown}, expected at most {error:.3g} from it"
     if exact != 0 and (value == 0 or (math.isinf(value) and exact.is_finite())):
         # Beyond float64, yet written: then the literal must say it.
         right = Decimal(plain_literal(decoded.literal(index))) == exact
@@ -216,7 +221,7 @@ def _decoding_error(
         return "" if kept else f"got {shown}, expected {value!r}"
     low, high = scheme.bounds
     if low <= abs(value) <= high and not abs(got - value) <= limit:
-        return f"got {shown}, expected at most {scheme.error:.3g} from it, relatively"
+        return f"got {shown}, expected at most {error:.3g} from it, relatively"
     return ""
 
 
@@ -233,14 +238,15 @@ def check_round_trip(scheme: Scheme, seed: int) -> None:
 
 
 def check_factors(scheme: Scheme, seed: int) -> None:
-    """A number is its channel times the factor of its token, where that has one."""
+    """A number is its channel times the factor of its token, if that has one."""
+    if not isinstance(scheme, ChannelScheme):
+        return
     name, factors = "factors", scheme.factors
     size = len(scheme.vocabulary())
     expect(scheme, name, "factors", form(factors), f"float64[{size}]")
     if np.isnan(factors).all():
         return
-    width = 1 if scheme.channel else None
-    expect(scheme, name, "has a channel, and one token a number", width, scheme.tokens_per_number)
+    expect(scheme, name, "tokens of a number with a factor", scheme.tokens_per_number, 1)
     literals = sample(scheme, seed)
     encoded = scheme.encode(Numerals.of_literals(literals))
     decoded = decoded_numbers(scheme, encoded)
@@ -252,6 +258,30 @@ def check_factors(scheme: Scheme, seed: int) -> None:
         if not abs(product - value) <= _largest_error(scheme, value):
             told = f"got {product!r} of channel and factor, expected {value!r} as read back"
             fail(scheme, name, f"{shortened(literals[index])}: {told}")
+
+
+def check_capabilities(scheme: Scheme, seed: int) -> None:
+    """Fitting depends on the counts only, sizing makes room for the numbers, limits are counted."""
+    name, literals = "capabilities", sample(scheme, seed)
+    if isinstance(scheme, FittedScheme):
+        counts = {literal: index for index, literal in enumerate(literals, 1)}
+        unfitted = plain(type(scheme))
+        one = fitted(unfitted, counts)
+        other = fitted(unfitted, dict(reversed(list(counts.items()))))
+        expect(scheme, name, "fitted to the same numbers in another order", other, one)
+        expect(scheme, name, "fitted: needs a sample", needs_sample(one), False)
+        expect(scheme, name, "fitted again", fitted(one, {"1": 1}) == one, True)
+    if isinstance(scheme, SizedScheme):
+        for largest, decimals in ((99.5, 1), (1e6, 0), (0.0, 0)):
+            suited = scheme.suited(largest, decimals)
+            what = f"suited to numbers up to {largest:g}"
+            expect(scheme, name, what, type(suited).__name__, type(scheme).__name__)
+            written = suited.encode(Numerals(np.array([largest]))).outcomes.tolist()
+            expect(scheme, name, f"{what}: outcome of {largest:g}", written[0] in LOSSES, False)
+    if isinstance(scheme, LimitedScheme):
+        encoded = scheme.encode(Numerals.of_literals(["1", f"-{'7' * 80}.{'7' * 80}e-3"]))
+        count = scheme.count_truncated(encoded.tokens)
+        expect(scheme, name, "numbers beyond the limit, of 1 and one of 160 digits", count, 1)
 
 
 def check_idempotence(scheme: Scheme, seed: int) -> None:
@@ -307,28 +337,28 @@ def check_batches(scheme: Scheme, seed: int) -> None:
 
 def check_golden(scheme: Scheme, seed: int) -> None:
     """The rows (literal, tokens, literal read back) hold at the default settings."""
-    name, plain = "golden", at_defaults(scheme)
-    literals = [literal for literal, _, _ in plain.golden]
-    encoded = plain.encode(Numerals.of_literals(literals))
-    decoded = decoded_numbers(plain, encoded)
-    for index, (literal, tokens, read) in enumerate(plain.golden):
-        written = " ".join(plain.vocabulary()[token] for token in by_number(encoded)[index])
-        expect(plain, name, literal, written, tokens)
+    name, ready = "golden", at_defaults(type(scheme))
+    literals = [literal for literal, _, _ in ready.golden]
+    encoded = ready.encode(Numerals.of_literals(literals))
+    decoded = decoded_numbers(ready, encoded)
+    for index, (literal, tokens, read) in enumerate(ready.golden):
+        written = " ".join(ready.vocabulary()[token] for token in by_number(encoded)[index])
+        expect(ready, name, literal, written, tokens)
         failure = Failure(decoded.failures[index])
         got = failure.name.lower() if failure else decoded.literal(index)
-        expect(plain, name, f"{literal}, read back", got, read)
+        expect(ready, name, f"{literal}, read back", got, read)
 
 
 def check_digest(scheme: Scheme, seed: int) -> None:
     """The output at the default settings is that of the declared revision."""
-    plain = at_defaults(scheme)
-    got, expected = digest_of(plain), plain.digest
+    ready = at_defaults(type(scheme))
+    got, expected = digest_of(ready), ready.digest
     if got != expected:
         told = f"got {got!r}, expected {expected!r} as the file says; "
         if expected:
-            told += f"the output is not that of revision {plain.revision}: raise `revision` and "
+            told += f"the output is not that of revision {ready.revision}: raise `revision` and "
         told += f"set `digest` to {got!r}"
-        fail(plain, "digest", told)
+        fail(ready, "digest", told)
 
 
 #: A given tokenizer is a scheme as well: ``bpe,file=PATH``.
@@ -353,6 +383,8 @@ CHECKS: dict[str, Callable[[Scheme, int], None]] = {
     "garbage": check_garbage,
     "next": check_next,
     "walks": check_walks,
+    "states": check_states,
+    "capabilities": check_capabilities,
     "intervals": check_intervals,
     "prefixes": check_prefixes,
     "golden": check_golden,

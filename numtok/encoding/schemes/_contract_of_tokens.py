@@ -2,25 +2,122 @@
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from numtok.contracts import expect, fail
-from numtok.encoding.sample_literals import decade_of, sample
-from numtok.encoding.scheme_digest import at_defaults
-from numtok.encoding.schemes._tokens import by_number, form, shortened, token_ids, token_names
+from numtok.encoding.grid import ascending, is_contiguous
+from numtok.encoding.sample_literals import (
+    FORMS,
+    bit_patterns,
+    carries_and_ties,
+    decades,
+    decimals,
+)
 from numtok.encoding.schemes.base import (
     Bounds,
+    ChannelScheme,
+    DecodedNumbers,
+    Encoded,
     Failure,
     Next,
     Outcome,
     Scheme,
+    at_defaults,
+    splits_numbers,
 )
 from numtok.numerals.column import Numerals
 
 _LONGEST_WALK = 24  # tokens, after which a walk ends as soon as it may
+_STATE_WALKS = 100
+_STATES_OF_WALK = 4
 _HOPELESS_WALK = 200  # tokens, after which a walk that may never end is given up
+
+
+# --- what the checks are made of ---------------------------------------------------------------
+
+
+def _edges(bounds: Bounds) -> Iterator[str]:
+    for edge in bounds:
+        if edge == 0 or math.isinf(edge):
+            continue
+        near = [edge, math.nextafter(edge, 0), math.nextafter(edge, math.inf)]
+        factors = (0.1, 0.5, 0.9, 0.99, 0.9995, 0.9999, 1.0001, 1.0005, 1.01, 1.1, 2.0, 10.0)
+        for value in near + [edge * factor for factor in factors]:
+            if math.isfinite(value):
+                yield repr(value)
+                yield repr(-value)
+
+
+def decade_of(edge: float, otherwise: int) -> int:
+    """The exponent of ten of an edge; ``otherwise`` where that is not positive and finite."""
+    return math.floor(math.log10(edge)) if 0 < edge < math.inf else otherwise
+
+
+def sample(scheme: Scheme, seed: int) -> list[str]:
+    """Some 800 literals: every form, the edges of the scheme's bounds, and random ones."""
+    rng = random.Random(seed)
+    low, high = scheme.bounds
+    return [
+        *FORMS,
+        *(literal for literal, _, _ in scheme.golden),
+        *carries_and_ties(),
+        *decades(),
+        *_edges(scheme.bounds),
+        *bit_patterns(rng, 150),
+        *decimals(rng, 200, decade_of(low, -300), decade_of(high, 300)),
+        *decimals(rng, 100, -4, 6),
+        *decimals(rng, 200 if scheme.unit_interval else 0, -4, -1),
+    ]
+
+
+def shortened(literal: str) -> str:
+    """For a message: of more than 48 characters the first and the last 22."""
+    return literal if len(literal) <= 48 else f"{literal[:22]}...{literal[-22:]}"
+
+
+def token_names(scheme: Scheme, tokens: Sequence[int]) -> str:
+    """Tokens as a person reads them; ids outside the vocabulary as numbers."""
+    names = scheme.vocabulary()
+    shown = [names[token] if token < len(names) else f"<{token}>" for token in tokens[:24]]
+    return " ".join(shown + ["..."] * (len(tokens) > 24)) or "nothing"
+
+
+def by_number(encoded: Encoded) -> list[tuple[int, ...]]:
+    """The tokens of each number."""
+    tokens, ends = encoded.tokens.tolist(), np.cumsum(encoded.lengths).tolist()
+    return [tuple(tokens[end - n : end]) for n, end in zip(encoded.lengths, ends, strict=True)]
+
+
+def decoded_numbers(scheme: Scheme, encoded: Encoded) -> DecodedNumbers:
+    """Decode the tokens and the channel that the scheme wrote."""
+    return scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
+
+
+def token_ids(sequences: Sequence[Sequence[int]]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    """uint32[sum of lengths] and int32[n]: the numbers' tokens one after the other, and their
+    lengths."""
+    flat = [token for tokens in sequences for token in tokens]
+    return np.array(flat, np.uint32), np.array([len(tokens) for tokens in sequences], np.int32)
+
+
+def same_bytes(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    """Whether two arrays of any shape have the same bytes, so that NaN equals NaN and -0 is not
+    0; None is as None alone."""
+    if one is None or other is None:
+        return one is other
+    return one.tobytes() == other.tobytes()
+
+
+def form(array: NDArray[Any]) -> str:
+    """``uint8[3]``"""
+    return f"{array.dtype}{list(array.shape)}"
+
+
+# --- the checks --------------------------------------------------------------------------------
 
 
 def _walked(scheme: Scheme, tokens: Sequence[int]) -> bool:
@@ -59,7 +156,7 @@ def check_garbage(scheme: Scheme, seed: int) -> None:
     name, garbage = "garbage", _garbage(scheme, seed)
     size, width = len(scheme.vocabulary()), scheme.tokens_per_number
     channel = None
-    if scheme.channel:
+    if isinstance(scheme, ChannelScheme):
         odd = (0.0, -1.5, math.nan, math.inf, -math.inf, 1e-40, 3e38)
         channel = np.array([odd[index % len(odd)] for index in range(len(garbage))], np.float32)
     decoded = scheme.decode(*token_ids(garbage), channel)
@@ -144,13 +241,62 @@ def check_walks(scheme: Scheme, seed: int) -> None:
         elif tried >= 2 and not walks:
             fail(scheme, "walks", f"got no end within {_HOPELESS_WALK} tokens, expected one")
     channel = None
-    if scheme.channel:
+    if isinstance(scheme, ChannelScheme):
         channel = np.array([rng.uniform(-5, 5) for _ in walks], np.float32)
     failures = scheme.decode(*token_ids(walks), channel).failures.tolist()
     for walk, failure in zip(walks, failures, strict=True):
         if failure == Failure.MALFORMED:
             told = "got malformed, expected a value, underflow or overflow"
             fail(scheme, "walks", f"{token_names(scheme, walk)}: {told}")
+
+
+def check_states(scheme: Scheme, seed: int) -> None:
+    """Prefixes of one length with the same ``state`` are followed by the same tokens, in the same
+    order of values, at once and later: a random continuation of either is one of the other."""
+    rng = random.Random(seed)
+    known: dict[tuple[int, Hashable], tuple[int, ...]] = {}
+    for _ in range(_STATE_WALKS):
+        walk = tuple(_walk(scheme, rng) or ())
+        alike = []
+        for length in range(1, len(walk) + 1):
+            state = scheme.next(walk[:length]).state
+            if state is not None:
+                first = known.setdefault((length, state), walk[:length])
+                alike += [(first, length)] if first != walk[:length] else []
+        for first, length in rng.sample(alike, min(_STATES_OF_WALK, len(alike))):
+            if wrong := _unlike(scheme, first, walk, length, rng):
+                pair = f"{token_names(scheme, first)} and {token_names(scheme, walk[:length])}"
+                fail(scheme, "states", f"{pair} have the same state: {wrong}")
+
+
+def _unlike(
+    scheme: Scheme, one: tuple[int, ...], walk: tuple[int, ...], length: int, rng: random.Random
+) -> str:
+    """How what follows ``one`` differs from what follows the beginning of a walk, or an empty
+    string."""
+    other = walk[:length]
+    if not np.array_equal(scheme.next(one).allowed, scheme.next(other).allowed):
+        return "got different tokens allowed next, expected the same"
+    order, of_other = ascending(scheme, one), ascending(scheme, other)
+    if order is not None and of_other is not None and not np.array_equal(order, of_other):
+        return "got the next tokens in another order of values, expected the same"
+    for tokens in ((*one, *walk[length:]), (*other, *_rest(scheme, one, rng))):
+        for end in range(length, len(tokens) + 1):
+            if wrong := _forbidden(scheme, tokens, scheme.next(tokens[:end]), end):
+                return f"after {token_names(scheme, tokens[:end])} {wrong}"
+    return ""
+
+
+def _rest(scheme: Scheme, prefix: tuple[int, ...], rng: random.Random) -> tuple[int, ...]:
+    """Random tokens that ``next`` allows after a prefix."""
+    tokens = list(prefix)
+    while len(tokens) < _HOPELESS_WALK:
+        allowed, may_end, _ = scheme.next(tuple(tokens))
+        choices = np.flatnonzero(allowed)
+        if not len(choices) or (may_end and len(tokens) > _LONGEST_WALK):
+            break
+        tokens.append(int(rng.choice(choices)))
+    return tuple(tokens[len(prefix) :])
 
 
 def _inside(scheme: Scheme, bounds: Bounds, rng: random.Random) -> list[float]:
@@ -178,15 +324,17 @@ def check_intervals(scheme: Scheme, seed: int) -> None:
     encoded = scheme.encode(numerals)
     inside: list[tuple[float, tuple[int, ...], Bounds]] = []
     intervals: dict[tuple[int, ...], Bounds] = {}
-    splits, factors = scheme.splits, scheme.factors
+    divided: NDArray[np.bool_] | None = None
+    if splits_numbers(scheme):
+        divided = ~np.isnan(scheme.factors)
     columns = zip(literals, numerals.values.tolist(), by_number(encoded), strict=True)
     for index, (literal, value, tokens) in enumerate(columns):
         if tokens not in intervals:
             bounds = intervals[tokens] = Bounds(*scheme.interval(tokens))
             values = _inside(scheme, bounds, rng)
-            if splits and not np.isnan(factors[tokens[0]]):
+            if divided is not None and divided[tokens[0]]:
                 values = []  # the interval of one exponent lies within that of the next
-            if scheme.channel and encoded.outcomes[index] == Outcome.NUMBER:
+            if isinstance(scheme, ChannelScheme) and encoded.outcomes[index] == Outcome.NUMBER:
                 least, most = scheme.bounds
                 values = [one for one in values if least <= abs(one) <= most]
             inside += [(one, tokens, bounds) for one in values]
@@ -205,7 +353,7 @@ def check_intervals(scheme: Scheme, seed: int) -> None:
 
 def _badly_divided(scheme: Scheme, prefix: tuple[int, ...]) -> str:
     """What is wrong with the order of what may follow a prefix, or an empty string."""
-    order, (low, high) = scheme.ascending(prefix), scheme.interval(prefix)
+    order, (low, high) = ascending(scheme, prefix), scheme.interval(prefix)
     allowed = np.flatnonzero(scheme.next(prefix).allowed)
     if order is None or sorted(order.tolist()) != allowed.tolist():
         told = "nothing" if order is None else token_names(scheme, order.tolist())
@@ -227,10 +375,10 @@ def _badly_divided(scheme: Scheme, prefix: tuple[int, ...]) -> str:
 def check_prefixes(scheme: Scheme, seed: int) -> None:
     """What may follow any tokens of a contiguous scheme divides their interval into intervals that
     ascend without a gap. No other scheme has an order, and none where several copies decide."""
-    name, ordered = "prefixes", scheme.ascending(()) is not None
-    if not scheme.contiguous:
+    name, ordered = "prefixes", ascending(scheme, ()) is not None
+    if not is_contiguous(scheme):
         expect(scheme, name, "has an order", ordered, False)
-    elif scheme == at_defaults(scheme):
+    elif scheme == at_defaults(type(scheme)):
         expect(scheme, name, "has an order", ordered, True)
     if not ordered:
         return

@@ -8,8 +8,16 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._literals import CHARACTERS, LiteralScheme, Spelt, spell, with_extras
-from numtok.encoding.schemes._marked import Marks, parts_of, with_marks
+from numtok.encoding.schemes._literals import (
+    CHARACTERS,
+    LiteralScheme,
+    Marks,
+    Spelt,
+    parts_of,
+    spell,
+    with_extras,
+    with_marks,
+)
 from numtok.encoding.schemes.base import Encoded
 from numtok.numerals.column import Numerals
 
@@ -68,7 +76,7 @@ class DigitTokens(LiteralScheme):
                 marks = self.marked(spelt)
                 marks = marks._replace(before=before[marks.before])
                 tokens, lengths = with_marks(tokens, lengths, marks)
-        return with_extras(tokens, lengths, outcomes, self.paper_vocabulary_size)
+        return with_extras(tokens, lengths, outcomes, len(self.pieces))
 
     def literal(self, pieces: Sequence[str]) -> str:
         if self.reverse:

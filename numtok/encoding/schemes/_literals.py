@@ -1,4 +1,5 @@
-"""What schemes share that write a literal as it is, in pieces of one or more characters.
+"""What schemes share that write a literal as it is, in pieces of one or more characters, with or
+without marks between them.
 
 Any pieces whose characters together are a numeral are a number. ``FOLLOWS`` says what a numeral
 is, character by character: signs, groups of thousands, fraction, exponent and percent as
@@ -19,6 +20,7 @@ from numtok.encoding.schemes.base import (
     DecodedNumbers,
     Encoded,
     Failure,
+    LargestError,
     Next,
     Outcome,
     Scheme,
@@ -28,7 +30,7 @@ from numtok.numerals.column import Numerals
 from numtok.numerals.literals import value_of
 
 CHARACTERS = "0123456789+-.eE,%\u2212"
-EXTRAS = {"NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
+VALUES_OF_EXTRAS = {"NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
 
 _DIGITS, _SIGNS, _E = "0123456789", "+-\u2212", "eE"
 _BEHIND_WHOLE = {".": "point", _E: "e", "%": "percent"}
@@ -59,6 +61,8 @@ BEGIN, EXTRA = "begin", "extra"  # states: nothing read yet; NAN or an infinity
 BROKEN = "broken"  # what no number begins with; nothing may follow
 
 _DROPPED = 255
+_POINT, _PERCENT = CHARACTERS.index("."), CHARACTERS.index("%")
+_EXPONENTS, _SIGN_IDS = (tuple(map(CHARACTERS.index, some)) for some in (_E, _SIGNS))
 _ID_OF_BYTE = np.full(256, _DROPPED, np.uint8)
 _ID_OF_BYTE[list(CHARACTERS[:-1].encode())] = range(len(CHARACTERS) - 1)
 _ID_OF_BYTE[0xE2] = len(CHARACTERS) - 1  # of the three bytes of U+2212 only the first counts
@@ -70,6 +74,27 @@ class Spelt(NamedTuple):
     characters: NDArray[np.uint8]  # [sum of lengths]
     lengths: NDArray[np.int32]  # [n]; 0 for an extra
     outcomes: NDArray[np.uint8]  # [n]
+
+
+class MarkedParts(NamedTuple):
+    """The parts of numbers, mantissa and exponent of scientific notation and else the whole number;
+    of P parts, in order:"""
+
+    number: NDArray[np.int64]  # [P] which number it is of
+    first: NDArray[np.int64]  # [P] index of its first character, its sign if it has one
+    digit: NDArray[np.int64]  # [P] that of the first character behind the sign
+    end: NDArray[np.int64]  # [P] behind its last digit, comma or point
+    digits: NDArray[np.int64]  # [P] how many digits stand before the point
+    decimals: NDArray[np.int64]  # [P] how many behind it, -1 where there is no point
+
+
+class Marks(NamedTuple):
+    """M marks: before which character each is put, rising (the number of characters: behind the
+    last one), which number it is of, and its token."""
+
+    before: NDArray[np.int64]  # [M]
+    number: NDArray[np.int64]  # [M]
+    tokens: NDArray[np.uint32]  # [M]
 
 
 class Follows(NamedTuple):
@@ -115,12 +140,8 @@ class WrittenScheme(Scheme):
         """The state after some tokens, and the literal in them, or of what is no number the
         characters that there are."""
 
-    @property
-    def paper_vocabulary_size(self) -> int:
-        return len(self.pieces)
-
     def vocabulary(self) -> tuple[str, ...]:
-        return (*self.pieces, *EXTRAS)
+        return (*self.pieces, *VALUES_OF_EXTRAS)
 
     @property
     def tokens_per_number(self) -> None:
@@ -131,8 +152,8 @@ class WrittenScheme(Scheme):
         return Bounds(0.0, np.inf)
 
     @property
-    def error(self) -> float:
-        return 0.0
+    def error(self) -> LargestError:
+        return LargestError(0.0)
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         value = float(
@@ -162,7 +183,7 @@ class WrittenScheme(Scheme):
         """What some tokens write, and its value, which nothing but a number has."""
         state, literal = self.read_tokens(tokens)
         if state == EXTRA:
-            value = list(EXTRAS.values())[tokens[0] - len(self.pieces)]
+            value = list(VALUES_OF_EXTRAS.values())[tokens[0] - len(self.pieces)]
             return repr(value), value
         return literal, value_of(literal) if state in self.follows.whole else None
 
@@ -179,7 +200,7 @@ class WrittenScheme(Scheme):
             symbols = ((piece,) if piece in self.marks else piece for piece in self.pieces)
             states = (reached(steps, state, some) for some in symbols)
             found[state] = {token: to for token, to in enumerate(states) if to != BROKEN}
-        extras = range(len(self.pieces), len(self.pieces) + len(EXTRAS))
+        extras = range(len(self.pieces), len(self.pieces) + len(VALUES_OF_EXTRAS))
         found[BEGIN] |= dict.fromkeys(extras, EXTRA)
         return found
 
@@ -207,6 +228,39 @@ class LiteralScheme(WrittenScheme):
     def _names(self) -> tuple[str, ...]:
         """The tokens, and what stands for one that is none."""
         return (*self.vocabulary(), "?")
+
+
+class MarkedScheme(WrittenScheme):
+    """Numbers as they are written, with marks between their characters."""
+
+    @abstractmethod
+    def marked(self, spelt: Spelt) -> Marks:
+        """What is put between the characters."""
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        return (*CHARACTERS, *self.marks)
+
+    def encode(self, numerals: Numerals) -> Encoded:
+        spelt = spell(numerals)
+        return self.woven(spelt, self.marked(spelt))
+
+    def woven(self, spelt: Spelt, marks: Marks) -> Encoded:
+        """The characters with the marks between."""
+        tokens, lengths = with_marks(spelt.characters.astype(np.uint32), spelt.lengths, marks)
+        return with_extras(tokens, lengths, spelt.outcomes, len(self.pieces))
+
+    def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
+        """Of what no number begins with all characters but those of counts."""
+        state, literal, broken = BEGIN, "", False
+        for token in tokens:
+            after = self._after[state]
+            if token not in after:
+                broken, after = True, self._after[BEGIN]  # with a mark another part may begin
+            state = after.get(token, BROKEN)
+            if token < len(CHARACTERS) and state not in self.follows.silent:
+                literal += CHARACTERS[token]
+        return BROKEN if broken else state, literal
 
 
 def spell(numerals: Numerals) -> Spelt:
@@ -266,3 +320,46 @@ def reached(steps: Mapping[str, Mapping[str, str]], state: str, symbols: Sequenc
     for symbol in symbols:
         state = steps.get(state, {}).get(symbol, BROKEN)
     return state
+
+
+def parts_of(spelt: Spelt) -> MarkedParts:
+    """The parts of some numbers.
+
+    >>> parts = parts_of(spell(Numerals.of_literals(["-60.25e3", "7"])))
+    >>> parts.number.tolist(), parts.first.tolist(), parts.digit.tolist(), parts.end.tolist()
+    ([0, 0, 1], [0, 7, 8], [1, 7, 8], [6, 8, 9])
+    >>> parts.digits.tolist(), parts.decimals.tolist()
+    ([2, 1, 1], [2, -1, -1])
+    """
+    characters, lengths = spelt.characters, spelt.lengths.astype(np.int64)
+    ends = np.cumsum(lengths)
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    exponents = np.flatnonzero(np.isin(characters, _EXPONENTS))
+    some = np.flatnonzero(lengths)
+    first = np.concatenate([(ends - lengths)[some], exponents + 1])
+    end = np.concatenate([ends[some], ends[owner[exponents]]])
+    # A mantissa ends before the exponent of its number; a percent sign is of no part.
+    end[np.searchsorted(some, owner[exponents])] = exponents
+    order = np.argsort(first, kind="stable")
+    first, end = first[order], end[order]
+    end = end - (characters[end - 1] == _PERCENT)
+    points = np.append(np.flatnonzero(characters == _POINT), len(characters))
+    point = np.minimum(points[np.searchsorted(points, first)], end)
+    count = np.concatenate([[0], np.cumsum(characters < len(_DIGITS))])
+    return MarkedParts(
+        owner[first],
+        first,
+        first + np.isin(characters[first], _SIGN_IDS),
+        end,
+        count[point] - count[first],
+        np.where(point < end, count[end] - count[point], -1),
+    )
+
+
+def with_marks(
+    tokens: NDArray[np.uint32], lengths: NDArray[np.int32], marks: Marks
+) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    """Tokens, and how many each of n numbers has, [n], with marks between; these are before tokens
+    here."""
+    more = np.bincount(marks.number, minlength=len(lengths)).astype(np.int32)
+    return np.insert(tokens, marks.before, marks.tokens), lengths + more

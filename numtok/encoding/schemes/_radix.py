@@ -9,11 +9,18 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.errors import UsageError, unknown
 from numtok.numerals.column import Numerals, Rounded
 from numtok.registry import Interval
 
+SIGNS = ("+", "-")
+DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # of bases up to 36
+POINTS = ("edge", "centre", "nearest")
+MOST_CELLS = 2**50  # that float64 tells apart, with room for halves
+
 _LARGEST = int(np.finfo(np.float64).max)
 _POWERS_OF_TEN = np.uint64(10) ** np.arange(20, dtype=np.uint64)
+_MOST_COPIES = 15
 _DOUBT = 2.0**-48  # relative; three roundings are 2^-51 together
 
 
@@ -186,3 +193,27 @@ def nearest_spans(
     twice = np.where(finer, 2 * mantissa * base - 1, 2 * mantissa - 1)
     low = compose(positive, twice, exponent - finer, base, 2)
     return low, compose(positive, 2 * mantissa + 1, exponent, base, 2)
+
+
+def check_setting(name: str, key: str, value: int, allowed: Interval) -> None:
+    """Refuse a number outside what is allowed."""
+    if value not in allowed:
+        raise UsageError(
+            f"{name}: {key}={value} is not possible; allowed are {allowed.first} to {allowed.last}"
+        )
+
+
+def check_shared_settings(
+    name: str, base: int, point: str, repeat: int, most: int = len(DIGITS)
+) -> None:
+    """Refuse a base, a point or a number of copies that is not possible."""
+    check_setting(name, "base", base, Interval(2, most))
+    check_setting(name, "repeat", repeat, Interval(1, _MOST_COPIES))
+    if point not in POINTS:
+        raise unknown(f"point of {name!r}", point, POINTS)
+
+
+def check_digits(name: str, key: str, digits: int, base: int) -> None:
+    """Refuse more digits than float64 can tell apart."""
+    most = next(count for count in range(50, 0, -1) if base**count <= MOST_CELLS)
+    check_setting(name, key, digits, Interval(1, most))

@@ -22,18 +22,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._slots import DIGITS, SlotScheme, check_digits, check_shared_settings
-from numtok.encoding.schemes.base import Bounds, outcomes_of
+from numtok.encoding.grid import GridScheme, Places, Units
+from numtok.encoding.schemes._radix import DIGITS, check_digits, check_shared_settings
+from numtok.encoding.schemes.base import Bounds, LargestError, SchemeDefaults, outcomes_of
 from numtok.numerals.column import Numerals
 from numtok.registry import name_of
 
 
-class UnitScheme(SlotScheme):
-    """Cells of [0, 1] as digits; leaves say which cell has which digits."""
+class UnitScheme(GridScheme):
+    """Cells of [0, 1] as digits; a unit is one cell. Subclasses say which cell has which digits."""
 
-    normalizer: ClassVar[str] = "unit"
-    absolute: ClassVar[bool] = True
-    unit_interval: ClassVar[bool] = True
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(normalizer="unit")
     extras: ClassVar[tuple[str, ...]] = ("NAN", "+INF", "-INF", "+OVERFLOW", "-OVERFLOW")
     most_digits: ClassVar[int] = len(DIGITS)
 
@@ -49,65 +48,71 @@ class UnitScheme(SlotScheme):
     @property
     @abstractmethod
     def point(self) -> str:
-        """Where in a cell what is read lies: edge, centre or nearest."""
+        """The point of a cell that is read: edge, centre or nearest."""
 
     @property
     @abstractmethod
     def digits(self) -> int:
-        """How many digits there are; a digit's id is its value."""
-
-    @abstractmethod
-    def digits_of(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-        """The digit of each cell [n] at each position."""
-
-    @abstractmethod
-    def cells_of(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The inverse of :meth:`digits_of`, for a table [n, length]."""
+        """The number of different digits."""
 
     @cached_property
     def count(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return int(self.digits**self.length)
+
+    @property
+    def most(self) -> int:
+        return self.count - 1
 
     @property
     def bounds(self) -> Bounds:
         return Bounds(0.0, 1.0)
 
     @property
-    def error(self) -> float:
+    def error(self) -> LargestError:
         if self.point == "nearest":
-            return 0.5 / (self.count - 1)
-        return (1.0 if self.point == "edge" else 0.5) / self.count
+            return LargestError(0.5 / (self.count - 1), absolute=True)
+        return LargestError((1.0 if self.point == "edge" else 0.5) / self.count, absolute=True)
 
-    @property
+    @cached_property
     def covered(self) -> tuple[Bounds, Bounds]:
         return Bounds(0.0, 0.0), Bounds(0.0, 1.0)
 
-    def slots(self) -> tuple[range, ...]:
-        return (range(self.digits),) * self.length
-
-    def counted_vocabulary(self) -> tuple[str, ...]:
-        return tuple(
-            DIGITS[: self.digits] if self.digits <= len(DIGITS) else map(str, range(self.digits))
+    @property
+    def places(self) -> Places:
+        digits = (
+            DIGITS[: self.digits]
+            if self.digits <= len(DIGITS)
+            else tuple(map(str, range(self.digits)))
         )
+        return (digits,) * self.length
 
-    def write_numbers(self, numerals: Numerals) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+    def units_of(self, numerals: Numerals) -> tuple[NDArray[np.uint8], Units]:
         values = numerals.values
         outcomes = outcomes_of(numerals, over=(values > 1) | (values < 0))
         inside = np.where(outcomes, 0.0, values)
         cells = np.floor(inside * self._steps + self._shift / 2).astype(np.int64)
-        cells -= inside < self.ends(cells)  # where the product was rounded to the next cell
-        cells += inside >= self.ends(cells + 1)
-        cells = np.minimum(cells, self.count - 1)
-        return outcomes, np.column_stack(self.digits_of(cells)).astype(np.uint32)
+        cells -= inside < self._begin(cells)  # where the product was rounded to the next cell
+        cells += inside >= self._begin(cells + 1)
+        return outcomes, self.cells_as_units(np.minimum(cells, self.most))
 
-    def read_numbers(self, table: NDArray[np.int64]) -> NDArray[np.float64]:
-        halves = 2 * self.cells_of(table) + (self.point == "centre")
+    @staticmethod
+    def cells_as_units(cells: NDArray[np.int64]) -> Units:
+        """Cells, int64[n], as units: no cell is negative."""
+        return Units(cells, np.zeros(len(cells), np.bool_))
+
+    def values_of(self, units: Units) -> NDArray[np.float64]:
+        halves = 2 * units.counts + (self.point == "centre")
         return halves / (2 * self._steps)
 
-    def spans(self, table: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        cells = self.cells_of(table)
-        return np.maximum(self.ends(cells), 0.0), np.minimum(self.ends(cells + 1), 1.0)
+    def ends(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.between(counts, counts + 1)
+
+    def between(
+        self, first: NDArray[np.int64], beyond: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """float64[n] each: where the first of several cells begins, and where the last ends."""
+        return np.maximum(self._begin(first), 0.0), np.minimum(self._begin(beyond), 1.0)
 
     @cached_property
     def _steps(self) -> int:
@@ -119,6 +124,6 @@ class UnitScheme(SlotScheme):
         """By how many halves of a step the cells lie lower than those that begin at 0."""
         return int(self.point == "nearest")
 
-    def ends(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _begin(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
         """float64[n]: where cells begin; exact operands, so each is the nearest float64."""
         return (2 * cells - self._shift) / (2 * self._steps)

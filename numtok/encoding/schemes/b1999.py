@@ -1,14 +1,14 @@
 """B1999: a signed three-digit mantissa, exponent. ``-60.2`` -> ``-602 E-1``."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._decimal import DecimalScheme, exponent_tokens
-from numtok.encoding.schemes._slots import SIGNS
-from numtok.numerals.column import Rounded
+from numtok.encoding.grid import Columns, Places, Units
+from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens, mantissa_tokens
+from numtok.encoding.schemes._radix import SIGNS
 from numtok.registry import Interval
 
 
@@ -32,15 +32,13 @@ class B1999(DecimalScheme):
 
     exponents: Interval = Interval(-8, 7)
 
-    def counted_vocabulary(self) -> tuple[str, ...]:
-        mantissas = tuple(f"{sign}{mantissa}" for sign in SIGNS for mantissa in range(100, 1000))
-        return mantissas + exponent_tokens(self.exponents)
+    @property
+    def places(self) -> Places:
+        signed = tuple(sign + mantissa for sign in SIGNS for mantissa in mantissa_tokens())
+        return signed, exponent_tokens(self.exponents)
 
-    def slots(self) -> tuple[range, ...]:
-        return range(1800), range(1800, 1800 + len(self.exponents))
+    def write(self, units: Units) -> Columns:
+        return self.signed(units)
 
-    def write(self, number: Rounded) -> tuple[NDArray[Any], ...]:
-        return number.negative * 900 + number.mantissa - 100, number.exponent + 1800
-
-    def read(self, tokens: NDArray[np.int64]) -> Rounded:
-        return Rounded(tokens[:, 0] >= 900, tokens[:, 0] % 900 + 100, tokens[:, 1] - 1800)
+    def read(self, indices: NDArray[np.int64]) -> Units:
+        return self.from_signed(indices[:, 0], indices[:, 1])

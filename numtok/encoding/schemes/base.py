@@ -1,26 +1,33 @@
 """The contract of a scheme: numbers to tokens and back, with every loss declared.
 
-A scheme is a frozen dataclass whose fields are its settings. Its token ids are
-local, 0 to ``len(vocabulary()) - 1``: first the tokens that the paper counts,
-then one declared token for each extra (zero, NaN, overflow, ...). ``codec``
-shifts them into the vocabulary of a whole text. The contract suite in
-``contract`` holds for every scheme, also for one that nobody here has seen.
+A scheme is a frozen dataclass whose fields are its settings. Its token ids are local, 0 to
+``len(vocabulary()) - 1``: first the tokens that the paper counts, then one token for each of
+:data:`EXTRAS` that the scheme needs. ``encoding/codec.py`` shifts them into the vocabulary of a
+whole text. The contract suite in ``_contract.py`` holds for every scheme, including plugins.
+
+:class:`Scheme` is what every scheme defines. The classes behind it are capabilities: a scheme
+derives from one of them as well if it has a value channel (:class:`ChannelScheme`), is
+fitted to data (:class:`FittedScheme`, :class:`SizedScheme`), has a limited embedder
+(:class:`LimitedScheme`), or leaves numbers to the text tokenizer (``whole_text.TextScheme``).
 """
 
+import hashlib
+import random
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeGuard, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.class_settings import as_spec, spec_fields
+from numtok.declaration import flag_of
+from numtok.encoding.sample_literals import FORMS, bit_patterns, carries_and_ties, decades, decimals
 from numtok.numerals.column import Numerals
 from numtok.registry import Registry, spec_of
-
-if TYPE_CHECKING:
-    from numtok.encoding.text_tokenizers.base import FittedTokenizer
 
 
 class Outcome(IntEnum):
@@ -47,6 +54,10 @@ LOSSES = (
 )
 
 
+#: Names of the tokens that no paper counts, in the order in which they end a vocabulary.
+EXTRAS = ("ZERO", "NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW", "-OVERFLOW")
+
+
 class Failure(IntEnum):
     """Why tokens have no value; 0 means that they have one."""
 
@@ -56,7 +67,7 @@ class Failure(IntEnum):
     OVERFLOW = 3
 
 
-#: float32[n], or float64[n] of a scheme that is exact.
+#: float32[n], or float64[n] if the scheme is exact.
 Channel = NDArray[np.float32] | NDArray[np.float64]
 
 
@@ -92,6 +103,40 @@ class Bounds(NamedTuple):
     high: float
 
 
+class LargestError(NamedTuple):
+    """The largest |decoded - value| if ``absolute``, else the largest |decoded - value| / |value|.
+
+    Errors are absolute if numbers are rounded to equal steps.
+    """
+
+    size: float
+    absolute: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemeDefaults:
+    """The parts that encoding and training use with a scheme by default.
+
+    embedder, head, normalizer
+        Specs.
+    embedder_settings, head_settings
+        Settings of the scheme that are passed on to the embedder and to the head.
+    same_tokens_as
+        A scheme with the same output: this one differs only in its other defaults.
+    digits
+        True if number terms may take tokens that are digits for their values. False if other tokens
+        stand between the digits of a number, or digits have other uses.
+    """
+
+    embedder: str = "lookup"
+    head: str = "token"
+    normalizer: str = "none"
+    embedder_settings: tuple[str, ...] = ()
+    head_settings: tuple[str, ...] = ()
+    same_tokens_as: str = ""
+    digits: bool = True
+
+
 class Next(NamedTuple):
     """What may follow a prefix of a number's tokens, for constrained decoding."""
 
@@ -102,176 +147,61 @@ class Next(NamedTuple):
     state: Hashable = None
 
 
-class Parted(NamedTuple):
-    """What the tokens of a number write where they are those of text: a numeral, None where there
-    is none, and the bytes of text that share a token with it."""
+class OutputDigest:
+    """The digest of a class's output, computed once. numtok's own schemes state theirs, so that a
+    change of their output without a new revision fails the contract suite."""
 
-    before: bytes
-    literal: str | None
-    after: bytes
+    def __get__(self, scheme: "Scheme | None", kind: "type[Scheme]") -> str:
+        return _digest_of_class(kind)
 
 
 class Scheme(ABC):
     """Numbers as tokens. Subclasses are final frozen dataclasses; their fields are settings.
 
-    Class attributes: ``revision`` (rises when the output changes), ``source`` (paper, table or
-    equation), ``paper_vocabulary_size`` is the number of tokens the paper counts, ``embedder`` and
-    ``head`` name the defaults that training resolves (:attr:`parts`), ``golden`` is a table of
-    (literal, tokens, decoded literal) that the contract suite checks and digests, ``digest`` the
-    digest of a fixed sample.
-    ``shares_text`` says that, among text, numbers are written in its tokens (:meth:`of_text`).
-    ``channel`` says that a value stands beside the tokens, ``exact`` that it is float64, not
-    float32. ``absolute`` says that numbers are written on a grid of equal steps, so that errors are
-    absolute, ``unit_interval`` that it is a grid of [0, 1] and any other number overflows.
-    ``contiguous`` says that the numbers that begin with the same tokens are an interval, which
-    :meth:`interval` gives for a prefix; behind the first token ids rise or fall with the values.
-    ``same_tokens_as`` names a scheme with the same output, from which this one differs only in what
-    training does unless asked otherwise. ``max_digits`` says to people what numbers that
-    :meth:`count_truncated` counts have more of.
+    revision
+        Raise it when the output changes.
+    source
+        Paper, table or equation.
+    golden
+        Rows (literal, tokens, decoded literal) at the default settings, checked by the contract
+        suite.
     """
 
     revision: ClassVar[int]
     source: ClassVar[str]
-    embedder: ClassVar[str] = "lookup"
-    head: ClassVar[str] = "token"
-    normalizer: ClassVar[str] = "none"
-    shares_text: ClassVar[bool] = False
-    channel: ClassVar[bool] = False
-    exact: ClassVar[bool] = False
-    absolute: ClassVar[bool] = False
-    unit_interval: ClassVar[bool] = False
-    contiguous: ClassVar[bool] = False
-    same_tokens_as: ClassVar[str] = ""
-    max_digits: ClassVar[str] = ""
     golden: ClassVar[tuple[tuple[str, str, str], ...]]
-    digest: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def paper_vocabulary_size(self) -> int:
-        """Tokens in the vocabulary as the paper counts it; the declared extras come after."""
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults()
+    if TYPE_CHECKING:
+        digest: ClassVar[str]
+    else:
+        digest = OutputDigest()
 
     @property
     @abstractmethod
     def tokens_per_number(self) -> int | None:
-        """The fixed number of tokens of every number, or None where it varies."""
-
-    @property
-    def title(self) -> str:
-        """What people know it by: its spec, and whatever sets it apart from others of that spec
-        but what it has learnt."""
-        return spec_of(self)
-
-    @property
-    def parts(self) -> tuple[str, str]:
-        """Specs of the embedder and of the head that training resolves: :attr:`embedder` and
-        :attr:`head`, with the settings of the scheme where they have them, too."""
-        return self.embedder, self.head
-
-    def suited(self, largest: float, decimals: int) -> "Scheme":
-        """The same for numbers up to ``largest``, written with so many decimals, where settings say
-        how many places a number has, or how large it may be."""
-        return self
-
-    @property
-    def needs_sample(self) -> bool:
-        """Whether :meth:`fit` has something to learn: else it looks at nothing."""
-        return False
-
-    def fit(self, literals: Mapping[str, int]) -> "Scheme":
-        """The scheme as it is learnt from numbers as written, each with how often it comes.
-
-        What is learnt is a field marked ``registry.LEARNT``, and a pure function of the counts,
-        whatever their order. A scheme that has not learnt yet keeps the contract all the same.
-        """
-        return self
-
-    def of_text(self, text: "FittedTokenizer") -> "Scheme":
-        """The scheme as it writes numbers among text in these tokens: the same, unless it has none
-        of its own (:attr:`in_text`)."""
-        return self
-
-    @property
-    def in_text(self) -> bool:
-        """Whether numbers are written in the tokens of text: its vocabulary is then theirs, which
-        of them are a number only their place in a row says, and a token may reach over the border
-        of one (:meth:`parted`)."""
-        return False
-
-    @property
-    def own_tokens(self) -> NDArray[np.bool_]:
-        """bool[vocabulary]: which tokens are in any number that may be said; all, unless it is
-        written in those of text."""
-        return np.ones(len(self.vocabulary()), np.bool_)
-
-    def parted(self, tokens: Sequence[int]) -> Parted:
-        """What a number's tokens write where they are those of text."""
-        raise NotImplementedError
-
-    @property
-    def held_digits(self) -> str:
-        """For a message: how much of a number the value beside its token holds."""
-        kind, many = ("float64", "fifteen") if self.exact else ("float32", "seven")
-        return f"the one value beside a token, {kind}, holds about {many} of their digits"
+        """The number of tokens of every number; None if it varies."""
 
     @property
     @abstractmethod
     def bounds(self) -> Bounds:
-        """The smallest and largest magnitude that is written as itself."""
+        """The smallest and largest magnitude that is written as itself. From 0 to 1 means that
+        negative numbers overflow."""
 
     @property
     @abstractmethod
-    def error(self) -> float:
-        """The largest |decoded - value| of a number within :attr:`bounds` where errors are
-        absolute, else the largest |decoded - value| / |value|."""
+    def error(self) -> LargestError:
+        """The largest error of a decoded number within :attr:`bounds`."""
 
     @abstractmethod
     def vocabulary(self) -> tuple[str, ...]:
-        """The tokens by local id, each a distinct string without brackets or spaces."""
+        """The tokens by local id, each a distinct string without brackets or spaces.
 
-    @property
-    def factors(self) -> NDArray[np.float64]:
-        """float64[vocabulary]: what a number's one token multiplies its channel by.
-
-        0 for an underflow and infinity for an overflow that keep their digits in the channel; NaN
-        for other tokens, which stand for what they are whatever the channel holds, and throughout
-        where there is no channel or a number is no such product.
-
-        >>> SCHEMES.build("numgpt,exponents=-1..1").factors
-        array([ 0.1,  1. , 10. ,  0. ,  inf,  nan,  nan,  nan])
+        Tokens named as in :data:`EXTRAS` that end it are not counted by the paper.
         """
-        return np.full(len(self.vocabulary()), np.nan)
-
-    @property
-    def digit_values(self) -> NDArray[np.float64]:
-        """float64[vocabulary]: what each token is worth that is a digit, or several, of a number
-        whose digits stand one behind the other; NaN for others.
-
-        >>> SCHEMES.build("digits").digit_values[8:12]
-        array([ 8.,  9., nan, nan])
-        """
-        names = self.vocabulary()
-        return np.array([int(one) if one.isascii() and one.isdigit() else np.nan for one in names])
-
-    @property
-    def splits(self) -> bool:
-        """Whether a number is divided between token and channel, so that neither says it alone."""
-        return len(np.unique(self.factors[~np.isnan(self.factors)])) > 1
 
     @abstractmethod
     def encode(self, numerals: Numerals) -> Encoded:
-        """Write numbers. Never fails: what cannot be written gets a declared token."""
-
-    def encode_among(self, numerals: Numerals, in_answer: NDArray[np.bool_]) -> Encoded:
-        """As :meth:`encode`, of numbers of texts; ``in_answer``, bool[n]: which are part of an
-        answer, for schemes that write those otherwise."""
-        return self.encode(numerals)
-
-    def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
-        """How many numbers, in local ids [tokens] one number after the other, are longer than
-        embedders of a fixed width see that are made for the scheme. Nothing is lost in the
-        tokens."""
-        return 0
+        """Write numbers. Never fails: a number that cannot be written gets a declared token."""
 
     @abstractmethod
     def decode(
@@ -287,7 +217,7 @@ class Scheme(ABC):
         lengths
             int32[n], the tokens of each number.
         channel
-            float32[n] or float64[n], the value beside each number, of a scheme with a channel.
+            float32[n] or float64[n], the value of each number (:class:`ChannelScheme`).
         """
 
     @abstractmethod
@@ -298,55 +228,185 @@ class Scheme(ABC):
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         """The values that a well-formed token sequence stands for.
 
-        A point (low == high) where it stands for one value alone, as zero does; (NaN, NaN) for
-        NaN. Intervals of different sequences overlap at most in their ends, and together they
-        cover the line. (Where several copies are written, sequences with the same majority have
-        the same interval. Where a number is divided between token and channel, the interval of a
-        token is the smallest that holds all its numbers, of both signs.)
-
-        A contiguous scheme takes prefixes, too: then it is all from the lowest to the highest
-        value that begins so, and the whole line where what follows decides.
+        A point (low == high) if it stands for one value, as zero does; (NaN, NaN) for NaN.
+        Intervals of different sequences overlap at most in their ends, and together they cover the
+        line. (If several copies are written, sequences with the same majority have the same
+        interval. If a number is divided between token and channel, the interval of a token is the
+        smallest that holds all its numbers, of both signs.)
         """
 
-    def cells(
-        self, tokens: NDArray[np.integer[Any]]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """:meth:`interval` of the rows of int[n, k]: float64[n] low and high ends.
+    # --- derived ------------------------------------------------------------------------------
 
-        ``k`` is the scheme's width; a contiguous scheme takes shorter rows, too.
+    @final
+    @property
+    def paper_vocabulary_size(self) -> int:
+        """Number of tokens in the vocabulary as the paper counts it, without :data:`EXTRAS`."""
+        names = self.vocabulary()
+        return len(names) - next(
+            (count for count, name in enumerate(reversed(names)) if name not in EXTRAS), len(names)
+        )
 
-        >>> SCHEMES.build("nd").cells(np.array([[0, 2], [9, 9]]))
-        (array([0.02, 0.99]), array([0.03, 1.  ]))
+    @final
+    @property
+    def unit_interval(self) -> bool:
+        """True if only 0 to 1 is written, in equal steps."""
+        return self.error.absolute and self.bounds == (0, 1)
+
+    @final
+    @property
+    def parts(self) -> tuple[str, str]:
+        """Specs of the default embedder and head, with the settings that they share."""
+        chosen = self.defaults
+        return (
+            self._part(chosen.embedder, chosen.embedder_settings),
+            self._part(chosen.head, chosen.head_settings),
+        )
+
+    def _part(self, name: str, shared: tuple[str, ...]) -> str:
+        fields = {key: spec_fields(type(self))[key] for key in shared}
+        given = {key: getattr(self, key) for key in shared}
+        changed = [key for key in shared if given[key] != fields[key].default]
+        return ",".join(
+            [name, *(f"{flag_of(fields[key])}={as_spec(given[key])}" for key in changed)]
+        )
+
+
+class ChannelScheme(Scheme):
+    """A scheme with a value beside the tokens of each number, for embedders and value heads.
+
+    exact
+        Whether the value is float64 rather than float32.
+    """
+
+    exact: ClassVar[bool] = False
+
+    @property
+    def factors(self) -> NDArray[np.float64]:
+        """float64[vocabulary]: the factor by which a number's one token multiplies its channel.
+
+        0 for an underflow and infinity for an overflow that keep their digits in the channel; NaN
+        for tokens that stand for a number whatever the channel holds, and for all tokens if a
+        number is not such a product.
+
+        >>> SCHEMES.build("numgpt,exponents=-1..1").factors
+        array([ 0.1,  1. , 10. ,  0. ,  inf,  nan,  nan,  nan])
         """
-        intervals = [self.interval(path) for path in map(tuple, tokens.tolist())]
-        low, high = np.array(intervals, np.float64).reshape(-1, 2).T
-        return low, high
+        return np.full(len(self.vocabulary()), np.nan)
 
-    def ascending(self, prefix: tuple[int, ...]) -> NDArray[np.int64] | None:
-        """int64[k]: what may follow a prefix, in the order of the values it leads to; NaN is last.
+    @final
+    @property
+    def splits(self) -> bool:
+        """Whether a number is divided between token and channel, so that neither is the number."""
+        return len(np.unique(self.factors[~np.isnan(self.factors)])) > 1
 
-        With it a distribution function and its inverse are exact, digit by digit. None for a
-        scheme that is not contiguous, and where several copies are written.
 
-        >>> SCHEMES.build("nd,base=4").ascending((3,))
-        array([0, 1, 2, 3])
-        """
-        if not self.contiguous:
-            return None
-        tokens = np.flatnonzero(self.next(prefix).allowed)
-        if prefix:  # the ids rise or fall with the values
-            first, last = (self.interval((*prefix, int(token))) for token in tokens[[0, -1]])
-            tokens = tokens if first.low <= last.low else tokens[::-1]
-            apart = len(tokens) == 1 or first.low != last.low
-        else:
-            low, high = self.cells(tokens[:, None])
-            order = np.lexsort((high, low))
-            tokens, low, high = tokens[order], low[order], high[order]
-            apart = not (low[1:] < high[:-1]).any()
-        return tokens if apart else None
+class FittedScheme(Scheme):
+    """A scheme that learns from the numbers of the train split.
+
+    What it learns is a field marked ``registry.LEARNT``. Before it has learned anything it keeps
+    the contract all the same.
+    """
+
+    @property
+    @abstractmethod
+    def needs_sample(self) -> bool:
+        """Whether :meth:`fit` has something to learn; otherwise it returns the scheme itself."""
+
+    @abstractmethod
+    def fit(self, literals: Mapping[str, int]) -> Self:
+        """Fit the scheme to numbers as written, each with its count: a pure function of the counts,
+        whatever their order."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The spec, and what sets the scheme apart from others of that spec other than what it has
+        learned."""
+
+
+class SizedScheme(Scheme):
+    """A scheme with settings for the size of numbers, which default to that of the data."""
+
+    @abstractmethod
+    def suited(self, largest: float, decimals: int) -> Self:
+        """Return the scheme for numbers up to ``largest`` that have this many decimals."""
+
+
+class LimitedScheme(Scheme):
+    """A scheme whose default embedder sees a limited number of digits. Its tokens lose nothing.
+
+    max_digits
+        The limit, for messages.
+    """
+
+    max_digits: ClassVar[str]
+
+    @abstractmethod
+    def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
+        """Count the numbers beyond the limit, in local ids [tokens], one number after another."""
 
 
 SCHEMES: Registry[Scheme] = Registry("numtok.encoding.schemes", "scheme")
+
+
+def needs_sample(scheme: Scheme) -> TypeGuard[FittedScheme]:
+    """Return whether a scheme has something to learn from numbers."""
+    return isinstance(scheme, FittedScheme) and scheme.needs_sample
+
+
+def fitted(scheme: Scheme, literals: Mapping[str, int]) -> Scheme:
+    """Return a scheme fitted to numbers, if it learns anything."""
+    return scheme.fit(literals) if isinstance(scheme, FittedScheme) else scheme
+
+
+def title_of(scheme: Scheme) -> str:
+    """Return the name that people know a scheme by."""
+    return scheme.title if isinstance(scheme, FittedScheme) else spec_of(scheme)
+
+
+def is_exact(scheme: Scheme) -> bool:
+    """Return whether a scheme has a float64 value beside each number."""
+    return isinstance(scheme, ChannelScheme) and scheme.exact
+
+
+def splits_numbers(scheme: Scheme) -> TypeGuard[ChannelScheme]:
+    """Return whether a scheme divides numbers between token and channel."""
+    return isinstance(scheme, ChannelScheme) and scheme.splits
+
+
+def learnt(scheme: Scheme) -> Scheme:
+    """Return the scheme fitted to the literals of its golden rows, each once."""
+    return fitted(scheme, {literal: 1 for literal, _, _ in scheme.golden})
+
+
+def plain(kind: type[Scheme]) -> Scheme:
+    """Return the scheme at its default settings. A class with settings that have no default names
+    some in ``checked_at``."""
+    spec = getattr(kind, "checked_at", None)
+    return kind() if spec is None else SCHEMES.build(spec)
+
+
+def at_defaults(kind: type[Scheme]) -> Scheme:
+    """Return the scheme that the golden rows and the digest of a class are of."""
+    return learnt(plain(kind))
+
+
+def digest_of(scheme: Scheme) -> str:
+    """Digest the tokens, lengths and channel of a fixed sample: 16 hexadecimal digits."""
+    scheme, rng = learnt(scheme), random.Random(0)
+    literals = [*FORMS, *carries_and_ties(), *decades()]
+    literals += [*bit_patterns(rng, 500), *decimals(rng, 500, -10, 12)]
+    tokens, lengths, _, channel = scheme.encode(Numerals.of_literals(literals))
+    digest = hashlib.sha256(tokens.astype("<u4").tobytes() + lengths.astype("<i4").tobytes())
+    digest.update(
+        b"" if channel is None else channel.astype(channel.dtype.newbyteorder("<")).tobytes()
+    )
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _digest_of_class(kind: type[Scheme]) -> str:
+    return digest_of(at_defaults(kind))
 
 
 def outcomes_of(

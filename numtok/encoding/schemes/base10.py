@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.encoding.schemes._valued import EveryFloat
+from numtok.encoding.schemes._channel import EveryFloat
+from numtok.encoding.schemes.base import SchemeDefaults
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Base10Scheme(EveryFloat):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "BitTokens (arXiv 2510.06824), base-10 encoding; public code"
-    embedder: ClassVar[str] = "base10"
-    head: ClassVar[str] = "base10"
-    same_tokens_as: ClassVar[str] = "bits"
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(
+        embedder="base10", head="base10", same_tokens_as="bits"
+    )
     digest: ClassVar[str] = "458d09bca563326b"

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.encoding.schemes._valued import EveryFloat
+from numtok.encoding.schemes._channel import EveryFloat
+from numtok.encoding.schemes.base import SchemeDefaults
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,5 @@ class BitsScheme(EveryFloat):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "BitTokens (arXiv 2510.06824), Section 3"
-    embedder: ClassVar[str] = "bits"
-    head: ClassVar[str] = "bits"
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(embedder="bits", head="bits")
     digest: ClassVar[str] = "458d09bca563326b"

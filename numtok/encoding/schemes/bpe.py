@@ -1,21 +1,20 @@
 """bpe:N: a number as written, cut by learnt merges of byte pairs. ``-60.25`` -> ``- 60.2 5``."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from numtok import documents
 from numtok.declaration import setting
-from numtok.encoding.huggingface import encode_texts
-from numtok.encoding.schemes._given_merges import cuts_of, merges_of
-from numtok.encoding.schemes._literals import CHARACTERS, LiteralScheme, spell, with_extras
-from numtok.encoding.schemes.base import Encoded
+from numtok.encoding.huggingface import encode_texts, panics
+from numtok.encoding.schemes._literals import CHARACTERS, LiteralScheme, occurs, spell, with_extras
+from numtok.encoding.schemes.base import Encoded, FittedScheme
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.registry import LEARNT, spec_of
@@ -27,10 +26,15 @@ _BYTES = np.frombuffer(CHARACTERS[:-1].encode() + b"~", np.uint8)
 _LARGEST = 256 << 20  # bytes of a tokenizer.json
 _LEARNT_FROM = 1_000_000  # numbers, about: the trainer reads each as often as it counts
 _LEAST_PAIRS = 2  # what comes once is not merged
+# Signs, points, exponents, and runs of many digits, which some tokenizers cut before they merge.
+_PROBES = (
+    *("7", "42", "-60.2", "1234", "0.1435", "2024", "1,234,567", "23%", "+5", ".5", "-0.25"),
+    *("1e-05", "6.02E23", "100000", "99999999", "314159265358979", "-0.000123", "1.5e+300"),
+)
 
 
 @dataclass(frozen=True)
-class BpeScheme(LiteralScheme):
+class BpeScheme(LiteralScheme, FittedScheme):
     """What a language model's own tokenizer makes of numbers: frequent runs of characters.
 
     Merges are learnt (Sennrich et al. 2016) on the numbers of the train split alone, of many on a
@@ -82,14 +86,14 @@ class BpeScheme(LiteralScheme):
         """
         shown = f"bpe: {path}"
         content = documents.read(path, shown, _LARGEST)
-        merges = merges_of(documents.json(content, shown))
+        merges = _merges_of(documents.json(content, shown))
         advice = "give the tokenizer.json of another model, or bpe:N to learn merges"
         if not merges:
             what = "is no byte pair encoding" if merges is None else "has no merges of digits"
             raise UsageError(f"bpe: {path} {what}; {advice}")
         scheme = cls(len(_pieces(merges)), merges, given=True)
         try:
-            cuts = cuts_of(content)
+            cuts = _cuts_of(content)
         except Exception as error:  # the library raises nothing more specific
             raise UsageError(f"{shown} cannot be read ({error}); {advice}") from None
         for literal, expected in cuts.items():
@@ -150,12 +154,10 @@ class BpeScheme(LiteralScheme):
     def encode(self, numerals: Numerals) -> Encoded:
         characters, lengths, outcomes = spell(numerals)
         if not self.merges:
-            return with_extras(
-                characters.astype(np.uint32), lengths, outcomes, self.paper_vocabulary_size
-            )
+            return with_extras(characters.astype(np.uint32), lengths, outcomes, len(self.pieces))
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         ids, lengths = encode_texts(_tokenizer(self.merges), _BYTES[characters], bounds)
-        return with_extras(ids, lengths, outcomes, self.paper_vocabulary_size)
+        return with_extras(ids, lengths, outcomes, len(self.pieces))
 
 
 def _pieces(merges: str) -> tuple[str, ...]:
@@ -173,3 +175,35 @@ def _tokenizer(merges: str) -> "Tokenizer":
     ids = {piece.replace(CHARACTERS[-1], "~"): index for index, piece in enumerate(_pieces(merges))}
     pairs = [pair.partition(" ")[::2] for pair in plain.split(";")]
     return Tokenizer(models.BPE(ids, pairs))
+
+
+# --- the tokenizer.json of another model --------------------------------------------------------
+
+
+def _merges_of(settings: Any) -> str | None:
+    """The merges that make parts of numerals, in their order, as ``BPE.merges`` has them; None
+    where the file's content is no byte pair encoding."""
+    try:
+        model = settings["model"]
+        if model["type"] != "BPE":
+            return None
+        return ";".join(" ".join(pair) for pair in _pairs_of(model) if occurs("".join(pair)))
+    except (KeyError, TypeError):
+        return None
+
+
+def _pairs_of(model: dict[str, Any]) -> list[Sequence[str]]:
+    """All merges; older files have them as strings."""
+    return [pair.split(" ") if isinstance(pair, str) else pair for pair in model["merges"]]
+
+
+def _cuts_of(content: bytes) -> dict[str, list[str]]:
+    """How the whole tokenizer cuts some numbers that stand alone."""
+    from tokenizers import Tokenizer
+
+    with panics():
+        tokenizer = Tokenizer.from_str(content.decode())
+        return {
+            literal: tokenizer.encode(literal, add_special_tokens=False).tokens
+            for literal in _PROBES
+        }

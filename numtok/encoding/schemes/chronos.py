@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.declaration import setting
+from numtok.encoding.grid import Columns, Units
 from numtok.encoding.schemes._unit import UnitScheme
+from numtok.encoding.schemes.base import SchemeDefaults
 
 _MOST = 1 << 16
 
@@ -27,7 +29,7 @@ class Chronos(UnitScheme):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Chronos (arXiv 2403.07815), Section 3.1; public code"
-    normalizer: ClassVar[str] = "mean-scale"
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(normalizer="mean-scale")
     contiguous: ClassVar[bool] = True
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("0", "0", "0.0"),
@@ -51,8 +53,8 @@ class Chronos(UnitScheme):
     def digits(self) -> int:
         return self.bins
 
-    def digits_of(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-        return (cells,)
+    def write(self, units: Units) -> Columns:
+        return (units.counts,)
 
-    def cells_of(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        return table[:, 0]
+    def read(self, indices: NDArray[np.int64]) -> Units:
+        return self.cells_as_units(indices[:, 0])

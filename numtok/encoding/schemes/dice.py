@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from numtok.encoding.schemes._mantissa import MantissaScheme
-from numtok.encoding.schemes.base import Scheme
+from numtok.encoding.schemes._channel import MantissaScheme
+from numtok.encoding.schemes.base import SchemeDefaults, SizedScheme
 from numtok.errors import UsageError
 from numtok.registry import Interval, Range
 
@@ -13,7 +13,7 @@ RANGE = Range(0.0, 10_000.0)  # Sundararaman et al.'s
 
 
 @dataclass(frozen=True)
-class DiceScheme(MantissaScheme):
+class DiceScheme(MantissaScheme, SizedScheme):
     """The baseline of NumGPT's Table 1: NumGPT with the embedder ``dice`` (Sundararaman et al.
     2020) in place of its own. Tokens, channel and head are those of ``numgpt``.
 
@@ -25,9 +25,9 @@ class DiceScheme(MantissaScheme):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, Table 1"
-    embedder: ClassVar[str] = "dice"
-    head: ClassVar[str] = "numgpt"
-    same_tokens_as: ClassVar[str] = "numgpt"
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(
+        embedder="dice", head="numgpt", same_tokens_as="numgpt", embedder_settings=("range",)
+    )
     digest: ClassVar[str] = "10d1ab04342d9172"
 
     exponents: Interval = Interval(-8, 12)
@@ -37,14 +37,7 @@ class DiceScheme(MantissaScheme):
         super().__post_init__()
         check_range(self.range)
 
-    @property
-    def parts(self) -> tuple[str, str]:
-        return (
-            self.embedder if self.range == RANGE else f"{self.embedder},range={self.range}",
-            self.head,
-        )
-
-    def suited(self, largest: float, decimals: int) -> Scheme:
+    def suited(self, largest: float, decimals: int) -> "DiceScheme":
         # Of angles from -pi / 2 to pi / 2 no two have the same sine.
         return replace(self, range=Range(-largest, largest)) if largest else self
 

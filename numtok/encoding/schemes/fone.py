@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.declaration import setting
-from numtok.encoding.schemes._valued import ValuedScheme
-from numtok.encoding.schemes.base import Bounds, Scheme
+from numtok.encoding.schemes._channel import ValuedScheme
+from numtok.encoding.schemes.base import Bounds, LargestError, SchemeDefaults, SizedScheme
 from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
-from numtok.registry import spec_of
+
+_SHARED = ("whole", "decimals")
 
 
 @dataclass(frozen=True)
-class FoneScheme(ValuedScheme):
+class FoneScheme(ValuedScheme, SizedScheme):
     """FoNE (Zhou et al. 2025): the number itself goes in and comes out digit by digit, with a sign
     of its own, by the embedder and the head ``fone``.
 
@@ -28,10 +29,10 @@ class FoneScheme(ValuedScheme):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "FoNE (arXiv 2502.09741), Section 3"
-    embedder: ClassVar[str] = "fone"
-    head: ClassVar[str] = "fone"
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(
+        embedder="fone", head="fone", embedder_settings=_SHARED, head_settings=_SHARED
+    )
     exact: ClassVar[bool] = True
-    absolute: ClassVar[bool] = True
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("17.5", "[NUM]", "17.5"),
         ("-60.20", "[NUM]", "-60.2"),
@@ -47,12 +48,7 @@ class FoneScheme(ValuedScheme):
     def __post_init__(self) -> None:
         check_digits("fone", self.whole, self.decimals)
 
-    @property
-    def parts(self) -> tuple[str, str]:
-        spec = spec_of(self)  # of embedder and head, too: the same names and settings
-        return spec, spec
-
-    def suited(self, largest: float, decimals: int) -> Scheme:
+    def suited(self, largest: float, decimals: int) -> "FoneScheme":
         whole = max(1, len(str(int(largest))))
         if whole + decimals > MOST_DIGITS:  # float64 holds no more
             decimals = min(decimals, self.decimals)
@@ -61,20 +57,13 @@ class FoneScheme(ValuedScheme):
         return replace(self, whole=whole, decimals=decimals)
 
     @property
-    def held_digits(self) -> str:
-        return (
-            f"{self.decimals} digits behind the point are kept, more with decimals=N, of "
-            f"{MOST_DIGITS} in all"
-        )
-
-    @property
     def bounds(self) -> Bounds:
         nines = 10 ** (self.whole + self.decimals) - 1
         return Bounds(float(f"1e{-self.decimals}"), float(f"{nines}e{-self.decimals}"))
 
     @property
-    def error(self) -> float:
-        return float(f"5e-{self.decimals + 1}")  # half a unit of the last decimal
+    def error(self) -> LargestError:  # half a unit of the last decimal
+        return LargestError(float(f"5e-{self.decimals + 1}"), absolute=True)
 
     def held(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         inside = np.abs(values) < 10.0**self.whole

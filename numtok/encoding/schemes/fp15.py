@@ -1,14 +1,14 @@
 """FP15: one token for sign, three-digit mantissa and exponent. ``-60.2`` -> ``-602E-1``."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._decimal import DecimalScheme, exponent_tokens
-from numtok.encoding.schemes._slots import SIGNS
-from numtok.numerals.column import Rounded
+from numtok.encoding.grid import Columns, Places, Units
+from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens, mantissa_tokens
+from numtok.encoding.schemes._radix import SIGNS
 from numtok.registry import Interval
 
 
@@ -32,21 +32,21 @@ class FP15(DecimalScheme):
 
     exponents: Interval = Interval(-8, 7)
 
-    def counted_vocabulary(self) -> tuple[str, ...]:
-        return tuple(
-            f"{sign}{mantissa}{exponent}"
-            for sign in SIGNS
-            for mantissa in range(100, 1000)
-            for exponent in exponent_tokens(self.exponents)
+    @property
+    def places(self) -> Places:
+        exponents = exponent_tokens(self.exponents)
+        return (
+            tuple(
+                f"{sign}{mantissa}{exponent}"
+                for sign in SIGNS
+                for mantissa in mantissa_tokens()
+                for exponent in exponents
+            ),
         )
 
-    def slots(self) -> tuple[range, ...]:
-        return (range(1800 * len(self.exponents)),)
+    def write(self, units: Units) -> Columns:
+        signed, exponent = self.signed(units)
+        return (signed * len(self.exponents) + exponent,)
 
-    def write(self, number: Rounded) -> tuple[NDArray[Any], ...]:
-        signed = number.negative * 900 + number.mantissa - 100
-        return (signed * len(self.exponents) + number.exponent,)
-
-    def read(self, tokens: NDArray[np.int64]) -> Rounded:
-        signed, exponent = np.divmod(tokens[:, 0], len(self.exponents))
-        return Rounded(signed >= 900, signed % 900 + 100, exponent)
+    def read(self, indices: NDArray[np.int64]) -> Units:
+        return self.from_signed(*np.divmod(indices[:, 0], len(self.exponents)))

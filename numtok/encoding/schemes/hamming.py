@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.encoding.grid import Columns, Units
 from numtok.encoding.schemes._unit import UnitScheme
 
 
@@ -52,26 +53,26 @@ class Hamming(UnitScheme):
     def digits(self) -> int:
         return 2
 
-    def digits_of(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    def write(self, units: Units) -> Columns:
         choose, before = _choose(self.length), _words_before(self.length)
-        ones = np.searchsorted(before, cells, "right") - 1
-        rank = cells - before[ones]  # among the words with so many ones
+        ones = np.searchsorted(before, units.counts, "right") - 1
+        rank = units.counts - before[ones]  # among the words with so many ones
         bits = []
         for place in range(self.length - 1, -1, -1):
             without = choose[place, ones]  # words whose ones all lie below this place
             bit = (rank >= without).astype(np.int64)
             rank, ones = rank - bit * without, ones - bit
             bits.append(bit)
-        return tuple(bits)
+        return bits
 
-    def cells_of(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+    def read(self, indices: NDArray[np.int64]) -> Units:
         choose = _choose(self.length)
-        ones, rank = np.zeros((2, len(table)), np.int64)
+        ones, rank = np.zeros((2, len(indices)), np.int64)
         for place in range(self.length):
-            bit = table[:, self.length - 1 - place]
+            bit = indices[:, self.length - 1 - place]
             ones = ones + bit
             rank = rank + bit * choose[place, ones]
-        return rank + _words_before(self.length)[ones]
+        return self.cells_as_units(rank + _words_before(self.length)[ones])
 
 
 @lru_cache

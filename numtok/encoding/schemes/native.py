@@ -1,7 +1,7 @@
 """native: numbers left to the tokenizer of the text. `` is 12.5 kg`` -> `` is``, `` 12 . 5`` ..."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -20,14 +20,9 @@ from numtok.encoding.schemes._literals import (
     steps_of,
     with_extras,
 )
-from numtok.encoding.schemes.base import (
-    Encoded,
-    Next,
-    Parted,
-    Scheme,
-    outcomes_of,
-)
+from numtok.encoding.schemes.base import Encoded, Next, SchemeDefaults, outcomes_of
 from numtok.encoding.text_tokenizers.base import FittedTokenizer, Pieces
+from numtok.encoding.whole_text import Parted, TextScheme
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import value_of
 
@@ -36,7 +31,7 @@ _MAY_STOP = WHOLE | {"point", "comma", "e"}
 
 
 @dataclass(frozen=True)
-class Native(LiteralScheme):
+class Native(LiteralScheme, TextScheme):
     """What a language model makes of numbers by itself: the text is cut into tokens as a whole, and
     a number is the tokens that have some of its characters in them.
 
@@ -61,19 +56,9 @@ class Native(LiteralScheme):
         ("\u22121,234%", "\u2212 1 , 2 3 4 %", "\u22121,234%"),
     )
     digest: ClassVar[str] = "5a634c1c78cca40a"
-    same_tokens_as: ClassVar[str] = "digits"
-    shares_text: ClassVar[bool] = True
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(same_tokens_as="digits")
 
     text: FittedTokenizer | None = field(default=None, init=False, repr=False)
-
-    def of_text(self, text: FittedTokenizer) -> Scheme:
-        made = replace(self)
-        object.__setattr__(made, "text", text)
-        return made
-
-    @property
-    def in_text(self) -> bool:
-        return self.text is not None
 
     @property
     def pieces(self) -> tuple[str, ...]:
@@ -96,9 +81,7 @@ class Native(LiteralScheme):
         """Of numbers that stand alone."""
         if self.text is None:
             spelt = spell(numerals)
-            return with_extras(
-                spelt.characters.astype(np.uint32), *spelt[1:], self.paper_vocabulary_size
-            )
+            return with_extras(spelt.characters.astype(np.uint32), *spelt[1:], len(self.pieces))
         literals = [numerals.literals.at(index).encode() for index in range(len(numerals))]
         bounds = np.cumsum([0, *map(len, literals)]).astype(np.int32)
         runs = self.text.encode(Pieces(np.frombuffer(b"".join(literals), np.uint8), bounds))
@@ -129,7 +112,7 @@ class Native(LiteralScheme):
     @cached_property
     def own_tokens(self) -> NDArray[np.bool_]:
         if self.text is None:
-            return super().own_tokens
+            return np.ones(len(self.vocabulary()), np.bool_)
         own = np.zeros(len(self._words), np.bool_)
         for allowed in self._by_state.values():
             own |= allowed

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.encoding.grid import Columns, Units
 from numtok.encoding.schemes._radix import digits_of, number_of
 from numtok.encoding.schemes._unit import UnitScheme
 from numtok.encoding.schemes.base import Bounds
@@ -54,14 +55,14 @@ class ND(UnitScheme):
     def digits(self) -> int:
         return self.base
 
-    def digits_of(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-        return tuple(digits_of(cells, self.base, self.length))
+    def write(self, units: Units) -> Columns:
+        return digits_of(units.counts, self.base, self.length)
 
-    def cells_of(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        return number_of(table, self.base)
+    def read(self, indices: NDArray[np.int64]) -> Units:
+        return self.cells_as_units(number_of(indices, self.base))
 
-    def span(self, tokens: tuple[int, ...]) -> Bounds:
-        first = number_of(np.array([tokens]), self.base)[0]
-        wide = self.base ** (self.length - len(tokens))
-        low, high = np.clip(self.ends(np.array([first, first + 1]) * wide), 0.0, 1.0).tolist()
-        return Bounds(low, high)
+    def span(self, prefix: tuple[int, ...]) -> Bounds:
+        first = number_of(np.array([prefix]), self.base)
+        wide = self.base ** (self.length - len(prefix))
+        (low,), (high,) = self.between(first * wide, (first + 1) * wide)
+        return Bounds(float(low), float(high))

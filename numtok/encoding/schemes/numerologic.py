@@ -15,11 +15,13 @@ from numtok.encoding.schemes._literals import (
     FOLLOWS,
     WHOLE,
     Follows,
+    MarkedScheme,
+    Marks,
     Spelt,
+    parts_of,
     spell,
 )
-from numtok.encoding.schemes._marked import MarkedScheme, Marks, parts_of
-from numtok.encoding.schemes.base import Encoded
+from numtok.encoding.schemes.base import Encoded, SchemeDefaults
 from numtok.numerals.column import Numerals
 
 _OPEN, _COLON, _CLOSE = "{", ":", "}"
@@ -51,6 +53,7 @@ class NumeroLogic(MarkedScheme):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumeroLogic (Schwartz et al. 2024); Value-Aware, Section 4.2"
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(digits=False)  # counts have digits, too
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("71", "{ 2 : 7 1 }", "71"),
         ("4473", "{ 4 : 4 4 7 3 }", "4473"),
@@ -64,10 +67,6 @@ class NumeroLogic(MarkedScheme):
     digest: ClassVar[str] = "f3003c014a54e63a"
     positional: ClassVar[str] = "numbers"
     numbers: str = setting(ALL, choices=(ALL, ANSWER))
-
-    @property
-    def digit_values(self) -> NDArray[np.float64]:
-        return np.full(len(self.vocabulary()), np.nan)  # counts are written in digits, too
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -110,12 +109,12 @@ class NumeroLogic(MarkedScheme):
             after, whole = after | bare, whole | {_BARE + state for state in WHOLE}
         return Follows(after, whole, frozenset(_COUNTS))
 
-    def encode_among(self, numerals: Numerals, in_answer: NDArray[np.bool_]) -> Encoded:
-        if self.numbers == ALL:
-            return self.encode(numerals)
+    def encode(self, numerals: Numerals) -> Encoded:
+        if self.numbers == ALL or numerals.in_answer is None:
+            return super().encode(numerals)
         spelt = spell(numerals)
         marks = self.marked(spelt)
-        chosen = in_answer[marks.number]
+        chosen = numerals.in_answer[marks.number]
         kept = Marks(marks.before[chosen], marks.number[chosen], marks.tokens[chosen])
         return self.woven(spelt, kept)
 

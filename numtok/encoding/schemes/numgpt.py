@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.encoding.schemes._mantissa import MantissaScheme
+from numtok.encoding.schemes._channel import MantissaScheme
+from numtok.encoding.schemes.base import SchemeDefaults
 from numtok.registry import Interval
 
 
@@ -21,8 +22,7 @@ class NumGPTScheme(MantissaScheme):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, Equation 1"
-    embedder: ClassVar[str] = "numgpt"
-    head: ClassVar[str] = "numgpt"
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(embedder="numgpt", head="numgpt")
     digest: ClassVar[str] = "10d1ab04342d9172"
 
     exponents: Interval = Interval(-8, 12)

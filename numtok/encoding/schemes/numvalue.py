@@ -7,8 +7,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._literals import BEGIN, CHARACTERS, FOLLOWS, WHOLE, Follows, Spelt
-from numtok.encoding.schemes._marked import MarkedScheme, Marks, parts_of
+from numtok.encoding.schemes._literals import (
+    BEGIN,
+    CHARACTERS,
+    FOLLOWS,
+    WHOLE,
+    Follows,
+    MarkedScheme,
+    Marks,
+    Spelt,
+    parts_of,
+)
+from numtok.encoding.schemes.base import LimitedScheme, SchemeDefaults
 
 PREFIX = "<num>"
 DIGITS, DECIMALS = 18, 22  # digits that embedders of a fixed width see (Value-Aware, Table 5)
@@ -18,7 +28,7 @@ _COUNTED_ON = [CHARACTERS.index(one) for one in "+-\u2212,."]  # inside a number
 
 
 @dataclass(frozen=True)
-class NumValueScheme(MarkedScheme):
+class NumValueScheme(MarkedScheme, LimitedScheme):
     """Digits as tokens, and before them one whose vector a model makes of the value that follows
     (the embedder ``numvalue``).
 
@@ -30,7 +40,7 @@ class NumValueScheme(MarkedScheme):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Value-Aware, Section 3.2"
-    embedder: ClassVar[str] = "numvalue"
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(embedder="numvalue")
     max_digits: ClassVar[str] = f"{DIGITS} digits before the point or {DECIMALS} behind it"
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("14", "<num> 1 4", "14"),

@@ -1,16 +1,15 @@
 """P10: sign, one token a digit, exponent. ``-60.2`` -> ``- 6 0 2 E-1``."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.declaration import setting
-from numtok.encoding.schemes._decimal import DecimalScheme, exponent_tokens
-from numtok.encoding.schemes._radix import digits_of, number_of
-from numtok.encoding.schemes._slots import SIGNS
-from numtok.numerals.column import Rounded
+from numtok.encoding.grid import Columns, Places, Units
+from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens
+from numtok.encoding.schemes._radix import DIGITS, SIGNS, digits_of, number_of
 from numtok.registry import Interval
 
 
@@ -41,22 +40,18 @@ class P10(DecimalScheme):
     def mantissa_digits(self) -> int:
         return self.digits
 
+    @property
+    def places(self) -> Places:
+        digits = [DIGITS[1:10], *[DIGITS[:10]] * (self.digits - 1)]  # the first is not 0
+        return SIGNS, *digits, exponent_tokens(self.exponents)
+
     def counted_vocabulary(self) -> tuple[str, ...]:
-        return SIGNS + tuple("0123456789") + exponent_tokens(self.exponents)
+        return SIGNS + tuple(DIGITS[:10]) + exponent_tokens(self.exponents)
 
-    def slots(self) -> tuple[range, ...]:
-        leading, digit = range(3, 12), range(2, 12)  # no leading zero
-        return (
-            range(2),
-            leading,
-            *[digit] * (self.digits - 1),
-            range(12, 12 + len(self.exponents)),
-        )
+    def write(self, units: Units) -> Columns:
+        exponent, mantissa = np.divmod(units.counts, self.steps)
+        return units.negative, *digits_of(mantissa, 10, self.digits), exponent
 
-    def write(self, number: Rounded) -> tuple[NDArray[Any], ...]:
-        digits = (digit + 2 for digit in digits_of(number.mantissa, 10, self.digits))
-        return number.negative, *digits, number.exponent + 12
-
-    def read(self, tokens: NDArray[np.int64]) -> Rounded:
-        mantissa = number_of(tokens[:, 1:-1] - 2, 10)
-        return Rounded(tokens[:, 0] == 1, mantissa, tokens[:, -1] - 12)
+    def read(self, indices: NDArray[np.int64]) -> Units:
+        mantissa = number_of(indices[:, 1:-1], 10)
+        return Units(indices[:, -1] * self.steps + mantissa, indices[:, 0] == 1)

@@ -1,14 +1,14 @@
 """P1000: sign, a three-digit mantissa, exponent. ``-60.2`` -> ``- 602 E-1``."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._decimal import DecimalScheme, exponent_tokens
-from numtok.encoding.schemes._slots import SIGNS
-from numtok.numerals.column import Rounded
+from numtok.encoding.grid import Columns, Places, Units
+from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens, mantissa_tokens
+from numtok.encoding.schemes._radix import SIGNS
 from numtok.registry import Interval
 
 
@@ -32,14 +32,13 @@ class P1000(DecimalScheme):
 
     exponents: Interval = Interval(-8, 7)
 
-    def counted_vocabulary(self) -> tuple[str, ...]:
-        return SIGNS + tuple(map(str, range(100, 1000))) + exponent_tokens(self.exponents)
+    @property
+    def places(self) -> Places:
+        return SIGNS, mantissa_tokens(), exponent_tokens(self.exponents)
 
-    def slots(self) -> tuple[range, ...]:
-        return range(2), range(2, 902), range(902, 902 + len(self.exponents))
+    def write(self, units: Units) -> Columns:
+        exponent, mantissa = np.divmod(units.counts, self.steps)
+        return units.negative, mantissa, exponent
 
-    def write(self, number: Rounded) -> tuple[NDArray[Any], ...]:
-        return number.negative, number.mantissa - 98, number.exponent + 902
-
-    def read(self, tokens: NDArray[np.int64]) -> Rounded:
-        return Rounded(tokens[:, 0] == 1, tokens[:, 1] + 98, tokens[:, 2] - 902)
+    def read(self, indices: NDArray[np.int64]) -> Units:
+        return Units(indices[:, 2] * self.steps + indices[:, 1], indices[:, 0] == 1)

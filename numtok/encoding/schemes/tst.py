@@ -7,11 +7,18 @@ from itertools import pairwise, zip_longest
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.encoding.schemes._digits import DigitTokens
-from numtok.encoding.schemes._literals import BEGIN, EXTRA, FOLLOWS, Follows, Spelt
-from numtok.encoding.schemes._marked import Marks, parts_of
+from numtok.encoding.schemes._literals import (
+    BEGIN,
+    EXTRA,
+    FOLLOWS,
+    Follows,
+    Marks,
+    Spelt,
+    parts_of,
+)
+from numtok.encoding.schemes.base import SchemeDefaults
 
 _DIGITS = "0123456789"
 _THOUSANDS = ("k", "m", "b", "t", "q")  # 10^3 to 10^15
@@ -36,6 +43,7 @@ class TstScheme(DigitTokens):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Chetverina (arXiv 2604.11582), abstract: with suffix markers"
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(digits=False)  # marks stand between them
     chunk: ClassVar[int] = 3
     reverse: ClassVar[bool] = False
     pad: ClassVar[int] = 0
@@ -51,10 +59,6 @@ class TstScheme(DigitTokens):
         ),
     )
     digest: ClassVar[str] = "d0b05daa28f81e19"
-
-    @property
-    def digit_values(self) -> NDArray[np.float64]:
-        return np.full(len(self.vocabulary()), np.nan)  # marks stand between them
 
     @property
     def marks(self) -> tuple[str, ...]:

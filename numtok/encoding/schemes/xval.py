@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.encoding.schemes._valued import ValuedScheme
-from numtok.encoding.schemes.base import Bounds
+from numtok.encoding.schemes._channel import ValuedScheme
+from numtok.encoding.schemes.base import Bounds, LargestError, SchemeDefaults
 
 _LEAST = float(np.finfo(np.float32).tiny)  # below it float32 loses digits, and devices flush to 0
 _MOST = float(np.finfo(np.float32).max)
@@ -22,9 +22,9 @@ class XVal(ValuedScheme):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Section 2.1"
-    embedder: ClassVar[str] = "scaled"
-    head: ClassVar[str] = "scalar"
-    normalizer: ClassVar[str] = "scale:5"
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(
+        embedder="scaled", head="scalar", normalizer="scale:5"
+    )
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("-6.02e1", "[NUM]", "-60.20000076293945"),
         ("0", "[NUM]", "0.0"),
@@ -38,8 +38,8 @@ class XVal(ValuedScheme):
         return Bounds(_LEAST, _MOST)
 
     @property
-    def error(self) -> float:
-        return 2.0**-24
+    def error(self) -> LargestError:
+        return LargestError(2.0**-24)
 
     def held(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         with np.errstate(over="ignore", under="ignore"):

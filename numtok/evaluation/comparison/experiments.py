@@ -182,7 +182,7 @@ def _usual_of_texts(title: str) -> dict[str, str]:
     """Empty for a scheme that is not known."""
     try:
         scheme = SCHEMES.build(title.partition(" ")[0])
-        normalizer = spec_of(NORMALIZERS.build(scheme.normalizer))
+        normalizer = spec_of(NORMALIZERS.build(scheme.defaults.normalizer))
     except UsageError:
         return {}
     embedder, head = scheme.parts

@@ -8,6 +8,7 @@ a zero is zero, whose cell so is as wide as the gap around it.
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.encoding import grid
 from numtok.encoding.schemes.base import LOSSES, Scheme
 from numtok.numerals.column import Numerals
 
@@ -45,11 +46,11 @@ def cells(
 
     That of zero goes up to the smallest number on each side.
     """
-    low, high = scheme.cells(tokens)
+    low, high = grid.cells(scheme, tokens)
     point = low == high
     if point.any():
         (smallest,), _ = _encoded(scheme, np.array([scheme.bounds.low]))
-        (edge,), _ = scheme.cells(smallest[None])
+        (edge,), _ = grid.cells(scheme, smallest[None])
         low, high = np.where(point, -edge, low), np.where(point, edge, high)
     return low, high
 

@@ -47,7 +47,7 @@ class Embedder(ABC):
     @property
     def sees_all(self) -> bool:
         """Whether numbers are seen as a whole that are beyond the scheme's sight
-        (``Scheme.count_truncated``)."""
+        (``LimitedScheme``)."""
         return True
 
     def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027

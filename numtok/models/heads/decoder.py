@@ -78,7 +78,7 @@ class DecoderHead(ValueHead):
 
     @property
     def normalizer(self) -> str:
-        return self.scheme.normalizer
+        return self.scheme.defaults.normalizer
 
     @property
     def bounded(self) -> bool:

@@ -12,8 +12,10 @@ import msgspec
 
 from numtok.analysis.profiling.recommendation import AROUND_THE_MEAN, scales_values
 from numtok.analysis.profiling.warnings import CHANNEL_SHARE, counted, part, percent
+from numtok.encoding.grid import is_contiguous
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes.base import SCHEMES, Scheme
+from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, Scheme, is_exact
+from numtok.encoding.whole_text import TextScheme
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS, ValueHead
@@ -123,10 +125,10 @@ def _unseen(name: str, looked_at: Mapping[str, Verdict]) -> Verdict:
     """Of a scheme that a profile leaves out."""
     if needs := SCHEMES.required(name):
         return Verdict(name, False, f"needs a value for {needs[0]!r}; name it with --schemes")
-    if SCHEMES[name].shares_text:
+    if issubclass(SCHEMES[name], TextScheme):
         why = "is how pretrained models read numbers, and none takes part; name it with --schemes"
         return Verdict(name, False, why)
-    twin = looked_at[SCHEMES[name].same_tokens_as]
+    twin = looked_at[SCHEMES[name].defaults.same_tokens_as]
     return Verdict(name, twin.takes_part, twin.reason)
 
 
@@ -143,8 +145,10 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
 
     def cost(one: tuple[str, Scheme]) -> tuple[float, int, bool]:
         spec, scheme = one
-        tokens, words = costs.get(spec) or costs.get(scheme.same_tokens_as) or (math.inf, 0)
-        return tokens, words, scheme.exact
+        tokens, words = (
+            costs.get(spec) or costs.get(scheme.defaults.same_tokens_as) or (math.inf, 0)
+        )
+        return tokens, words, is_exact(scheme)
 
     schemes = dict(sorted(entered, key=cost))
     usual = [_usual(spec, scheme) for spec, scheme in schemes.items()]
@@ -155,7 +159,7 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
         Entrant(spec, head, normalize)
         for spec in values
         for normalize in dict.fromkeys((advised, None, *tails))
-        for head in (None, *_other_heads(schemes[spec].head))
+        for head in (None, *_other_heads(schemes[spec].defaults.head))
         if head or normalize
     ]
     first = [
@@ -171,8 +175,9 @@ def _usual(spec: str, scheme: Scheme) -> Entrant:
     how long the answer is, which nobody knows of a number that is not there. A scheme may have an
     objective of its own for that, of its name."""
     if scheme.tokens_per_number is not None:
-        narrow = EMBEDDERS.checked_at(scheme.embedder)  # one for models of any width
-        return Entrant(spec, embedder=None if narrow == scheme.embedder else narrow)
+        embedder = scheme.defaults.embedder
+        narrow = EMBEDDERS.checked_at(embedder)  # one for models of any width
+        return Entrant(spec, embedder=None if narrow == embedder else narrow)
     own = name_in(spec)
     return Entrant(spec, objective=own if own in OBJECTIVES else _LEFTWARD)
 
@@ -217,10 +222,10 @@ def _judged_head(spec: str) -> Verdict:
     name, _, codec = spec.partition(":")
     if getattr(HEADS[name], "positional", None) == _CODEC:
         scheme = SCHEMES.build(codec)
-        if scheme.channel or scheme.tokens_per_number is None:
+        if isinstance(scheme, ChannelScheme) or scheme.tokens_per_number is None:
             told = "its numbers have several lengths, or a value beside their tokens"
             return Verdict(spec, False, told)
-        if not scheme.contiguous:
+        if not is_contiguous(scheme):
             told = "numbers that begin with the same tokens are no interval: no exact quantiles"
             return Verdict(spec, False, told)
     try:

@@ -77,7 +77,8 @@ def probed(
     assert isinstance(form, str)
     if isinstance(found, Along) and found.number is not None:
         form = "sweep"
-    own = {"embedder": SCHEMES[scheme].embedder, "head": SCHEMES[scheme].head}
+    usual = SCHEMES[scheme].defaults
+    own = {"embedder": usual.embedder, "head": usual.head}
     configuration: Configuration = {"scheme": scheme, **own, "objective": "mlm:targets"}
     made = Probe("m@0", "m", scheme, configuration, 0, form, found, [])
     values = None if seen is None else pa.table({"value": pa.array(seen, pa.float64())})

@@ -19,6 +19,7 @@ from numtok.analysis.probing.probes.base import PROBES, ProbeResult
 from numtok.analysis.probing.probes.confidence import ConfidenceProbe
 from numtok.analysis.probing.swept_row import geometric
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+from numtok.encoding.schemes.base import splits_numbers
 from numtok.errors import NumtokError, UsageError
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.objectives.base import OBJECTIVES
@@ -106,7 +107,7 @@ LIKELIHOODS = [
 def per_number(one: LoadedModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """What turns the density of a mantissa into that of the number, log 10^-e, and that of a number
     within the range of the train split."""
-    splits = one.codec.scheme.splits
+    splits = splits_numbers(one.codec.scheme)
     by_mantissa = -np.floor(np.log10(x)) * np.log(10) if splits else 0 * x
     scaled = one.model.value_head is not None and not splits
     return by_mantissa + one.model.scaling.log_slope(x) if scaled else by_mantissa

@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 from numtok.data.reading import units
 from numtok.encoding import train_numbers
 from numtok.encoding.grammar import Grammar
-from numtok.encoding.sample_literals import sample
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes._contract import CHECKS
-from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, Scheme
+from numtok.encoding.schemes._contract import CHECKS, sample
+from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, Scheme, title_of
 from numtok.encoding.schemes.bpe import BpeScheme
 from numtok.encoding.train_numbers import NumberSample
 from numtok.errors import UsageError
@@ -453,7 +452,7 @@ def test_given_merges_are_told_by_what_they_are(tmp_path: Path) -> None:
     assert BpeScheme(30).fit(CORPUS).title == "bpe:30"
     store = Store(tmp_path / "artifacts")
     given = encode(store, texts(tmp_path / "a.jsonl", *ROWS), scheme=f"bpe,file={tmp_path}/t.json")
-    assert codec_of(given).scheme.title == scheme.title
+    assert title_of(codec_of(given).scheme) == scheme.title
     assert "numbers_learnt_from" not in given.manifest.counts
     preset = "nano,layers=1,width=32,heads=2"
     config = train.Config(given.ref, preset=preset, steps=1, batch=8, name="model")

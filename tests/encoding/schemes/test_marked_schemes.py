@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from numtok.encoding.schemes import _marked
+from numtok.encoding.schemes import _literals
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
@@ -126,4 +126,4 @@ def test_digits_are_read_whatever_was_counted(tokens: str, expected: tuple[str, 
 def test_the_examples_are_true() -> None:
     import doctest
 
-    assert doctest.testmod(_marked).failed == 0
+    assert doctest.testmod(_literals).failed == 0

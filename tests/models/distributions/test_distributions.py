@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from numtok.encoding.grammar import Grammar, Support
+from numtok.encoding.grid import GridScheme
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.encoding.schemes.p1000 import P1000
@@ -60,7 +61,8 @@ def support_of(scheme: Scheme) -> Support:
 @cache
 def ends_of(scheme: Scheme) -> Floats:
     """All finite ends of the scheme's intervals, from the scheme, one sequence at a time."""
-    slots = [range(slot.start, slot.stop) for slot in scheme.slots()]  # type: ignore[attr-defined]
+    assert isinstance(scheme, GridScheme)
+    slots = [ids.tolist() for ids in scheme.ids]
     extras = range(scheme.paper_vocabulary_size, len(scheme.vocabulary()))
     paths = [*product(*slots), *((token,) * len(slots) for token in extras)]
     ends = {end for path in paths for end in scheme.interval(path) if math.isfinite(end)}

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from numtok.encoding.schemes.base import (
     Bounds,
     Channel,
+    ChannelScheme,
     DecodedNumbers,
     Encoded,
     Failure,
+    LargestError,
     Next,
     Outcome,
-    Scheme,
+    SchemeDefaults,
 )
 from numtok.numerals.column import Numerals
 from numtok.registry import Interval
@@ -30,25 +32,22 @@ _FAILURES = np.array([0] * 5 + [Failure.UNDERFLOW] * 2 + [Failure.OVERFLOW] * 2,
 
 
 @dataclass(frozen=True)
-class Decade(Scheme):
+class Decade(ChannelScheme):
     """The mantissa, 1 to 10 with a sign, is all that the channel holds."""
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "numtok's tests"
-    embedder: ClassVar[str] = "scaled"
-    head: ClassVar[str] = "scalar"
-    channel: ClassVar[bool] = True
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(embedder="scaled", head="scalar")
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("-6.5e1", "-E1", "-65.0"),
         ("0", "ZERO", "0.0"),
         ("1e31", "POSITIVE_OVERFLOW", "overflow"),
     )
-    digest: ClassVar[str] = "acacbd88ecc92351"
 
     exponents: Interval = Interval(-30, 30)
 
     @property
-    def paper_vocabulary_size(self) -> int:
+    def _first_extra(self) -> int:
         return 2 * len(self.exponents)
 
     @property
@@ -60,8 +59,8 @@ class Decade(Scheme):
         return Bounds(10.0**self.exponents.first, _LARGEST * 10.0**self.exponents.last)
 
     @property
-    def error(self) -> float:
-        return 2.0**-24
+    def error(self) -> LargestError:
+        return LargestError(2.0**-24)
 
     def vocabulary(self) -> tuple[str, ...]:
         powers = range(self.exponents.first, self.exponents.last + 1)
@@ -99,7 +98,7 @@ class Decade(Scheme):
                     place = exponent - self.exponents.first
                     tokens[index] = negative * len(self.exponents) + place
             if outcomes[index]:
-                tokens[index] = self.paper_vocabulary_size + outcomes[index] - 1
+                tokens[index] = self._first_extra + outcomes[index] - 1
         return Encoded(tokens, np.ones(len(numerals), np.int32), outcomes, channel)
 
     def decode(
@@ -114,29 +113,29 @@ class Decade(Scheme):
         ends = np.cumsum(lengths)
         for index in np.flatnonzero(lengths == 1):
             token = int(tokens[ends[index] - 1])
-            if token < self.paper_vocabulary_size:
+            if token < self._first_extra:
                 power = token % len(self.exponents) + self.exponents.first
                 values[index] = float(channel[index]) * 10.0**power
                 failures[index] = Failure.NONE
-            elif token < self.paper_vocabulary_size + len(_EXTRAS):
-                values[index] = _VALUES[token - self.paper_vocabulary_size]
-                failures[index] = _FAILURES[token - self.paper_vocabulary_size]
+            elif token < self._first_extra + len(_EXTRAS):
+                values[index] = _VALUES[token - self._first_extra]
+                failures[index] = _FAILURES[token - self._first_extra]
         return DecodedNumbers(values, failures)
 
     def next(self, prefix: tuple[int, ...]) -> Next:
-        size = self.paper_vocabulary_size + len(_EXTRAS)
+        size = self._first_extra + len(_EXTRAS)
         return Next(np.full(size, not prefix), may_end=bool(prefix))
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         first, last = self.exponents.first, self.exponents.last
         token = tokens[0]
-        if token < self.paper_vocabulary_size:
+        if token < self._first_extra:
             negative, power = divmod(token, len(self.exponents))
             low, high = _EDGE * 10.0 ** (power + first - 1), _EDGE * 10.0 ** (power + first)
             return Bounds(-high, -low) if negative else Bounds(low, high)
-        extra = _EXTRAS[token - self.paper_vocabulary_size]
+        extra = _EXTRAS[token - self._first_extra]
         if "FLOW" not in extra.name:
-            value = float(_VALUES[token - self.paper_vocabulary_size])
+            value = float(_VALUES[token - self._first_extra])
             return Bounds(value, value)
         least, most = _EDGE * 10.0 ** (first - 1), _EDGE * 10.0**last
         low, high = (most, np.inf) if "OVER" in extra.name else (0.0, least)

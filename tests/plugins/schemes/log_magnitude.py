@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from numtok.encoding.schemes.base import (
     Bounds,
     Channel,
+    ChannelScheme,
     DecodedNumbers,
     Encoded,
     Failure,
+    LargestError,
     Next,
     Outcome,
-    Scheme,
+    SchemeDefaults,
 )
 from numtok.numerals.column import Numerals
 
@@ -27,24 +29,17 @@ _UNDERFLOW, _OVERFLOW = 6, 8  # ids of +TINY and +HUGE, which the negative ones 
 
 
 @dataclass(frozen=True)
-class LogMagnitude(Scheme):
+class LogMagnitude(ChannelScheme):
     """float32 holds the base-10 logarithm, -30 to 30, to 2^-20."""
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "numtok's tests"
-    embedder: ClassVar[str] = "scaled"
-    head: ClassVar[str] = "scalar"
-    channel: ClassVar[bool] = True
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(embedder="scaled", head="scalar")
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("-1e2", "-", "-100.0"),
         ("-0", "0", "0.0"),
         ("1e-31", "+TINY", "underflow"),
     )
-    digest: ClassVar[str] = "5c0c49dde6925e8f"
-
-    @property
-    def paper_vocabulary_size(self) -> int:
-        return 2
 
     @property
     def tokens_per_number(self) -> int:
@@ -55,8 +50,8 @@ class LogMagnitude(Scheme):
         return Bounds(_LEAST, _MOST)
 
     @property
-    def error(self) -> float:
-        return 2.2e-6  # 10 ** 2 ** -20 - 1
+    def error(self) -> LargestError:
+        return LargestError(2.2e-6)  # 10 ** 2 ** -20 - 1
 
     def vocabulary(self) -> tuple[str, ...]:
         return _TOKENS

@@ -16,6 +16,7 @@ from numtok.encoding.schemes.base import (
     DecodedNumbers,
     Encoded,
     Failure,
+    LargestError,
     Next,
     Outcome,
     Scheme,
@@ -43,11 +44,6 @@ class Shortest(Scheme):
         ("-6.02e1", "- 6 0 2 E1", "-60.2"),
         ("1e400", "POSITIVE_OVERFLOW", "overflow"),
     )
-    digest: ClassVar[str] = "0ecb7b5ca2e024ad"
-
-    @property
-    def paper_vocabulary_size(self) -> int:
-        return _FIRST_EXTRA
 
     @property
     def tokens_per_number(self) -> None:
@@ -58,8 +54,8 @@ class Shortest(Scheme):
         return Bounds(5e-324, float(np.finfo(np.float64).max))
 
     @property
-    def error(self) -> float:
-        return 0.0
+    def error(self) -> LargestError:
+        return LargestError(0.0)
 
     def vocabulary(self) -> tuple[str, ...]:
         exponents = tuple(f"E{exponent}" for exponent in _EXPONENTS)

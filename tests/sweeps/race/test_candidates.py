@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.schemes.base import SCHEMES, is_exact
 from numtok.errors import UsageError
 from numtok.models.heads.base import HEADS
 from numtok.stages import profile
@@ -91,7 +91,7 @@ def test_candidates_are_schemes_as_usual_then_other_heads_of_values(
 def test_what_is_of_all_digits_races_as_it_is_used_alone(plain: profile.Profile) -> None:
     """Its parts refuse data that are scaled, and its embedder may need a wide model."""
     entries = text_entries(plain, judged(plain, ()))
-    exact = [one for one in entries if SCHEMES[one.scheme.partition(",")[0]].exact]
+    exact = [one for one in entries if is_exact(SCHEMES.build(one.scheme))]
     assert sorted(exact, key=lambda one: one.scheme) == [
         Entrant("base10"),
         Entrant("bits", embedder="bits:linear"),

@@ -10,6 +10,7 @@ from numtok.analysis.probing.probe_records import Embedding
 from numtok.analysis.probing.probes import _settings
 from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
 from numtok.arrays import Floats
+from numtok.encoding.schemes.base import ChannelScheme
 from numtok.errors import UsageError
 from numtok.models.projections import Projections, projections
 from numtok.numerals.column import Numerals
@@ -65,7 +66,7 @@ class EmbeddingProbe(ProbeKind):
             )
         x = np.linspace(*self._ends, self.points)
         token = int(codec.scheme.encode(Numerals(np.array([1.0]))).tokens[0]) + codec.number_first
-        found = projections(model, token, x) if codec.scheme.channel else None
+        found = projections(model, token, x) if isinstance(codec.scheme, ChannelScheme) else None
         if found is None:
             raise UsageError(
                 "probe embedding follows a value beside its token, and the embedder "

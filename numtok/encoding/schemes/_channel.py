@@ -1,20 +1,39 @@
-"""What ``numgpt`` and ``dice`` share: the exponent is the token, the signed mantissa the channel.
+"""Base classes for schemes with one token per number and a value channel.
 
-Both are taken from the decimal digits of the literal, so 1000 is 1 with E3 and 9.99999999999 has
-the exponent 0; no logarithm and no float64 is asked. They differ in the embedder that they name.
+:class:`ValuedScheme` writes ``[NUM]`` for every number; the channel holds the number itself.
+:class:`MantissaScheme` writes the exponent; the channel holds the signed mantissa.
 """
 
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.schemes._radix import compose
-from numtok.encoding.schemes._single import SingleTokenScheme
-from numtok.encoding.schemes.base import Bounds, Channel, Encoded, Failure, Outcome, outcomes_of
+from numtok.encoding.schemes.base import (
+    Bounds,
+    Channel,
+    ChannelScheme,
+    DecodedNumbers,
+    Encoded,
+    Failure,
+    LargestError,
+    Next,
+    Outcome,
+    outcomes_of,
+)
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.registry import Interval, name_of
+
+# In the order of their outcomes, from that of NaN on.
+_VALUED_EXTRAS = ("NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW", "-OVERFLOW")
+# By token, that of an ordinary number first.
+_VALUED_VALUES = np.array([0, np.nan, np.inf, -np.inf, np.nan, np.nan, np.nan, np.nan])
+_FAILURES = np.array(
+    [Failure.NONE] * 4 + [Failure.UNDERFLOW] * 2 + [Failure.OVERFLOW] * 2, np.uint8
+)
 
 _EXTRAS, _VALUES = ("NAN", "+INF", "-INF"), np.array([np.nan, np.inf, -np.inf])
 _WIDEST = Interval(-290, 290)  # so that float64 holds all products
@@ -22,6 +41,117 @@ _POWERS_OF_TEN = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 _MOST = np.nextafter(np.float32(10), np.float32(0))  # a mantissa is below 10
 _DIGITS = (6, 7, 8, 9)  # float32 keeps any 6 digits, and 9 tell all of its values apart
 _PLACES = 8  # powers of ten beside [1, 10) in which a channel is read by its decimal digits
+
+
+class SingleTokenScheme(ChannelScheme):
+    """One token per number; a subclass reads it together with its value."""
+
+    @property
+    def tokens_per_number(self) -> int:
+        return 1
+
+    @abstractmethod
+    def read(
+        self, tokens: NDArray[np.int64], channel: Channel
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        """The values of numbers by their tokens, each of the vocabulary, and their failures."""
+
+    def decode(
+        self,
+        tokens: NDArray[np.uint32],
+        lengths: NDArray[np.int32],
+        channel: Channel | None = None,
+    ) -> DecodedNumbers:
+        if channel is None:
+            raise ValueError(f"{name_of(self)}: decoding needs the value channel")
+        values = np.full(len(lengths), np.nan)
+        failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
+        single = np.flatnonzero(lengths == 1)
+        token = tokens.astype(np.int64)[np.cumsum(lengths, dtype=np.int64)[single] - 1]
+        known = token < len(self.vocabulary())
+        single = single[known]
+        values[single], failures[single] = self.read(token[known], channel[single])
+        return DecodedNumbers(values, failures)
+
+    def next(self, prefix: tuple[int, ...]) -> Next:
+        return Next(np.full(len(self.vocabulary()), not prefix), may_end=bool(prefix))
+
+
+class ValuedScheme(SingleTokenScheme):
+    """Zero is an ordinary number. What the channel cannot hold has a declared token and 1 beside
+    it. Leaves say which numbers the channel holds, and how.
+    """
+
+    @abstractmethod
+    def held(self, values: NDArray[np.float64]) -> Channel:
+        """[n]: what the channel holds of values float64[n]; what lies beyond :attr:`bounds` is
+        beyond them there too."""
+
+    @property
+    def factors(self) -> NDArray[np.float64]:
+        return np.array([1.0, *[np.nan] * len(_VALUED_EXTRAS)])
+
+    def vocabulary(self) -> tuple[str, ...]:
+        return ("[NUM]", *_VALUED_EXTRAS)
+
+    def encode(self, numerals: Numerals) -> Encoded:
+        channel = self.held(numerals.values)
+        _, below = numerals.out_of_float64()
+        low, high = self.bounds
+        under = (np.abs(channel) < low) & ((numerals.values != 0) | below)
+        outcomes = outcomes_of(numerals, over=np.abs(channel) > high, under=under)
+        channel[outcomes > 0] = 1.0
+        tokens = np.maximum(outcomes, 2).astype(np.uint32) - np.uint32(2)
+        return Encoded(tokens, np.ones(len(numerals), np.int32), outcomes, channel)
+
+    def read(
+        self, tokens: NDArray[np.int64], channel: Channel
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        values = np.where(tokens == 0, channel.astype(np.float64), _VALUED_VALUES[tokens])
+        failures = _FAILURES[tokens]
+        # A model may have said what no channel holds.
+        failures[(tokens == 0) & np.isinf(values)] = Failure.OVERFLOW
+        failures[(tokens == 0) & np.isnan(values)] = Failure.MALFORMED
+        values[failures > 0] = np.nan
+        return values, failures
+
+    def interval(self, tokens: tuple[int, ...]) -> Bounds:
+        low, high = self.bounds
+        return (
+            Bounds(-np.inf, np.inf),  # the channel says which
+            Bounds(np.nan, np.nan),
+            Bounds(np.inf, np.inf),
+            Bounds(-np.inf, -np.inf),
+            Bounds(0.0, low),
+            Bounds(-low, 0.0),
+            Bounds(high, np.inf),
+            Bounds(-np.inf, -high),
+        )[tokens[0]]
+
+
+class EveryFloat(ValuedScheme):
+    """The channel holds every float64, from 5e-324 to 1.8e308, and -0."""
+
+    exact: ClassVar[bool] = True
+    golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("-60.20", "[NUM]", "-60.2"),
+        ("-0", "[NUM]", "-0.0"),
+        ("0.30000000000000004", "[NUM]", "0.30000000000000004"),
+        ("5e-324", "[NUM]", "5e-324"),
+        ("1e400", "+OVERFLOW", "overflow"),
+        ("nan", "NAN", "nan"),
+    )
+
+    @property
+    def bounds(self) -> Bounds:
+        return Bounds(float(np.nextafter(0.0, 1.0)), float(np.finfo(np.float64).max))
+
+    @property
+    def error(self) -> LargestError:
+        return LargestError(0.0)
+
+    def held(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values.copy()
 
 
 class MantissaScheme(SingleTokenScheme):
@@ -61,23 +191,24 @@ class MantissaScheme(SingleTokenScheme):
             )
 
     @property
-    def paper_vocabulary_size(self) -> int:
-        return len(self.exponents) + 2
-
-    @property
     def bounds(self) -> Bounds:
         # The ends themselves are also the float64 of literals that lie just below them.
         least, beyond = (float(f"1e{one}") for one in (self._powers[0], self._powers[-1] + 1))
         return Bounds(float(np.nextafter(least, np.inf)), float(np.nextafter(beyond, 0.0)))
 
     @property
-    def error(self) -> float:
-        return 2.0**-23  # just below 10; half of it elsewhere
+    def error(self) -> LargestError:
+        return LargestError(2.0**-23)  # just below 10; half of it elsewhere
 
     @property
     def factors(self) -> NDArray[np.float64]:
         powers = [float(f"1e{power}") for power in self._powers]
         return np.array([*powers, 0.0, np.inf, *[np.nan] * len(_EXTRAS)])
+
+    @property
+    def _first_extra(self) -> int:
+        """The id of the token for NaN, the first that the paper does not count."""
+        return len(self.exponents) + 2
 
     @property
     def _powers(self) -> range:
@@ -104,15 +235,13 @@ class MantissaScheme(SingleTokenScheme):
     @property
     def _other(self) -> NDArray[np.int64]:
         """int64[outcomes]: the token of each that is no ordinary number."""
-        under, over, nan, plus, minus = range(
-            len(self.exponents), self.paper_vocabulary_size + len(_EXTRAS)
-        )
+        under, over, nan, plus, minus = range(len(self.exponents), len(self.vocabulary()))
         return np.array([0, 0, 0, nan, plus, minus, under, under, over, over])
 
     def read(
         self, tokens: NDArray[np.int64], channel: Channel
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        ordinary, extra = tokens < len(self.exponents), tokens - self.paper_vocabulary_size
+        ordinary, extra = tokens < len(self.exponents), tokens - self._first_extra
         values = np.where(extra >= 0, _VALUES[np.maximum(extra, 0)], np.nan)
         values[ordinary] = _product(channel[ordinary], tokens[ordinary] + self.exponents.first)
         failures = np.zeros(len(tokens), np.uint8)
@@ -121,8 +250,8 @@ class MantissaScheme(SingleTokenScheme):
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         (token,) = tokens
-        if token >= self.paper_vocabulary_size:
-            value = float(_VALUES[token - self.paper_vocabulary_size])
+        if token >= self._first_extra:
+            value = float(_VALUES[token - self._first_extra])
             return Bounds(value, value)
         if token == len(self.exponents) + 1:
             return Bounds(-np.inf, np.inf)

@@ -1,0 +1,387 @@
+"""Schemes that write numbers on a grid, with one token at each of a fixed number of places.
+
+:class:`GridScheme` does everything but place the numbers of its grid: its subclass says which
+tokens there are at each place (``places``), how many units a number may have (``most``), and how
+units become tokens and back (``write``, ``read``). By default a unit is ``10^-decimals``; other
+grids define which units a number has, and what they stand for.
+
+An ordinary number has one token at each place. Any other is one extra token, repeated at every
+place: the length of a masked number must not reveal whether it was zero.
+
+All tokens of a number may be written several times, as in "Decoding-based Regression", Section
+4.5. The majority at each position is read: first whether it is an ordinary number or which extra,
+then each position among the copies that agree in this. A tie goes to the copy that was written
+first.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.schemes.base import (
+    EXTRAS,
+    Bounds,
+    Channel,
+    DecodedNumbers,
+    Encoded,
+    Failure,
+    LargestError,
+    Next,
+    Outcome,
+    Scheme,
+    outcomes_of,
+)
+from numtok.numerals.column import Numerals
+from numtok.numerals.fixed_point import units_of
+
+_EXTRA_OF_OUTCOME = ("ZERO", *EXTRAS)  # from Outcome.ZERO on; both zeros share one
+_VALUE_OF_EXTRA = {"ZERO": 0.0, "NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
+
+
+#: By place, the names of its tokens.
+Places = tuple[Sequence[str], ...]
+#: By place, int64[n] or bool[n]: the index of the token of each number.
+Columns = Sequence[NDArray[Any]]
+
+
+class Units(NamedTuple):
+    """Numbers as counts of units: 0 or more, and whether each is negative."""
+
+    counts: NDArray[np.int64]  # [n]
+    negative: NDArray[np.bool_]  # [n]
+
+
+class GridScheme(Scheme):
+    """Numbers in units of ``10^-decimals``, of which there are at most ``most``; fewer than half a
+    unit underflow.
+
+    contiguous
+        Whether the numbers that begin with the same tokens are an interval. :meth:`span` then takes
+        prefixes, and after the first token ids rise or fall with the values.
+    """
+
+    extras: ClassVar[tuple[str, ...]] = EXTRAS[1:]  # zero is an ordinary number
+    contiguous: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def places(self) -> Places:
+        """The tokens of each place, in the order of their indices; a name stands for one token."""
+
+    @property
+    @abstractmethod
+    def most(self) -> int:
+        """The largest number of units. Tokens that are read as more are an overflow."""
+
+    @property
+    def decimals(self) -> int:
+        """The number of decimals that are kept."""
+        return 0
+
+    @abstractmethod
+    def write(self, units: Units) -> Columns:
+        """The index of the token at each place: int64[n] or bool[n] each."""
+
+    @abstractmethod
+    def read(self, indices: NDArray[np.int64]) -> Units:
+        """The inverse of :meth:`write`, for int64[n, places]."""
+
+    # --- for other grids ----------------------------------------------------------------------
+
+    @property
+    def repeat(self) -> int:
+        """Number of copies of a number's tokens."""
+        return 1
+
+    def units_of(self, numerals: Numerals) -> tuple[NDArray[np.uint8], Units]:
+        """The outcomes [n] of numbers, and their units, any units unless they are ordinary."""
+        values, (_, below) = numerals.values, numerals.out_of_float64()
+        inside = np.abs(values) <= (self.most + 1) / 10**self.decimals
+        counts = units_of(np.where(inside, values, 0.0), self.decimals)
+        over = ~inside | (counts > self.most)
+        under = inside & (counts == 0) & ((values != 0) | below)
+        return outcomes_of(numerals, over, under), Units(counts, np.signbit(values))
+
+    def values_of(self, units: Units) -> NDArray[np.float64]:
+        """float64[n]: the values of units; infinity is an overflow and NaN an underflow."""
+        sizes = np.where(units.counts > self.most, np.inf, units.counts / 10.0**self.decimals)
+        return np.where(units.negative, -sizes, sizes)
+
+    def ends(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """float64[n] each: the magnitudes between which numbers have these units."""
+        steps = 2 * 10.0**self.decimals
+        low, high = (2 * np.minimum(counts, self.most + 1) - 1) / steps, (2 * counts + 1) / steps
+        zero, beyond = counts == 0, counts > self.most
+        return np.where(zero, 0.0, low), np.where(zero, 0.0, np.where(beyond, np.inf, high))
+
+    @property
+    def bounds(self) -> Bounds:
+        return Bounds(1 / 10**self.decimals, self.most / 10**self.decimals)
+
+    @property
+    def error(self) -> LargestError:
+        return LargestError(0.5 / 10**self.decimals, absolute=True)
+
+    @cached_property
+    def covered(self) -> tuple[Bounds, Bounds]:
+        """The values of negative and of positive ordinary numbers, without zero."""
+        low, high = self.ends(np.array([1, self.most]))
+        return Bounds(-float(high[1]), -float(low[0])), Bounds(float(low[0]), float(high[1]))
+
+    def are_written(self, indices: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rows of int64[n, places] are numbers that :meth:`follow` allows."""
+        return np.ones(len(indices), np.bool_)
+
+    def follow(self, prefix: tuple[int, ...]) -> NDArray[np.int64] | slice:
+        """int64[k], or all: the indices that may follow those of a prefix of an ordinary number."""
+        return slice(None)
+
+    def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
+        """All that what follows a prefix of indices depends on, other than its length."""
+        return ()
+
+    def span(self, prefix: tuple[int, ...]) -> Bounds:
+        """The interval of an ordinary number, or of a prefix if the scheme is contiguous."""
+        (low,), (high,) = (ends.tolist() for ends in self.spans(np.array([prefix])))
+        return Bounds(low, high)
+
+    def counted_vocabulary(self) -> tuple[str, ...]:
+        """The tokens that the paper counts, by local id."""
+        return tuple(dict.fromkeys(chain.from_iterable(self._places)))
+
+    # --- derived ------------------------------------------------------------------------------
+
+    @cached_property
+    def _places(self) -> Places:
+        return self.places
+
+    @cached_property
+    def tokens_per_number(self) -> int:
+        return len(self._places) * self.repeat
+
+    def vocabulary(self) -> tuple[str, ...]:
+        return self._every_token
+
+    @cached_property
+    def _every_token(self) -> tuple[str, ...]:
+        return self.counted_vocabulary() + self.extras
+
+    @cached_property
+    def ids(self) -> list[NDArray[np.int64]]:
+        """By place, int64[k]: the ids of its tokens."""
+        numbers = {name: number for number, name in enumerate(self.counted_vocabulary())}
+        return [np.array([numbers[name] for name in place]) for place in self._places]
+
+    @cached_property
+    def _indices(self) -> NDArray[np.int64]:
+        """int64[places, vocabulary + 1]: the index of each id at each place, -1 if it has none."""
+        indices = np.full((len(self._places), len(self.vocabulary()) + 1), -1)
+        for place, ids in enumerate(self.ids):
+            indices[place, ids] = np.arange(len(ids))
+        return indices
+
+    def encode(self, numerals: Numerals) -> Encoded:
+        outcomes, units = self.units_of(numerals)
+        tokens = np.empty((len(numerals), len(self._places)), np.uint32)
+        for place, indices in enumerate(self.write(units)):
+            tokens[:, place] = self.ids[place].take(indices, mode="clip")
+        special = np.flatnonzero(outcomes)
+        ids = np.zeros(len(Outcome), np.uint32)
+        for outcome, extra in zip(list(Outcome)[1:], _EXTRA_OF_OUTCOME, strict=True):
+            if extra in self.extras:
+                ids[outcome] = self._counted + self.extras.index(extra)
+        tokens[special] = ids[outcomes[special], None]
+        lengths = np.full(len(numerals), self.tokens_per_number, np.int32)
+        return Encoded(np.tile(tokens, self.repeat).reshape(-1), lengths, outcomes)
+
+    @cached_property
+    def _counted(self) -> int:
+        return len(self.vocabulary()) - len(self.extras)
+
+    def decode(
+        self,
+        tokens: NDArray[np.uint32],
+        lengths: NDArray[np.int32],
+        channel: Channel | None = None,
+    ) -> DecodedNumbers:
+        values = np.full(len(lengths), np.nan)
+        failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
+        width = self.tokens_per_number
+        whole = np.flatnonzero(lengths == width)
+        firsts = np.cumsum(lengths, dtype=np.int64)[whole] - width
+        table = tokens.astype(np.int64)[firsts[:, None] + np.arange(width)]
+        copies = table.reshape(len(whole), self.repeat, len(self._places))
+        indices = self._indices_of(copies)
+        ordinary = np.all(indices >= 0, axis=2)
+        ordinary[ordinary] = self.are_written(_chosen(indices, ordinary))
+        extra = copies[:, :, 0] - self._counted
+        special = (extra >= 0) & (extra < len(self.extras)) & (copies == copies[:, :, :1]).all(2)
+        formed = (ordinary | special).all(axis=1)
+        whole = _chosen(whole, formed)
+        table = _majority(_chosen(copies, formed), _chosen(ordinary, formed))
+
+        extra = table[:, 0] - self._counted
+        number = extra < 0
+        found = np.empty(len(table))
+        voted = _chosen(indices, formed)[:, 0] if self.repeat == 1 else self._indices_of(table)
+        found[number] = self.values_of(self.read(_chosen(voted, number)))
+        found[~number] = np.array([_VALUE_OF_EXTRA.get(name, np.nan) for name in self.extras])[
+            extra[~number]
+        ]
+        failed = np.zeros(len(table), np.uint8)
+        failed[number & np.isinf(found)] = Failure.OVERFLOW
+        failed[number & np.isnan(found)] = Failure.UNDERFLOW
+        failed[~number] = np.array([_failure_of(name) for name in self.extras])[extra[~number]]
+        values[whole] = np.where(failed, np.nan, found)
+        failures[whole] = failed
+        return DecodedNumbers(values, failures)
+
+    def next(self, prefix: tuple[int, ...]) -> Next:
+        counted = self._counted
+        allowed = np.zeros(counted + len(self.extras), np.bool_)
+        if len(prefix) == self.tokens_per_number:
+            return Next(allowed, may_end=True)
+        copy = prefix[len(prefix) - len(prefix) % len(self._places) :]
+        if copy and copy[0] >= counted:
+            allowed[copy[0]] = True
+            return Next(allowed, may_end=False, state=copy[:1])
+        indices = self._prefix(copy)
+        allowed[self.ids[len(copy)][self.follow(indices)]] = True
+        allowed[counted:] = not copy
+        # Extras have ids beyond all indices, so no two states are confused.
+        return Next(allowed, may_end=False, state=self.remembered(indices))
+
+    def interval(self, tokens: tuple[int, ...]) -> Bounds:
+        copy = tokens[: len(self._places)]
+        if tokens and tokens == copy * self.repeat:  # as encode writes it
+            tokens = copy
+        elif len(tokens) == self.tokens_per_number and self.repeat > 1:
+            copies = np.array(tokens).reshape(1, self.repeat, -1)
+            tokens = tuple(_majority(copies, copies[:, :, 0] < self._counted)[0].tolist())
+        elif self.repeat > 1 or not tokens:
+            return Bounds(-np.inf, np.inf)  # the other copies decide
+        if tokens[0] >= self._counted:
+            return self._interval_of_extra(self.extras[tokens[0] - self._counted])
+        return self.span(self._prefix(tokens))
+
+    def cells(
+        self, tokens: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """:meth:`interval` of whole numbers, int64[n, tokens_per_number], at once."""
+        copies = tokens.astype(np.int64).reshape(len(tokens), self.repeat, len(self._places))
+        table = _majority(copies, copies[:, :, 0] < self._counted)
+        extra = table[:, 0] - self._counted
+        ends = np.empty((len(table), 2))
+        ends[extra < 0] = np.column_stack(self.spans(self._indices_of(table[extra < 0])))
+        of_extras = np.array([self._interval_of_extra(name) for name in self.extras])
+        ends[extra >= 0] = of_extras[extra[extra >= 0]]
+        low, high = ends.T
+        return low, high
+
+    def spans(self, indices: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """float64[n] each: the ends of the intervals of numbers int64[n, places]."""
+        counts, negative = self.read(indices)
+        low, high = self.ends(counts)
+        return np.where(negative, -high, low), np.where(negative, -low, high)
+
+    def _indices_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The indices of ids [..., places], -1 for those that are not of their place."""
+        width = self._indices.shape[1]
+        flat = np.minimum(ids, width - 1) + width * np.arange(len(self._places))
+        indices: NDArray[np.int64] = self._indices.ravel().take(flat)
+        return indices
+
+    def _prefix(self, ids: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(int(self._indices[place, one]) for place, one in enumerate(ids))
+
+    def _interval_of_extra(self, extra: str) -> Bounds:
+        if extra in _VALUE_OF_EXTRA:
+            return Bounds(_VALUE_OF_EXTRA[extra], _VALUE_OF_EXTRA[extra])
+        negative, positive = self.covered
+        return {
+            "+UNDERFLOW": Bounds(0.0, positive.low),
+            "-UNDERFLOW": Bounds(negative.high, 0.0),
+            "+OVERFLOW": Bounds(positive.high, np.inf),
+            "-OVERFLOW": Bounds(-np.inf, negative.low),
+        }[extra]
+
+
+def cells(
+    scheme: Scheme, tokens: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """:meth:`Scheme.interval` of the rows of int[n, k]: float64[n] low and high ends.
+
+    ``k`` is the scheme's width, or less for a contiguous scheme.
+
+    >>> cells(SCHEMES.build("nd"), np.array([[0, 2], [9, 9]]))
+    (array([0.02, 0.99]), array([0.03, 1.  ]))
+    """
+    if isinstance(scheme, GridScheme) and tokens.shape[1] == scheme.tokens_per_number:
+        return scheme.cells(tokens)
+    intervals = [scheme.interval(path) for path in map(tuple, tokens.tolist())]
+    low, high = np.array(intervals, np.float64).reshape(-1, 2).T
+    return low, high
+
+
+def is_contiguous(scheme: Scheme) -> bool:
+    """Return whether the numbers of a scheme that begin with the same tokens are an interval."""
+    return isinstance(scheme, GridScheme) and scheme.contiguous
+
+
+def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> NDArray[np.int64] | None:
+    """int64[k]: what may follow a prefix, in the order of the values it leads to; NaN is last.
+
+    With it a distribution function and its inverse are exact, digit by digit. None for a scheme
+    that is not contiguous, and if several copies are written.
+
+    >>> ascending(SCHEMES.build("nd,base=4"), (3,))
+    array([0, 1, 2, 3])
+    """
+    if not is_contiguous(scheme):
+        return None
+    tokens = np.flatnonzero(scheme.next(prefix).allowed)
+    if prefix:  # the ids rise or fall with the values
+        first, last = (scheme.interval((*prefix, int(token))) for token in tokens[[0, -1]])
+        tokens = tokens if first.low <= last.low else tokens[::-1]
+        apart = len(tokens) == 1 or first.low != last.low
+    else:
+        low, high = cells(scheme, tokens[:, None])
+        order = np.lexsort((high, low))
+        tokens, low, high = tokens[order], low[order], high[order]
+        apart = not (low[1:] < high[:-1]).any()
+    return tokens if apart else None
+
+
+def _chosen(array: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+    """``array[mask]``, without a copy if that is the whole array, as it is most often."""
+    if mask.all():
+        return array.reshape(mask.size, *array.shape[mask.ndim :])
+    return array[mask]
+
+
+def _failure_of(extra: str) -> Failure:
+    if extra in _VALUE_OF_EXTRA:
+        return Failure.NONE
+    return Failure.OVERFLOW if extra.endswith("OVERFLOW") else Failure.UNDERFLOW
+
+
+def _majority(copies: NDArray[np.int64], ordinary: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """int64[n, slots]: what most of [n, copies, slots] say at each position."""
+    if copies.shape[1] == 1:
+        return copies[:, 0]
+    kind = _voted(copies[:, :, 0], np.ones_like(ordinary))
+    alike = ordinary == np.take_along_axis(ordinary, kind[:, None], axis=1)
+    chosen = [_voted(copies[:, :, place], alike) for place in range(copies.shape[2])]
+    return np.take_along_axis(copies, np.stack(chosen, axis=1)[:, None], axis=1)[:, 0]
+
+
+def _voted(tokens: NDArray[np.int64], counting: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """int64[n]: the first copy that has the most frequent token among the counting ones."""
+    votes = ((tokens[:, :, None] == tokens[:, None]) & counting[:, None]).sum(axis=2)
+    first: NDArray[np.int64] = np.where(counting, votes, -1).argmax(axis=1)
+    return first

@@ -1,0 +1,154 @@
+"""Numbers with a few significant digits: sign, mantissa and exponent of a base.
+
+A unit is one step of the mantissa: the units of a number count all smaller mantissas of all
+smaller exponents, so they rise with the magnitude.
+"""
+
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from numtok.encoding.grid import GridScheme, Units
+from numtok.encoding.schemes._radix import compose, nearest_spans, rounded, scaled
+from numtok.encoding.schemes.base import EXTRAS, Bounds, LargestError, outcomes_of
+from numtok.errors import UsageError
+from numtok.numerals.column import Numerals
+from numtok.registry import Interval, name_of
+
+
+class FloatingScheme(GridScheme):
+    """``mantissa * base^exponent`` with a mantissa of ``mantissa_digits`` digits, the first of them
+    not 0. A subclass defines ``write``, ``read`` and the fields or properties below."""
+
+    extras: ClassVar[tuple[str, ...]] = EXTRAS
+
+    @property
+    def base(self) -> int:
+        """The base of mantissa and exponent."""
+        return 10
+
+    @property
+    def mantissa_digits(self) -> int:
+        """Significant digits that are kept."""
+        return 3
+
+    @property
+    def point(self) -> str:
+        """``nearest`` rounds half to even; ``edge`` and ``centre`` cut digits off, and read the
+        lower end and the middle of what has these digits."""
+        return "nearest"
+
+    @property
+    def mantissa_exponents(self) -> Interval:
+        """The exponents of the integer mantissa."""
+        raise NotImplementedError
+
+    @cached_property
+    def least(self) -> int:
+        """The smallest mantissa."""
+        return int(self.base ** (self.mantissa_digits - 1))
+
+    @cached_property
+    def steps(self) -> int:
+        """The number of mantissas."""
+        return self.least * (self.base - 1)
+
+    @property
+    def most(self) -> int:
+        return self.steps * len(self.mantissa_exponents) - 1
+
+    def units_of(self, numerals: Numerals) -> tuple[NDArray[np.uint8], Units]:
+        known = self.mantissa_exponents
+        nearest = self.point == "nearest"
+        negative, mantissa, exponent = rounded(numerals, self.base, self.mantissa_digits, nearest)
+        over, under, zero = exponent > known.last, exponent < known.first, mantissa == 0
+        steps = np.clip(exponent, known.first, known.last).astype(np.int64) - known.first
+        counts = steps * self.steps + np.where(zero, 0, mantissa - self.least)
+        return outcomes_of(numerals, over, under, zero), Units(counts, negative)
+
+    def values_of(self, units: Units) -> NDArray[np.float64]:
+        known, half = self.mantissa_exponents, int(self.point == "centre")
+        mantissa, exponent = self.floating(units.counts)
+        mantissa, inside = mantissa * (1 + half) + half, np.clip(exponent, known.first, known.last)
+        values = compose(units.negative, mantissa, inside, self.base, 1 + half)
+        values[exponent > known.last] = np.inf
+        values[exponent < known.first] = np.nan
+        return values
+
+    def floating(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64[n] each: the mantissas and exponents of units."""
+        exponent, mantissa = np.divmod(counts, self.steps)
+        return mantissa + self.least, exponent + self.mantissa_exponents.first
+
+    def ends(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        known = self.mantissa_exponents
+        mantissa, exponent = self.floating(counts)
+        exponent = np.clip(exponent, known.first, known.last)
+        if self.point == "nearest":
+            return nearest_spans(mantissa, exponent, self.base, self.mantissa_digits)
+        positive = np.zeros(len(counts), np.bool_)
+        low, high = (
+            compose(positive, one, exponent, self.base) for one in (mantissa, mantissa + 1)
+        )
+        return low, high
+
+    @property
+    def bounds(self) -> Bounds:
+        first, last = self.mantissa_exponents.first, self.mantissa_exponents.last
+        most = scaled(self.base**self.mantissa_digits - 1, self.base, last)
+        if self.point != "nearest":  # everything up to the next power is cut off
+            beyond = scaled(1, self.base, last + self.mantissa_digits)
+            most = float(np.nextafter(beyond, 0))
+        return Bounds(scaled(self.least, self.base, first), most)
+
+    @property
+    def error(self) -> LargestError:
+        least = float(self.least)
+        return LargestError(1 / (least + 1) if self.point == "edge" else 0.5 / least)
+
+    @cached_property
+    def covered(self) -> tuple[Bounds, Bounds]:
+        low, high = self.ends(np.array([0, self.most]))
+        return Bounds(-float(high[1]), -float(low[0])), Bounds(float(low[0]), float(high[1]))
+
+
+class DecimalScheme(FloatingScheme):
+    """The schemes of Charton (2022): ``sign mantissa E exponent`` with an integer mantissa, so
+    -60.2 is -602E-1. They differ only in how these three are grouped into tokens."""
+
+    exponents: Interval
+
+    def __post_init__(self) -> None:
+        """Refuse exponents whose numbers float64 cannot hold."""
+        digits, exponents = self.mantissa_digits, self.exponents
+        if exponents.first + digits - 1 < -307 or exponents.last + digits > 308:
+            raise UsageError(
+                f"{name_of(self)}: exponents={exponents} reaches beyond float64; with {digits} "
+                f"digits {-306 - digits}..{308 - digits} is the widest range"
+            )
+
+    @property
+    def mantissa_exponents(self) -> Interval:
+        return self.exponents
+
+    def signed(self, units: Units) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64[n] each: the mantissas of units, the negative ones after the positive ones, and the
+        exponents; the first of both is 0."""
+        exponent, mantissa = np.divmod(units.counts, self.steps)
+        return units.negative * self.steps + mantissa, exponent
+
+    def from_signed(self, signed: NDArray[np.int64], exponent: NDArray[np.int64]) -> Units:
+        """The inverse of :meth:`signed`, for int64[n] each."""
+        return Units(exponent * self.steps + signed % self.steps, signed >= self.steps)
+
+
+def exponent_tokens(exponents: Interval) -> tuple[str, ...]:
+    """``E-8`` ... ``E+7``, as Table 1 of the xVal paper writes them."""
+    return tuple(f"E{exponent:+d}" for exponent in range(exponents.first, exponents.last + 1))
+
+
+def mantissa_tokens() -> tuple[str, ...]:
+    """``100`` ... ``999``."""
+    return tuple(map(str, range(100, 1000)))
