@@ -60,7 +60,9 @@ class Contract:
         """What implements the core: the parts of the registry, or classes beside them."""
         found = {name: self.registry[name] for name in self.registry}
         of_core = {name: part for name, part in found.items() if issubclass(part, self.core[-1])}
-        return of_core or {kind.__name__: kind for kind in below(self.core[-1])}
+        if of_core:
+            return of_core
+        return {kind.__name__: kind for kind in below(self.core[-1])}
 
 
 CONTRACTS = [

@@ -37,7 +37,7 @@ from numtok.encoding.schemes.base import (
     outcomes_of,
 )
 from numtok.numerals.column import Numerals
-from numtok.numerals.fixed_point import units_of
+from numtok.numerals.literals import units_of
 
 _EXTRA_OF_OUTCOME = ("ZERO", *EXTRAS)  # from Outcome.ZERO on; both zeros share one
 _VALUE_OF_EXTRA = {"ZERO": 0.0, "NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}

@@ -12,7 +12,6 @@ from numtok.encoding.grammar import Grammar
 from numtok.models.batches import PAD, Batch
 from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.model import Model
-from numtok.models.objectives.base import END, MASK
 from numtok.models.training_batch import END, MASK
 from numtok.models.vocabulary import Vocabulary
 from tests import fakemodels

@@ -18,7 +18,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.row_twins import TWINS, twins_note
 from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED
 from numtok.encoding.schemes.base import LimitedScheme, Scheme, is_exact, title_of
-from numtok.numerals.fixed_point import MOST_DIGITS
+from numtok.numerals.literals import MOST_DIGITS
 from numtok.numerals.unread import UNREAD, UnreadDigits
 from numtok.registry import spec_of
 from numtok.stages.encode import Result

@@ -196,11 +196,11 @@ def check_cache(trunk: TokenTrunk, seed: int) -> None:
 
 def check_device(trunk: Trunk, seed: int) -> None:
     """Its module runs on another device than the CPU."""
-    if trunk.takes != "tokens":
+    if not isinstance(trunk, TokenTrunk):
         columns, x_NI = _columns(trunk, seed)
         return on_another_device(columns, lambda module, device: module(x_NI.to(device)))
     x_BLD, real_BL = _rows(trunk, seed)
-    for _, module in _modules(cast(TokenTrunk, trunk), seed):
+    for _, module in _modules(trunk, seed):
         on_another_device(module, lambda moved, device: moved(x_BLD.to(device), real_BL.to(device)))
 
 
