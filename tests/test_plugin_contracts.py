@@ -17,7 +17,7 @@ import pytest
 
 from numtok import plugins as plugins_module
 from numtok.encoding.normalizers.base import NORMALIZERS
-from numtok.models.heads.base import HEADS
+from numtok.models.heads.base import HEADS, TokenHead
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.stages.gen import Config as GenConfig
@@ -41,11 +41,11 @@ from typing import ClassVar
 import numpy as np
 from torch import nn
 
-from numtok.models.distributions.gaussian import Gaussian
-from numtok.models.heads.base import ValueHead, ValueReader, linear_flops
+from numtok.models.distributions.mixture import Mixture
+from numtok.models.heads.base import CalibratedReader, ValueHead
 
 
-class _Reader(ValueReader):
+class _Reader(CalibratedReader):
     def __init__(self, width):
         super().__init__()
         self.linear = nn.Linear(width, 1)
@@ -56,12 +56,6 @@ class _Reader(ValueReader):
     def losses(self, parameters_NP, targets_NW):
         return (parameters_NP[:, 0] - targets_NW[:, 0]).square()
 
-    def token_losses(self, parameters_NP, targets_NW):
-        return None
-
-    def flops(self, numbers):
-        return linear_flops(self, numbers)
-
     def point(self, parameters_NP):
         return parameters_NP[:, 0].double().cpu().numpy()
 
@@ -69,7 +63,8 @@ class _Reader(ValueReader):
         return {"deviation": float(np.std(values - self.point(parameters_NP))) + 1e-6}
 
     def predictive(self, parameters_NP, calibration, scaling):
-        return Gaussian(self.point(parameters_NP), calibration["deviation"], scaling)
+        point, deviation = self.point(parameters_NP), calibration["deviation"]
+        return Mixture.single(point, deviation, scaling)
 
 
 @dataclass(frozen=True)
@@ -77,9 +72,6 @@ class Mine(ValueHead):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "a test"
     normalizer: ClassVar[str] = "unit,start=-0.5"
-    bounded: ClassVar[bool] = False
-    scaled: ClassVar[bool] = False
-    calibrated: ClassVar[bool] = True
     layers: int = 1
 
     def describe(self):
@@ -196,8 +188,8 @@ class Fault:
 FAULTS = {
     # --- heads: what training meets
     "a missing method of the reader": Fault(
-        "head", "def token_losses(", "def tokens_losses(",
-        ("line", "in Mine.build", "TypeError", "token_losses"), trace=True,
+        "head", "def predictive(", "def predicted(",
+        ("line", "in Mine.build", "TypeError", "predictive"), trace=True,
     ),
     "a typo in the reader": Fault(
         "head", "self.linear(hidden_ND)", "self.liner(hidden_ND)",
@@ -239,16 +231,12 @@ FAULTS = {
     "losses without a gradient": Fault(
         "head", ".square()", ".square().detach()", ("_Reader.losses", "without a gradient"),
     ),
-    "flops that are a float": Fault(
-        "head", "return linear_flops(self, numbers)", "return 2.0",
-        ("_Reader.flops gives 2.0", "int"),
-    ),
     "a normaliser that does not exist": Fault(
         "head", '"unit,start=-0.5"', '"units"', ("Mine.normalizer gives 'units'", "unknown"),
     ),
     "a number for yes or no": Fault(
-        "head", "scaled: ClassVar[bool] = False", "scaled: ClassVar[int] = 0",
-        ("Mine.scaled gives 0", "bool"),
+        "head", "layers: int = 1", "bounded: ClassVar[int] = 0",
+        ("Mine.bounded gives 0", "bool"),
     ),
     "a setting of a type that no spec writes": Fault(
         "head", "layers: int = 1", "layers: tuple = ()", ("Mine.layers", "tuple", "int, float"),
@@ -271,16 +259,15 @@ FAULTS = {
         ("_Reader.point gives ndarray float64[",),
     ),
     "no distribution": Fault(
-        "head", 'return Gaussian(self.point(parameters_NP), calibration["deviation"], scaling)',
+        "head", "return Mixture.single(point, deviation, scaling)",
         "return None", ("_Reader.predictive gives None", "Predictive"),
     ),
     "a distribution of another shape": Fault(
-        "head", "return Gaussian(self.point(parameters_NP),",
-        "return Gaussian(self.point(parameters_NP)[:, None],",
-        ("Gaussian.", " gives ndarray float64["),
+        "head", "Mixture.single(point,", "Mixture.single(np.append(point, 0.0),",
+        ("Mixture.", " gives ndarray float64["),
     ),
     "a distribution with no spread": Fault(
-        "head", 'calibration["deviation"], scaling)', "0.0, scaling)",
+        "head", "deviation, scaling)", "0.0, scaling)",
         ("in _Reader.predictive", "ValueError: a deviation must be positive"), trace=True,
     ),
     # --- embedders
@@ -487,7 +474,8 @@ def test_the_parts_of_numtok_keep_the_contracts_that_plugins_are_held_to(
     (folder / "table.csv").write_text("x,y\n" + rows)
     assert numtok("-q", "table", "table.csv", "--target", "y", "--name", "t").code == 0
     given = {"decoder": ":ud", "mdn": ":2", "riemann": ":8"}
-    tables = [name for name in HEADS if getattr(HEADS[name], "of_tables", False)]
+    kinds = {name: HEADS[name] for name in HEADS}
+    tables = [name for name, kind in kinds.items() if not issubclass(kind, TokenHead)]
     for head in [name + given.get(name, "") for name in tables]:
         ran = numtok("-q", "train", "t", "--head", head, "--epochs", "2")
         assert ran.code == 0, ran.err

@@ -27,7 +27,16 @@ from numtok.library.embedder import check_digits, check_width
 from numtok.library.prediction import PredictedNumbers, floats
 from numtok.library.wording import as_arguments, typed
 from numtok.models.decoding import NumberReadings, Reader
-from numtok.models.heads.base import HEADS, Calibration, Head, ValueHead, projection
+from numtok.models.heads.base import (
+    HEADS,
+    CalibratedReader,
+    Calibration,
+    ExactHead,
+    Head,
+    ValueHead,
+    learns_unit_interval,
+    projection,
+)
 from numtok.models.inputs import single
 from numtok.models.number_heads import (
     NumberHeads,
@@ -84,14 +93,14 @@ class NumberHead(NumberHeads):
         self._says_tokens = not isinstance(head, ValueHead) or inner.scheme.splits
         if isinstance(head, ValueHead):
             self.value_head = head.build(width)
-            if head.raw and (back := raw_scaling(inner.normalizer)) is not None:
+            if isinstance(head, ExactHead) and (back := raw_scaling(inner.normalizer)) is not None:
                 self._unfitted = back
         self._set_scaling(None)
         words: nn.Module = nn.Identity()
         if self._says_tokens:
             words = projection(width, inner.vocabulary_size, 1, bias=False)
         vocabulary = Vocabulary.of(inner)
-        self.token_head = head.tokens(words, vocabulary, width)
+        self.token_head = self.says_tokens(words, vocabulary, width)
         if self._says_tokens and inner.scheme.tokens_per_number is None:
             raise UsageError(
                 f"--head {spec_of(head)} says each number by its tokens, and in "
@@ -105,7 +114,7 @@ class NumberHead(NumberHeads):
         Nothing for heads that learn numbers as they are. Raises DataError where there is no finite
         one.
         """
-        if not isinstance(self.head, ValueHead) or self.head.raw:
+        if not isinstance(self.head, ValueHead) or isinstance(self.head, ExactHead):
             return
         given = floats(truths, "truths")
         _, values = self._encoded(given)
@@ -152,9 +161,8 @@ class NumberHead(NumberHeads):
         """
         states = self._states(hidden)
         learnt = self._learnt(floats(truths, "truths", len(states)))
-        if not isinstance(self.head, ValueHead) or not self.head.calibrated:
+        if not isinstance(self.value_head, CalibratedReader):
             return
-        assert self.value_head is not None
         which = torch.from_numpy(learnt.which).to(states.device)
         parameters = self.value_head(states[:, 0][which].float())
         self.calibration = calibration_of(self.value_head, parameters, learnt.values)
@@ -202,7 +210,7 @@ class NumberHead(NumberHeads):
         assert self.head is not None
         spec = spec_of(self.head)
         if isinstance(self.head, ValueHead):
-            if self.head.calibrated and not self.calibration:
+            if isinstance(self.value_head, CalibratedReader) and not self.calibration:
                 return (
                     f"the head {spec} says one number and needs to know how far it is off; call "
                     "head.calibrate(hidden, truths) on data that were not learnt, or take .point()"
@@ -255,7 +263,7 @@ class NumberHead(NumberHeads):
     def _learnt(self, truths: Floats) -> _TrueNumbers:
         tokens, values = self._encoded(truths)
         which = ~np.isnan(values)
-        if isinstance(self.head, ValueHead) and self.head.raw:
+        if isinstance(self.head, ExactHead):
             return _TrueNumbers(tokens, which, truths[which])
         which &= np.isfinite(single(values))  # the channel of an exact scheme is float64
         return _TrueNumbers(tokens, which, self.scaling.forward(values[which].astype(np.float64)))
@@ -279,7 +287,7 @@ class NumberHead(NumberHeads):
             own = None
             if kept.scaling is not None:
                 own = stored_normalizer(kept.scaling.normalizer, kept.scaling.constants)
-            elif isinstance(self.head, ValueHead) and self.head.scaled:
+            elif learns_unit_interval(self.head):
                 raise ValueError(f"it has no scaling, which {spec_of(self.head)} needs")
         except (AttributeError, ValueError) as error:
             raise DataError(
@@ -314,7 +322,7 @@ def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> Numb
     made = NumberHead(HEADS.build(spec), codec, width)
     if truths is not None:
         made.scale_by(truths)
-    elif isinstance(made.head, ValueHead) and made.head.scaled:
+    elif learns_unit_interval(made.head):
         raise UsageError(
             f"--head {spec_of(made.head)} says numbers of a range, which it must be told; give "
             "truths, the numbers to be learnt"

@@ -7,6 +7,7 @@ One that says labels has a class head in place of these heads.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -22,8 +23,20 @@ from numtok.encoding.normalizers.base import (
 )
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
-from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, ValueHead, linear_flops, projection
+from numtok.models.embedders.base import (
+    EMBEDDERS,
+    NumberModule,
+    RestrictedEmbedder,
+    embedder_flops,
+)
+from numtok.models.heads.base import (
+    HEADS,
+    ExactHead,
+    ValueHead,
+    linear_flops,
+    projection,
+    reader_flops,
+)
 from numtok.models.inputs import ModelInputs, moved, single
 from numtok.models.number_heads import NumberHeads
 from numtok.models.number_terms.base import NumberTermModule
@@ -32,7 +45,7 @@ from numtok.models.places.base import PLACES, PlaceTable
 from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import TrunkCache, TrunkModule
 from numtok.models.vocabulary import Vocabulary
-from numtok.registry import name_of, spec_of
+from numtok.registry import spec_of
 
 
 class Losses(NamedTuple):
@@ -60,9 +73,9 @@ class Model(NumberHeads):
         self.head = None if settings.head is None else HEADS.from_settings(settings.head)
         self.embedding = EMBEDDERS.from_settings(settings.embedder)
         self.embedder = self.embedding.build(vocabulary, width)
-        #: The token whose vector is made of what stands behind it (``Embedder.tells_ahead``).
-        self.ahead = self.embedding.tells_ahead(vocabulary)
-        self._check_ahead(vocabulary)
+        #: The token whose vector is made of what stands behind it (``NumberModule.ahead``).
+        self.ahead = self.embedder.ahead if isinstance(self.embedder, NumberModule) else None
+        self._check_parts()
         self.parts = self.objective.parts(width)  #: the objective's own
         for name, part in self.parts.items():
             self.add_module(name, part)
@@ -80,9 +93,7 @@ class Model(NumberHeads):
             words = projection(width, vocabulary.size, settings.head_layers, bias=False)
             if settings.tied:
                 cast(nn.Linear, words).weight = self._table
-            self.token_head = (
-                words if self.head is None else self.head.tokens(words, vocabulary, width)
-            )
+            self.token_head = self.says_tokens(words, vocabulary, width)
             if isinstance(words, nn.Linear):
                 self.outputs = self._name_of(words.weight)
         #: The tables whose rows from ``first_kept`` on, those of text, are not trained.
@@ -108,20 +119,13 @@ class Model(NumberHeads):
     def _table(self) -> nn.Parameter:
         return self.embedder.get_parameter("table.weight")
 
-    def _check_ahead(self, vocabulary: Vocabulary) -> None:
-        """Raise UsageError where tokens that tell ahead would have to be written and nothing
-        teaches that, or where that is to be learnt and there are none."""
-        objective, embedding = self.objective, self.embedding
-        if (why := objective.refuses(self.ahead is not None)) is not None:
+    def _check_parts(self) -> None:
+        """Raise UsageError for an objective or an embedder that does not go with the others."""
+        why = None
+        if isinstance(self.embedding, RestrictedEmbedder):
+            why = self.embedding.unsuited(self.settings.of_trunk, self.objective)
+        if why or (why := self.objective.refuses(self.ahead is not None)):
             raise UsageError(why)
-        writes = objective.causal and not self.settings.classes
-        if self.ahead is not None and writes and not objective.stands_in:
-            token = vocabulary.names[self.ahead - vocabulary.first]
-            raise UsageError(
-                f"--embedder {name_of(embedding)} shows each number at its {token}, before it is "
-                f"written, and --objective {spec_of(objective)} teaches nothing to stand there "
-                f"when the model writes; give --objective {embedding.objective}"
-            )
 
     @property
     def stands_in(self) -> bool:
@@ -297,7 +301,9 @@ class Model(NumberHeads):
         before: NDArray[np.int64] | None,
         moved_places: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[Any], ...]:
-        known = self.embedding.of_host(self.embedder, tokens, values)
+        known: tuple[NDArray[Any], ...] = ()
+        if isinstance(self.embedder, NumberModule):
+            known = self.embedder.of_host(tokens, values)
         if self.places is None:
             return known
         return *known, self.places.numbers(tokens, before, moved_places)
@@ -316,7 +322,7 @@ class Model(NumberHeads):
 
         Raises UsageError where it is, and the objective does not say them.
         """
-        if isinstance(self.head, ValueHead) and self.head.raw:
+        if isinstance(self.head, ExactHead):
             if raw is None:
                 raise UsageError(
                     f"--head {spec_of(self.head)} learns numbers as they are in the text, and the "
@@ -344,6 +350,12 @@ class Model(NumberHeads):
         kept = sum(trained[name][self.first_kept :].numel() for name in self.kept)
         return sum(one.numel() for one in trained.values()) - kept
 
+    @cached_property
+    def _value_flops(self) -> int:
+        """Of one number in the value head."""
+        assert isinstance(self.head, ValueHead) and self.value_head is not None
+        return reader_flops(self.value_head, self.settings.width, self.head.targets(np.zeros(1)))
+
     def flops(self, example: TrainingBatch) -> int:
         """Of a forward pass, and of those that the objective has besides: multiplications and
         additions of matrix products.
@@ -355,13 +367,13 @@ class Model(NumberHeads):
         asked, _, _ = example.asked
         heads = linear_flops(self._first_head, len(example.where))
         if self.value_head is not None:
-            heads += self.value_head.flops(len(example.number_where))
+            heads += self._value_flops * len(example.number_where)
         if self.objective.figures:  # the states of all places are needed
             ahead = int((example.tokens == self.ahead).sum())
             heads += self.objective.flops(self.parts, ahead)
             asked = None
         trunk = self.trunk.flops(rows, length, length if asked is None else asked.shape[1])
-        embedder = self.embedding.flops(self.embedder, example.tokens)
+        embedder = embedder_flops(self.embedder, example.tokens)
         return embedder + trunk + heads + self.second_flops(example)
 
     def second_flops(self, example: TrainingBatch) -> int:

@@ -5,7 +5,7 @@ One that is a pretrained model names that behind a colon: ``hf:FOLDER,tune=lora`
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 from numtok.class_settings import as_spec, read_setting, spec_fields
 from numtok.errors import UsageError, unknown
@@ -14,6 +14,24 @@ from numtok.models.sizes import PRESETS
 from numtok.models.trunk_settings import unnamed
 from numtok.models.trunks.base import TRUNKS, ColumnTrunk, TokenTrunk, Trunk
 from numtok.registry import Settings, name_in, parse_spec, settings_of
+
+WARMUP = 0.05  # share of the steps in which the learning rate rises, by default
+
+
+class TrainingDefaults:
+    """A trunk or an embedder that is trained otherwise than most, unless a user says how.
+
+    learning_rate
+        That suits it; an embedder lowers the rate of the preset to it.
+    warmup
+        The share of the steps in which the rate rises to it.
+    """
+
+    warmup: ClassVar[float] = WARMUP
+
+    @property
+    def learning_rate(self) -> float:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -42,13 +60,20 @@ class Preset:
             )
 
     def rate_with(self, embedding: Embedder) -> float:
-        """The learning rate with such an embedder, where nobody says one."""
-        return min(self.learning_rate, embedding.learning_rate)
+        """Return the default learning rate with such an embedder."""
+        if isinstance(embedding, TrainingDefaults):
+            return min(self.learning_rate, embedding.learning_rate)
+        return self.learning_rate
 
     def settings(self) -> Settings:
         """What a version depends on, expanded."""
         beside = {key: getattr(self, key) for key in _beside(type(self.trunk))}
         return unnamed(settings_of(self.trunk)) | beside
+
+
+def warmup_with(embedding: Embedder) -> float:
+    """Return the default share of the steps in which the learning rate rises."""
+    return embedding.warmup if isinstance(embedding, TrainingDefaults) else WARMUP
 
 
 def preset(spec: str) -> Preset:
@@ -61,7 +86,9 @@ def preset(spec: str) -> Preset:
     made = cast(TokenTrunk, _built(kind, own))
     known = {field.name: field for field in fields(Preset)}
     read = {key: read_setting(Preset, known, key, text) for key, text in beside.items()}
-    usual = {"learning_rate": made.learning_rate} | _usual_beside(made)
+    usual = _usual_beside(made)
+    if isinstance(made, TrainingDefaults):  # also where a preset has no setting beside its trunk
+        usual |= {"learning_rate": made.learning_rate}
     return Preset(made, **(usual | read))
 
 

@@ -1,11 +1,13 @@
 """A model of tables: a trunk of columns, and a head that reads one number of its hidden state."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
+import numpy as np
 from torch import Tensor, nn
 
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.heads.base import HEADS, ValueHead, reader_flops
 from numtok.models.trunks.base import ColumnTrunk
 from numtok.registry import Settings
 
@@ -45,4 +47,10 @@ class Regressor(nn.Module):
 
     def flops(self, numbers: int) -> int:
         """Of one forward pass: multiplications and additions of matrix products."""
-        return self.trunk.flops(numbers) + self.reader.flops(numbers)
+        return self.trunk.flops(numbers) + self._reader_flops * numbers
+
+    @cached_property
+    def _reader_flops(self) -> int:
+        """Of one number."""
+        targets = self.head.targets(np.zeros(1))
+        return reader_flops(self.reader, self.settings.trunk.width, targets)

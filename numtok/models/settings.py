@@ -97,8 +97,6 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         """
         made, asked, trunk = EMBEDDERS.build(embedder), OBJECTIVES.build(objective), preset.trunk
         _check_learns(trunk, asked)
-        if made.needs_added_positions and (why := trunk.length_is_lost) is not None:
-            raise UsageError(f"--embedder {embedder} does not go with {why}")
         return cls(
             vocabulary,
             settings_of(trunk.reading(context)),

@@ -11,8 +11,8 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import FittedNormalizer, Undone
 from numtok.encoding.splits import learnt_values, longest_of, read_split, splits
 from numtok.errors import DataError
-from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, Calibration, ValueHead
+from numtok.models.embedders.base import EMBEDDERS, NumberEmbedder
+from numtok.models.heads.base import HEADS, Calibration, ExactHead, ValueHead, learns_unit_interval
 from numtok.models.model import Model
 from numtok.models.number_heads import calibration_of, own_scaling, raw_scaling
 from numtok.models.objectives.base import Objective
@@ -148,7 +148,8 @@ def _note_longer_rows(
 def _unseen(plan: TextPlan, note: Callable[[str], None]) -> int:
     """How many numbers of the data have digits which the embedder does not see; it is noted."""
     count = plan.encoded.manifest.counts.get(TRUNCATED, 0)
-    if not count or EMBEDDERS.build(str(plan.config.embedder)).sees_all:
+    embedding = EMBEDDERS.build(str(plan.config.embedder))
+    if not count or not isinstance(embedding, NumberEmbedder) or embedding.sees_all:
         return 0
     note(
         f"{count:,} numbers of {plan.encoded.ref} have more than {plan.codec.scheme.max_digits}, "
@@ -161,10 +162,10 @@ def _tell_unsayable(plan: TextPlan, train: SplitExamples, note: Callable[[str], 
     """Note how many numbers of the train split are too large for a head that learns them as they
     are in the text."""
     head = None if plan.config.head is None else HEADS.build(plan.config.head)
-    if not isinstance(head, ValueHead) or head.scaled:
+    if not isinstance(head, ValueHead) or learns_unit_interval(head):
         return
-    if not (head.exact or plan.codec.scheme.exact):  # in float32, which encode has counted
-        return
+    if not isinstance(head, ExactHead) and not plan.codec.scheme.exact:
+        return  # in float32, which encode has counted
     numbers = train.samples.numbers
     if beyond := int((np.isfinite(numbers) & ~head.representable(numbers)).sum()):
         note(
@@ -230,9 +231,9 @@ def _scaling(plan: TextPlan, samples: EncodedSplit) -> FittedNormalizer | Undone
     what undoes the normalisation of the encoding."""
     codec, spec = plan.codec, plan.config.head
     head = None if spec is None else HEADS.build(spec)
-    if isinstance(head, ValueHead) and head.raw:
+    if isinstance(head, ExactHead):
         return raw_scaling(codec.normalizer)
-    if not isinstance(head, ValueHead) or not head.scaled:
+    if not isinstance(head, ValueHead) or not learns_unit_interval(head):
         return None
     if plan.init is not None:
         there = plan.init.model.scaling

@@ -19,7 +19,7 @@ from numtok.models.model import Model
 from numtok.models.number_heads import check_head, lacks_digits
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
-from numtok.models.presets import Preset, named_source
+from numtok.models.presets import Preset, named_source, warmup_with
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Registry, settings_of, spec_of
@@ -95,7 +95,7 @@ class TextPlan:
             places=_places(config.places, init),
             minutes=config.budget.get("minutes"),
             learning_rate=chosen.rate_with(embedding) if rate is None else rate,
-            warmup=embedding.warmup if warmup is None else warmup,
+            warmup=warmup_with(embedding) if warmup is None else warmup,
             weight_decay=WEIGHT_DECAY if decay is None else decay,
             device=device.type,
             precision=auto if config.precision == "auto" else config.precision,

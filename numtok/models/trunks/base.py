@@ -80,11 +80,6 @@ class TokenTrunk(Trunk):
     #: Whether PyTorch compiles its module, for any number of rows and tokens.
     compiles: ClassVar[bool] = False
 
-    @property
-    def learning_rate(self) -> float:
-        """That suits it, where neither a preset nor ``--lr`` says one."""
-        return 1e-3
-
     def of(self, source: str) -> "TokenTrunk":
         """The same of the pretrained model that lies at ``source``, of one that is ``named``."""
         raise NotImplementedError
@@ -336,7 +331,6 @@ _TOKENS: dict[str, Check] = {
 _COLUMNS: dict[str, Check] = {"forward": _state, "flops": a(int)}
 _TRUNK: dict[str, Check] = {
     "width": a(int),
-    "learning_rate": a(float),
     "of": _reading,
     "weights": a(PretrainedWeights, type(None)),
     "words": a(int),

@@ -11,6 +11,7 @@ from numtok.class_settings import LEARNT
 from numtok.declaration import setting
 from numtok.errors import needing
 from numtok.models.attention import Cache, Shape
+from numtok.models.presets import TrainingDefaults
 from numtok.models.pretrained import architecture as architectures
 from numtok.models.pretrained.folder import PretrainedFolder
 from numtok.models.trunks.base import (
@@ -41,7 +42,7 @@ _ADAPTER = "default"  # what the matrices are called beside those maps
 
 
 @dataclass(frozen=True)
-class Hf(TokenTrunk):
+class Hf(TokenTrunk, TrainingDefaults):
     """A model that others have trained, to be trained further or to be kept as it is.
 
     The artifact of a model holds all its weights, and is read without the folder that they came

@@ -48,12 +48,12 @@ def values_of(of: Any, *texts: str) -> Tensor:
     """[P, D]: f of every number, in order."""
     tokens = tokens_of(*texts)
     made = of(tokens, torch.ones_like(tokens, dtype=torch.float32))
-    return cast(Tensor, made[tokens == of.prefix])
+    return cast(Tensor, made[tokens == of.ahead])
 
 
 def digits_of(*texts: str, columns: tuple[int, int] | None = None) -> list[tuple[Any, ...]]:
     tokens = tokens_of(*texts).numpy()
-    at = np.flatnonzero(tokens == embedder("numvalue").prefix)
+    at = np.flatnonzero(tokens == embedder("numvalue").ahead)
     found = _decimal_parts.DecimalParts(Vocabulary.of(codec(SCHEME)))(tokens, at, columns)
     return [
         (
@@ -189,7 +189,7 @@ def test_all_but_prefixes_are_looked_up(encoder: str) -> None:
     of = embedder(f"numvalue:{encoder}")
     tokens = tokens_of(*TEXTS)
     made = of(tokens, torch.ones_like(tokens, dtype=torch.float32))
-    others = tokens != of.prefix
+    others = tokens != of.ahead
     torch.testing.assert_close(made[others], of.table(tokens)[others])
     first, second = values_of(of, "2", "3")
     assert not torch.allclose(first, second)
