@@ -30,6 +30,7 @@ from torch import Tensor
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.heads._decoder import DecoderReader
+from numtok.models.heads.base import reader_flops
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.device import tune_malloc
 from numtok.training.features import Features
@@ -105,7 +106,8 @@ def drawing(options: argparse.Namespace) -> Table:
             row, all_draws = parameters[:1], options.rows * options.draws
             by_rows = best(partial(naive, reader, row, options.draws), 5) * options.rows
             by_numbers = best(partial(naive, reader, row, 1), 20) * all_draws
-            limit = reader.flops(all_draws) / MatmulRate(CPU, bfloat16=False).per_second
+            flops = reader_flops(reader, WIDTH, fitted.model.head.targets(np.zeros(1)))
+            limit = flops * all_draws / MatmulRate(CPU, bfloat16=False).per_second
             made.add_row(
                 spec.removeprefix("decoder:"),
                 weights,

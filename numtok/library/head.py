@@ -15,7 +15,6 @@ from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.grammar import Grammar
 from numtok.encoding.normalizers.base import (
     FittedNormalizer,
-    Scaling,
     no_scaling,
     stored_normalizer,
 )
@@ -43,7 +42,6 @@ from numtok.models.number_heads import (
     calibration_of,
     check_head,
     own_scaling,
-    raw_scaling,
 )
 from numtok.models.settings import ScalingSettings
 from numtok.models.steps import ParallelFill
@@ -88,13 +86,10 @@ class NumberHead(NumberHeads):
         self.codec = inner
         self.width = width
         self.calibration: Calibration = {}
-        self._unfitted: Scaling = no_scaling()
         self.value_head = None
         self._says_tokens = not isinstance(head, ValueHead) or inner.scheme.splits
         if isinstance(head, ValueHead):
             self.value_head = head.build(width)
-            if isinstance(head, ExactHead) and (back := raw_scaling(inner.normalizer)) is not None:
-                self._unfitted = back
         self._set_scaling(None)
         words: nn.Module = nn.Identity()
         if self._says_tokens:
@@ -123,7 +118,7 @@ class NumberHead(NumberHeads):
     def _set_scaling(self, own: FittedNormalizer | None) -> None:
         """Set the scaling fitted to ``truths``, or the default one for None."""
         self._own = own
-        self.scaling = self._unfitted if own is None else own
+        self.scaling = no_scaling() if own is None else own
 
     def loss(self, hidden: Tensor, truths: Any) -> Tensor:
         """[]: the mean loss of N numbers, from the states [N, D] or [N, W, D] that predict them and

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.encoding.normalizers.base import (
-    Undone,
     no_scaling,
     stored_normalizer,
 )
@@ -113,7 +112,7 @@ class Model(NumberHeads):
             if scaling is None
             else stored_normalizer(scaling.normalizer, scaling.constants)
         )
-        self.scaling = Undone(fitted) if scaling and scaling.undone else fitted
+        self.scaling = fitted
 
     @property
     def _table(self) -> nn.Parameter:

@@ -13,7 +13,6 @@ from numtok.encoding.normalizers.base import (
     FittedNormalizer,
     Moments,
     Scaling,
-    Undone,
     fit,
 )
 from numtok.encoding.schemes.base import Channel, Scheme
@@ -100,11 +99,6 @@ def check_head(head: Head, scheme: Scheme) -> None:
 def lacks_digits(part: Embedder | Head, encoding: FittedNormalizer) -> bool:
     """Return True if an embedder or a head needs all digits of a number and the data are scaled."""
     return isinstance(part, FeatureEmbedder | ExactHead) and not encoding.normalizer.identity
-
-
-def raw_scaling(encoding: FittedNormalizer) -> Undone | None:
-    """The scaling of a head that learns raw numbers: it undoes that of the encoding."""
-    return None if encoding.normalizer.identity else Undone(encoding)
 
 
 def own_scaling(head: ValueHead, values: NDArray[np.floating]) -> FittedNormalizer:

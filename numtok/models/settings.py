@@ -10,7 +10,6 @@ import msgspec
 from numtok.encoding.normalizers.base import (
     Constants,
     FittedNormalizer,
-    Undone,
 )
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
@@ -24,12 +23,10 @@ from numtok.registry import Settings, name_of, settings_of, spec_of
 
 
 class ScalingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A normalisation that was fitted: its expanded settings and its constants; ``undone`` where a
-    head learns numbers as they were before it."""
+    """The expanded settings of a fitted normalizer, and its constants."""
 
     normalizer: Settings
     constants: Constants
-    undone: bool = False
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -87,7 +84,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         embedder: str,
         head: str | None,
         objective: str,
-        scaling: FittedNormalizer | Undone | None = None,
+        scaling: FittedNormalizer | None = None,
         classes: Sequence[str] = (),
         places: str | None = None,
     ) -> "ModelSettings":
@@ -111,12 +108,8 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         )
 
 
-def _stored(scaling: FittedNormalizer | Undone | None) -> ScalingSettings | None:
-    """A scaling as settings hold it; ``undone`` where it is the inverse of what is named."""
-    if isinstance(scaling, Undone):
-        stored = _stored(scaling.of)
-        assert stored is not None
-        return msgspec.structs.replace(stored, undone=True)
+def _stored(scaling: FittedNormalizer | None) -> ScalingSettings | None:
+    """Return a scaling as settings hold it."""
     if scaling is None:
         return None
     return ScalingSettings(settings_of(scaling.normalizer), scaling.constants)

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 
 from numtok.encoding.dataset import EncodedSplit
-from numtok.encoding.normalizers.base import FittedNormalizer, Undone
+from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.splits import learnt_values, longest_of, read_split, splits
 from numtok.errors import DataError
 from numtok.models.embedders.base import EMBEDDERS, NumberEmbedder
 from numtok.models.heads.base import HEADS, Calibration, ExactHead, ValueHead, learns_unit_interval
 from numtok.models.model import Model
-from numtok.models.number_heads import calibration_of, own_scaling, raw_scaling
+from numtok.models.number_heads import calibration_of, own_scaling
 from numtok.models.objectives.base import Objective
 from numtok.models.settings import ModelSettings
 from numtok.records import TRAIN, TRUNCATED
@@ -225,14 +225,14 @@ def _splits(
     return train, SplitExamples(samples, *how, classes)
 
 
-def _scaling(plan: TextPlan, samples: EncodedSplit) -> FittedNormalizer | Undone | None:
-    """For a head of the unit interval: the encoded numbers of the train split into it, or of that
-    of the model whose weights it begins with, which say numbers by it; for a head of raw numbers,
-    what undoes the normalisation of the encoding."""
+def _scaling(plan: TextPlan, samples: EncodedSplit) -> FittedNormalizer | None:
+    """Return the scaling of a head of the unit interval; None for other heads.
+
+    It is fitted to the encoded numbers of the train split, or taken from the model whose weights
+    training begins with, which say numbers by it.
+    """
     codec, spec = plan.codec, plan.config.head
     head = None if spec is None else HEADS.build(spec)
-    if isinstance(head, ExactHead):
-        return raw_scaling(codec.normalizer)
     if not isinstance(head, ValueHead) or not learns_unit_interval(head):
         return None
     if plan.init is not None:

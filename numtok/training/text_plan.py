@@ -9,7 +9,7 @@ import torch
 
 from numtok.declaration import of_experiment, of_version
 from numtok.encoding.codec import Codec
-from numtok.encoding.normalizers.base import FittedNormalizer, Undone
+from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.splits import has_targets
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
@@ -241,7 +241,7 @@ class TextPlan:
     def model_settings(
         self,
         context: int,
-        scaling: FittedNormalizer | Undone | None = None,
+        scaling: FittedNormalizer | None = None,
         classes: Sequence[str] = (),
     ) -> ModelSettings:
         """With ``context`` where the preset names none."""

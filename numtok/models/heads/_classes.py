@@ -84,8 +84,9 @@ class ClassesReader(ValueReader):
     def summed_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         """[N]: the cross-entropies of all variables, summed up."""
         total = parameters_NP.new_zeros(len(parameters_NP))
-        targets = targets_NW.split([count for _, count in self.runs], dim=1)
-        parts = zip(self.runs, parameters_NP.split(self._widths, dim=1), targets, strict=True)
+        targets = torch.split(targets_NW, [count for _, count in self.runs], dim=1)
+        logits = torch.split(parameters_NP, self._widths, dim=1)
+        parts = zip(self.runs, logits, targets, strict=True)
         for (size, count), logits_NP, target_Nk in parts:
             if size == 2:
                 ones_Nk = target_Nk.to(logits_NP.dtype)
@@ -102,7 +103,7 @@ class ClassesReader(ValueReader):
     def said(self, parameters_NP: Tensor) -> Predictive:
         """Return the distribution of each of N numbers, in raw units."""
         logs = []
-        parts = in_float64(parameters_NP).split(self._widths, dim=1)
+        parts = torch.split(in_float64(parameters_NP), self._widths, dim=1)
         for (size, count), logits_NP in zip(self.runs, parts, strict=True):
             if size == 2:
                 logs.append(on_host(F.logsigmoid(torch.stack([-logits_NP, logits_NP], dim=2))))

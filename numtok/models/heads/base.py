@@ -22,8 +22,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
 from numtok.encoding.normalizers.base import NORMALIZERS, Scaling
 from numtok.errors import UsageError
@@ -278,8 +278,8 @@ HEADS: Registry[Head] = Registry("numtok.models.heads", "head", _HEAD)
 def reader_flops(reader: ValueReader, width: int, targets_NW: NDArray[Any]) -> int:
     """Count multiplications and additions of matrix products of a forward pass and the losses.
 
-    PyTorch counts them, for as many numbers as there are targets. Nothing is computed: all tensors
-    are without memory.
+    PyTorch's formulas count them, for as many numbers as there are targets. Nothing is computed:
+    tensors have no memory.
     """
 
     def bare(one: Tensor) -> Tensor:
@@ -288,10 +288,24 @@ def reader_flops(reader: ValueReader, width: int, targets_NW: NDArray[Any]) -> i
     whole = _WithLosses(reader)
     state = {name: bare(one) for name, one in (*whole.named_parameters(), *whole.named_buffers())}
     hidden_ND = torch.empty(len(targets_NW), width, device="meta")
-    counter = FlopCounterMode(display=False)
-    with counter, sdpa_kernel(SDPBackend.MATH), torch.no_grad():
+    with _Counter() as counter, torch.no_grad():
         functional_call(whole, state, (hidden_ND, bare(torch.from_numpy(targets_NW))))
-    return counter.get_total_flops()
+    return counter.total
+
+
+class _Counter(TorchDispatchMode):
+    """Adds up operations as ``FlopCounterMode`` does, but of this thread alone: that one hooks into
+    the modules of all threads, and batches are prepared beside training."""
+
+    total = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> object:
+        made = func(*args, **(kwargs or {}))
+        if (count := flop_registry.get(func.overloadpacket)) is not None:
+            self.total += count(*args, **(kwargs or {}), out_val=made)
+        return made
 
 
 class _WithLosses(nn.Module):

@@ -131,8 +131,8 @@ def test_one_component_is_like_two_equal_ones(normalization: str) -> None:
     """One has closed forms, two are summed up."""
     single = mixture(40, 1, normalization)
     plain = Mixture.single(single.centers[:, 0], single.deviations[:, 0], single.normalizer)
-    twice = (np.repeat(part, 2, axis=1) for part in (single.centers, single.deviations))
-    one = Mixture(np.log([[0.3, 0.7]] * 40), *twice, single.normalizer)
+    centers, deviations = (np.repeat(x, 2, axis=1) for x in (single.centers, single.deviations))
+    one = Mixture(np.log([[0.3, 0.7]] * 40), centers, deviations, single.normalizer)
     values = one.normalizer.inverse(np.random.default_rng(1).normal(size=40))
     low, high = values - 1e-3 * (1 + np.abs(values)), values
     np.testing.assert_allclose(one.log_density(values), plain.log_density(values), rtol=1e-12)

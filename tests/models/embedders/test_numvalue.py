@@ -14,7 +14,7 @@ from numtok.errors import UsageError
 from numtok.models.batches import Batch
 from numtok.models.decoding import Reader
 from numtok.models.embedders import _decimal_parts
-from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.embedders.base import EMBEDDERS, NumberEmbedder
 from numtok.models.generation import Writer
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Losses, Model
@@ -115,9 +115,10 @@ def test_long_numbers_are_cut_and_counted() -> None:
     tokens = tokens_of(long, "5", "1" * 18, "0." + "1" * 23)
     flat = tokens[tokens > 0].numpy()
     assert codec(SCHEME).count_truncated(flat) == 2
-    assert [EMBEDDERS.build(f"numvalue:{one}").sees_all for one in ENCODERS] == [
-        one == "rnn" for one in ENCODERS
-    ]
+    for encoder in ENCODERS:
+        made = EMBEDDERS.build(f"numvalue:{encoder}")
+        assert isinstance(made, NumberEmbedder)
+        assert made.sees_all == (encoder == "rnn")
 
 
 # --- f ------------------------------------------------------------------------------------------

@@ -261,6 +261,7 @@ def test_a_point_has_a_gaussian_of_its_validation_error(spec: str) -> None:
     reader = value_head(spec).build(4)
     parameters = torch.tensor([[0.25], [0.5], [-1.0]])
     truth = np.array([0.5, 0.25, -0.5])
+    assert isinstance(reader, CalibratedReader)
     calibration = reader.calibrate(parameters, truth)
     assert calibration == {"deviation": pytest.approx(math.sqrt((0.0625 + 0.0625 + 0.25) / 3))}
     d = calibration["deviation"]
