@@ -18,6 +18,8 @@ from typing import Any
 
 from numtok.errors import PluginError, UsageError
 
+#: The subfolder of a plugin folder whose files may define several parts of one encoding.
+ENCODINGS = "encodings"
 _folders: list[Path] = []
 _NUMTOK = Path(__file__).parent
 _CORRECT = "correct the file, or leave its folder out of [plugins] in numtok.toml"
@@ -105,7 +107,7 @@ def _folder_of(file: Path) -> Path | None:
         return None
     for folder in _folders:
         below = file.relative_to(folder).parts if file.is_relative_to(folder) else ()
-        if len(below) > 1 and below[0] in registries():
+        if len(below) > 1 and below[0] in (ENCODINGS, *registries()):
             return folder
     return None
 

@@ -288,16 +288,17 @@ def reader_flops(reader: ValueReader, width: int, targets_NW: NDArray[Any]) -> i
     whole = _WithLosses(reader)
     state = {name: bare(one) for name, one in (*whole.named_parameters(), *whole.named_buffers())}
     hidden_ND = torch.empty(len(targets_NW), width, device="meta")
-    with _Counter() as counter, torch.no_grad():
+    counter = _Counter()  # type: ignore[no-untyped-call]
+    with counter, torch.no_grad():
         functional_call(whole, state, (hidden_ND, bare(torch.from_numpy(targets_NW))))
     return counter.total
 
 
-class _Counter(TorchDispatchMode):
+class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Adds up operations as ``FlopCounterMode`` does, but of this thread alone: that one hooks into
     the modules of all threads, and batches are prepared beside training."""
 
-    total = 0
+    total: int = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None

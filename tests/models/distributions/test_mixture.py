@@ -140,7 +140,7 @@ def test_one_component_is_like_two_equal_ones(normalization: str) -> None:
     np.testing.assert_allclose(one.cdf(values), plain.cdf(values), rtol=1e-12)
     levels = [1e-12, 0.05, 0.5, 0.999]
     np.testing.assert_allclose(one.quantiles(levels), plain.quantiles(levels), rtol=1e-9)
-    np.testing.assert_allclose(one.mode(), plain.mode(), rtol=1e-12)
+    np.testing.assert_allclose(one.mode(), plain.mode(), rtol=1e-7)  # a peak is flat
     np.testing.assert_allclose(one.mean(), plain.mean(), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(one.crps(values), plain.crps(values), rtol=1e-4)
 

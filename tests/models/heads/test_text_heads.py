@@ -181,7 +181,7 @@ def test_a_head_without_a_density_is_scored_by_all_that_needs_none(
     for reader in (PointReader, _RiemannReader):
         monkeypatch.setattr(reader, "predictive", fakeheads.draws_alone)
     model = train(store, head, scheme)
-    report = evaluate(store, model, name)
+    report = evaluate(store, model, scheme)
     found = json.loads((report.path / "report.json").read_bytes())["metrics"]
     assert {"nll", "tailed-nll", "interval-nll"}.isdisjoint(found)
     for metric in ("r2", "crps", "coverage", "pit-distance"):
