@@ -51,10 +51,11 @@ def _loss(module: NumberTermModule, logits: Tensor, labels: Tensor) -> Any:
 
 
 def check_declarations(term: NumberTerm, seed: int) -> None:
-    """What is declared is there, and its weight is above 0."""
+    """What is declared is there, and its weight is above 0, if it has one."""
     check_declared(term, "declarations", revision=int, source=str)
     weight = NUMBER_TERMS.held(term).weight
-    require(term, "declarations", weight > 0, f"weight: got {weight}, expected it above 0")
+    good = weight is None or weight > 0
+    require(term, "declarations", good, f"weight: got {weight}, expected it above 0")
     check_settings(NUMBER_TERMS, term, "declarations")
 
 
