@@ -4,8 +4,9 @@ A preset is a name for some settings of a trunk; each trunk is one at its defaul
 One that is a pretrained model names that behind a colon: ``hf:FOLDER,tune=lora``.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
 from numtok.class_settings import as_spec, read_setting, spec_fields
 from numtok.errors import UsageError, unknown
@@ -15,23 +16,20 @@ from numtok.models.trunk_settings import unnamed
 from numtok.models.trunks.base import TRUNKS, ColumnTrunk, TokenTrunk, Trunk
 from numtok.registry import Settings, name_in, parse_spec, settings_of
 
-WARMUP = 0.05  # share of the steps in which the learning rate rises, by default
+# Shares of the steps in which the learning rate rises, by default.
+_WARMUP, _LONG_WARMUP = 0.05, 0.2
 
 
-class TrainingDefaults:
-    """A trunk or an embedder that is trained otherwise than most, unless a user says how.
+class TrainingDefaults(ABC):
+    """A trunk or an embedder that is trained with another learning rate than most, by default.
 
-    learning_rate
-        That suits it; an embedder lowers the rate of the preset to it.
-    warmup
-        The share of the steps in which the rate rises to it.
+    An embedder lowers the rate of the preset, which then rises over a fifth of the steps.
     """
 
-    warmup: ClassVar[float] = WARMUP
-
     @property
+    @abstractmethod
     def learning_rate(self) -> float:
-        raise NotImplementedError
+        """The rate that suits it."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class Preset:
 
 def warmup_with(embedding: Embedder) -> float:
     """Return the default share of the steps in which the learning rate rises."""
-    return embedding.warmup if isinstance(embedding, TrainingDefaults) else WARMUP
+    return _LONG_WARMUP if isinstance(embedding, TrainingDefaults) else _WARMUP
 
 
 def preset(spec: str) -> Preset:

@@ -97,7 +97,7 @@ class Empirical(Predictive):
 class SampledPredictive(Predictive):
     """A distribution that is known by how it is sampled; leaves answer exactly what they can.
 
-    Everything else comes from 512 draws, the same each time. There is no density.
+    Everything else comes from 512 draws, the same each time; densities are NaN.
     """
 
     @abstractmethod

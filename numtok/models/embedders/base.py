@@ -62,7 +62,7 @@ class NumberEmbedder(Embedder):
 
     @property
     def sees_all(self) -> bool:
-        """Whether it sees every digit of numbers of any length."""
+        """True if it sees every digit of numbers of any length."""
         return True
 
 
@@ -81,7 +81,7 @@ class FeatureEmbedder(NumberEmbedder):
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         module = FeatureModule(self, vocabulary, width)
-        # What is added for the number 1 is about as long as the vector of a token.
+        # The vector added for the number 1 begins about as long as that of a token.
         length = math.sqrt(np.square(self.features(np.ones(1)), dtype=np.float64).sum())
         nn.init.normal_(module.linear.weight, std=INIT / length)
         return module
@@ -90,12 +90,12 @@ class FeatureEmbedder(NumberEmbedder):
 class NumberModule(nn.Module, ABC):
     """The vector of each token, but another one where a number stands.
 
-    What that is made of (:meth:`inputs`) is worked out on the host. The host has float64, and it
-    knows tokens without waiting for a device, so it may choose shapes by them.
+    The host prepares what that vector needs (:meth:`inputs`). It has float64, and it knows tokens
+    without waiting for a device, so it may choose shapes by them.
 
     ahead
         The token of numbers, where its vector tells of tokens behind it, which a model that writes
-        it has not written yet; None where vectors depend on their own place alone.
+        it has not written yet; None where each vector depends only on its own place.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class NumberModule(nn.Module, ABC):
         return at_P, *self.inputs(tokens, values, at_P)
 
     def forward(self, tokens_BL: Tensor, values_BL: Tensor, *of_host: Tensor) -> Tensor:
-        """[B, L, D]. Without what :meth:`of_host` returns the device is asked for its values, which
+        """[B, L, D]. Without the result of :meth:`of_host` this waits for the device, whose values
         are float32."""
         if not of_host:
             known = self.of_host(tokens_BL.cpu().numpy(), values_BL.cpu().numpy())
@@ -146,7 +146,7 @@ class NumberModule(nn.Module, ABC):
 
 
 class FeatureModule(NumberModule):
-    """The module of a :class:`FeatureEmbedder`; a number has one token and its value beside it."""
+    """The module of a :class:`FeatureEmbedder`; each number is one token with a value."""
 
     linear: nn.Linear
 

@@ -40,7 +40,6 @@ class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
     # The public code has a warm-up of a fifth and 5e-5, its logged run of width 256 5e-4. At width
     # 128 that left half of the seeds without the last digit, and 2e-4 none (docs/LOG.md).
     learning_rate: ClassVar[float] = 2e-4
-    warmup: ClassVar[float] = 0.2
     whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
     decimals: int = setting(5, "Digits behind the point.", at_least=0, at_most=MOST_DIGITS)
 

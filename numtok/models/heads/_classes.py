@@ -24,12 +24,12 @@ from numtok.models.precision import in_float64, on_host
 
 
 class ClassesHead(ExactHead):
-    """A head that classifies a number, as it is in the text, into K variables of their own."""
+    """A head that predicts K class variables of a number, independently of each other."""
 
     @property
     @abstractmethod
     def sizes(self) -> Sequence[int]:
-        """How many classes each variable has, at least 2."""
+        """The number of classes of each variable, at least 2."""
 
     @abstractmethod
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -65,7 +65,7 @@ class ClassesReader(ValueReader):
     """
 
     def __init__(self, head: ClassesHead, width: int | None) -> None:
-        """Without a ``width`` there is no linear map, and a leaf has a ``forward`` of its own."""
+        """Make the linear map; a subclass with its own ``forward`` gives None for ``width``."""
         super().__init__()
         self.head = head
         self.runs = [(size, len([*run])) for size, run in groupby(head.sizes)]
@@ -74,7 +74,7 @@ class ClassesReader(ValueReader):
 
     @property
     def _widths(self) -> list[int]:
-        """How many logits each run of variables of one size has."""
+        """The number of logits of each run of variables of one size."""
         return [count if size == 2 else count * size for size, count in self.runs]
 
     def forward(self, hidden_ND: Tensor) -> Tensor:

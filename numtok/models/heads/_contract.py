@@ -240,7 +240,7 @@ def check_flops(head: ValueHead, seed: int) -> None:
 
 @of_values
 def check_read_back(head: ValueHead, seed: int) -> None:
-    """What is learned is what is read: where the losses are least, the point has the targets.
+    """A head reads back what it learns: where the losses are least, the point has the targets.
 
     Free parameters take the place of the network's output. The point is as near to the value as
     the next value is that has other targets.

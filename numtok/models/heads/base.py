@@ -12,8 +12,10 @@ Shapes: N numbers, D the width of hidden states, P parameters of a number's
 distribution, W columns in which a number is learnt.
 """
 
+import copy
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -21,9 +23,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
+from torch.utils.flop_counter import flop_registry, sdpa_flop_count
 
 from numtok.encoding.normalizers.base import NORMALIZERS, Scaling
 from numtok.errors import UsageError
@@ -33,6 +34,8 @@ from numtok.plugins import Check, MemberCall, a, describe
 from numtok.registry import Registry, spec_of
 
 _TILE = 32  # a multiple of the rows that matrix products of a CPU work on together
+
+_ATTENTION_OF_CPU = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 
 Calibration = dict[str, float]  # what a head's distribution needs, measured after training
 
@@ -63,8 +66,10 @@ class TokenHead(Head):
     @property
     @abstractmethod
     def per_token(self) -> bool:
-        """Whether the losses of numbers are divided by how many tokens are learned, numbers and
-        texts together, so that with the cross-entropy they are one mean over the tokens."""
+        """True if the losses of numbers are divided by the number of learned tokens, text included.
+
+        Together with the cross-entropy they are then one mean over the tokens.
+        """
 
     @abstractmethod
     def tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
@@ -89,8 +94,8 @@ class ValueHead(Head):
 
     @property
     def bounded(self) -> bool:
-        """Whether its distribution leaves nothing for what lies outside the normalized train
-        split: it learns [0, 1] alone."""
+        """True if it learns only [0, 1], so its distribution leaves nothing for values outside the
+        range of the train split."""
         return False
 
     @abstractmethod
@@ -110,15 +115,15 @@ class ValueHead(Head):
 
 
 class LikelihoodHead(ValueHead):
-    """A head whose loss is -log of a density, of the value as it is learned."""
+    """A head whose loss is -log of a density of the learned value."""
 
 
 class ExactHead(ValueHead):
-    """A head that learns numbers as they are in the text, in float64, whatever the encoding does.
+    """A head that learns all digits of the numbers in the text.
 
-    Its points have all digits of float64, beside a token too; so the data must not be normalized.
-    Points and parameters are in raw units. It does not go with a scheme that divides a number
-    between token and channel, where a head is asked for a part alone.
+    Its targets are float64 in raw units, and so are its points, so the data must not be normalized.
+    It does not go with a scheme that divides a number between token and channel: there a head
+    learns only a part.
     """
 
     @property
@@ -127,7 +132,7 @@ class ExactHead(ValueHead):
 
 
 def learns_unit_interval(head: Head | None) -> bool:
-    """Return True if a head learns numbers of [0, 1] alone, so that others must be scaled."""
+    """Return True if a head learns only numbers of [0, 1], so that others must be scaled."""
     if not isinstance(head, ValueHead):
         return False
     return head.bounded or spec_of(NORMALIZERS.build(head.normalizer)) == "unit"
@@ -171,7 +176,7 @@ class TokenReader(ValueReader):
     """A reader that writes each number as tokens.
 
     tokens_per_number
-        How many.
+        The same for every number.
     """
 
     tokens_per_number: int
@@ -278,25 +283,32 @@ HEADS: Registry[Head] = Registry("numtok.models.heads", "head", _HEAD)
 def reader_flops(reader: ValueReader, width: int, targets_NW: NDArray[Any]) -> int:
     """Count multiplications and additions of matrix products of a forward pass and the losses.
 
-    PyTorch's formulas count them, for as many numbers as there are targets. Nothing is computed:
-    tensors have no memory.
+    PyTorch's formulas count them, for as many numbers as there are targets, on a copy of the reader
+    on the CPU whose weights are zeros. Nothing is drawn, and no device is waited for.
     """
 
-    def bare(one: Tensor) -> Tensor:
-        return torch.empty_like(one, device="meta")
+    def zeros(one: Tensor) -> Tensor:
+        return torch.zeros((), dtype=one.dtype, device="cpu").expand(one.shape)
 
-    whole = _WithLosses(reader)
-    state = {name: bare(one) for name, one in (*whole.named_parameters(), *whole.named_buffers())}
-    hidden_ND = torch.empty(len(targets_NW), width, device="meta")
+    copied = copy.deepcopy(reader, {id(one): zeros(one) for one in _tensors(reader)}).eval()
     counter = _Counter()  # type: ignore[no-untyped-call]
     with counter, torch.no_grad():
-        functional_call(whole, state, (hidden_ND, bare(torch.from_numpy(targets_NW))))
+        parameters_NP = copied(torch.zeros(len(targets_NW), width, device="cpu"))
+        copied.losses(parameters_NP, torch.from_numpy(targets_NW))
     return counter.total
 
 
+def _tensors(module: nn.Module) -> Iterator[Tensor]:
+    yield from module.parameters()
+    yield from module.buffers()
+
+
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Adds up operations as ``FlopCounterMode`` does, but of this thread alone: that one hooks into
-    the modules of all threads, and batches are prepared beside training."""
+    """Counts operations as ``FlopCounterMode`` does, but only in its own thread.
+
+    ``FlopCounterMode`` hooks into the modules of all threads, and a thread that prepares batches
+    counts while another one trains.
+    """
 
     total: int = 0
 
@@ -304,20 +316,11 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> object:
         made = func(*args, **(kwargs or {}))
-        if (count := flop_registry.get(func.overloadpacket)) is not None:
+        if func is _ATTENTION_OF_CPU:  # the one kernel that they do not know
+            self.total += sdpa_flop_count(*(one.shape for one in args[:3]))
+        elif (count := flop_registry.get(func.overloadpacket)) is not None:
             self.total += count(*args, **(kwargs or {}), out_val=made)
         return made
-
-
-class _WithLosses(nn.Module):
-    """A reader and its losses as one module."""
-
-    def __init__(self, reader: ValueReader) -> None:
-        super().__init__()
-        self.reader = reader
-
-    def forward(self, hidden_ND: Tensor, targets_NW: Tensor) -> Tensor:
-        return self.reader.losses(self.reader(hidden_ND), targets_NW)
 
 
 def linear_flops(module: nn.Module, numbers: int) -> int:

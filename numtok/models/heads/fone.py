@@ -51,7 +51,7 @@ class FoneHead(ClassesHead):
 
     @property
     def places(self) -> int:
-        """How many digits a number has."""
+        """The number of digits."""
         return self.whole + self.decimals
 
     @property
