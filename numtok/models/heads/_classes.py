@@ -100,8 +100,8 @@ class ClassesReader(ValueReader):
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         return self.summed_losses(parameters_NP, targets_NW) / targets_NW.shape[1]
 
-    def said(self, parameters_NP: Tensor) -> Predictive:
-        """Return the distribution of each of N numbers, in raw units."""
+    def logs(self, parameters_NP: Tensor) -> list[NDArray[np.float64]]:
+        """Return log-probabilities float64[N, k, size] for each run of variables of one size."""
         logs = []
         parts = torch.split(in_float64(parameters_NP), self._widths, dim=1)
         for (size, count), logits_NP in zip(self.runs, parts, strict=True):
@@ -109,13 +109,14 @@ class ClassesReader(ValueReader):
                 logs.append(on_host(F.logsigmoid(torch.stack([-logits_NP, logits_NP], dim=2))))
             else:
                 logs.append(on_host(logits_NP.reshape(-1, count, size).log_softmax(dim=2)))
-        return self.head.distribution(logs)
+        return logs
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: of the most probable classes; infinite or NaN where they are so."""
-        return self.said(parameters_NP).mode()
+        best = [one.argmax(axis=2) for one in self.logs(parameters_NP)]
+        return self.head.numbers(np.concatenate(best, axis=1))
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
-        return self.said(parameters_NP)
+        return self.head.distribution(self.logs(parameters_NP))

@@ -55,7 +55,8 @@ class Base10Head(ClassesHead):
         return np.concatenate([np.signbit(known)[:, None], digits_of(known)], axis=1)
 
     def numbers(self, classes: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.where(classes[:, 0] > 0, -1.0, 1.0) * sizes_of(classes[:, 1:])
+        sizes = sizes_of(classes[:, 1:])
+        return np.where((classes[:, 0] > 0) & (sizes > 0), -sizes, sizes)
 
     def distribution(self, logs: Sequence[NDArray[np.float64]]) -> IndependentScientific:
         [signs, digits] = logs

@@ -70,7 +70,7 @@ class FoneHead(ClassesHead):
 
     def numbers(self, classes: NDArray[np.int64]) -> NDArray[np.float64]:
         sizes: NDArray[np.float64] = numbers_of(classes[:, 1:]) / 10.0**self.decimals
-        return np.where(classes[:, 0] > 0, -1.0, 1.0) * sizes
+        return np.where((classes[:, 0] > 0) & (sizes > 0), -sizes, sizes)
 
     def distribution(self, logs: Sequence[NDArray[np.float64]]) -> IndependentDigits:
         [signs, digits] = logs
