@@ -207,8 +207,9 @@ class Registry(Generic[T]):
             for key, item in vars(module).items()
             if isinstance(item, type) and item.__module__ == module.__name__ and key[0] != "_"
         ]
-        if len(classes) > 1:  # parts of other kinds, and what they share
-            classes = [one for one in classes if _derives_from(one, self._contract)]
+        if len(classes) > 1:  # some may be of other kinds, or what the parts share
+            of_kind = [one for one in classes if _derives_from(one, self._contract)]
+            classes = of_kind or classes
         if len(classes) != 1:
             raise UsageError(
                 f"{module.__file__} must define exactly one public class, the {self._what}; "

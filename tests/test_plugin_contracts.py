@@ -263,7 +263,7 @@ FAULTS = {
         "return None", ("_Reader.predictive gives None", "Predictive"),
     ),
     "a distribution of another shape": Fault(
-        "head", "Mixture.single(point,", "Mixture.single(np.append(point, 0.0),",
+        "head", "Mixture.single(point,", "Mixture.single(point[:1],",
         ("Mixture.", " gives ndarray float64["),
     ),
     "a distribution with no spread": Fault(

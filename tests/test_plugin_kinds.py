@@ -279,7 +279,7 @@ def test_one_file_is_all_that_a_plugin_takes(folder: Path, numtok: Shell, kind: 
 @pytest.mark.parametrize(
     ("line", "becomes", "check", "message"),
     [
-        ("def flops(", "def flop(", "flops", "in Mine.build: TypeError: Can't instantiate"),
+        ("def losses(", "def loss(", "losses", "in Mine.build: TypeError: Can't instantiate"),
         (
             "return parameters_NP[:, 0].double().cpu().numpy()",
             "return parameters_NP[:, 0]",
