@@ -16,6 +16,8 @@ from typing import Any
 
 from numtok.errors import PluginError, UsageError
 
+#: The subfolder of a plugin folder whose files may define several parts of one encoding.
+ENCODINGS = "encodings"
 _folders: list[Path] = []
 #: Called with a registry and an object of a plugin that it built. A command sets it; workers, whose
 #: parent has built the same, do not.
@@ -69,7 +71,7 @@ def _folder_of(file: Path) -> Path | None:
         return None
     for folder in _folders:
         below = file.relative_to(folder).parts if file.is_relative_to(folder) else ()
-        if len(below) > 1 and below[0] in registries():
+        if len(below) > 1 and below[0] in (ENCODINGS, *registries()):
             return folder
     return None
 

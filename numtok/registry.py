@@ -14,6 +14,7 @@ its contract is checked. What an object learns from data is a field as well, mar
 :data:`LEARNT`.
 """
 
+import ast
 import importlib
 import inspect
 import os
@@ -22,7 +23,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar, get_args, get_origin
@@ -46,6 +46,7 @@ from numtok.class_settings import (
 from numtok.declaration import flag_named, flag_of
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
+    ENCODINGS,
     import_error,
     is_plugin_file,
     misplaced,
@@ -61,6 +62,7 @@ Settings = dict[str, Scalar]
 
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_IN_ENCODINGS = ("schemes", "embedders", "heads")  # what a file of :data:`ENCODINGS` may define
 _OF_MODELS = ("embedder", "head", "objective", "trunk")  # what a model is made of, not its data
 
 
@@ -90,7 +92,7 @@ class Registry(Generic[T]):
     def _files(self) -> Mapping[str, Path]:
         """Every name and the file, or the package's folder, that defines it."""
         places = self._package_module().__path__
-        return _named(self._what, tuple((place, *_content(place)) for place in places))
+        return _named(self._what, tuple((place, *_content(place, self._what)) for place in places))
 
     def __getitem__(self, name: str) -> type[T]:
         found = self._files()
@@ -208,6 +210,9 @@ class Registry(Generic[T]):
             for key, item in vars(module).items()
             if isinstance(item, type) and item.__module__ == module.__name__ and key[0] != "_"
         ]
+        if len(classes) > 1:  # some may be of other kinds, or what the parts share
+            of_kind = [one for one in classes if _derives_from(one, self._contract)]
+            classes = of_kind or classes
         if len(classes) != 1:
             names = ", ".join(one.__name__ for one in classes)
             raise UsageError(
@@ -241,7 +246,8 @@ def import_plugins_from_everywhere() -> None:
     """Let what lies in the plugin folders be imported where no registry was asked for it before:
     as what is unpickled is."""
     for name, package in registries().items():
-        if any((folder / name).is_dir() for folder in plugin_folders()):
+        names = _subfolders(name)
+        if any((folder / one).is_dir() for folder in plugin_folders() for one in names):
             _extend(importlib.import_module(package))
 
 
@@ -253,17 +259,46 @@ def _folder(package: str) -> str:
 def _extend(package: ModuleType) -> None:
     """Let modules of the plugin folders be imported as modules of one of numtok's packages."""
     for folder in plugin_folders():
-        place = str(folder / _folder(package.__name__))
-        if place not in package.__path__:
-            package.__path__.append(place)
+        for name in _subfolders(_folder(package.__name__)):
+            place = str(folder / name)
+            if place not in package.__path__:
+                package.__path__.append(place)
 
 
-def _content(place: str) -> list[str]:
-    """The names in a folder, none where there is no such folder."""
+def _subfolders(name: str) -> tuple[str, ...]:
+    """The subfolders of a plugin folder in which a registry looks, by the name of its own."""
+    return (name, ENCODINGS) if name in _IN_ENCODINGS else (name,)
+
+
+def _content(place: str, what: str) -> list[str]:
+    """The names in a folder, none where there is no such folder; in one of encodings those of files
+    that define a class of a kind, such as ``head``."""
     try:
-        return os.listdir(place)
+        names = os.listdir(place)
     except OSError:
         return []
+    if Path(place).name != ENCODINGS:
+        return names
+    files = [entry for entry in os.scandir(place) if entry.name.endswith(".py")]
+    return [one.name for one in files if what in _kinds_in(one.path, one.stat().st_mtime_ns)]
+
+
+@lru_cache
+def _kinds_in(file: str, changed: int) -> frozenset[str]:
+    """The kinds that a file defines classes of, by the names of their bases: ``ClassesHead`` is one
+    of a head. The file is not run; one that cannot be read may define any."""
+    kinds = {kind.removesuffix("s") for kind in _IN_ENCODINGS}
+    try:
+        tree = ast.parse(Path(file).read_bytes())
+    except (SyntaxError, ValueError):
+        return frozenset(kinds)
+    classes = [one for one in tree.body if isinstance(one, ast.ClassDef)]
+    bases = [ast.unparse(base).lower() for one in classes for base in one.bases]
+    return frozenset(kind for kind in kinds if any(base.endswith(kind) for base in bases))
+
+
+def _derives_from(kind: type, module: str) -> bool:
+    return any(base.__module__ == module for base in kind.__mro__)
 
 
 @lru_cache
@@ -272,8 +307,11 @@ def _named(what: str, listings: tuple[tuple[str, ...], ...]) -> Mapping[str, Pat
     holds for as long as no file comes or goes."""
     found: dict[str, Path] = {}
     # One folder at a time: of two modules of one name, pkgutil lists only the first.
-    for info in chain.from_iterable(pkgutil.iter_modules([place]) for place, *_ in listings):
+    every = ((set(names), pkgutil.iter_modules([place])) for place, *names in listings)
+    for known, info in ((known, info) for known, infos in every for info in infos):
         if info.name == "base" or info.name.startswith("_"):
+            continue
+        if not {info.name, f"{info.name}.py"} & known:
             continue
         name = info.name.replace("_", "-")
         folder = Path(str(getattr(info.module_finder, "path", "")))

@@ -15,8 +15,8 @@ from numtok.class_settings import as_spec, spec_fields
 from numtok.declaration import declarations
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import UsageError
-from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.embedders.base import EMBEDDERS, NumberModule, RestrictedEmbedder
+from numtok.models.heads.base import HEADS, TokenHead, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.own_losses import OwnLosses
@@ -83,19 +83,23 @@ def _embeds(embedder: str, scheme: str, objective: str) -> bool:
     """Known once for all models, most of which need not be built then."""
     made, vocabulary = EMBEDDERS.build(embedder), Vocabulary.of(fakemodels.codec(scheme))
     try:
-        made.build(vocabulary, _SMALL["width"])
-        ahead = made.tells_ahead(vocabulary)
+        module = made.build(vocabulary, _SMALL["width"])
     except UsageError:
         return False
-    return ahead is not None or not isinstance(OBJECTIVES.build(objective), OwnLosses)
+    learnt, trunk = OBJECTIVES.build(objective), TRUNKS.build("transformer")
+    assert isinstance(trunk, TokenTrunk)
+    if isinstance(made, RestrictedEmbedder) and made.unsuited(trunk, learnt):
+        return False
+    ahead = isinstance(module, NumberModule) and module.ahead is not None
+    return ahead or not isinstance(learnt, OwnLosses)
 
 
 @cache
 def _speaks(head: str | None, scheme: str) -> bool:
     vocabulary, width = Vocabulary.of(fakemodels.codec(scheme)), _SMALL["width"]
     try:
-        if head is not None:
-            HEADS.build(head).tokens(nn.Linear(width, vocabulary.size), vocabulary, width)
+        if isinstance(made := head and HEADS.build(head), TokenHead):
+            made.tokens(nn.Linear(width, vocabulary.size), vocabulary, width)
     except UsageError:
         return False
     return True

@@ -26,7 +26,9 @@ from numtok.encoding.text_tokenizers.bytes import Bytes
 from numtok.metrics.base import MeanMetric, Metric, Predictions
 from numtok.models.embedders.numvalue import NumValueEmbedder
 from numtok.models.embedders.scaled import Scaled
+from numtok.models.heads.riemann import Riemann
 from numtok.models.heads.scalar import Scalar
+from numtok.models.heads.token import Token
 from numtok.models.number_terms.smooth import Smooth
 from numtok.models.number_terms.was import Was
 from numtok.models.objectives.mlm import Mlm
@@ -39,7 +41,11 @@ from tests.fakemodels import one_thread
 
 __all__ = ["one_thread"]
 Change = Callable[[Any], Any]
-GIVEN: dict[type, dict[str, str]] = {Uci: {"set": "yacht"}, Era5: {"from_": "field.nc"}}
+GIVEN: dict[type, dict[str, Any]] = {
+    Uci: {"set": "yacht"},
+    Era5: {"from_": "field.nc"},
+    Riemann: {"bins": 8},
+}
 
 
 def changed(base: type, **members: Any) -> Any:
@@ -84,6 +90,16 @@ def fitted(member: str, change: Change) -> Any:
 def embedded(change: Change) -> Any:
     """An embedder whose vectors are changed."""
     return gives(Scaled, "build", altering("forward", change))
+
+
+def telling_at(token: int) -> Change:
+    """Of a module: the same, but another token tells ahead."""
+
+    def change(module: Any) -> Any:
+        module.ahead = token
+        return module
+
+    return change
 
 
 def trunk(member: str, change: Change) -> Any:
@@ -325,6 +341,12 @@ BREAKS: list[Row] = [
     ("embedder", "places", lambda: embedded(lambda made: made + made.mean()), "a row alone"),
     (
         "embedder",
+        "places",
+        lambda: embedded(lambda made: made + 0.1 * made.roll(-1, dims=1)),
+        "was changed, and so were the vectors of others",
+    ),
+    (
+        "embedder",
         "gradients",
         lambda: gives(Scaled, "build", with_weight(lambda: torch.zeros(3))),
         "got no gradient of more",
@@ -332,7 +354,7 @@ BREAKS: list[Row] = [
     (
         "embedder",
         "ahead",
-        lambda: gives(NumValueEmbedder, "tells_ahead", lambda made: 1_000_000),
+        lambda: gives(NumValueEmbedder, "build", telling_at(1_000_000)),
         "got the token 1000000 of",
     ),
     # --- trunks
@@ -457,7 +479,7 @@ BREAKS: list[Row] = [
     (
         "head",
         "tokens",
-        lambda: changed(Scalar, tokens=lambda self, *of: nn.Linear(of[2], 3)),
+        lambda: changed(Token, tokens=lambda self, *of: nn.Linear(of[2], 3)),
         "Tensor float32[5, 3]",
     ),
     ("head", "targets", lambda: gives(Scalar, "targets", np.transpose), "Broken.targets gives"),
@@ -470,11 +492,23 @@ BREAKS: list[Row] = [
         lambda: gives(Scalar, "build", with_weight(lambda: torch.zeros(3))),
         "got none of more",
     ),
-    ("head", "token losses", lambda: read("token_losses", lambda _: torch.zeros(8)), "got True"),
+    (
+        "head",
+        "token losses",
+        lambda: gives(Riemann, "build", altering("token_losses", lambda made: -made)),
+        "expected none below 0",
+    ),
     ("head", "point", lambda: read("point", lambda made: made - made.mean()), "as among all"),
     ("head", "predictive", lambda: predicted("mean", lambda made: made[:, None]), "Broken.mean"),
     ("head", "cdf", lambda: predicted("cdf", lambda made: 1 - made), "got one that falls"),
     ("head", "scores", lambda: predicted("crps", lambda made: -1 - made), "expected none below 0"),
+    ("head", "read back", lambda: read("point", lambda made: made / 10), "other targets"),
+    (
+        "head",
+        "read back",
+        lambda: gives(Scalar, "targets", lambda made: 0 * made),
+        "got the same targets",
+    ),
 ]
 
 

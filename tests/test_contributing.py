@@ -19,7 +19,7 @@ import pytest
 from numtok import cli, settings, stages
 from numtok.contracts import check_spec, kinds
 from numtok.data.tasks.base import TASKS, TaskSplit
-from numtok.plugins import add_plugin_folders, registries
+from numtok.plugins import ENCODINGS, add_plugin_folders, is_plugin, registries
 from numtok.registry import Registry, settings_of
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -71,7 +71,8 @@ def check(kind: str, name: str) -> None:
 
 
 def test_there_is_an_example_of_each_kind() -> None:
-    assert sorted(name.partition("/")[0] for name in PLUGINS) == sorted(KINDS)
+    folders = [name.partition("/")[0] for name in PLUGINS]
+    assert sorted(folders) == sorted([ENCODINGS, *KINDS])
     assert sorted(COMMAND) == ["cli/numbers.py", "settings/numbers.py", "stages/numbers.py"]
 
 
@@ -79,11 +80,43 @@ def test_there_is_an_example_of_each_kind() -> None:
 def test_an_example_is_found_by_its_name(plugins: Path, file: str) -> None:
     write(plugins, {file: PLUGINS[file]})
     add_plugin_folders([plugins])
-    kind, _, name = file.removesuffix(".py").partition("/")
-    assert registry(kind).plugins() == (name,)
-    check(kind, name)
-    suite = check_spec(kind.removesuffix("s").replace("_", "-"), name)
-    assert [one.message for one in suite if not one.passed] == []
+    folder, _, name = file.removesuffix(".py").partition("/")
+    for kind in ("embedders", "heads") if folder == ENCODINGS else (folder,):
+        assert registry(kind).plugins() == (name,)
+        check(kind, name)
+        suite = check_spec(kind.removesuffix("s").replace("_", "-"), name)
+        assert [one.message for one in suite if not one.passed] == []
+
+
+def test_a_file_of_several_parts_is_found_by_those_that_it_defines(plugins: Path) -> None:
+    write(plugins, {"encodings/rns.py": PLUGINS["encodings/rns.py"], "encodings/_shared.py": ""})
+    add_plugin_folders([plugins])
+    assert [kind for kind in sorted(KINDS) if registry(kind).plugins()] == ["embedders", "heads"]
+    assert registry("schemes").plugins() == ()
+    head, embedder = registry("heads").build("rns"), registry("embedders").build("rns")
+    assert (settings_of(head)["name"], settings_of(embedder)["name"]) == ("rns", "rns")
+    assert is_plugin(head) and is_plugin(embedder)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("[715, 364, 924]", "[716, 364, 924]"), ("% 1001 - 500", "% 1001")],
+)
+def test_remainders_that_are_put_together_wrongly_are_found(
+    plugins: Path, right: str, wrong: str
+) -> None:
+    source = PLUGINS["encodings/rns.py"]
+    assert right in source
+    write(plugins, {"heads/rns.py": source.replace(right, wrong)})
+    add_plugin_folders([plugins])
+    broken = {one.name: one.message for one in check_spec("head", "rns") if not one.passed}
+    assert [*broken] == ["read back"]
+    assert "learned perfectly, it reads " in broken["read back"]
+
+
+def test_the_head_of_residues_is_short() -> None:
+    head, _, _ = PLUGINS["encodings/rns.py"].partition("\n\n\n@dataclass(frozen=True)\nclass RnsE")
+    assert len([line for line in head.splitlines() if line]) <= 40
 
 
 @pytest.mark.integration

@@ -41,9 +41,11 @@ from torch import nn
 
 from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.heads.base import ValueHead, ValueReader
+from numtok.models.distributions.mixture import Mixture
+from numtok.models.heads.base import CalibratedReader, ValueHead
 
 
-class _Reader(ValueReader):
+class _Reader(CalibratedReader):
     def __init__(self, width):
         super().__init__()
         self.linear = nn.Linear(width, 1)
@@ -54,9 +56,6 @@ class _Reader(ValueReader):
     def losses(self, parameters_NP, targets_NW):
         return (parameters_NP[:, 0] - targets_NW[:, 0]).square()
 
-    def token_losses(self, parameters_NP, targets_NW):
-        return None
-
     def point(self, parameters_NP):
         return parameters_NP[:, 0].double().cpu().numpy()
 
@@ -64,7 +63,8 @@ class _Reader(ValueReader):
         return {"deviation": float(np.std(values - self.point(parameters_NP))) + 1e-6}
 
     def predictive(self, parameters_NP, calibration, scaling):
-        return Gaussian(self.point(parameters_NP), calibration["deviation"], scaling)
+        point, deviation = self.point(parameters_NP), calibration["deviation"]
+        return Mixture.single(point, deviation, scaling)
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,6 @@ class Mine(ValueHead):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "a test"
     normalizer: ClassVar[str] = "unit,start=-0.5"
-    bounded: ClassVar[bool] = False
-    scaled: ClassVar[bool] = False
-    calibrated: ClassVar[bool] = True
     layers: int = 1
 
     def describe(self):

@@ -14,7 +14,7 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_values
 from numtok.evaluation.predict import Options, Predictor
 from numtok.evaluation.queries import number_names
-from numtok.models.heads.base import Calibration, ValueHead
+from numtok.models.heads.base import CalibratedReader, Calibration
 from numtok.training.model_files import LoadedModel
 
 _MOST = 2000  # rows: what a deviation is measured on
@@ -25,10 +25,10 @@ def target_calibrations(
 ) -> Mapping[str, Calibration]:
     """What a calibrated head's distribution needs for each target, by name, from predictions of a
     split that was not learnt; empty for other heads, and where all targets have one name."""
-    head, reader = loaded.model.head, loaded.model.value_head
+    reader = loaded.model.value_head
     samples = samples.sample(_MOST)
     several = len(set(samples.target_name.to_pylist())) > 1
-    if reader is None or not isinstance(head, ValueHead) or not head.calibrated or not several:
+    if not isinstance(reader, CalibratedReader) or not several:
         return {}
     predictor = Predictor(loaded, samples, options)
     passes = [

@@ -29,7 +29,7 @@ from numtok.evaluation.stated_tails import with_tails
 from numtok.evaluation.table_options import TableOptions
 from numtok.evaluation.target_features import fitted_on
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import HEADS, Head
+from numtok.models.heads.base import HEADS, Head, TokenReader
 from numtok.models.precision import on_host
 from numtok.registry import spec_of
 from numtok.reports import Costs, Figures, predictions_schema
@@ -192,12 +192,11 @@ class TableEvaluation:
         if model.head.bounded and learnt_from.low < learnt_from.high:
             tailed = with_tails(exact, fitted.scaling, learnt_from.rows)
         token_nll = np.full(len(truth), np.nan)
-        learnt = model.head.targets(fitted.scaling.forward(truth))
-        with torch.no_grad():
-            tokens = torch.from_numpy(learnt).to(parameters.device)
-            losses = model.reader.token_losses(parameters, tokens)
-        if losses is not None:
-            token_nll = on_host(losses)
+        if isinstance(model.reader, TokenReader):
+            learnt = model.head.targets(fitted.scaling.forward(truth))
+            with torch.no_grad():
+                tokens = torch.from_numpy(learnt).to(parameters.device)
+                token_nll = on_host(model.reader.token_losses(parameters, tokens))
         return {
             "log_density": exact.log_density(truth),
             "log_density_tailed": tailed.log_density(truth),
@@ -221,6 +220,7 @@ class TableEvaluation:
             HEADS.from_settings(loaded.file.settings.head),
             next(iter(loaded.fitted.values())).model,
         )
+        written = model.reader.tokens_per_number if isinstance(model.reader, TokenReader) else 0
         return {
             "scheme": spec_of(head),
             "configuration": trained.configuration,
@@ -236,7 +236,7 @@ class TableEvaluation:
                 flops=sum(fold.flops for fold in trained.folds),
                 parameters=model.parameter_counts()[0],
                 embedding_parameters=0,
-                tokens_per_number=float(model.reader.tokens_per_number),
+                tokens_per_number=float(written),
             ),
         }
 

@@ -9,7 +9,7 @@ from numtok.errors import UsageError, unknown
 from numtok.library.batch import NumberBatch
 from numtok.library.codec import TextCodec
 from numtok.library.wording import as_arguments, check_type, typed
-from numtok.models.embedders.base import EMBEDDERS, INIT, Embedder
+from numtok.models.embedders.base import EMBEDDERS, INIT, Embedder, NumberModule
 from numtok.models.heads.base import Head
 from numtok.models.inputs import moved
 from numtok.models.number_heads import lacks_digits
@@ -69,9 +69,8 @@ class NumberEmbedding(nn.Module):
         """[B, L, D]; UsageError for a batch of another codec."""
         check_digest(batch, self._codec.digest)
         tokens, of_host = batch.tokens, list[Tensor]()
-        if self._part.exact:  # all digits are on the host; others need not wait for a device
-            exact = batch.exact.cpu().numpy()
-            known = self._part.of_host(self.module, tokens.cpu().numpy(), exact)
+        if isinstance(self.module, NumberModule):  # other modules need not wait for a device
+            known = self.module.of_host(tokens.cpu().numpy(), batch.exact.cpu().numpy())
             of_host = [moved(one, tokens.device) for one in known]
         return cast(Tensor, self.module(tokens, batch.values, *of_host))
 

@@ -15,7 +15,6 @@ from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.grammar import Grammar
 from numtok.encoding.normalizers.base import (
     FittedNormalizer,
-    Scaling,
     no_scaling,
     stored_normalizer,
 )
@@ -27,14 +26,22 @@ from numtok.library.embedder import check_digits, check_width
 from numtok.library.prediction import PredictedNumbers, floats
 from numtok.library.wording import as_arguments, typed
 from numtok.models.decoding import NumberReadings, Reader
-from numtok.models.heads.base import HEADS, Calibration, Head, ValueHead, projection
+from numtok.models.heads.base import (
+    HEADS,
+    CalibratedReader,
+    Calibration,
+    ExactHead,
+    Head,
+    ValueHead,
+    learns_unit_interval,
+    projection,
+)
 from numtok.models.inputs import single
 from numtok.models.number_heads import (
     NumberHeads,
     calibration_of,
     check_head,
     own_scaling,
-    raw_scaling,
 )
 from numtok.models.settings import ScalingSettings
 from numtok.models.steps import ParallelFill
@@ -79,19 +86,16 @@ class NumberHead(NumberHeads):
         self.codec = inner
         self.width = width
         self.calibration: Calibration = {}
-        self._unfitted: Scaling = no_scaling()
         self.value_head = None
         self._says_tokens = not isinstance(head, ValueHead) or splits_numbers(inner.scheme)
         if isinstance(head, ValueHead):
             self.value_head = head.build(width)
-            if head.raw and (back := raw_scaling(inner.normalizer)) is not None:
-                self._unfitted = back
         self._set_scaling(None)
         words: nn.Module = nn.Identity()
         if self._says_tokens:
             words = projection(width, inner.vocabulary_size, 1, bias=False)
         vocabulary = Vocabulary.of(inner)
-        self.token_head = head.tokens(words, vocabulary, width)
+        self.token_head = self.says_tokens(words, vocabulary, width)
         if self._says_tokens and inner.scheme.tokens_per_number is None:
             raise UsageError(
                 f"--head {spec_of(head)} says each number by its tokens, and in "
@@ -105,7 +109,7 @@ class NumberHead(NumberHeads):
         Nothing for heads that learn numbers as they are. Raises DataError where there is no finite
         one.
         """
-        if not isinstance(self.head, ValueHead) or self.head.raw:
+        if not isinstance(self.head, ValueHead) or isinstance(self.head, ExactHead):
             return
         given = floats(truths, "truths")
         _, values = self._encoded(given)
@@ -114,7 +118,7 @@ class NumberHead(NumberHeads):
     def _set_scaling(self, own: FittedNormalizer | None) -> None:
         """Set the scaling fitted to ``truths``, or the default one for None."""
         self._own = own
-        self.scaling = self._unfitted if own is None else own
+        self.scaling = no_scaling() if own is None else own
 
     def loss(self, hidden: Tensor, truths: Any) -> Tensor:
         """[]: the mean loss of N numbers, from the states [N, D] or [N, W, D] that predict them and
@@ -152,9 +156,8 @@ class NumberHead(NumberHeads):
         """
         states = self._states(hidden)
         learnt = self._learnt(floats(truths, "truths", len(states)))
-        if not isinstance(self.head, ValueHead) or not self.head.calibrated:
+        if not isinstance(self.value_head, CalibratedReader):
             return
-        assert self.value_head is not None
         which = torch.from_numpy(learnt.which).to(states.device)
         parameters = self.value_head(states[:, 0][which].float())
         self.calibration = calibration_of(self.value_head, parameters, learnt.values)
@@ -202,7 +205,7 @@ class NumberHead(NumberHeads):
         assert self.head is not None
         spec = spec_of(self.head)
         if isinstance(self.head, ValueHead):
-            if self.head.calibrated and not self.calibration:
+            if isinstance(self.value_head, CalibratedReader) and not self.calibration:
                 return (
                     f"the head {spec} says one number and needs to know how far it is off; call "
                     "head.calibrate(hidden, truths) on data that were not learnt, or take .point()"
@@ -256,7 +259,7 @@ class NumberHead(NumberHeads):
     def _learnt(self, truths: Floats) -> _TrueNumbers:
         tokens, values = self._encoded(truths)
         which = ~np.isnan(values)
-        if isinstance(self.head, ValueHead) and self.head.raw:
+        if isinstance(self.head, ExactHead):
             return _TrueNumbers(tokens, which, truths[which])
         which &= np.isfinite(single(values))  # the channel of an exact scheme is float64
         return _TrueNumbers(tokens, which, self.scaling.forward(values[which].astype(np.float64)))
@@ -280,7 +283,7 @@ class NumberHead(NumberHeads):
             own = None
             if kept.scaling is not None:
                 own = stored_normalizer(kept.scaling.normalizer, kept.scaling.constants)
-            elif isinstance(self.head, ValueHead) and self.head.scaled:
+            elif learns_unit_interval(self.head):
                 raise ValueError(f"it has no scaling, which {spec_of(self.head)} needs")
         except (AttributeError, ValueError) as error:
             raise DataError(
@@ -315,7 +318,7 @@ def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> Numb
     made = NumberHead(HEADS.build(spec), codec, width)
     if truths is not None:
         made.scale_by(truths)
-    elif isinstance(made.head, ValueHead) and made.head.scaled:
+    elif learns_unit_interval(made.head):
         raise UsageError(
             f"--head {spec_of(made.head)} says numbers of a range, which it must be told; give "
             "truths, the numbers to be learnt"

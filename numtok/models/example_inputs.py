@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
-from numtok.models.embedders.base import Embedder
-from numtok.models.heads.base import ValueHead
+from numtok.models.embedders.base import Embedder, NumberModule
+from numtok.models.heads.base import ExactHead, ValueHead
 from numtok.models.inputs import ModelInputs, moved, single
 from numtok.models.number_heads import NumberHeads
 from numtok.models.number_terms.base import NumberTermModule
@@ -27,7 +27,7 @@ class ExampleInputs(NumberHeads):
     own_losses
         The objective, if it has losses of its own.
     ahead
-        The token whose vector is made of the tokens after it (``Embedder.tells_ahead``).
+        The token whose vector is made of the tokens after it (``NumberModule.ahead``).
     """
 
     objective: Objective
@@ -90,7 +90,9 @@ class ExampleInputs(NumberHeads):
         before: NDArray[np.int64] | None,
         moved_places: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[Any], ...]:
-        known = self.embedding.of_host(self.embedder, tokens, values)
+        known: tuple[NDArray[Any], ...] = ()
+        if isinstance(self.embedder, NumberModule):
+            known = self.embedder.of_host(tokens, values)
         if self.places is None:
             return known
         return *known, self.places.numbers(tokens, before, moved_places)
@@ -110,7 +112,7 @@ class ExampleInputs(NumberHeads):
 
         Raises UsageError if the head needs ``raw`` and the objective does not provide it.
         """
-        if isinstance(self.head, ValueHead) and self.head.raw:
+        if isinstance(self.head, ExactHead):
             if raw is None:
                 raise UsageError(
                     f"--head {spec_of(self.head)} learns numbers as they are in the text, and the "

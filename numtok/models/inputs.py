@@ -31,7 +31,7 @@ class ModelInputs(NamedTuple):
     ``own``: flat indices into [B, L] of the places at which the objective has losses of its own;
     None where it has none. ``of_term``: what a number loss is given besides logits and labels, its
     scale [] and the places and runs of digits [K, 2]. ``of_host``: what the embedder is given
-    besides (``Embedder.of_host``), and the numbers of places.
+    besides (``NumberModule.of_host``), and the numbers of places.
     """
 
     tokens: Tensor

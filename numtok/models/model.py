@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.errors import UsageError
-from numtok.models.embedders.base import EMBEDDERS, Embedder
+from numtok.models.embedders.base import EMBEDDERS, Embedder, NumberModule, RestrictedEmbedder
 from numtok.models.example_inputs import ExampleInputs
 from numtok.models.heads.base import HEADS, Head, ValueHead, projection
 from numtok.models.inputs import ModelInputs, moved
@@ -71,8 +71,8 @@ class Model(ExampleInputs):
         self.scaling = settings.fitted_scaling
         self.objective, self.embedding, self.head = objective, embedding, head
         self.own_losses = objective if isinstance(objective, OwnLosses) else None
-        self.ahead = embedding.tells_ahead(vocabulary)
         self.embedder = embedding.build(vocabulary, width)
+        self.ahead = self.embedder.ahead if isinstance(self.embedder, NumberModule) else None
         self.own = None if self.own_losses is None else self.own_losses.build(width)
         self.places = None if places is None else PlaceTable(places, vocabulary, width)
         self.trunk = trunk.build(objective.causal)
@@ -84,7 +84,7 @@ class Model(ExampleInputs):
             words = projection(width, vocabulary.size, settings.head_layers, bias=False)
             if settings.tied:
                 cast(nn.Linear, words).weight = self._table
-            self.token_head = words if head is None else head.tokens(words, vocabulary, width)
+            self.token_head = self.says_tokens(words, vocabulary, width)
             if isinstance(words, nn.Linear):
                 self.outputs = self._name_of(words.weight)
         self.first_kept = vocabulary.first_of_text
@@ -254,16 +254,23 @@ def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
 
     Raises UsageError if its parts cannot be combined, or not with such a vocabulary.
     """
+    objective = OBJECTIVES.from_settings(settings.objective)
+    embedding = EMBEDDERS.from_settings(settings.embedder)
+    why = None
+    if isinstance(embedding, RestrictedEmbedder):
+        why = embedding.unsuited(settings.of_trunk, objective)
+    if why is not None:
+        raise UsageError(why)
     model = Model(
         settings,
         vocabulary,
-        objective=OBJECTIVES.from_settings(settings.objective),
-        embedding=EMBEDDERS.from_settings(settings.embedder),
+        objective=objective,
+        embedding=embedding,
         head=None if settings.head is None else HEADS.from_settings(settings.head),
         places=None if settings.places is None else PLACES.from_settings(settings.places),
     )
     if model.objective.causal and not settings.classes:
-        _check_writes(model, vocabulary)
+        _check_writes(model)
     if model.own_losses is not None and model.ahead is None:
         raise UsageError(
             f"--objective {spec_of(model.objective)} needs an embedder that shows a number before "
@@ -272,21 +279,13 @@ def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
     return model
 
 
-def _check_writes(model: Model, vocabulary: Vocabulary) -> None:
+def _check_writes(model: Model) -> None:
     """Raise UsageError for a model that cannot write token by token."""
-    objective = spec_of(model.objective)
     if not isinstance(model.trunk, CachedModule):
         raise UsageError(
-            f"--objective {objective} writes token by token, for which --preset "
+            f"--objective {spec_of(model.objective)} writes token by token, for which --preset "
             f"{name_of(model.settings.of_trunk)} keeps nothing of what it has read; give an "
             "objective of masks, or another --preset, such as nano"
-        )
-    if model.ahead is not None and model.own is None:
-        token = vocabulary.names[model.ahead - vocabulary.first]
-        raise UsageError(
-            f"--embedder {name_of(model.embedding)} shows each number at its {token}, before it is "
-            f"written, and --objective {objective} teaches nothing to stand there when the model "
-            f"writes; give --objective {model.embedding.objective}"
         )
 
 

@@ -13,14 +13,22 @@ from numtok.encoding.normalizers.base import (
     FittedNormalizer,
     Moments,
     Scaling,
-    Undone,
     fit,
 )
 from numtok.encoding.schemes.base import Channel, ChannelScheme, Scheme, splits_numbers
 from numtok.errors import UsageError
-from numtok.models.embedders.base import Embedder
-from numtok.models.heads.base import Calibration, Head, ValueHead, ValueReader
+from numtok.models.embedders.base import Embedder, FeatureEmbedder
+from numtok.models.heads.base import (
+    CalibratedReader,
+    Calibration,
+    ExactHead,
+    Head,
+    TokenHead,
+    ValueHead,
+    ValueReader,
+)
 from numtok.models.inputs import single
+from numtok.models.vocabulary import Vocabulary
 from numtok.registry import spec_of
 
 
@@ -33,10 +41,19 @@ class NumberHeads(nn.Module):
     #: From the values of the encoding to those of the value head.
     scaling: Scaling
 
+    def says_tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
+        """Return the module that says tokens: ``words``, unless the head has another one.
+
+        Raises UsageError for a vocabulary that the head cannot speak.
+        """
+        if isinstance(self.head, TokenHead):
+            return self.head.tokens(words, vocabulary, width)
+        return words
+
     @property
     def values_per_token(self) -> bool:
-        """Whether the loss of values is a mean over the tokens that are learnt, not the numbers."""
-        return isinstance(self.head, ValueHead) and self.head.per_token
+        """Whether the loss of values is a mean over the tokens that are learned, not numbers."""
+        return isinstance(self.head, TokenHead) and self.head.per_token
 
     def value_loss(self, states_ND: Tensor, targets_NW: Tensor, tokens: int) -> Tensor:
         """[]: of numbers, from the states that predict them; ``tokens`` are learnt with them.
@@ -61,7 +78,7 @@ class NumberHeads(nn.Module):
         """[N]: the values that stand beside tokens; in float32, infinite beyond what that holds,
         unless the head is exact."""
         values = self.value_point(parameters_NP)
-        return values if isinstance(self.head, ValueHead) and self.head.exact else single(values)
+        return values if isinstance(self.head, ExactHead) else single(values)
 
 
 def check_head(head: Head, scheme: Scheme) -> None:
@@ -71,7 +88,7 @@ def check_head(head: Head, scheme: Scheme) -> None:
             f"--head {spec_of(head)} cannot read {spec_of(scheme)}, whose tokens alone do "
             f"not say a number; give one that reads values, such as {scheme.defaults.head}"
         )
-    if isinstance(head, ValueHead) and head.raw and splits_numbers(scheme):
+    if isinstance(head, ExactHead) and splits_numbers(scheme):
         raise UsageError(
             f"--head {spec_of(head)} learns whole numbers as they are in the text, and in "
             f"{spec_of(scheme)} the token says a part of each; encode with xval or a scheme "
@@ -80,13 +97,8 @@ def check_head(head: Head, scheme: Scheme) -> None:
 
 
 def lacks_digits(part: Embedder | Head, encoding: FittedNormalizer) -> bool:
-    """Whether an embedder or a head is of all digits of a number and the data are scaled."""
-    return getattr(part, "exact", False) and not encoding.normalizer.identity
-
-
-def raw_scaling(encoding: FittedNormalizer) -> Undone | None:
-    """The scaling of a head that learns raw numbers: it undoes that of the encoding."""
-    return None if encoding.normalizer.identity else Undone(encoding)
+    """Return True if an embedder or a head needs all digits of a number and the data are scaled."""
+    return isinstance(part, FeatureEmbedder | ExactHead) and not encoding.normalizer.identity
 
 
 def own_scaling(head: ValueHead, values: NDArray[np.floating]) -> FittedNormalizer:
@@ -97,9 +109,9 @@ def own_scaling(head: ValueHead, values: NDArray[np.floating]) -> FittedNormaliz
 def calibration_of(
     reader: ValueReader, parameters_NP: Tensor, values: NDArray[np.float64]
 ) -> Calibration:
-    """What a head's distribution needs, from predictions on data that were not learnt and their
-    true values float64[N]; nothing where no prediction is finite."""
+    """Return what a head's distribution needs, from predictions on data that were not learned and
+    their true values float64[N]; nothing where it needs none or no prediction is finite."""
     valid = parameters_NP.isfinite().all(dim=1)  # beside a 1e30 that is seen they are NaN
-    if not valid.any():
+    if not isinstance(reader, CalibratedReader) or not valid.any():
         return {}
     return reader.calibrate(parameters_NP[valid], values[valid.cpu().numpy()])

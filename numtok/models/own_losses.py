@@ -57,7 +57,7 @@ class OwnLosses(ABC):
     """An objective that trains a stand-in for tokens that the model has not seen when it writes.
 
     Its embedder makes the vector of such a token from the tokens after it
-    (``Embedder.tells_ahead``). The positions of these tokens, from ``TrainingBatch.own_from`` on,
+    (``NumberModule.ahead``). The positions of these tokens, from ``TrainingBatch.own_from`` on,
     are the objective's.
     """
 

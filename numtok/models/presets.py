@@ -4,6 +4,7 @@ A preset is a name for some settings of a trunk; each trunk is one at its defaul
 One that is a pretrained model names that behind a colon: ``hf:FOLDER,tune=lora``.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
@@ -20,6 +21,21 @@ from numtok.models.trunks.base import (
     Trunk,
 )
 from numtok.registry import Settings, name_in, parse_spec, settings_of
+
+# Shares of the steps in which the learning rate rises, by default.
+_WARMUP, _LONG_WARMUP = 0.05, 0.2
+
+
+class TrainingDefaults(ABC):
+    """A trunk or an embedder that is trained with another learning rate than most, by default.
+
+    An embedder lowers the rate of the preset, which then rises over a fifth of the steps.
+    """
+
+    @property
+    @abstractmethod
+    def learning_rate(self) -> float:
+        """The rate that suits it."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +64,20 @@ class Preset:
             )
 
     def rate_with(self, embedding: Embedder) -> float:
-        """The learning rate with such an embedder, where nobody says one."""
-        return min(self.learning_rate, embedding.learning_rate)
+        """Return the default learning rate with such an embedder."""
+        if isinstance(embedding, TrainingDefaults):
+            return min(self.learning_rate, embedding.learning_rate)
+        return self.learning_rate
 
     def settings(self) -> Settings:
         """What a version depends on, expanded."""
         beside = {key: getattr(self, key) for key in _beside(type(self.trunk))}
         return settings_of(self.trunk) | beside
+
+
+def warmup_with(embedding: Embedder) -> float:
+    """Return the default share of the steps in which the learning rate rises."""
+    return _LONG_WARMUP if isinstance(embedding, TrainingDefaults) else _WARMUP
 
 
 def preset(spec: str) -> Preset:
@@ -67,7 +90,9 @@ def preset(spec: str) -> Preset:
     made = cast(TokenTrunk, _built(kind, own))
     known = {field.name: field for field in fields(Preset)}
     read = {key: read_setting(Preset, known, key, text) for key, text in beside.items()}
-    usual = {"learning_rate": made.learning_rate} | _usual_beside(made)
+    usual = _usual_beside(made)
+    if isinstance(made, TrainingDefaults):  # also where a preset has no setting beside its trunk
+        usual |= {"learning_rate": made.learning_rate}
     return Preset(made, **(usual | read))
 
 

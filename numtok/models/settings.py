@@ -10,7 +10,6 @@ from numtok.encoding.normalizers.base import (
     Constants,
     FittedNormalizer,
     Scaling,
-    Undone,
     no_scaling,
     stored_normalizer,
 )
@@ -25,12 +24,10 @@ from numtok.registry import Settings, name_of, settings_of, spec_of
 
 
 class ScalingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A normalisation that was fitted: its expanded settings and its constants; ``undone`` where a
-    head learns numbers as they were before it."""
+    """The expanded settings of a fitted normalizer, and its constants."""
 
     normalizer: Settings
     constants: Constants
-    undone: bool = False
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -77,8 +74,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         """The scaling between the values of the encoding and those of the value head."""
         if self.scaling is None:
             return no_scaling()
-        fitted = stored_normalizer(self.scaling.normalizer, self.scaling.constants)
-        return Undone(fitted) if self.scaling.undone else fitted
+        return stored_normalizer(self.scaling.normalizer, self.scaling.constants)
 
     @property
     def context(self) -> int:
@@ -96,7 +92,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         embedder: str,
         head: str | None,
         objective: str,
-        scaling: FittedNormalizer | Undone | None = None,
+        scaling: FittedNormalizer | None = None,
         classes: Sequence[str] = (),
         places: str | None = None,
     ) -> "ModelSettings":
@@ -106,8 +102,6 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         """
         made, asked, trunk = EMBEDDERS.build(embedder), OBJECTIVES.build(objective), preset.trunk
         _check_learns(trunk, asked)
-        if made.needs_added_positions and (why := trunk.length_is_lost) is not None:
-            raise UsageError(f"--embedder {embedder} does not go with {why}")
         return cls(
             vocabulary,
             settings_of(with_context(trunk, context)),
@@ -122,12 +116,8 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         )
 
 
-def _stored(scaling: FittedNormalizer | Undone | None) -> ScalingSettings | None:
-    """A scaling as settings hold it; ``undone`` where it is the inverse of what is named."""
-    if isinstance(scaling, Undone):
-        stored = _stored(scaling.of)
-        assert stored is not None
-        return msgspec.structs.replace(stored, undone=True)
+def _stored(scaling: FittedNormalizer | None) -> ScalingSettings | None:
+    """Return a scaling as settings hold it."""
     if scaling is None:
         return None
     return ScalingSettings(settings_of(scaling.normalizer), scaling.constants)

@@ -19,7 +19,13 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.models.heads.base import HEADS, Calibration, ValueHead, default_point
+from numtok.models.heads.base import (
+    HEADS,
+    CalibratedReader,
+    Calibration,
+    ValueReader,
+    default_point,
+)
 from numtok.models.model import Model, build_model
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.settings import ModelSettings
@@ -147,17 +153,18 @@ def read_model(
     make = partial(build_model, file.settings, Vocabulary.of(codec))
     with artifact.naming_plugins():
         model = load_weights(path, msgspec.to_builtins(file.settings), make)
-    if isinstance(model.head, ValueHead) and file.trained.calibration:
-        check_calibration(path, model.head, file.trained.calibration)
+    if file.trained.calibration:
+        check_calibration(path, model.value_head, file.trained.calibration)
     model = model.to(device).eval()
     if compiled:
         compile_passes(model)
     return LoadedModel(artifact, model, codec, file.trained, compiled)
 
 
-def check_calibration(path: Path, head: ValueHead, calibration: Calibration) -> None:
-    """Raise StoreError for a head of numtok's own without the deviation that it measured."""
-    if head.calibrated and not is_plugin(head) and not calibration.get("deviation", 0) > 0:
+def check_calibration(path: Path, reader: ValueReader | None, calibration: Calibration) -> None:
+    """Raise StoreError for a reader of numtok's own without the deviation that it measured."""
+    own = isinstance(reader, CalibratedReader) and not is_plugin(reader)
+    if own and not calibration.get("deviation", 0) > 0:
         raise StoreError(
             f"{path} is damaged (its head has no deviation above 0); `numtok verify` says what "
             "else is"
@@ -178,8 +185,8 @@ def check_reads(loaded: AskedModel, samples: EncodedSplit, told: str, remedy: st
             f"{told} has a row of {samples.longest:,} tokens, "
             f"{loaded.ref} reads {context:,}; train with a --preset of more context{remedy}"
         )
-    head = loaded.model.head
-    if isinstance(head, ValueHead) and head.calibrated and not loaded.trained.calibration:
+    calibrated = isinstance(loaded.model.value_head, CalibratedReader)
+    if calibrated and not loaded.trained.calibration:
         raise DataError(
             f"{loaded.ref} has no spread for its value head: no number of the split "
             "that it is measured on was asked for; train on data with more numbers in it"

@@ -81,7 +81,7 @@ def read_regressor(
             if one.learnt_from.low < one.learnt_from.high and not low < high:
                 raise ValueError(f"its numbers from {low} to {high} are one")
         model = cast(Regressor, module)
-        check_calibration(path, model.head, one.calibration)
+        check_calibration(path, model.reader, one.calibration)
         fitted[one.fold] = FittedTable(
             model, one.inputs, scaling, one.calibration, one.learnt_from, one.fit
         )

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from numtok.errors import TrainingFailed
 from numtok.models.flops import regressor_flops
+from numtok.models.heads.base import learns_unit_interval
 from numtok.models.precision import widened, widest
 from numtok.models.regressor import Regressor
 from numtok.seeds import generator
@@ -170,7 +171,7 @@ class TableLearner:
             raise TrainingFailed(
                 f"the loss is not finite in epoch {self.epoch}; give a smaller --lr (it was "
                 f"{self.recipe.learning_rate:g})"
-                + ("" if self.model.head.scaled else ", or --normalize affine")
+                + ("" if learns_unit_interval(self.model.head) else ", or --normalize affine")
             )
         if made.validation < self.best_loss:
             self.best_loss, self.best_epoch = made.validation, self.epoch

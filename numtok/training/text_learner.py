@@ -9,15 +9,15 @@ import torch
 
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
-from numtok.encoding.normalizers.base import FittedNormalizer, Undone
+from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.schema import TRUNCATED
 from numtok.encoding.schemes.base import LimitedScheme, is_exact
 from numtok.encoding.splits import learnt_values, longest_of, read_split, splits
 from numtok.errors import DataError
-from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, Calibration, ValueHead
+from numtok.models.embedders.base import EMBEDDERS, NumberEmbedder
+from numtok.models.heads.base import HEADS, Calibration, ExactHead, ValueHead, learns_unit_interval
 from numtok.models.model import Model
-from numtok.models.number_heads import calibration_of, own_scaling, raw_scaling
+from numtok.models.number_heads import calibration_of, own_scaling
 from numtok.models.objectives.base import Objective
 from numtok.models.settings import ModelSettings
 from numtok.registry import spec_of
@@ -150,9 +150,10 @@ def _note_longer_rows(
 def _unseen(plan: TextPlan, note: Callable[[str], None]) -> int:
     """How many numbers of the data have digits which the embedder does not see; it is noted."""
     count = plan.encoded.manifest.counts.get(TRUNCATED, 0)
-    scheme = plan.codec.scheme
-    if not count or EMBEDDERS.build(str(plan.config.embedder)).sees_all:
+    embedding = EMBEDDERS.build(str(plan.config.embedder))
+    if not count or not isinstance(embedding, NumberEmbedder) or embedding.sees_all:
         return 0
+    scheme = plan.codec.scheme
     assert isinstance(scheme, LimitedScheme)
     note(
         f"{count:,} numbers of {plan.encoded.ref} have more than {scheme.max_digits}, "
@@ -165,10 +166,10 @@ def _tell_unsayable(plan: TextPlan, train: SplitExamples, note: Callable[[str], 
     """Note how many numbers of the train split are too large for a head that learns them as they
     are in the text."""
     head = None if plan.config.head is None else HEADS.build(plan.config.head)
-    if not isinstance(head, ValueHead) or head.scaled:
+    if not isinstance(head, ValueHead) or learns_unit_interval(head):
         return
-    if not (head.exact or is_exact(plan.codec.scheme)):  # in float32, which encode has counted
-        return
+    if not isinstance(head, ExactHead) and not is_exact(plan.codec.scheme):
+        return  # in float32, which encode has counted
     numbers = train.samples.numbers
     if beyond := int((np.isfinite(numbers) & ~head.representable(numbers)).sum()):
         note(
@@ -228,15 +229,15 @@ def _splits(
     return train, SplitExamples(samples, *how, classes)
 
 
-def _scaling(plan: TextPlan, samples: EncodedSplit) -> FittedNormalizer | Undone | None:
-    """For a head of the unit interval: the encoded numbers of the train split into it, or of that
-    of the model whose weights it begins with, which say numbers by it; for a head of raw numbers,
-    what undoes the normalisation of the encoding."""
+def _scaling(plan: TextPlan, samples: EncodedSplit) -> FittedNormalizer | None:
+    """Return the scaling of a head of the unit interval; None for other heads.
+
+    It is fitted to the encoded numbers of the train split, or taken from the model whose weights
+    training begins with, which say numbers by it.
+    """
     codec, spec = plan.codec, plan.config.head
     head = None if spec is None else HEADS.build(spec)
-    if isinstance(head, ValueHead) and head.raw:
-        return raw_scaling(codec.normalizer)
-    if not isinstance(head, ValueHead) or not head.scaled:
+    if not isinstance(head, ValueHead) or not learns_unit_interval(head):
         return None
     if plan.init is not None:
         there = plan.init.model.scaling

@@ -9,7 +9,7 @@ import torch
 
 from numtok.declaration import of_experiment, of_version
 from numtok.encoding.codec import Codec
-from numtok.encoding.normalizers.base import FittedNormalizer, Undone
+from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.schemes.base import title_of
 from numtok.encoding.splits import has_targets
 from numtok.errors import UsageError
@@ -20,7 +20,7 @@ from numtok.models.model import Model, build_model
 from numtok.models.number_heads import check_head, lacks_digits
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
-from numtok.models.presets import Preset, named_source
+from numtok.models.presets import Preset, named_source, warmup_with
 from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import PretrainedTrunk
 from numtok.models.vocabulary import Vocabulary
@@ -97,7 +97,7 @@ class TextPlan:
             places=_places(config.places, init),
             minutes=config.budget.get("minutes"),
             learning_rate=chosen.rate_with(embedding) if rate is None else rate,
-            warmup=embedding.warmup if warmup is None else warmup,
+            warmup=warmup_with(embedding) if warmup is None else warmup,
             weight_decay=WEIGHT_DECAY if decay is None else decay,
             device=device.type,
             precision=auto if config.precision == "auto" else config.precision,
@@ -244,7 +244,7 @@ class TextPlan:
     def model_settings(
         self,
         context: int,
-        scaling: FittedNormalizer | Undone | None = None,
+        scaling: FittedNormalizer | None = None,
         classes: Sequence[str] = (),
     ) -> ModelSettings:
         """With ``context`` where the preset names none."""

@@ -17,7 +17,16 @@ from torch import Tensor
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.errors import UsageError
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import HEADS, Calibration, ValueHead, tiled
+from numtok.models.heads.base import (
+    HEADS,
+    CalibratedReader,
+    Calibration,
+    ExactHead,
+    TokenHead,
+    ValueHead,
+    learns_unit_interval,
+    tiled,
+)
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.base import ColumnTrunk
 from numtok.registry import settings_of, spec_of
@@ -34,7 +43,7 @@ _AT_ONCE = 1 << 14  # rows that go through the model at a time
 def table_head(spec: str) -> ValueHead:
     """The head that a spec stands for; UsageError for one that no model of tables can have."""
     head = HEADS.build(spec)
-    if isinstance(head, ValueHead) and head.of_tables:
+    if isinstance(head, ValueHead) and not isinstance(head, TokenHead):
         return head
     raise UsageError(
         f"--head {spec} reads tokens of a text, which a table has not; give one that reads values, "
@@ -149,14 +158,14 @@ class Preparation:
         """
         inputs = Inputs.fit(columns)
         scaling = fit(NORMALIZERS.build(normalizer), Moments.of(target))
-        if head.raw and not scaling.normalizer.identity:
+        if isinstance(head, ExactHead) and not scaling.normalizer.identity:
             raise UsageError(
                 f"--head {spec_of(head)} learns numbers as they are, and --normalize {normalizer} "
                 "would change them; leave it out, or give none"
             )
         values = scaling.forward(target)
         beyond = int(((values < -_ROUNDED) | (values > 1 + _ROUNDED)).sum())
-        if head.scaled and beyond:
+        if learns_unit_interval(head) and beyond:
             raise UsageError(
                 f"--normalize {normalizer} puts {beyond:,} of {len(values):,} targets outside of "
                 f"[0, 1], where --head {spec_of(head)} says numbers; leave it out, or give "
@@ -199,5 +208,7 @@ class Preparation:
         bare = FittedTable(model, self.inputs, self.scaling, {}, self.learnt_from, fit)
         with torch.no_grad():
             parameters = bare.parameters(self.looked_at.inputs)
-            calibration = model.reader.calibrate(parameters, self.looked_at_values)
+            calibration: Calibration = {}
+            if isinstance(model.reader, CalibratedReader):
+                calibration = model.reader.calibrate(parameters, self.looked_at_values)
         return replace(bare, calibration=calibration)

@@ -1,5 +1,6 @@
 """A model that begins with the weights of another one."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
-from numtok.models.presets import Preset, preset, shortest
+from numtok.models.presets import Preset, TrainingDefaults, preset, shortest
 from numtok.models.trunks.base import PretrainedTrunk
 from numtok.registry import name_of, parse_spec, settings_of, spec_of
 from numtok.store.artifact import ENCODED, Artifact
@@ -41,8 +42,10 @@ def chosen_preset(spec: str, init: LoadedModel | None) -> tuple[Preset, str]:
     settings = init.model.settings
     there = settings.of_trunk
     if isinstance(there, PretrainedTrunk) and spec == init.trained.configuration.get("preset"):
-        rate = parse_spec(spec, "preset")[2].get("learning_rate", there.learning_rate)
-        return Preset(there, settings.head_layers, settings.tied, float(rate)), spec
+        made = Preset(there, settings.head_layers, settings.tied)
+        usual = there.learning_rate if isinstance(there, TrainingDefaults) else made.learning_rate
+        rate = parse_spec(spec, "preset")[2].get("learning_rate", usual)
+        return replace(made, learning_rate=float(rate)), spec
     chosen = preset(spec)
     if name_of(chosen.trunk) != name_of(there):
         raise UsageError(

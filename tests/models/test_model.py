@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.heads.base import HEADS, CalibratedReader, ValueHead
 from numtok.models.inputs import single
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Losses, Model, _cross_entropy, build_model
@@ -305,6 +305,7 @@ def test_the_scalar_head_is_calibrated_by_its_mean_squared_error() -> None:
     head = HEADS.build("scalar")
     assert isinstance(head, ValueHead)
     built, parameters = head.build(8), torch.tensor([[1.0], [2.0], [-3.0]])
+    assert isinstance(built, CalibratedReader)
     found = built.calibrate(parameters, np.array([1.0, 5.0, 1.0]))
     assert found == {"deviation": pytest.approx(math.sqrt((0 + 9 + 16) / 3))}
     assert head.describe() == (

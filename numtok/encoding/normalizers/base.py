@@ -164,30 +164,6 @@ class FittedNormalizer:
 
 
 @dataclass(frozen=True)
-class Undone:
-    """The inverse of a normalisation: from what it gives back to what it was given."""
-
-    of: FittedNormalizer
-
-    @property
-    def linear(self) -> bool:
-        """Whether the slope is the same everywhere."""
-        return self.of.linear
-
-    def forward(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[n] normalised values to raw ones."""
-        return self.of.inverse(values)
-
-    def inverse(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[n] raw values to normalised ones."""
-        return self.of.forward(values)
-
-    def log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[n]: log of d(raw) / d(normalised) at finite normalised values."""
-        return -self.of.log_slope(self.of.inverse(values))
-
-
-@dataclass(frozen=True)
 class Chained:
     """Two normalisations: what the first gives is normalised by the second."""
 

@@ -20,14 +20,13 @@ from numtok.encoding.automaton import Automaton
 from numtok.encoding.normalizers.base import Scaling, width_between
 from numtok.encoding.schemes.base import Scheme
 from numtok.models.distributions.decoder_cells import cells, nearest_tokens
-from numtok.models.distributions.predictive import Floats, Predictive, checked, unscaled
-from numtok.models.distributions.samples import Empirical
+from numtok.models.distributions.predictive import Floats, checked, unscaled
+from numtok.models.distributions.samples import SampledPredictive
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.precision import on_host
 
 _AT_ONCE = 1 << 12  # numbers that are written at a time: more leave the cache of a core
 _FOLLOWED = 1 << 12  # rows whose probabilities at every token are held at a time
-_DRAWS = 512  # where there is no exact form
 _LEVELS = (np.arange(128) + 0.5) / 128  # quantiles that stand for the whole distribution
 _BEAMS = 16
 _NEAR = 1e-8  # of a cell
@@ -84,7 +83,7 @@ class Decoder(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class DecoderDistribution(Predictive):
+class DecoderDistribution(SampledPredictive):
     """``n`` distributions, each of one feature vector; what is normalised is undone."""
 
     reader: "Decoder"
@@ -111,7 +110,7 @@ class DecoderDistribution(Predictive):
         NaN where the codec's tokens have no order: draws are too few for what is improbable.
         """
         if not self.reader.automaton.ordered:
-            return np.full(len(low), np.nan)
+            return super().log_interval(low, high)
         first, second = self._placed(low), self._placed(high)
         apart = width_between(self.scaling, low, high)
         logs = [
@@ -128,7 +127,7 @@ class DecoderDistribution(Predictive):
 
     def cdf(self, values: Floats) -> Floats:
         if not self.reader.automaton.ordered:
-            return self._drawn.cdf(values)
+            return super().cdf(values)
         placed = self._placed(values)
         parts = zip(self._parts(_FOLLOWED), self._followed(placed.tokens), strict=True)
         total = np.concatenate([one.up_to(placed.below[part]) for part, one in parts])
@@ -137,7 +136,7 @@ class DecoderDistribution(Predictive):
     def quantiles(self, levels: Sequence[float]) -> Floats:
         array = checked(levels)
         if not self.reader.automaton.ordered:
-            return self._drawn.quantiles(levels)
+            return super().quantiles(levels)
         return self._inverted(np.tile(array, (len(self.parameters), 1)))
 
     def mean(self) -> Floats:
@@ -204,10 +203,6 @@ class DecoderDistribution(Predictive):
     def _stand_ins(self) -> Floats:
         """float64[n, 128]: quantiles at the middles of 128 equal shares, or as many draws."""
         return self.quantiles(_LEVELS.tolist())
-
-    @cached_property
-    def _drawn(self) -> Empirical:
-        return Empirical(self.drawn(_DRAWS, np.random.default_rng(0), Sampling()))
 
     def _parts(self, size: int) -> list[slice]:
         n = len(self.parameters)

@@ -1,8 +1,9 @@
-"""Mixture: several Gaussians of the normalised value, as a mixture density head gives them.
+"""Mixture: one or several Gaussians of the normalized value.
 
-In raw units it is the distribution of ``inverse(Z)``, as for :mod:`gaussian`. Sums over
-components are taken some rows at a time, so that memory is a few arrays of the size of the
-parameters however many levels or numbers are asked for.
+In raw units it is the distribution of ``inverse(Z)`` with Z a mixture: one again where the
+normalization is linear, something skew under ``signed-log``. Sums over components are taken some
+rows at a time, so that memory is a few arrays of the size of the parameters however many levels or
+numbers are asked for.
 """
 
 import math
@@ -30,6 +31,9 @@ _RAW_CANDIDATES = 16  # the same if the normalization is not linear
 _CLIMBS = 100  # steps from the best of them
 # Corners for what has no closed form: so many deviations to each side, and so many corners.
 _SPAN, _LEAST, _CORNERS = 12.0, 9, 4800
+_GRID = np.linspace(-_SPAN, _SPAN, _CORNERS + 1)  # corners of a single component
+_HEIGHTS = normal.cumulative(_GRID)
+_HEIGHTS[[0, -1]] = 0.0, 1.0
 _NEGLIGIBLE = 1e-12  # of the probability of a row: what sums of many terms may leave out
 
 
@@ -60,6 +64,20 @@ class Mixture(Predictive):
             raise ValueError(f"a mixture has arrays of one shape [n, k]; got {sorted(shapes)}")
         if not (self.deviations > 0).all():
             raise ValueError("a deviation must be positive")
+
+    @classmethod
+    def single(cls, center: Floats, deviation: Floats | float, normalizer: Scaling) -> "Mixture":
+        """Return ``n`` single Gaussians, of centers float64[n] and deviations, or one for all.
+
+        >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
+        >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
+        >>> one = Mixture.single(np.array([1.0]), 0.5, scale)
+        >>> one.mean(), one.quantiles([0.975])  # 1 and 1.97998 normalized
+        (array([100.]), array([[197.99819923]]))
+        """
+        centers = center[:, None]
+        deviations = np.broadcast_to(np.reshape(deviation, (-1, 1)), centers.shape)
+        return cls(np.zeros(centers.shape), centers, deviations, normalizer)
 
     @cached_property
     def _log_weights(self) -> Floats:
@@ -111,7 +129,10 @@ class Mixture(Predictive):
         return unscaled(self.normalizer, points)
 
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
-        component = drawn_places(self._weights, count, rng)
+        if self.centers.shape[1] == 1:
+            component = np.zeros((len(self.centers), count), np.int64)
+        else:
+            component = drawn_places(self._weights, count, rng)
         center, deviation = (
             np.take_along_axis(array, component, axis=1)
             for array in (self.centers, self.deviations)
@@ -140,7 +161,7 @@ class Mixture(Predictive):
         side = np.where(levels > 0.5, -1.0, 1.0)
         wanted = np.minimum(levels, 1 - levels)
         found, last = low / 2 + high / 2, high - low
-        going = np.arange(len(rows))
+        going = np.flatnonzero(high != low)
         while len(going):
             row, x = rows[going], found[going]
             t = (x[:, None] - centers[row]) / deviations[row]
@@ -188,6 +209,8 @@ class Mixture(Predictive):
         if not linear:
             spreads = np.take_along_axis(self.deviations, best, axis=1)
             return raw_peaks(self, self.normalizer, starts, spreads)
+        if count == 1:
+            return self.normalizer.inverse(starts[:, 0])
         found, narrowest = np.empty(len(self.centers)), self.deviations.min(axis=1, initial=np.inf)
         for part in self._parts():
             heights = [self._pulls(column, part)[0] for column in starts[part].T]
@@ -276,6 +299,9 @@ class Mixture(Predictive):
             there = self._weights[row] > _NEGLIGIBLE / self.centers.shape[1]
             weights = self._weights[row, there]
             center, deviation = self.centers[row, there], self.deviations[row, there]
+            if self.centers.shape[1] == 1:
+                yield self.normalizer.inverse(center + deviation * _GRID), _HEIGHTS
+                continue
             counts = _LEAST + np.rint(_CORNERS * weights).astype(np.int64)
             place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
             t = _SPAN * (2 * place / np.repeat(counts - 1, counts) - 1)

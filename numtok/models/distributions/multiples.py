@@ -45,10 +45,10 @@ class Multiples(Predictive):
     atoms
         float64[k]: what a token without factor is read as, itself; NaN where that is no number.
 
-    >>> from numtok.models.distributions.gaussian import Gaussian
+    >>> from numtok.models.distributions.mixture import Mixture
     >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
     >>> plain = FittedNormalizer(NORMALIZERS.build("none"), {})
-    >>> mantissa = Gaussian(np.array([2.0]), 0.1, plain)
+    >>> mantissa = Mixture.single(np.array([2.0]), 0.1, plain)
     >>> nothing = np.full(2, np.nan)
     >>> one = Multiples(mantissa, np.array([1.0, 100.0]), nothing, np.log([[0.25, 0.75]]), plain)
     >>> one.mean().round(9).tolist(), one.cdf(np.array([50.0])).tolist()

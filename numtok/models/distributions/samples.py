@@ -1,5 +1,6 @@
 """Samples: a distribution known by numbers drawn from it, as autoregressive decoding gives them."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.models.distributions.predictive import Floats, Predictive, checked
+
+_DRAWS = 512  # that stand for a distribution
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,3 +92,38 @@ class Empirical(Predictive):
         enough = count > 1
         score = away / np.maximum(count, 1) - apart / np.maximum(count * (count - 1), 1)
         return np.where(enough, score, np.nan)
+
+
+class SampledPredictive(Predictive):
+    """A distribution that is known by how it is sampled; leaves answer exactly what they can.
+
+    Everything else comes from 512 draws, the same each time; densities are NaN.
+    """
+
+    @abstractmethod
+    def sample(self, count: int, rng: np.random.Generator) -> Floats: ...
+
+    @cached_property
+    def _drawn(self) -> Empirical:
+        return Empirical(self.sample(_DRAWS, np.random.default_rng(0)))
+
+    def log_density(self, values: Floats) -> Floats:
+        return self._drawn.log_density(values)
+
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        return self._drawn.log_interval(low, high)
+
+    def cdf(self, values: Floats) -> Floats:
+        return self._drawn.cdf(values)
+
+    def quantiles(self, levels: Sequence[float]) -> Floats:
+        return self._drawn.quantiles(levels)
+
+    def mean(self) -> Floats:
+        return self._drawn.mean()
+
+    def mode(self) -> Floats:
+        return self._drawn.mode()
+
+    def crps(self, values: Floats) -> Floats:
+        return self._drawn.crps(values)

@@ -18,7 +18,6 @@ from numtok.contracts import (
     described,
     expect,
     expect_kind,
-    expect_kinds,
     expect_tensor,
     fail,
     once_a_run,
@@ -26,9 +25,15 @@ from numtok.contracts import (
     wrong,
 )
 from numtok.errors import UsageError
-from numtok.models.embedders.base import EMBEDDERS, Embedder
+from numtok.models.embedders.base import (
+    EMBEDDERS,
+    Embedder,
+    NumberEmbedder,
+    NumberModule,
+)
 from numtok.models.inputs import single
 from numtok.models.made_up import made_up, on_another_device, vocabularies
+from numtok.models.presets import TrainingDefaults
 from numtok.models.vocabulary import Vocabulary
 
 _WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
@@ -91,8 +96,10 @@ def _built(embedder: Embedder, seed: int) -> list[_Built]:
 def check_declarations(embedder: Embedder, seed: int) -> None:
     """What is declared is there."""
     check_declared(embedder, "declarations", revision=int, source=str)
-    expect_kinds(embedder, bool, members=("sees_all", "exact"))
-    expect_kinds(embedder, float, members=("learning_rate", "warmup"))
+    if isinstance(embedder, NumberEmbedder):
+        expect_kind(embedder, "sees_all", embedder.sees_all, bool)
+    if isinstance(embedder, TrainingDefaults):
+        expect_kind(embedder, "learning_rate", embedder.learning_rate, float)
     check_settings(EMBEDDERS, embedder, "declarations")
 
 
@@ -131,13 +138,37 @@ def _on_device(given: Sequence[Tensor], module: nn.Module, device: str) -> None:
 
 
 def check_places(embedder: Embedder, seed: int) -> None:
-    """A vector depends on nothing but the token and the value at its place."""
+    """A vector depends on nothing but the token and the value at its place.
+
+    Each place is changed in turn: no other vector may change. Where an embedder tells ahead, the
+    vector at a token that does may.
+    """
     for one in _built(embedder, seed):
-        whole = one.module(one.tokens_BL, one.values_BL)
+        whole = one.module(one.tokens_BL, one.values_BL).detach()
         for row in range(len(one.tokens_BL)):
-            alone = one.module(one.tokens_BL[row : row + 1], one.values_BL[row : row + 1])[0]
-            near = torch.allclose(alone, whole[row], rtol=1e-4, atol=1e-5)
+            tokens, values = one.tokens_BL[row : row + 1], one.values_BL[row : row + 1]
+            near = torch.allclose(one.module(tokens, values)[0], whole[row], rtol=1e-4, atol=1e-5)
             expect(embedder, "places", f"{one.scheme}: a row alone has its vectors", near, True)
+        _check_neighbors(embedder, one, whole)
+
+
+def _check_neighbors(embedder: Embedder, one: _Built, whole_BLD: Tensor) -> None:
+    """Change some places of all rows, one at a time: the token, and then the value."""
+    ahead = one.module.ahead if isinstance(one.module, NumberModule) else None
+    elsewhere = one.tokens_BL != (-1 if ahead is None else ahead)
+    text = one.vocabulary.first_of_text
+    length = one.tokens_BL.shape[1]
+    for place in range(0, length, max(1, length // 4)):
+        tokens, values = one.tokens_BL.clone(), one.values_BL.clone()
+        tokens[:, place] = torch.where(tokens[:, place] == text, text - 1, text)
+        values[:, place] = values[:, place] * 0.5 + 0.25
+        for changed in ((tokens, one.values_BL), (one.tokens_BL, values)):
+            made = one.module(*changed).detach()
+            others = elsewhere.clone()
+            others[:, place] = False
+            near = torch.isclose(made, whole_BLD, rtol=1e-4, atol=1e-5).all(dim=2) | ~others
+            told = f"{one.scheme}: place {place} was changed, and so were the vectors of others"
+            require(embedder, "places", bool(near.all()), f"got {told}, expected its own alone")
 
 
 def check_gradients(embedder: Embedder, seed: int) -> None:
@@ -157,10 +188,9 @@ def check_gradients(embedder: Embedder, seed: int) -> None:
 def check_ahead(embedder: Embedder, seed: int) -> None:
     """A token that tells ahead is in the vocabulary."""
     for one in _built(embedder, seed):
-        ahead = embedder.tells_ahead(one.vocabulary)
-        expect_kind(embedder, "tells_ahead", ahead, int, type(None))
-        told = f"{one.scheme}: got the token {ahead} of {one.vocabulary.size}"
-        require(embedder, "ahead", ahead is None or 0 <= ahead < one.vocabulary.size, told)
+        if isinstance(one.module, NumberModule) and (ahead := one.module.ahead) is not None:
+            told = f"{one.scheme}: got the token {ahead} of {one.vocabulary.size}"
+            require(embedder, "ahead", 0 <= ahead < one.vocabulary.size, told)
 
 
 CHECKS = checks_of(__name__)

@@ -1,21 +1,27 @@
 """The contract of an embedder: tokens and the values beside them to vectors.
 
-An embedder is a frozen dataclass of settings that builds a module. Its
-``forward(tokens_BL, values_BL)`` gives [B, L, D]; ``values`` is 1 where no
-number is seen.
+An embedder is a frozen dataclass of settings that builds a module. The module's
+``forward(tokens_BL, values_BL)`` returns [B, L, D]; ``values`` is 1 where no number is visible.
+
+Most embedders need nothing else. :class:`FeatureEmbedder` is the short way to one that computes
+fixed features of a number; :class:`NumberEmbedder` is for one that reads numbers on the host.
 """
 
+import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from numtok.encoding.schemes.base import Channel
+from numtok.errors import UsageError
+from numtok.models.objectives.base import Objective
+from numtok.models.trunks.base import TokenTrunk
 from numtok.models.vocabulary import Vocabulary
-from numtok.registry import Registry
+from numtok.registry import Registry, name_of
 
 INIT = 0.02  # standard deviation of initial embeddings, as in GPT-2
 
@@ -25,21 +31,10 @@ class Embedder(ABC):
 
     revision: ClassVar[int]
     source: ClassVar[str]
-    #: The magnitude of a vector says something, so it must not be all that layer norm sees.
-    needs_added_positions: ClassVar[bool] = False
-    #: Whether it sees all digits of a number, as it is in the text: it goes with data of which the
-    #: value beside a token is just that, not normalised.
-    exact: ClassVar[bool] = False
-    #: The learning rate that it bears, whatever that of the preset, and the share of the steps in
-    #: which the rate rises to it, where nobody says others.
-    learning_rate: ClassVar[float] = 1.0
-    warmup: ClassVar[float] = 0.05
-    #: The objective with which it goes, where it goes with few that write.
-    objective: ClassVar[str] = "ar"
 
     @abstractmethod
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
-        """The module; its ``table.weight`` [vocabulary, width] holds the token vectors.
+        """Return the module; its ``table.weight`` [vocabulary, width] holds the token vectors.
 
         Raises UsageError for a vocabulary without what it embeds.
         """
@@ -51,32 +46,145 @@ class Embedder(ABC):
         return True
 
     def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027
-        """Begin with number parts that suit token vectors so many ``times`` as long as ``INIT``
-        makes them: those of a pretrained trunk, whose text is then embedded as it was there.
+        """Make the number parts of a new module ``times`` as long.
 
-        Nothing unless it says otherwise: what is as long whatever ``INIT`` is stays so.
+        They then suit token vectors that are ``times`` as long as ``INIT`` makes them, those of a
+        pretrained trunk. Does nothing by default: right for parts that do not depend on ``INIT``.
         """
 
-    def tells_ahead(self, vocabulary: Vocabulary) -> int | None:
-        """The token whose vector is made of tokens behind it, which a model that writes it has not
-        written yet; None where there is none."""
-        return None
 
-    def of_host(
-        self, module: nn.Module, tokens: NDArray[np.int64], values: Channel
+class RestrictedEmbedder(Embedder):
+    """An embedder that does not go with every trunk and objective."""
+
+    @abstractmethod
+    def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
+        """Say why it does not go with these, and what to do; None where it does."""
+
+
+class NumberEmbedder(Embedder):
+    """An embedder that reads numbers on the host; it builds a :class:`NumberModule`."""
+
+    @property
+    def sees_all(self) -> bool:
+        """True if it sees every digit of numbers of any length."""
+        return True
+
+
+class FeatureEmbedder(NumberEmbedder):
+    """Fixed features of a number, mapped linearly and added to the vector of its token.
+
+    It sees all digits of float64, so the data must not be normalized.
+    """
+
+    @abstractmethod
+    def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Return float32[P, F]: the features of numbers float64[P], NaN and infinities included."""
+
+    def rescale(self, module: nn.Module, times: float) -> None:
+        rescale_linear(module, times)
+
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
+        module = FeatureModule(self, vocabulary, width)
+        # The vector added for the number 1 begins about as long as that of a token.
+        length = math.sqrt(np.square(self.features(np.ones(1)), dtype=np.float64).sum())
+        nn.init.normal_(module.linear.weight, std=INIT / length)
+        return module
+
+
+class NumberModule(nn.Module, ABC):
+    """The vector of each token, but another one where a number stands.
+
+    The host prepares what that vector needs (:meth:`inputs`). It has float64, and it knows tokens
+    without waiting for a device, so it may choose shapes by them.
+
+    ahead
+        The token of numbers, where its vector tells of tokens behind it, which a model that writes
+        it has not written yet; None where each vector depends only on its own place.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, width: int, numbers: NDArray[np.int64], *, ahead: bool = False
+    ) -> None:
+        """``numbers`` are the ids of the tokens at which numbers stand."""
+        super().__init__()
+        self.table = token_table(vocabulary.size, width)
+        self._is_number = np.isin(np.arange(vocabulary.size), numbers)
+        self.ahead = int(numbers[0]) if ahead else None
+
+    @abstractmethod
+    def inputs(
+        self, tokens_BL: NDArray[np.int64], values_BL: Channel, at_P: NDArray[np.int64]
     ) -> tuple[NDArray[Any], ...]:
-        """What its module is given behind tokens and values, [B, L] each, as tensors: what is a
-        matter of shapes, for which a device would have to be waited for, and what is made of all
-        digits of a value, which is float32 on a device (``exact``). Given the two alone the module
-        comes to the same, but for these digits. Nothing unless it says otherwise."""
-        return ()
+        """Return what :meth:`embedded` needs of numbers at flat indices into [B, L]."""
+
+    @abstractmethod
+    def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
+        """Return [P, D]: the vectors of numbers, from those of their tokens and their inputs."""
+
+    def are_numbers(self, tokens: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool of any shape: at which tokens numbers stand."""
+        return self._is_number[tokens]
+
+    def of_host(self, tokens: NDArray[np.int64], values: Channel) -> tuple[NDArray[Any], ...]:
+        """Return what ``forward`` takes behind tokens and values [B, L]: where numbers stand,
+        int64[P], and the inputs of each."""
+        at_P = np.flatnonzero(self.are_numbers(tokens))
+        return at_P, *self.inputs(tokens, values, at_P)
+
+    def forward(self, tokens_BL: Tensor, values_BL: Tensor, *of_host: Tensor) -> Tensor:
+        """[B, L, D]. Without the result of :meth:`of_host` this waits for the device, whose values
+        are float32."""
+        if not of_host:
+            known = self.of_host(tokens_BL.cpu().numpy(), values_BL.cpu().numpy())
+            of_host = tuple(torch.from_numpy(one).to(tokens_BL.device) for one in known)
+        at_P, *inputs = of_host
+        made_BLD = cast(Tensor, self.table(tokens_BL))
+        flat = made_BLD.flatten(0, 1)
+        with torch.autocast(tokens_BL.device.type, enabled=False):
+            numbers_PD = self.embedded(flat[at_P].float(), *inputs)
+        return flat.index_copy(0, at_P, numbers_PD.to(flat.dtype)).view_as(made_BLD)
+
+
+class FeatureModule(NumberModule):
+    """The module of a :class:`FeatureEmbedder`; each number is one token with a value."""
+
+    linear: nn.Linear
+
+    def __init__(
+        self, embedder: FeatureEmbedder, vocabulary: Vocabulary, width: int, *, mapped: bool = True
+    ) -> None:
+        """``mapped``: whether there is a linear map, whose weights the embedder initializes.
+
+        Raises UsageError for tokens that do not stand for whole numbers.
+        """
+        if vocabulary.splits or not len(vocabulary.numbers):
+            name = name_of(embedder)
+            raise UsageError(
+                f"--embedder {name} is made of the whole number beside its token, and these data "
+                f"have none; encode with --scheme {name}, or give --embedder lookup"
+            )
+        super().__init__(vocabulary, width, vocabulary.numbers)
+        self.features = embedder.features
+        if mapped:
+            count = embedder.features(np.ones(1)).shape[1]
+            self.linear = nn.Linear(count, width, bias=False)
+
+    def inputs(
+        self, tokens_BL: NDArray[np.int64], values_BL: Channel, at_P: NDArray[np.int64]
+    ) -> tuple[NDArray[Any], ...]:
+        return (self.features(values_BL.reshape(-1)[at_P].astype(np.float64)),)
+
+    def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
+        [features_PF] = inputs
+        added_PD: Tensor = self.linear(features_PF)
+        return tokens_PD + added_PD
 
 
 EMBEDDERS: Registry[Embedder] = Registry("numtok.models.embedders", "embedder")
 
 
 def token_table(vocabulary: int, width: int) -> nn.Embedding:
-    """A vector for each token."""
+    """Make the table with a vector for each token."""
     table = nn.Embedding(vocabulary, width)
     nn.init.normal_(table.weight, std=INIT)
     return table
@@ -84,6 +192,6 @@ def token_table(vocabulary: int, width: int) -> nn.Embedding:
 
 @torch.no_grad()
 def rescale_linear(module: nn.Module, times: float) -> None:
-    """``Embedder.rescale`` of a module whose ``linear``, where it has one, gives what is added."""
+    """Make what the ``linear`` of a module adds ``times`` as long; do nothing where it has none."""
     if isinstance(linear := getattr(module, "linear", None), nn.Linear):
         linear.weight.mul_(times)

@@ -12,8 +12,7 @@ from torch.nn import functional as F
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.distributions.bits import bits_of
-from numtok.models.embedders._exact import ExactEmbedder, ExactModule
-from numtok.models.embedders.base import INIT, rescale_linear
+from numtok.models.embedders.base import FeatureEmbedder, FeatureModule
 from numtok.models.vocabulary import Vocabulary
 
 _BITS = 64
@@ -21,7 +20,7 @@ _COMBINE = ("pad", "sum", "linear")
 
 
 @dataclass(frozen=True)
-class BitsEmbedder(ExactEmbedder):
+class BitsEmbedder(FeatureEmbedder):
     """BitTokens (Kreitner et al. 2025, Section 3): sign, exponent and significand of the float64,
     the highest bit first, each 1 or -1; those of 1 / x behind them.
 
@@ -46,28 +45,6 @@ class BitsEmbedder(ExactEmbedder):
         """How many bits a number has here."""
         return _BITS * (1 + self.reciprocal)
 
-    def rescale(self, module: nn.Module, times: float) -> None:
-        rescale_linear(module, times)
-
-    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
-        if self.combine != "linear" and width < self.count:
-            fewer = "bits,reciprocal=no, which has 64, " if self.reciprocal else ""
-            raise UsageError(
-                f"--embedder bits has {self.count} coordinates, and this model {width}; give "
-                f"{fewer}bits:linear, which needs none, or a wider --preset"
-            )
-        return _Bits(vocabulary, width, self)
-
-
-class _Bits(ExactModule):
-    def __init__(self, vocabulary: Vocabulary, width: int, settings: BitsEmbedder) -> None:
-        super().__init__("bits", vocabulary, width)
-        self.combine, self.reciprocal = settings.combine, settings.reciprocal
-        self.padding, self.scale = width - settings.count, math.sqrt(width / settings.count)
-        if self.combine == "linear":
-            self.linear = nn.Linear(settings.count, width, bias=False)
-            nn.init.normal_(self.linear.weight, std=INIT / math.sqrt(settings.count))
-
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         bits = bits_of(values)
         if self.reciprocal:
@@ -75,9 +52,27 @@ class _Bits(ExactModule):
                 bits = np.concatenate([bits, bits_of(1 / values)], axis=1)
         return (2 * bits - 1).astype(np.float32)
 
-    def embedded(self, tokens_PD: Tensor, features_PF: Tensor) -> Tensor:
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         if self.combine == "linear":
-            added_PD: Tensor = self.linear(features_PF)
-            return tokens_PD + added_PD
+            return super().build(vocabulary, width)
+        if width < self.count:
+            fewer = "bits,reciprocal=no, which has 64, " if self.reciprocal else ""
+            raise UsageError(
+                f"--embedder bits has {self.count} coordinates, and this model {width}; give "
+                f"{fewer}bits:linear, which needs none, or a wider --preset"
+            )
+        return _Padded(self, vocabulary, width)
+
+
+class _Padded(FeatureModule):
+    """Bits stand in the first coordinates; zeros, or the token's vector, in the others."""
+
+    def __init__(self, settings: BitsEmbedder, vocabulary: Vocabulary, width: int) -> None:
+        super().__init__(settings, vocabulary, width, mapped=False)
+        self.adds = settings.combine == "sum"
+        self.padding, self.scale = width - settings.count, math.sqrt(width / settings.count)
+
+    def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
+        [features_PF] = inputs
         padded_PD = F.pad(features_PF * self.scale, (0, self.padding))
-        return tokens_PD + padded_PD if self.combine == "sum" else padded_PD
+        return tokens_PD + padded_PD if self.adds else padded_PD

@@ -5,16 +5,17 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from numtok.declaration import setting
-from numtok.models.embedders._exact import ExactEmbedder, ExactModule
+from numtok.models.embedders.base import FeatureEmbedder, FeatureModule
+from numtok.models.presets import TrainingDefaults
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
 
 
 @dataclass(frozen=True)
-class FoneEmbedder(ExactEmbedder):
+class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
     """Fourier Number Embedding (Zhou et al. 2025, Section 3): to the vector of ``[NUM]`` is added
 
         W (minus, cos 2 pi x / T - 1, sin 2 pi x / T for T = 10^(1 - decimals) ... 10^whole)
@@ -39,25 +40,15 @@ class FoneEmbedder(ExactEmbedder):
     # The public code has a warm-up of a fifth and 5e-5, its logged run of width 256 5e-4. At width
     # 128 that left half of the seeds without the last digit, and 2e-4 none (docs/LOG.md).
     learning_rate: ClassVar[float] = 2e-4
-    warmup: ClassVar[float] = 0.2
     whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
     decimals: int = setting(5, "Digits behind the point.", at_least=0, at_most=MOST_DIGITS)
 
     def __post_init__(self) -> None:
         check_digits("fone", self.whole, self.decimals)
 
-    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
-        return _Fone(vocabulary, width, self.whole, self.decimals)
-
-
-class _Fone(ExactModule):
-    def __init__(self, vocabulary: Vocabulary, width: int, whole: int, decimals: int) -> None:
-        super().__init__("fone", vocabulary, width)
-        self.whole, self.decimals = whole, decimals
-        features = 1 + 2 * (whole + decimals)
-        self.linear = nn.Linear(features, width, bias=False)
-        # As the paper's square map of features that are filled up with zeros.
-        nn.init.uniform_(self.linear.weight, -(width**-0.5), width**-0.5)
+    @property
+    def sees_all(self) -> bool:
+        return False
 
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         turns = turns_of(values, self.whole, self.decimals) * (2 * np.pi)
@@ -65,9 +56,14 @@ class _Fone(ExactModule):
         flat = pairs.reshape(len(turns), 2 * turns.shape[1])
         return np.concatenate([np.signbit(values)[:, None], flat], axis=1).astype(np.float32)
 
-    def embedded(self, tokens_PD: Tensor, features_PF: Tensor) -> Tensor:
-        added_PD: Tensor = self.linear(features_PF)
-        return tokens_PD + added_PD
+    def rescale(self, module: nn.Module, times: float) -> None:
+        """Change nothing: weights do not depend on ``INIT``."""
+
+    def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
+        module = FeatureModule(self, vocabulary, width)
+        # As the paper's square map of features that are filled up with zeros.
+        nn.init.uniform_(module.linear.weight, -(width**-0.5), width**-0.5)
+        return module
 
 
 def turns_of(values: NDArray[np.float64], whole: int, decimals: int) -> NDArray[np.float64]:

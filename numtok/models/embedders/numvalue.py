@@ -14,9 +14,13 @@ from numtok.encoding.schemes.base import Channel
 from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS, PREFIX
 from numtok.errors import UsageError
 from numtok.models.embedders._decimal_parts import DecimalDigits, DecimalParts
-from numtok.models.embedders.base import Embedder, token_table
+from numtok.models.embedders.base import NumberEmbedder, NumberModule, RestrictedEmbedder
+from numtok.models.objectives.base import Objective
+from numtok.models.own_losses import OwnLosses
 from numtok.models.precision import widest
+from numtok.models.trunks.base import TokenTrunk
 from numtok.models.vocabulary import Vocabulary
+from numtok.registry import spec_of
 
 _ENCODERS = ("rnn", "mlp", "scalar", "binary")
 _BITS_WHOLE, _BITS_FRACTION = 60, 64  # 2^60 is above 10^18
@@ -26,7 +30,7 @@ _POWERS = {torch.float64: 300, torch.float32: 37}  # of ten, well within what a 
 
 
 @dataclass(frozen=True)
-class NumValueEmbedder(Embedder):
+class NumValueEmbedder(NumberEmbedder, RestrictedEmbedder):
     """f(x), which stands where ``<num>`` stands (Value-Aware, Section 3.2 and Figure 3).
 
     encoder
@@ -46,7 +50,6 @@ class NumValueEmbedder(Embedder):
     """
 
     revision: ClassVar[int] = 2
-    objective: ClassVar[str] = "numvalue"
     source: ClassVar[str] = "Value-Aware, Section 3.2"
     positional: ClassVar[str] = "encoder"
     encoder: str = setting("rnn", choices=_ENCODERS)
@@ -56,13 +59,16 @@ class NumValueEmbedder(Embedder):
     def sees_all(self) -> bool:
         return self.encoder == "rnn"
 
-    def tells_ahead(self, vocabulary: Vocabulary) -> int:
-        return _prefix(vocabulary)
-
-    def of_host(
-        self, module: nn.Module, tokens: NDArray[np.int64], values: Channel
-    ) -> tuple[NDArray[Any], ...]:
-        return cast(_Prefixed, module).of_host(tokens)
+    def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
+        """Refuse objectives that write numbers and teach nothing to stand at their prefix."""
+        writes = objective.causal and objective.requires() != "label"
+        if isinstance(objective, OwnLosses) or not writes:
+            return None
+        return (
+            f"--embedder numvalue shows each number at its {PREFIX}, before it is written, and "
+            f"--objective {spec_of(objective)} teaches nothing to stand there when the model "
+            "writes; give --objective numvalue"
+        )
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         kinds = {"rnn": _Recurrent, "mlp": _Fixed, "scalar": _Scalar, "binary": _Binary}
@@ -82,39 +88,29 @@ def _prefix(vocabulary: Vocabulary) -> int:
     return vocabulary.first + vocabulary.names.index(PREFIX)
 
 
-class _Prefixed(nn.Module):
+class _Prefixed(NumberModule):
     """The vector of each token, but for prefixes, which stand before numbers: there stands f(x), of
     the number x that follows.
 
-    The row of ``table`` that belongs to the prefix is not looked at here; a token head that is tied
-    to it speaks by it. Behind a prefix the digits are read from the tokens, so what is masked or
-    not yet written is no part of the number; f is not asked to guess.
+    The row of ``table`` that belongs to the prefix is not used here; a token head that is tied to
+    it speaks by it. Behind a prefix the digits are read from the tokens, so what is masked or not
+    yet written is no part of the number; f is not asked to guess.
 
     ``encoder`` gives f.
     """
 
     def __init__(self, vocabulary: Vocabulary, width: int, encoder: "_Encoder") -> None:
-        super().__init__()
-        self.prefix = _prefix(vocabulary)
-        self.table = token_table(vocabulary.size, width)
+        super().__init__(vocabulary, width, np.array([_prefix(vocabulary)]), ahead=True)
         self.encoder = encoder
 
-    def forward(self, tokens_BL: Tensor, values_BL: Tensor, *of_host: Tensor) -> Tensor:
-        """[B, L, D]. Without what :meth:`of_host` says of the tokens, the device is asked for
-        them."""
-        if not of_host:
-            known = self.of_host(tokens_BL.cpu().numpy())
-            of_host = tuple(torch.from_numpy(one).to(tokens_BL.device) for one in known)
-        at_P, *digits = of_host
-        made_BLD = cast(Tensor, self.table(tokens_BL))
-        with torch.autocast(tokens_BL.device.type, enabled=False):
-            value_PD = self.encoder(DecimalDigits(*digits))
-        return made_BLD.flatten(0, 1).index_copy(0, at_P, value_PD).view_as(made_BLD)
+    def inputs(
+        self, tokens_BL: NDArray[np.int64], values_BL: Channel, at_P: NDArray[np.int64]
+    ) -> tuple[NDArray[Any], ...]:
+        """The digits behind each prefix."""
+        return self.encoder.digits(tokens_BL, at_P)
 
-    def of_host(self, tokens: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-        """Where the prefixes are among tokens [B, L], int64[P], and the digits behind each."""
-        at_P = np.flatnonzero(tokens == self.prefix)
-        return at_P, *self.encoder.digits(tokens, at_P)
+    def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
+        return cast(Tensor, self.encoder(DecimalDigits(*inputs)))
 
 
 class _Encoder(nn.Module):

@@ -5,14 +5,16 @@ from typing import ClassVar, cast
 
 from torch import Tensor, nn
 
-from numtok.models.embedders.base import Embedder, token_table
+from numtok.models.embedders.base import RestrictedEmbedder, token_table
+from numtok.models.objectives.base import Objective
+from numtok.models.trunks.base import TokenTrunk
 from numtok.models.vocabulary import Vocabulary
 
 _LARGEST = 1e15  # of a value
 
 
 @dataclass(frozen=True)
-class Scaled(Embedder):
+class Scaled(RestrictedEmbedder):
     """h_emb = h_num x h_text (xVal, Section 2.1): -60.2 is -60.2 times the vector of ``[NUM]``.
 
     Layer norm keeps the direction of a vector and loses its length, so the value is seen only
@@ -27,7 +29,11 @@ class Scaled(Embedder):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Section 2.1"
-    needs_added_positions: ClassVar[bool] = True
+
+    def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
+        """Refuse trunks that never add positions: the length of a vector is lost in them."""
+        why = trunk.length_is_lost
+        return None if why is None else f"--embedder scaled does not go with {why}"
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         return _Scaled(vocabulary.size, width)

@@ -21,7 +21,6 @@ from numtok.contracts import (
     expect,
     expect_array,
     expect_kind,
-    expect_kinds,
     expect_tensor,
     require,
     wrong,
@@ -29,7 +28,18 @@ from numtok.contracts import (
 from numtok.encoding.normalizers.base import NORMALIZERS, no_scaling
 from numtok.errors import UsageError
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import HEADS, Head, ValueHead, ValueReader
+from numtok.models.heads.base import (
+    HEADS,
+    CalibratedReader,
+    Calibration,
+    ExactHead,
+    Head,
+    TokenHead,
+    TokenReader,
+    ValueHead,
+    ValueReader,
+    learns_unit_interval,
+)
 from numtok.models.made_up import on_another_device, vocabularies
 
 _WIDTH = 32
@@ -37,6 +47,7 @@ _VALUES = np.array([0.0, 0.1, 0.25, 0.5, 0.9, 1.0, 7.0, -3.0])  # normalised
 _N = len(_VALUES)
 _LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _PLAIN = no_scaling()
+_STEPS = 300  # that make the losses of free parameters as small as they get
 
 
 class _Made(NamedTuple):
@@ -85,20 +96,22 @@ def _losses(reader: ValueReader, parameters_NP: Tensor, targets_NW: Tensor) -> T
 def _predictive(head: ValueHead, seed: int) -> tuple[Predictive, _Made]:
     one = _made(head, seed)
     parameters_NP = one.parameters_NP.detach()
-    calibration = one.reader.calibrate(parameters_NP, _VALUES)
-    expect_kind(one.reader, "calibrate", calibration, dict)
-    for name, value in calibration.items():
-        if not isinstance(value, float) or not math.isfinite(value):
-            wrong(one.reader, "calibrate", f"{name!r}: {described(value)}", "finite floats by name")
-    if head.calibrated and not calibration:
-        kind = type(head).__name__
-        expected = f"floats by name, because {kind}.calibrated is True; define it, or say False"
-        wrong(one.reader, "calibrate", "nothing", expected)
-    if calibration and not head.calibrated:
-        reader = type(one.reader).__name__
-        wrong(head, "calibrated", "False", f"True, because {reader}.calibrate gives {calibration}")
+    calibration: Calibration = {}
+    if isinstance(one.reader, CalibratedReader):
+        calibration = _calibration(one.reader, parameters_NP)
     predictive = one.reader.predictive(parameters_NP, calibration, _PLAIN)
     return expect_kind(one.reader, "predictive", predictive, Predictive), one
+
+
+def _calibration(reader: CalibratedReader, parameters_NP: Tensor) -> Calibration:
+    calibration: Calibration = reader.calibrate(parameters_NP, _VALUES)
+    expect_kind(reader, "calibrate", calibration, dict)
+    for name, value in calibration.items():
+        if not isinstance(value, float) or not math.isfinite(value):
+            wrong(reader, "calibrate", f"{name!r}: {described(value)}", "finite floats by name")
+    if not calibration:
+        wrong(reader, "calibrate", "nothing", "floats by name, as of each CalibratedReader")
+    return calibration
 
 
 def of_values(check: Callable[[ValueHead, int], None]) -> Callable[[Head, int], None]:
@@ -118,11 +131,7 @@ def check_declarations(head: Head, seed: int) -> None:
     told = expect_kind(head, "describe", head.describe(), str)
     require(head, "declarations", told, "describe: got '', expected what its distribution is")
     if isinstance(head, ValueHead):
-        expect_kinds(
-            head,
-            bool,
-            members=("bounded", "scaled", "raw", "exact", "calibrated", "per_token"),
-        )
+        expect_kind(head, "bounded", head.bounded, bool)
         spec = expect_kind(head, "normalizer", head.normalizer, str)
         try:
             NORMALIZERS.build(spec)
@@ -133,7 +142,9 @@ def check_declarations(head: Head, seed: int) -> None:
 
 def check_tokens(head: Head, seed: int) -> None:
     """States become logits of every token, for the tokens of each scheme that is not refused."""
-    some = False
+    if not isinstance(head, TokenHead):
+        return
+    some, _ = False, expect_kind(head, "per_token", head.per_token, bool)
     for scheme, vocabulary in vocabularies().items():
         words = nn.Linear(_WIDTH, vocabulary.size, bias=False)
         try:
@@ -202,12 +213,12 @@ def check_gradients(head: ValueHead, seed: int) -> None:
 
 @of_values
 def check_token_losses(head: ValueHead, seed: int) -> None:
-    """Of a head that writes tokens there is their mean cross-entropy, and of no other."""
+    """A head that writes tokens has their mean cross-entropy."""
     one = _made(head, seed)
-    losses = one.reader.token_losses(one.parameters_NP.detach(), one.targets_NW)
-    writes = expect_kind(one.reader, "tokens_per_number", one.reader.tokens_per_number, int) > 0
-    expect(head, "token losses", "has losses of tokens", losses is not None, writes)
-    if losses is not None:
+    if isinstance(one.reader, TokenReader):
+        written = expect_kind(one.reader, "tokens_per_number", one.reader.tokens_per_number, int)
+        require(head, "token losses", written > 0, f"tokens_per_number: got {written}")
+        losses = one.reader.token_losses(one.parameters_NP.detach(), one.targets_NW)
         expect_tensor(one.reader, "token_losses", losses, (_N,))
         above = bool((losses >= 0).all())
         require(head, "token losses", above, f"got {losses.tolist()}, expected none below 0")
@@ -287,6 +298,56 @@ def check_scores(head: ValueHead, seed: int) -> None:
     crps = one.crps(_VALUES)
     good = bool((crps >= -1e-9).all())
     require(head, "scores", good, f"crps: got {crps.tolist()}, expected none below 0")
+
+
+@of_values
+def check_read_back(head: ValueHead, seed: int) -> None:
+    """A head reads back what it learns: where the losses are least, the point has the targets.
+
+    Free parameters take the place of the network's output. The point is as near to the value as
+    the next value is that has other targets.
+    """
+    values = _apart(head)
+    targets = head.targets(values)
+    points = _learned(head, seed, targets)
+    again = head.targets(points)
+    same = np.isclose(again, targets, rtol=0.05, atol=0.05).all(axis=1)
+    wrong = [f"{value:g} as {point:g}" for value, point in zip(values, points, strict=True)]
+    told = ", ".join(text for text, good in zip(wrong, same, strict=True) if not good)
+    require(head, "read back", same.all(), f"learned perfectly, it reads {told}: other targets")
+    differs = (targets[:, None] != targets).any(axis=2)
+    apart = np.abs(values[:, None] - values)
+    reach = np.where(differs, apart, np.inf).min(axis=1)
+    require(head, "read back", differs.any(), "got the same targets for all values")
+    near = np.abs(points - values) <= reach
+    told = ", ".join(text for text, good in zip(wrong, near, strict=True) if not good)
+    require(head, "read back", near.all(), f"learned perfectly, it reads {told}")
+
+
+def _apart(head: ValueHead) -> NDArray[np.float64]:
+    """Values some way apart that a head represents; of the unit interval where it learns that."""
+    every = np.array([-3.0, 0.0, 1.0, 7.0])
+    if learns_unit_interval(head):
+        every = np.array([0.1, 0.25, 0.5, 0.9])
+    elif isinstance(head, ExactHead):
+        every = np.append(every, [40.0, 123.0])
+    return every[head.representable(every)]
+
+
+def _learned(head: ValueHead, seed: int, targets_NW: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the points of parameters, and of the reader's weights, whose losses are least."""
+    torch.default_generator.manual_seed(seed)
+    reader, targets = head.build(_WIDTH), torch.from_numpy(targets_NW)
+    free_NP = reader(torch.randn(len(targets), _WIDTH)).detach().requires_grad_()
+    groups = [{"params": [free_NP], "lr": 0.5}, {"params": list(reader.parameters()), "lr": 0.01}]
+    optimizer = torch.optim.Adam(groups)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, _STEPS)
+    for _ in range(_STEPS):
+        optimizer.zero_grad()
+        reader.losses(free_NP, targets).sum().backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        schedule.step()
+    return reader.point(free_NP.detach())
 
 
 CHECKS = checks_of(__name__)

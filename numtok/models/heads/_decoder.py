@@ -21,13 +21,13 @@ from numtok.encoding.schemes.base import Scheme
 from numtok.models.attention import Cache, Shape, Transformer
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueReader, tiled
+from numtok.models.heads.base import Calibration, TokenReader, tiled
 from numtok.models.precision import widened
 
 _INIT = 0.02
 
 
-class DecoderReader(ValueReader):
+class DecoderReader(TokenReader):
     """Feature vectors [N, D of the trunk] to parameters [N, D]: the first position."""
 
     def __init__(

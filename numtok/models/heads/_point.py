@@ -5,16 +5,14 @@ whose variance is the mean squared error on data that were not learnt, the same 
 a report labels it so.
 """
 
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from numtok.encoding.normalizers.base import Scaling
-from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueHead, ValueReader
+from numtok.models.heads.base import CalibratedReader, Calibration, ValueHead
 from numtok.models.precision import on_host
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -22,8 +20,6 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 class RealHead(ValueHead):
     """A head that learns the normalised value itself."""
-
-    bounded: ClassVar[bool] = False
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """float32[N, 1]: the nearest values that float32 holds; 0 for what is not finite."""
@@ -38,14 +34,11 @@ class RealHead(ValueHead):
 class PointHead(RealHead):
     """A head of one value; its distribution's deviation is the error on the validation split."""
 
-    by_density: ClassVar[bool] = False
-    calibrated: ClassVar[bool] = True
-
     def describe(self) -> str:
         return "Gaussian around the head's prediction, its deviation the validation error"
 
 
-class PointReader(ValueReader):
+class PointReader(CalibratedReader):
     """A module from hidden states to one number, [N, D] to [N, 1], as a reader."""
 
     def __init__(self, module: nn.Module) -> None:
@@ -59,9 +52,6 @@ class PointReader(ValueReader):
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         return (parameters_NP[:, 0].float() - targets_NW[:, 0]).square()
 
-    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
-        return None
-
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         return on_host(parameters_NP[:, 0])
 
@@ -73,4 +63,4 @@ class PointReader(ValueReader):
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
-        return Gaussian(self.point(parameters_NP), calibration["deviation"], scaling)
+        return Mixture.single(self.point(parameters_NP), calibration["deviation"], scaling)

@@ -3,8 +3,10 @@
 Every model of texts has a token head, which says what is a number in the first
 place. With the head ``token`` it says the number as well, token by token. A
 :class:`ValueHead` reads the number from one hidden state: that at the number's
-first token in a text, that of all features in a table. What it was made of, its
-settings, is one object, and the module with its weights, :class:`ValueReader`, another.
+first token in a text, that of all features in a table. Its settings are one object,
+and the module with its weights, :class:`ValueReader`, another.
+
+``_classes`` and ``_point`` are the short ways to heads that classify and to heads of one value.
 
 Shapes: N numbers, D the width of hidden states, P parameters of a number's
 distribution, W columns in which a number is learnt.
@@ -19,10 +21,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from numtok.encoding.normalizers.base import Scaling
+from numtok.encoding.normalizers.base import NORMALIZERS, Scaling
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.vocabulary import Vocabulary
-from numtok.registry import Registry
+from numtok.registry import Registry, spec_of
 
 _TILE = 32  # a multiple of the rows that matrix products of a CPU work on together
 
@@ -43,86 +45,88 @@ class Head(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """What its distribution is, for a report; it must not promise more than it is."""
+        """Return what its distribution is, for a report; it must not promise more than it is."""
 
+
+class TokenHead(Head):
+    """A head that says tokens its own way.
+
+    With other heads a projection says tokens, and the losses of numbers are averaged over numbers.
+    """
+
+    @property
+    @abstractmethod
+    def per_token(self) -> bool:
+        """True if the losses of numbers are divided by the number of learned tokens, text included.
+
+        Together with the cross-entropy they are then one mean over the tokens.
+        """
+
+    @abstractmethod
     def tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
-        """The module that says tokens: [N, D] to logits [N, vocabulary].
+        """Return the module that says tokens: [N, D] to logits [N, vocabulary].
 
-        ``words`` is the projection that does so unless a head has more to say about it.
+        ``words`` is the projection that other heads do with.
         Raises UsageError for a vocabulary that the head cannot speak.
         """
-        return words
 
 
 class ValueHead(Head):
-    """A head that predicts a number as a whole.
-
-    normalizer
-        The spec of the normalisation in which it learns the numbers of a table.
-    bounded
-        Whether its distribution gives nothing to what lies outside the normalised train split.
-    scaled
-        Whether it predicts numbers of the unit interval alone. In a text, whose numbers are
-        normalised by the encoding already, such a head adds its own normalisation.
-    raw
-        Whether it learns numbers as they are in the text, in float64, whatever the encoding does
-        to them: one that says their digits, say. Its points and parameters are in raw units, then,
-        it is not ``scaled``, and its ``normalizer`` is ``none``. It does not go with a scheme that
-        divides a number between token and channel, where a head is asked for a part alone.
-    exact
-        Whether what it says has all digits of float64, also where it stands beside a token: it is
-        ``raw``, and goes with data that are not normalised.
-    calibrated
-        Whether its distribution needs something that is measured after training.
-    per_token
-        Whether the losses of numbers are divided by how many tokens are learnt, numbers and texts
-        together, so that with the cross-entropy they are one mean over the tokens; else by how many
-        numbers are learnt.
-    by_density
-        Whether its loss is -log of a density, of the value as it is learnt.
-    of_tables
-        Whether it can say the number of a row of a table, where there are no tokens.
-    """
-
-    raw: ClassVar[bool] = False
-    exact: ClassVar[bool] = False
-    by_density: ClassVar[bool] = True
-    of_tables: ClassVar[bool] = True
+    """A head that predicts a number as a whole."""
 
     @property
-    def calibrated(self) -> bool:
+    def normalizer(self) -> str:
+        """The spec of the normalization in which it learns the numbers of a table.
+
+        A head of [0, 1] says ``unit``. In a text, whose numbers are normalized by the encoding
+        already, such a head adds its own normalization.
+        """
+        return "unit,start=-0.5"
+
+    @property
+    def bounded(self) -> bool:
+        """True if it learns only [0, 1], so its distribution leaves nothing for values outside the
+        range of the train split."""
         return False
-
-    @property
-    def per_token(self) -> bool:
-        return False
-
-    @property
-    @abstractmethod
-    def normalizer(self) -> str: ...
-
-    @property
-    @abstractmethod
-    def bounded(self) -> bool: ...
-
-    @property
-    @abstractmethod
-    def scaled(self) -> bool: ...
 
     @abstractmethod
     def targets(self, values: NDArray[np.float64]) -> NDArray[Any]:
-        """[N, W]: normalised values (float64[N]) as the loss takes them: float32 or int64.
+        """Return float32 or int64[N, W]: normalized values float64[N] as the loss takes them.
 
-        A value that cannot be learnt becomes one that can, the nearest where the head is bounded.
+        A value that cannot be learned becomes one that can, the nearest where the head is bounded.
         """
 
     def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """bool[N]: of which normalised values (float64[N]) the head can say the neighbourhood."""
+        """Return bool[N]: near which normalized values float64[N] the head can say a number."""
         return np.isfinite(values)
 
     @abstractmethod
     def build(self, width: int) -> "ValueReader":
-        """The module for hidden states of that width."""
+        """Return the module for hidden states of that width."""
+
+
+class LikelihoodHead(ValueHead):
+    """A head whose loss is -log of a density of the learned value."""
+
+
+class ExactHead(ValueHead):
+    """A head that learns all digits of the numbers in the text.
+
+    Its targets are float64 in raw units, and so are its points, so the data must not be normalized.
+    It does not go with a scheme that divides a number between token and channel: there a head
+    learns only a part.
+    """
+
+    @property
+    def normalizer(self) -> str:
+        return "none"
+
+
+def learns_unit_interval(head: Head | None) -> bool:
+    """Return True if a head learns only numbers of [0, 1], so that others must be scaled."""
+    if not isinstance(head, ValueHead):
+        return False
+    return head.bounded or spec_of(NORMALIZERS.build(head.normalizer)) == "unit"
 
 
 def default_point(head: Head | None) -> str:
@@ -131,13 +135,11 @@ def default_point(head: Head | None) -> str:
     The median minimizes the absolute error, which skill measures. Heads that write tokens or exact
     digits keep their most probable output, because a median between two outputs is neither.
     """
-    return "median" if isinstance(head, ValueHead) and not head.exact else "mode"
+    return "mode" if isinstance(head, ExactHead) or not isinstance(head, ValueHead) else "median"
 
 
 class ValueReader(nn.Module, ABC):
-    """The weights of a :class:`ValueHead`; ``tokens_per_number``: 0 where it writes none."""
-
-    tokens_per_number: int = 0
+    """The weights of a :class:`ValueHead`."""
 
     @abstractmethod
     def forward(self, hidden_ND: Tensor) -> Tensor:
@@ -160,17 +162,31 @@ class ValueReader(nn.Module, ABC):
     ) -> Predictive:
         """The distribution of N numbers in raw units."""
 
+
+class TokenReader(ValueReader):
+    """A reader that writes each number as tokens.
+
+    tokens_per_number
+        The same for every number.
+    """
+
+    tokens_per_number: int
+
     @abstractmethod
-    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor | None:
-        """[N]: the mean cross-entropy of a number's tokens, in nats; None where there are none.
+    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        """[N]: the mean cross-entropy of a number's tokens, in nats.
 
         What Tables 2 and 3 of Decoding-based Regression appear to print; it is no density.
         """
 
+
+class CalibratedReader(ValueReader):
+    """A reader whose distribution needs something that is measured after training."""
+
+    @abstractmethod
     def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
-        """What :meth:`predictive` needs, from predictions on data that were not learnt, and the
-        true values (float64[N], as the head learns them)."""
-        return {}
+        """Measure what :meth:`predictive` needs, from predictions on data that were not learned and
+        their true values (float64[N], as the head learns them)."""
 
 
 HEADS: Registry[Head] = Registry("numtok.models.heads", "head")

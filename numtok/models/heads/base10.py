@@ -1,5 +1,6 @@
 """base10: each digit of a number in scientific notation, by a linear map."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,17 +14,17 @@ from numtok.models.distributions.scientific import (
     MANTISSA,
     IndependentScientific,
     digits_of,
+    sizes_of,
 )
-from numtok.models.heads._exact import ExactHead, LinearReader, log_signs, signed_losses
+from numtok.models.heads._classes import ClassesHead, ClassesReader
 from numtok.models.heads.base import ValueReader
-from numtok.models.precision import in_float64, on_host
 
 _PLACES = EXPONENT + MANTISSA
 _LARGEST = float(np.nextafter(1e308, 0.0))
 
 
 @dataclass(frozen=True)
-class Base10Head(ExactHead):
+class Base10Head(ClassesHead):
     """The head of BitTokens' decimal twin (Kreitner et al. 2025): logits of the sign, of three
     digits of the exponent plus 500 and of seventeen of the mantissa. The loss is the sum of their
     cross-entropies, times ``weight``. (In the public code the sign has ten logits.)
@@ -44,28 +45,31 @@ class Base10Head(ExactHead):
     def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.abs(values) <= _LARGEST
 
-    def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """int64[N, 21]: whether there is a minus, and the digits, of what is not finite those of
-        0."""
-        known = np.clip(np.where(np.isfinite(values), values, 0.0), -_LARGEST, _LARGEST)
+    @property
+    def sizes(self) -> Sequence[int]:
+        return (2, *[10] * _PLACES)
+
+    def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """int64[N, 21]: whether there is a minus, and the digits."""
+        known = np.clip(values, -_LARGEST, _LARGEST)
         return np.concatenate([np.signbit(known)[:, None], digits_of(known)], axis=1)
 
+    def numbers(self, classes: NDArray[np.int64]) -> NDArray[np.float64]:
+        sizes = sizes_of(classes[:, 1:])
+        return np.where((classes[:, 0] > 0) & (sizes > 0), -sizes, sizes)
+
+    def distribution(self, logs: Sequence[NDArray[np.float64]]) -> IndependentScientific:
+        [signs, digits] = logs
+        return IndependentScientific(signs[:, 0], digits)
+
     def build(self, width: int) -> ValueReader:
-        return _Base10Reader(width, 1 + 10 * _PLACES, self.weight)
+        return _Base10Reader(self, width)
 
 
-class _Base10Reader(LinearReader):
-    """Parameters are the logit of a minus, and those of the digits, the highest place first."""
+class _Base10Reader(ClassesReader):
+    """The loss is a sum, not a mean."""
+
+    head: Base10Head
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        return self.weight * signed_losses(*_parts(parameters_NP), targets_NW)
-
-    def said(self, parameters_NP: Tensor) -> IndependentScientific:
-        logits_NKJ, minus_N = _parts(in_float64(parameters_NP))
-        log_digits = on_host(logits_NKJ.log_softmax(dim=2))
-        return IndependentScientific(log_signs(minus_N), log_digits)
-
-
-def _parts(parameters_NP: Tensor) -> tuple[Tensor, Tensor]:
-    """[N, K, 10] logits of digits and [N] of a minus."""
-    return parameters_NP[:, 1:].reshape(-1, _PLACES, 10), parameters_NP[:, 0]
+        return self.head.weight * self.summed_losses(parameters_NP, targets_NW)

@@ -1,25 +1,23 @@
 """bits: each of the 64 bits of a number, by a linear map."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from numtok.declaration import setting
-from numtok.models.distributions.bits import IndependentBits, bits_of
-from numtok.models.heads._exact import ExactHead, LinearReader
+from numtok.models.distributions.bits import IndependentBits, bits_of, values_of
+from numtok.models.heads._classes import ClassesHead, ClassesReader
 from numtok.models.heads.base import ValueReader
-from numtok.models.precision import in_float64, on_host
 
 _BITS = 64
 
 
 @dataclass(frozen=True)
-class BitsHead(ExactHead):
+class BitsHead(ClassesHead):
     """BitTokens' head (Kreitner et al. 2025, Section 3): a logit for each bit of the float64, sign,
     exponent, significand. The loss is the mean of their cross-entropies, all alike, times
     ``weight``.
@@ -37,21 +35,27 @@ class BitsHead(ExactHead):
     def describe(self) -> str:
         return "independent bits of a float64"
 
-    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        """float32[N, 64]: the bits, of what is not finite those of 0."""
-        return bits_of(np.where(np.isfinite(values), values, 0.0)).astype(np.float32)
+    @property
+    def sizes(self) -> Sequence[int]:
+        return [2] * _BITS
+
+    def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        return bits_of(values)
+
+    def numbers(self, classes: NDArray[np.int64]) -> NDArray[np.float64]:
+        return values_of(classes)
+
+    def distribution(self, logs: Sequence[NDArray[np.float64]]) -> IndependentBits:
+        return IndependentBits(logs[0])
 
     def build(self, width: int) -> ValueReader:
-        return _BitsReader(width, _BITS, self.weight)
+        return _BitsReader(self, width)
 
 
-class _BitsReader(LinearReader):
+class _BitsReader(ClassesReader):
     """Parameters are the logits of ones, the highest bit first."""
 
-    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        each_NP = F.binary_cross_entropy_with_logits(parameters_NP, targets_NW, reduction="none")
-        return self.weight * each_NP.mean(dim=1)
+    head: BitsHead
 
-    def said(self, parameters_NP: Tensor) -> IndependentBits:
-        logits_NP = in_float64(parameters_NP)
-        return IndependentBits(on_host(F.logsigmoid(torch.stack([-logits_NP, logits_NP], dim=2))))
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        return self.head.weight * super().losses(parameters_NP, targets_NW)

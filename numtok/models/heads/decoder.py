@@ -38,7 +38,6 @@ class DecoderHead(ValueHead):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Sections 3 and 4, Appendix D"
-    by_density: ClassVar[bool] = False  # it is one of cells, whose widths differ
     positional: ClassVar[str] = "codec"
     checked_at: ClassVar[str] = "decoder:ud"
     codec: str
@@ -83,10 +82,6 @@ class DecoderHead(ValueHead):
     @property
     def bounded(self) -> bool:
         return self.scheme.unit_interval
-
-    @property
-    def scaled(self) -> bool:
-        return self.bounded
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """int64[N, 2 K]: the tokens, and the state of the codec before each."""

@@ -1,6 +1,7 @@
 """fone: the digits of a number, each from two coordinates of the state, and its sign."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -11,15 +12,14 @@ from torch import Tensor, nn
 
 from numtok.declaration import setting
 from numtok.errors import UsageError
-from numtok.models.distributions.digits import IndependentDigits, digits_of
-from numtok.models.heads._exact import ExactHead, ExactReader, log_signs, signed_losses
+from numtok.models.distributions.digits import IndependentDigits, digits_of, numbers_of
+from numtok.models.heads._classes import ClassesHead, ClassesReader
 from numtok.models.heads.base import ValueReader
-from numtok.models.precision import in_float64, on_host
 from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
 
 
 @dataclass(frozen=True)
-class FoneHead(ExactHead):
+class FoneHead(ClassesHead):
     """FoNE's head (Zhou et al. 2025, Section 3): of the layer-normalised state the first two
     coordinates are those of the last decimal, the next two of the place before it, and so on. A
     digit j of a place has the logit (cos 2 pi j / 10, sin 2 pi j / 10) times that pair. The
@@ -49,32 +49,52 @@ class FoneHead(ExactHead):
     def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.abs(values) < 10.0**self.whole - 0.5 * 10.0**-self.decimals
 
+    @property
+    def places(self) -> int:
+        """The number of digits."""
+        return self.whole + self.decimals
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        return (2, *[10] * self.places)
+
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """int64[N, 1 + K]: the classes, of infinities those of the largest numbers."""
+        return self.classes(np.nan_to_num(values))
+
+    def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """int64[N, 1 + K]: whether there is a minus, and the digits, the highest place first."""
-        places = self.whole + self.decimals
-        units = units_of(np.nan_to_num(values), self.decimals)
-        digits = digits_of(np.minimum(units, 10**places - 1), places)
+        units = units_of(values, self.decimals)
+        digits = digits_of(np.minimum(units, 10**self.places - 1), self.places)
         return np.concatenate([np.signbit(values)[:, None], digits], axis=1).astype(np.int64)
 
+    def numbers(self, classes: NDArray[np.int64]) -> NDArray[np.float64]:
+        sizes: NDArray[np.float64] = numbers_of(classes[:, 1:]) / 10.0**self.decimals
+        return np.where((classes[:, 0] > 0) & (sizes > 0), -sizes, sizes)
+
+    def distribution(self, logs: Sequence[NDArray[np.float64]]) -> IndependentDigits:
+        [signs, digits] = logs
+        return IndependentDigits(digits, self.decimals, signs[:, 0])
+
     def build(self, width: int) -> ValueReader:
-        places = self.whole + self.decimals
+        places = self.places
         if width <= 2 * places:
             raise UsageError(
                 f"--head fone reads {places} digits and a sign from {2 * places + 1} coordinates, "
                 f"and this model has {width}; give fewer, such as fone,whole=3,decimals=0, or a "
                 "wider --preset"
             )
-        return _FoneReader(width, places, self.decimals)
+        return _FoneReader(self, width)
 
 
-class _FoneReader(ExactReader):
-    """Parameters are the logits of the digits, the highest place first, and that of a minus."""
+class _FoneReader(ClassesReader):
+    """Parameters are the logit of a minus, and those of the digits, the highest place first."""
 
-    def __init__(self, width: int, places: int, decimals: int) -> None:
-        super().__init__()
-        self.places, self.decimals = places, decimals
+    def __init__(self, head: FoneHead, width: int) -> None:
+        super().__init__(head, None)
+        self.places = head.places
         self.norm = nn.LayerNorm(width)
-        nn.init.constant_(self.norm.weight, math.sqrt(places))
+        nn.init.constant_(self.norm.weight, math.sqrt(self.places))
         turns = 2 * math.pi * torch.arange(10) / 10
         self.register_buffer("prototypes", torch.stack([turns.cos(), turns.sin()]), False)
 
@@ -83,19 +103,4 @@ class _FoneReader(ExactReader):
         pairs_NK2 = read_ND[:, : 2 * self.places].reshape(-1, self.places, 2).flip(1)
         logits_NKJ = pairs_NK2 @ cast(Tensor, self.prototypes)
         minus_N1 = read_ND[:, 2 * self.places, None]
-        return torch.cat([logits_NKJ.flatten(1), minus_N1], dim=1)
-
-    def _parts(self, parameters_NP: Tensor) -> tuple[Tensor, Tensor]:
-        """[N, K, 10] logits of digits and [N] of a minus."""
-        return parameters_NP[:, :-1].reshape(-1, self.places, 10), parameters_NP[:, -1]
-
-    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        return signed_losses(*self._parts(parameters_NP), targets_NW) / (self.places + 1)
-
-    def flops(self, numbers: int) -> int:
-        return 2 * numbers * self.places * 2 * 10
-
-    def said(self, parameters_NP: Tensor) -> IndependentDigits:
-        logits_NKJ, minus_N = self._parts(in_float64(parameters_NP))
-        log_digits = on_host(logits_NKJ.log_softmax(dim=2))
-        return IndependentDigits(log_digits, self.decimals, log_signs(minus_N))
+        return torch.cat([minus_N1, logits_NKJ.flatten(1)], dim=1)

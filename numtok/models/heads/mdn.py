@@ -15,7 +15,7 @@ from numtok.encoding.normalizers.base import Scaling, no_scaling
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads._point import RealHead
-from numtok.models.heads.base import Calibration, ValueReader
+from numtok.models.heads.base import Calibration, LikelihoodHead, ValueReader
 from numtok.models.precision import in_float64, on_host
 
 _MOST = 10_000
@@ -23,7 +23,7 @@ _LEAST_DEVIATION = 1e-6  # of ELU + 1, which rounding makes 0
 
 
 @dataclass(frozen=True)
-class Mdn(RealHead):
+class Mdn(RealHead, LikelihoodHead):
     """``components`` Gaussians: weights by softmax, deviations by ELU(x) + 1, at least 1e-6.
 
     The loss is the negative log-density of the normalised number, in nats. On tables the range of
@@ -33,8 +33,6 @@ class Mdn(RealHead):
 
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "Decoding-based Regression, Section 2, Appendix D; Bishop (1994)"
-    normalizer: ClassVar[str] = "unit,start=-0.5"
-    scaled: ClassVar[bool] = False
     positional: ClassVar[str] = "components"
     checked_at: ClassVar[str] = "mdn:3"
     components: int = setting(help="How many Gaussians.", at_least=1, at_most=_MOST)
@@ -65,9 +63,6 @@ class _MdnReader(ValueReader):
         apart = (targets_NW - centers) / deviations
         logs = log_weights - apart.square() / 2 - deviations.log()
         return math.log(2 * math.pi) / 2 - logs.logsumexp(dim=1)
-
-    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
-        return None
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the median."""

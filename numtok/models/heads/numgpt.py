@@ -12,10 +12,17 @@ from torch import Tensor, nn
 from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling
 from numtok.errors import UsageError
-from numtok.models.distributions.gaussian import Gaussian
+from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads._point import PointReader, RealHead
-from numtok.models.heads.base import Calibration, ValueReader, projection
+from numtok.models.heads.base import (
+    CalibratedReader,
+    Calibration,
+    LikelihoodHead,
+    TokenHead,
+    ValueReader,
+    projection,
+)
 from numtok.models.vocabulary import Vocabulary
 
 _PER = ("token", "number")
@@ -24,7 +31,7 @@ _LOG_ROOT_PI = math.log(math.pi) / 2
 
 
 @dataclass(frozen=True)
-class NumGPTHead(RealHead):
+class NumGPTHead(RealHead, LikelihoodHead, TokenHead):
     """A selector W_z, a head of texts W, one of exponents W_e and one of mantissas W_f, all without
     bias (Equations 7 to 11). Exponent and mantissa are said independently of each other.
 
@@ -48,14 +55,8 @@ class NumGPTHead(RealHead):
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "NumGPT, Equations 7-12"
     normalizer: ClassVar[str] = "none"
-    scaled: ClassVar[bool] = False
-    of_tables: ClassVar[bool] = False
     per: str = setting("token", choices=_PER)
     measured: bool = False
-
-    @property
-    def calibrated(self) -> bool:
-        return self.measured
 
     @property
     def per_token(self) -> bool:
@@ -71,7 +72,7 @@ class NumGPTHead(RealHead):
         return _Selector(words, vocabulary, width)
 
     def build(self, width: int) -> ValueReader:
-        return _Mantissa(width, self.measured)
+        return _MeasuredMantissa(width) if self.measured else _Mantissa(width)
 
     def describe(self) -> str:
         if self.measured:
@@ -109,10 +110,9 @@ class _Selector(nn.Module):
 class _Mantissa(ValueReader):
     """h W_f, and a Gaussian around it."""
 
-    def __init__(self, width: int, measured: bool) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
         self.point_reader = PointReader(projection(width, 1, 1, bias=False))
-        self.measured = measured
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
         made: Tensor = self.point_reader(hidden_ND)
@@ -121,17 +121,22 @@ class _Mantissa(ValueReader):
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         return self.point_reader.losses(parameters_NP, targets_NW) + _LOG_ROOT_PI
 
-    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> None:
-        return None
-
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         return self.point_reader.point(parameters_NP)
-
-    def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
-        return self.point_reader.calibrate(parameters_NP, values) if self.measured else {}
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
-        deviation = calibration["deviation"] if self.measured else _DEVIATION
-        return Gaussian(self.point(parameters_NP), deviation, scaling)
+        return Mixture.single(self.point(parameters_NP), _DEVIATION, scaling)
+
+
+class _MeasuredMantissa(_Mantissa, CalibratedReader):
+    """The deviation of its Gaussian is the error on the validation split."""
+
+    def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
+        return self.point_reader.calibrate(parameters_NP, values)
+
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Predictive:
+        return self.point_reader.predictive(parameters_NP, calibration, scaling)

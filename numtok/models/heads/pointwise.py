@@ -27,11 +27,7 @@ class Pointwise(PointHead):
 
     @property
     def normalizer(self) -> str:
-        return "unit" if self.sigmoid else "unit,start=-0.5"
-
-    @property
-    def scaled(self) -> bool:
-        return self.sigmoid
+        return "unit" if self.sigmoid else super().normalizer
 
     def build(self, width: int) -> ValueReader:
         linear = nn.Linear(width, 1)

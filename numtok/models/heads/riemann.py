@@ -13,14 +13,19 @@ from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling, no_scaling
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ValueHead, ValueReader
+from numtok.models.heads.base import (
+    Calibration,
+    LikelihoodHead,
+    TokenReader,
+    ValueReader,
+)
 from numtok.models.precision import in_float64, on_host
 
 _MOST = 1 << 20
 
 
 @dataclass(frozen=True)
-class Riemann(ValueHead):
+class Riemann(LikelihoodHead):
     """``bins`` equal bins of [0, 1], the range of the train split: a linear map and a softmax.
 
     The loss is the negative log-density on that range, in nats: -log p_bin - log bins. A bin holds
@@ -32,7 +37,6 @@ class Riemann(ValueHead):
     source: ClassVar[str] = "Decoding-based Regression, Section 2 (histogram heads), Appendix D"
     normalizer: ClassVar[str] = "unit"
     bounded: ClassVar[bool] = True
-    scaled: ClassVar[bool] = True
     positional: ClassVar[str] = "bins"
     checked_at: ClassVar[str] = "riemann:32"
     bins: int = setting(help="How many bins.", at_least=2, at_most=_MOST)
@@ -47,7 +51,7 @@ class Riemann(ValueHead):
         return f"histogram of {self.bins} equal bins over the range of the train split"
 
 
-class _RiemannReader(ValueReader):
+class _RiemannReader(TokenReader):
     """Logits of bins."""
 
     def __init__(self, width: int, bins: int) -> None:

@@ -18,8 +18,6 @@ class Scalar(PointHead):
 
     revision: ClassVar[int] = 3
     source: ClassVar[str] = "xVal, Section 2.2; layers as in its public code"
-    normalizer: ClassVar[str] = "unit,start=-0.5"
-    scaled: ClassVar[bool] = False
     layers: int = setting(2, "Of the MLP; 1 is a linear map.", at_least=1, at_most=2)
 
     def build(self, width: int) -> ValueReader:

@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.models.heads.base import Head
+from torch import nn
+
+from numtok.models.heads.base import TokenHead
+from numtok.models.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class Token(Head):
+class Token(TokenHead):
     """Nothing beside the token head that every model has: cross-entropy over the vocabulary.
 
     Its predictive distribution is made of the scheme's intervals, from the probabilities of all
@@ -16,6 +19,10 @@ class Token(Head):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Section 2.2"
+    per_token: ClassVar[bool] = True
+
+    def tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
+        return words
 
     def describe(self) -> str:
         return "token probabilities, uniform within the scheme's intervals"

@@ -74,12 +74,11 @@ def _loss(module: NumberTermModule, logits: Tensor, labels: Tensor) -> Any:
 
 
 def check_declarations(term: NumberTerm, seed: int) -> None:
-    """What is declared is there, and its weight is above 0."""
+    """What is declared is there, and its weight is above 0, if it has one."""
     check_declared(term, "declarations", revision=int, source=str)
-    expect_kind(term, "weight", term.weight, float)
-    expect_kind(term, "replaces", term.replaces, bool)
-    above = term.weight > 0
-    require(term, "declarations", above, f"weight: got {term.weight}, expected it above 0")
+    weight = expect_kind(term, "weight", term.weight, float, type(None))
+    above = weight is None or weight > 0
+    require(term, "declarations", above, f"weight: got {weight}, expected it above 0")
     check_settings(NUMBER_TERMS, term, "declarations")
 
 

@@ -72,18 +72,16 @@ class NumberTerm(ABC):
     """A number loss. Subclasses are final frozen dataclasses; their fields are settings.
 
     weight
-        With which its mean over the places is added to the cross-entropy.
-    replaces
-        Whether it stands in place of the cross-entropy of these tokens instead.
+        With which its mean over the places is added to the cross-entropy; None: it takes the place
+        of the cross-entropy of these tokens.
     """
 
     revision: ClassVar[int]
     source: ClassVar[str]
-    replaces: ClassVar[bool] = False
 
     @property
     @abstractmethod
-    def weight(self) -> float: ...
+    def weight(self) -> float | None: ...
 
     @abstractmethod
     def losses(self, said: DigitLogits) -> Tensor:
@@ -164,11 +162,13 @@ class NumberTermModule(nn.Module):
             *places_N2.unbind(dim=1),
         )
         each_N = self.term.losses(said)
-        if self.term.replaces:
-            each_N, scale = each_N + log_p_NV.gather(1, labels_N[:, None])[:, 0], 1.0
+        weight = self.term.weight
+        if weight is None:
+            each_N = each_N + log_p_NV.gather(1, labels_N[:, None])[:, 0]
+            weight = scale = 1.0
         valued_N = cast(Tensor, self.is_valued)[labels_N]
         total = torch.where(valued_N, each_N, 0.0).sum()
-        return total * self.term.weight * scale / max(1, len(labels_N))
+        return total * weight * scale / max(1, len(labels_N))
 
 
 def reweighed(losses_N: Tensor, said: DigitLogits, power: int) -> Tensor:

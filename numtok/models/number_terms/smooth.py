@@ -22,8 +22,7 @@ class Smooth(NumberTerm):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Number Token Loss (arXiv 2411.02083), baseline"
-    replaces: ClassVar[bool] = True
-    weight: ClassVar[float] = 1.0
+    weight: ClassVar[None] = None
     positional: ClassVar[str] = "sigma"
     sigma: float = setting(1.0, above=0, below=math.inf)
 

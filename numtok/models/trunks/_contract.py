@@ -22,6 +22,7 @@ from numtok.contracts import (
     wrong,
 )
 from numtok.models.made_up import on_another_device
+from numtok.models.presets import TrainingDefaults
 from numtok.models.trunks.base import (
     TRUNKS,
     CachedModule,
@@ -95,11 +96,12 @@ def check_declarations(trunk: Trunk, seed: int) -> None:
     require(trunk, "declarations", trunk.width > 0, f"width: got {trunk.width}, expected above 0")
     if not isinstance(trunk, TokenTrunk):
         return
-    rate = expect_kind(trunk, "learning_rate", trunk.learning_rate, float)
+    if isinstance(trunk, TrainingDefaults):
+        rate = expect_kind(trunk, "learning_rate", trunk.learning_rate, float)
+        require(trunk, "declarations", 0 < rate < 1, f"learning_rate: got {rate}, expected 0 to 1")
     expect_kind(trunk, "context", trunk.context, int, type(None))
     if trunk.sight not in get_args(Sight):
         wrong(trunk, "sight", repr(trunk.sight), f"one of {', '.join(map(repr, get_args(Sight)))}")
-    require(trunk, "declarations", 0 < rate < 1, f"learning_rate: got {rate}, expected 0 to 1")
     context = with_context(trunk, _CONTEXT).context
     expect(trunk, "declarations", "context of 0 becomes that of the data", context != 0, True)
 

@@ -70,11 +70,6 @@ class TokenTrunk(Trunk):
     recomputes: ClassVar[bool] = False
 
     @property
-    def learning_rate(self) -> float:
-        """The default, used if neither a preset nor ``--lr`` sets one."""
-        return 1e-3
-
-    @property
     def sight(self) -> Sight:
         """What a state may depend on: all tokens, those up to its own, or either."""
         return "either"

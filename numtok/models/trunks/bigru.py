@@ -16,11 +16,12 @@ from torch.nn import functional as F
 
 from numtok.declaration import setting
 from numtok.errors import UsageError
+from numtok.models.presets import TrainingDefaults
 from numtok.models.trunks.base import RowTrunk, TrunkModule
 
 
 @dataclass(frozen=True)
-class Bigru(RowTrunk):
+class Bigru(RowTrunk, TrainingDefaults):
     """One reads forth, one back; the last state of either says what a row is.
 
     layers

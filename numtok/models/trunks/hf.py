@@ -12,6 +12,7 @@ from numtok.class_settings import LEARNT
 from numtok.declaration import setting
 from numtok.errors import needing
 from numtok.models.attention import Cache, Shape
+from numtok.models.presets import TrainingDefaults
 from numtok.models.pretrained import architecture as architectures
 from numtok.models.pretrained.folder import PretrainedFolder
 from numtok.models.trunks.base import (
@@ -43,7 +44,7 @@ _ADAPTER = "default"  # what the matrices are called beside those maps
 
 
 @dataclass(frozen=True)
-class Hf(PretrainedTrunk):
+class Hf(PretrainedTrunk, TrainingDefaults):
     """A model that others have trained, to be trained further or to be kept as it is.
 
     The artifact of a model holds all its weights, and is read without the folder that they came

@@ -18,7 +18,13 @@ from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, Scheme, is_exac
 from numtok.encoding.whole_text import TextScheme
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.heads.base import (
+    HEADS,
+    ExactHead,
+    TokenHead,
+    ValueHead,
+    learns_unit_interval,
+)
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.registry import name_in, spec_of
 from numtok.stages.profile import Profile, SchemeProfile
@@ -185,7 +191,7 @@ def _usual(spec: str, scheme: Scheme) -> Entrant:
 def _other_heads(usual: str) -> Iterator[str]:
     for name in HEADS:
         head = HEADS.build(_spec(name))
-        other = isinstance(head, ValueHead) and head.of_tables and not head.exact
+        other = isinstance(head, ValueHead) and not isinstance(head, TokenHead | ExactHead)
         if other and name != name_in(usual):
             yield spec_of(head)
 
@@ -254,4 +260,4 @@ def table_entries(slot: Slot, verdicts: Sequence[Verdict]) -> list[Entrant]:
 
 def _takes_tails(spec: str) -> bool:
     head = table_head(spec)
-    return not head.scaled and not head.raw
+    return not learns_unit_interval(head) and not isinstance(head, ExactHead)

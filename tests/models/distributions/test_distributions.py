@@ -23,7 +23,6 @@ from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES, Scheme
 from numtok.encoding.schemes.p1000 import P1000
 from numtok.models.distributions import piecewise
-from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.samples import Empirical
@@ -296,7 +295,7 @@ def test_the_probability_of_an_interval_keeps_its_digits_where_it_is_tiny() -> N
 )
 def test_what_was_recorded_finer_than_float64_is_as_wide_as_two_spacings(literal: str) -> None:
     value = np.array([float(literal)])
-    one = Gaussian(value, abs(value) / 10, NORMALIZATIONS["none"])
+    one = Mixture.single(value, abs(value) / 10, NORMALIZATIONS["none"])
     half = resolution(literal) / 2
     wide = 2 * max(half, float(np.spacing(value[0])))
     expected = one.log_density(value)[0] + math.log(wide)
@@ -317,7 +316,7 @@ def test_an_interval_that_normalised_values_do_not_tell_apart_has_its_probabilit
 ) -> None:
     at = np.array([value])
     center, deviation = scaling.forward(at), 0.1 * np.abs(scaling.forward(at))
-    one: Gaussian | Mixture = Gaussian(center, deviation, scaling)
+    one: Mixture = Mixture.single(center, deviation, scaling)
     if kind == "mixture":
         one = Mixture(np.zeros((1, 1)), center[:, None], deviation[:, None], scaling)
     found = one.log_recorded(at, np.array([half]))[0]
@@ -326,7 +325,7 @@ def test_an_interval_that_normalised_values_do_not_tell_apart_has_its_probabilit
 
 
 def test_what_was_recorded_at_no_known_resolution_has_no_probability() -> None:
-    one = Gaussian(np.zeros(1), 1.0, NORMALIZATIONS["none"])
+    one = Mixture.single(np.zeros(1), 1.0, NORMALIZATIONS["none"])
     assert np.isnan(one.log_recorded(np.zeros(1), np.array([math.nan]))).all()
 
 
@@ -481,8 +480,8 @@ def test_the_crps_of_a_single_value_is_the_distance() -> None:
 @each("value", [math.nan, math.inf, -math.inf])
 def test_the_crps_of_what_is_not_finite_is_not_finite(value: float) -> None:
     drawn = Empirical(np.array([[1.0, 2.0]]))
-    normal = Gaussian(np.array([1.0]), 1.0, NORMALIZATIONS["none"])
-    skew = Gaussian(np.array([1.0]), 1.0, NORMALIZATIONS["signed-log"])
+    normal = Mixture.single(np.array([1.0]), 1.0, NORMALIZATIONS["none"])
+    skew = Mixture.single(np.array([1.0]), 1.0, NORMALIZATIONS["signed-log"])
     for one in (of_masses(LOW, HIGH, MASS), drawn, normal, skew):
         np.testing.assert_array_equal(one.crps(np.array([value])), abs(value))
 
@@ -497,16 +496,16 @@ def test_a_corner_of_a_line_is_no_special_case() -> None:
 # --- gaussian ----------------------------------------------------------------------------------
 
 
-def gaussian(normalization: str, center: float, deviation: float) -> Gaussian:
+def gaussian(normalization: str, center: float, deviation: float) -> Mixture:
     """One distribution."""
-    return Gaussian(np.array([center]), deviation, NORMALIZATIONS[normalization])
+    return Mixture.single(np.array([center]), deviation, NORMALIZATIONS[normalization])
 
 
 @each("normalization", list(NORMALIZATIONS))
 def test_the_density_of_a_gaussian_is_the_slope_of_its_cdf(normalization: str) -> None:
     fitted = NORMALIZATIONS[normalization]
     rng = np.random.default_rng(7)
-    many = Gaussian(rng.normal(size=50), rng.uniform(0.5, 2, 50), fitted)
+    many = Mixture.single(rng.normal(size=50), rng.uniform(0.5, 2, 50), fitted)
     values = fitted.inverse(rng.normal(size=50))
     step = 1e-5 * (1 + np.abs(values))
     slope = (many.cdf(values + step) - many.cdf(values - step)) / (2 * step)
@@ -555,7 +554,7 @@ def test_the_crps_of_a_gaussian_is_the_integral_of_its_definition(
     ends, raw = inverse(np.linspace(-4.0, 5.0, 40001)), inverse(np.array([value]))
 
     def cdf(x: Floats) -> Floats:
-        return Gaussian(np.full(len(x), 0.7), 0.4, NORMALIZATIONS[normalization]).cdf(x)
+        return Mixture.single(np.full(len(x), 0.7), 0.4, NORMALIZATIONS[normalization]).cdf(x)
 
     assert one.crps(raw) == pytest.approx(integrated(cdf, raw, ends), rel=1e-4)
 
@@ -563,7 +562,7 @@ def test_the_crps_of_a_gaussian_is_the_integral_of_its_definition(
 def test_numerical_and_closed_forms_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(9)
     scaling = NORMALIZATIONS["affine"]
-    many = Gaussian(rng.normal(size=20), rng.uniform(0.1, 3, 20), scaling)
+    many = Mixture.single(rng.normal(size=20), rng.uniform(0.1, 3, 20), scaling)
     values = 281.5 + 15 * rng.normal(size=20)
     exact, center = many.crps(values), many.mean()
     monkeypatch.setattr(type(scaling.normalizer), "linear", False)
@@ -661,7 +660,7 @@ def test_levels_that_are_none_are_refused(levels: list[float], says: Says) -> No
 def test_no_numbers_have_no_answers() -> None:
     none = np.empty(0)
     tokens = Intervals(np.array(LOW), np.array(HIGH), np.array(LOW), np.empty((0, 9)))
-    normal = Gaussian(none, 1.0, NORMALIZATIONS["signed-log"])
+    normal = Mixture.single(none, 1.0, NORMALIZATIONS["signed-log"])
     for one in (tokens, normal, Empirical(np.empty((0, 4)))):
         assert one.cdf(none).shape == one.crps(none).shape == one.mean().shape == (0,)
         assert one.quantiles([0.1, 0.5]).shape == (0, 2)

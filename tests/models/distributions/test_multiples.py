@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.models.distributions import multiples as module
-from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.multiples import Multiples
@@ -33,7 +32,7 @@ CENTER, DEVIATION = 2.5, math.sqrt(0.5)
 
 
 def gaussian(rows: int) -> Predictive:
-    return Gaussian(np.full(rows, CENTER), DEVIATION, NONE)
+    return Mixture.single(np.full(rows, CENTER), DEVIATION, NONE)
 
 
 def mixture(rows: int) -> Predictive:
@@ -216,7 +215,7 @@ def test_with_one_certain_factor_it_is_the_scaled_mantissa() -> None:
     certain = np.array([0, 0, 1.0, 0, 0, 0, 0, 0, 0])
     values = np.array([-20.0, 3.0, 25.0, 44.0])
     one = multiples(4, certain)
-    scaled = Gaussian(np.full(4, 10 * CENTER), 10 * DEVIATION, NONE)
+    scaled = Mixture.single(np.full(4, 10 * CENTER), 10 * DEVIATION, NONE)
     for method in ("log_density", "cdf"):
         ours, theirs = getattr(one, method)(values), getattr(scaled, method)(values)
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, err_msg=method)

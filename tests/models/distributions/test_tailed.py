@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.models.distributions import tailed as module
-from numtok.models.distributions.gaussian import Gaussian
 from numtok.models.distributions.intervals import Intervals
+from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical
 from numtok.models.distributions.tailed import Tailed
@@ -168,7 +168,7 @@ def test_what_cannot_have_such_tails_is_refused(
 
 
 def test_a_distribution_without_ends_needs_no_stated_tails() -> None:
-    normal: Predictive = Gaussian(
+    normal: Predictive = Mixture.single(
         np.array([3.0]), 1.0, FittedNormalizer(NORMALIZERS.build("none"), {})
     )
     with pytest.raises(ValueError, match=r"lies in its range, 1\.0 to 5\.0$"):

@@ -10,8 +10,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import Grammar
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
-from numtok.models.embedders._exact import ExactModule
-from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.embedders.base import EMBEDDERS, FeatureModule
 from numtok.models.generation import Writer
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.vocabulary import Vocabulary
@@ -20,14 +19,14 @@ from tests.cases import case, each
 from tests.fakemodels import batch, codec, model
 
 
-def built(spec: str, width: int = 128, scheme: str = "fone") -> ExactModule:
+def built(spec: str, width: int = 128, scheme: str = "fone") -> FeatureModule:
     torch.manual_seed(0)
     made: nn.Module = EMBEDDERS.build(spec).build(Vocabulary.of(codec(scheme)), width)
-    assert isinstance(made, ExactModule)
+    assert isinstance(made, FeatureModule)
     return made
 
 
-def vectors(of: ExactModule, text: str, scheme: str = "fone") -> Tensor:
+def vectors(of: FeatureModule, text: str, scheme: str = "fone") -> Tensor:
     """[L, D] of a text."""
     one = batch(scheme, [text])
     known = of.of_host(one.tokens, one.values())

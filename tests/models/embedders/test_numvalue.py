@@ -14,7 +14,7 @@ from numtok.errors import UsageError
 from numtok.models.batches import Batch
 from numtok.models.decoding import Reader
 from numtok.models.embedders import _decimal_parts
-from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.embedders.base import EMBEDDERS, NumberEmbedder
 from numtok.models.generation import Writer
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Losses, Model
@@ -49,12 +49,12 @@ def values_of(of: Any, *texts: str) -> Tensor:
     """[P, D]: f of every number, in order."""
     tokens = tokens_of(*texts)
     made = of(tokens, torch.ones_like(tokens, dtype=torch.float32))
-    return cast(Tensor, made[tokens == of.prefix])
+    return cast(Tensor, made[tokens == of.ahead])
 
 
 def digits_of(*texts: str, columns: tuple[int, int] | None = None) -> list[tuple[Any, ...]]:
     tokens = tokens_of(*texts).numpy()
-    at = np.flatnonzero(tokens == embedder("numvalue").prefix)
+    at = np.flatnonzero(tokens == embedder("numvalue").ahead)
     found = _decimal_parts.DecimalParts(Vocabulary.of(codec(SCHEME)))(tokens, at, columns)
     return [
         (
@@ -122,9 +122,10 @@ def test_long_numbers_are_cut_and_counted() -> None:
     tokens = tokens_of(long, "5", "1" * 18, "0." + "1" * 23)
     flat = tokens[tokens > 0].numpy()
     assert codec(SCHEME).count_truncated(flat) == 2
-    assert [EMBEDDERS.build(f"numvalue:{one}").sees_all for one in ENCODERS] == [
-        one == "rnn" for one in ENCODERS
-    ]
+    for encoder in ENCODERS:
+        made = EMBEDDERS.build(f"numvalue:{encoder}")
+        assert isinstance(made, NumberEmbedder)
+        assert made.sees_all == (encoder == "rnn")
 
 
 # --- f ------------------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ def test_all_but_prefixes_are_looked_up(encoder: str) -> None:
     of = embedder(f"numvalue:{encoder}")
     tokens = tokens_of(*TEXTS)
     made = of(tokens, torch.ones_like(tokens, dtype=torch.float32))
-    others = tokens != of.prefix
+    others = tokens != of.ahead
     torch.testing.assert_close(made[others], of.table(tokens)[others])
     first, second = values_of(of, "2", "3")
     assert not torch.allclose(first, second)

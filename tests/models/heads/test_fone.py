@@ -26,7 +26,7 @@ def said(of: ValueHead, numbers: list[float], width: int = 40) -> tuple[ValueRea
     targets = of.targets(np.array(numbers))
     digits = np.eye(10)[targets[:, 1:]] * 400 - 200
     minus = targets[:, :1] * 400 - 200
-    parameters = np.concatenate([digits.reshape(len(numbers), -1), minus], axis=1)
+    parameters = np.concatenate([minus, digits.reshape(len(numbers), -1)], axis=1)
     return of.build(width), torch.from_numpy(parameters).float()
 
 

@@ -27,7 +27,8 @@ from numtok.errors import UsageError
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.flops import regressor_flops
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.heads.base import HEADS, CalibratedReader, ValueHead
+from numtok.models.number_heads import calibration_of
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
 from numtok.registry import settings_of
@@ -261,6 +262,7 @@ def test_a_point_has_a_gaussian_of_its_validation_error(spec: str) -> None:
     reader = value_head(spec).build(4)
     parameters = torch.tensor([[0.25], [0.5], [-1.0]])
     truth = np.array([0.5, 0.25, -0.5])
+    assert isinstance(reader, CalibratedReader)
     calibration = reader.calibrate(parameters, truth)
     assert calibration == {"deviation": pytest.approx(math.sqrt((0.0625 + 0.0625 + 0.25) / 3))}
     d = calibration["deviation"]
@@ -372,10 +374,8 @@ def test_a_head_learns_and_answers_in_the_shapes_it_promises(spec: str) -> None:
     losses.sum().backward()  # type: ignore[no-untyped-call]
     assert hidden.grad is not None and bool(hidden.grad.isfinite().all())
     assert reader.point(parameters.detach()).shape == (5,)
-    tokens = reader.token_losses(parameters.detach(), learnt)
-    assert (tokens is None) == (reader.tokens_per_number == 0)
-    calibration = reader.calibrate(parameters.detach(), values)
-    assert bool(calibration) == head.calibrated
+    calibration = calibration_of(reader, parameters.detach(), values)
+    assert bool(calibration) == isinstance(reader, CalibratedReader)
     one = reader.predictive(parameters.detach(), calibration, PLAIN)
     outside = one.log_density(np.array([-3.0, -0.5, 1.5, 7.0, 100.0]))
     assert np.isinf(outside).all() if head.bounded and "sigmoid" not in spec else True

@@ -18,10 +18,11 @@ from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, splits_numbers
 from numtok.errors import UsageError
 from numtok.evaluation.raw_numbers import multiples
 from numtok.models.decoding import Reader
-from numtok.models.distributions.gaussian import Gaussian
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.distributions.mixture import Mixture
+from numtok.models.heads.base import HEADS, CalibratedReader, ValueHead
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Model
+from numtok.models.number_heads import calibration_of
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.steps import ParallelFill
 from numtok.models.training_batch import TrainingBatch
@@ -287,14 +288,14 @@ def test_the_gaussian_of_a_mantissa_has_variance_one_half_unless_it_is_measured(
     ):
         head = HEADS.build(spec)
         assert isinstance(head, ValueHead)
-        assert head.calibrated == bool(calibrated)
         reader, parameters = head.build(4), torch.tensor([[1.0], [2.0]])
-        found = reader.calibrate(parameters, np.array([3.0, 2.0]))
+        assert isinstance(reader, CalibratedReader) == bool(calibrated)
+        found = calibration_of(reader, parameters, np.array([3.0, 2.0]))
         assert found == pytest.approx(calibrated)
         one = reader.predictive(parameters, found, none)
-        assert isinstance(one, Gaussian)
-        assert one.deviation == pytest.approx(deviation)
-        assert one.center.tolist() == [1, 2]
+        assert isinstance(one, Mixture)
+        assert one.deviations.tolist() == [[pytest.approx(deviation)]] * 2
+        assert one.centers.tolist() == [[1], [2]]
     assert HEADS.build("numgpt").describe() == "Gaussian of variance 1/2 around the mantissa"
     assert HEADS.build("numgpt,measured=yes").describe() == (
         "Gaussian around the mantissa, its deviation the validation error"

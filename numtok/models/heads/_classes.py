@@ -1,0 +1,122 @@
+"""Heads that classify: digits, bits, residues, each a variable of its own.
+
+A leaf says how many classes each variable has, which classes a number has, and which number the
+classes say. The rest follows: the linear map, the loss, the point and the distribution.
+
+Shapes: N numbers, K variables, P logits.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from numtok.encoding.normalizers.base import Scaling
+from numtok.models.distributions.classes import IndependentClasses
+from numtok.models.distributions.predictive import Predictive
+from numtok.models.heads.base import Calibration, ExactHead, ValueReader
+from numtok.models.precision import in_float64, on_host
+
+
+class ClassesHead(ExactHead):
+    """A head that predicts K class variables of a number, independently of each other."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> Sequence[int]:
+        """The number of classes of each variable, at least 2."""
+
+    @abstractmethod
+    def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return int64[N, K]: the classes of finite numbers float64[N]."""
+
+    @abstractmethod
+    def numbers(self, classes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return float64[N]: the numbers of classes int64[N, K], whichever go together."""
+
+    def describe(self) -> str:
+        return "independent classes, each combination a number"
+
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """int64[N, K]: the classes; those of 0 for what is not finite."""
+        return self.classes(np.where(np.isfinite(values), values, 0.0))
+
+    def distribution(self, logs: Sequence[NDArray[np.float64]]) -> Predictive:
+        """Return the distribution of N numbers from the log-probabilities of their classes.
+
+        There is an array float64[N, k, size] for each run of ``k`` variables of one size.
+        """
+        every = [one[:, place] for one in logs for place in range(one.shape[1])]
+        return IndependentClasses(every, self.classes, self.numbers)
+
+    def build(self, width: int) -> ValueReader:
+        return ClassesReader(self, width)
+
+
+class ClassesReader(ValueReader):
+    """Parameters are logits: one of a variable of two classes, and one a class of other ones.
+
+    The loss is the mean of the cross-entropies of all variables.
+    """
+
+    def __init__(self, head: ClassesHead, width: int | None) -> None:
+        """Make the linear map; a subclass with its own ``forward`` gives None for ``width``."""
+        super().__init__()
+        self.head = head
+        self.runs = [(size, len([*run])) for size, run in groupby(head.sizes)]
+        if width is not None:
+            self.linear = nn.Linear(width, sum(self._widths))
+
+    @property
+    def _widths(self) -> list[int]:
+        """The number of logits of each run of variables of one size."""
+        return [count if size == 2 else count * size for size, count in self.runs]
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        logits: Tensor = self.linear(hidden_ND)
+        return logits.float()
+
+    def summed_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        """[N]: the cross-entropies of all variables, summed up."""
+        total = parameters_NP.new_zeros(len(parameters_NP))
+        targets = torch.split(targets_NW, [count for _, count in self.runs], dim=1)
+        logits = torch.split(parameters_NP, self._widths, dim=1)
+        parts = zip(self.runs, logits, targets, strict=True)
+        for (size, count), logits_NP, target_Nk in parts:
+            if size == 2:
+                ones_Nk = target_Nk.to(logits_NP.dtype)
+                each = F.binary_cross_entropy_with_logits(logits_NP, ones_Nk, reduction="none")
+            else:
+                logits_NkJ = logits_NP.reshape(-1, count, size)
+                each = F.cross_entropy(logits_NkJ.mT, target_Nk, reduction="none")
+            total = total + each.sum(dim=1)
+        return total
+
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        return self.summed_losses(parameters_NP, targets_NW) / targets_NW.shape[1]
+
+    def logs(self, parameters_NP: Tensor) -> list[NDArray[np.float64]]:
+        """Return log-probabilities float64[N, k, size] for each run of variables of one size."""
+        logs = []
+        parts = torch.split(in_float64(parameters_NP), self._widths, dim=1)
+        for (size, count), logits_NP in zip(self.runs, parts, strict=True):
+            if size == 2:
+                logs.append(on_host(F.logsigmoid(torch.stack([-logits_NP, logits_NP], dim=2))))
+            else:
+                logs.append(on_host(logits_NP.reshape(-1, count, size).log_softmax(dim=2)))
+        return logs
+
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        """float64[N]: of the most probable classes; infinite or NaN where they are so."""
+        best = [one.argmax(axis=2) for one in self.logs(parameters_NP)]
+        return self.head.numbers(np.concatenate(best, axis=1))
+
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Predictive:
+        return self.head.distribution(self.logs(parameters_NP))
