@@ -281,7 +281,7 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
     )
     csv, late = numbers(tmp_path), tmp_path / "late.csv"
     late.write_text("year,y\n" + "".join(f"{k},{k % 7 if k < 240 else 3}\n" for k in range(300)))
-    for path, options, error, parts in [
+    cases: list[tuple[str, dict[str, Any], type[Exception], str]] = [
         (rooms(tmp_path), {"preset": "nope"}, UsageError, "unknown preset 'nope'"),
         (rooms(tmp_path), {"preset": "mlp"}, UsageError, "'mlp' is of tables"),
         (csv, {"target": "y", "preset": "nano"}, UsageError, "'nano' is of texts"),
@@ -293,7 +293,8 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
         (rooms(tmp_path), {"jobs": 999, "device": "cpu"}, UsageError, "--jobs 999 is too many"),
         (csv, {"target": "y", "numerals": "xval"}, UsageError, "--numerals .* a table"),
         (csv, {"target": "y", "text_field": "y"}, UsageError, "--text-field .* a table"),
-    ]:
+    ]
+    for path, options, error, parts in cases:
         with pytest.raises(error, match=parts):
             raced(tmp_path, path, dry_run=dry_run, **options)
     assert count(tmp_path, ENCODED) == count(tmp_path, RACE) == 0
