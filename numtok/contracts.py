@@ -14,6 +14,7 @@ import json
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import is_dataclass
@@ -375,7 +376,8 @@ def check_plugin(note: Callable[[str], None], registry: Registry[Any], thing: ob
     timer.daemon = True
     timer.start()
     try:
-        found = check_spec(kind, spec)
+        with warnings.catch_warnings(action="ignore"):
+            found = check_spec(kind, spec)
     except PluginError:
         raise
     except UsageError:  # it cannot be checked here: what it needs is missing

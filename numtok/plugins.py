@@ -103,7 +103,8 @@ def loaded() -> dict[str, str]:
 def misplaced(kind: str) -> str:
     """A hint for a name that was not found: a subfolder whose name is almost the registry's."""
     for folder in _folders:
-        for name in get_close_matches(kind, [one.name for one in folder.iterdir() if one.is_dir()]):
+        there = [one.name for one in folder.iterdir() if one.is_dir()]
+        for name in get_close_matches(kind, there, cutoff=0.8):
             if name not in registries():
                 return f"; {folder / name} is not searched, rename it to {kind}/"
     return ""

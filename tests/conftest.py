@@ -63,10 +63,10 @@ def plugins(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "plugins"
     (folder / "schemes").mkdir(parents=True)
     folders, path = folders_of_plugins._folders.copy(), sys.path.copy()
-    unused = folders_of_plugins.on_use
+    folders_of_plugins.on_use = None  # as a command of an earlier test left it
     yield folder
     sys.path[:] = path
-    folders_of_plugins.on_use = unused
+    folders_of_plugins.on_use = None
     contracts._known.clear()
     added = [str(one) for one in folders_of_plugins._folders if one not in folders]
     folders_of_plugins._folders[:] = folders

@@ -84,7 +84,8 @@ each_contract = pytest.mark.parametrize(
 
 def below(base: type) -> Iterator[type]:
     """All subclasses in the package."""
-    for kind in base.__subclasses__():
+    kinds: list[type] = base.__subclasses__()
+    for kind in kinds:
         file = getattr(modules[kind.__module__], "__file__", None)
         if file is not None and Path(file).is_relative_to(ROOT):
             yield kind

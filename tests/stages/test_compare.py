@@ -606,8 +606,8 @@ def test_a_damaged_report_is_refused(store: Store, says: Says) -> None:
             run(Config((artifact.ref,)), store)
         return str(caught.value)
 
-    (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"schema":3', b'"schema":4'))
-    says(message(), "report.json has schema 4", "up to 3", "a newer one")
+    (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"schema":1', b'"schema":3'))
+    says(message(), "report.json has schema 3", "up to 1", "a newer one")
     (artifact.path / REPORT_FILE).write_bytes(text.replace(b'"seed":0', b'"seed":"x"'))
     says(message(), "report.json is damaged", "`$.seed`", "`numtok verify`")
     (artifact.path / REPORT_FILE).write_bytes(text)
@@ -951,7 +951,7 @@ def test_json_holds_everything(numtok: Run, handful: tuple[str, list[str]]) -> N
     options = "--json", "--by", "operands", "--require", "r2>0"
     _, out, _ = compare_them(numtok, handful, *options)
     found = json.loads(out)
-    assert found.pop("schema") == 2
+    assert found.pop("schema") == 1
     assert msgspec.convert(found, Comparison).group == "operands"
     assert found["experiments"][0]["reports"] == refs[:3]
     assert found["parts"][0]["standings"]["p1000"]["r2"]["figure"]["interval"] == "bootstrap"

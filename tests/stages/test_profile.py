@@ -33,7 +33,7 @@ from numtok.analysis.profiling.unit import Counted, ProfileUnit
 from numtok.analysis.profiling.warnings import keeps, part, percent
 from numtok.cli.output.printing import SCHEMA
 from numtok.data.reading import units
-from numtok.encoding.schemes.base import LOSSES, SCHEMES, fitted
+from numtok.encoding.schemes.base import LOSSES, SCHEMES, LargestError, fitted
 from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.plugins import add_plugin_folders
@@ -371,7 +371,7 @@ def test_how_exact_a_scheme_is_is_said_in_digits_or_percent(
         (0.0116, "is exact to 1.2%"),
         (2.0**-24, "keeps 7 digits"),
     ]:
-        monkeypatch.setattr(type(scheme), "error", error)
+        monkeypatch.setattr(type(scheme), "error", LargestError(error))
         assert keeps(scheme) == words
     assert keeps(SCHEMES.build("fone,decimals=2")) == "is exact to 0.005"
 

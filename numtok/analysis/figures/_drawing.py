@@ -41,7 +41,7 @@ from numtok.analysis.figures._vega import (
 from numtok.errors import UsageError
 
 _WIDEST = 4  # panels in a row
-_LETTER = 6.6  # pixels of a letter, about, of 12 pixels in height
+_LETTER, _WIDE_LETTER = 6.6, 7.6  # pixels of a letter, and of a capital, 12 pixels high
 _ENTRY, _NOTE, _TITLE = 22, 16, 17  # pixels: a line of the legend, of notes, of a title
 _SMALLEST = 160  # pixels: a panel is drawn at this size and scaled down
 
@@ -163,7 +163,7 @@ def _legend(panels: Sequence[Panel], width: int) -> Iterator[str]:
             entries.setdefault(label, swatch)
     lines: list[list[tuple[float, str]]] = [[]]
     for label, swatch in entries.items():
-        room = 50 + _LETTER * len(label)
+        room = 52 + _WIDE_LETTER * len(label)
         if lines[-1] and sum(one for one, _ in lines[-1]) + room > width - 24:
             lines.append([])
         lines[-1].append((room, swatch + _text(32, 4, label, "ink")))

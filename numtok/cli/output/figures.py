@@ -11,11 +11,16 @@ class Measured(Protocol):
     """A value with an interval: a metric of a report, or statistics over seeds."""
 
     @property
-    def value(self) -> float | None: ...
+    def value(self) -> float | None:
+        """The measured value; None if it is not defined."""
+
     @property
-    def low(self) -> float | None: ...
+    def low(self) -> float | None:
+        """The lower end of its interval; None if that is unknown."""
+
     @property
-    def high(self) -> float | None: ...
+    def high(self) -> float | None:
+        """The upper end of its interval; None if that is unknown."""
 
 
 class Told(str):

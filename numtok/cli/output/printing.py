@@ -284,7 +284,7 @@ def width(to: TextIO) -> int:
 def _print_for_terminal(sheet: Sheet, to: TextIO) -> None:
     """Print a table below its title, or several if its columns do not fit side by side."""
     limit = _table_width(to)
-    *above, last = textwrap.wrap(sheet.title, width(to)) or [""]
+    *above, last = textwrap.wrap(sheet.title, width(to), break_long_words=False) or [""]
     for line in above:
         print(one_line(line), file=to)
     every = [[*range(1, len(sheet.columns))]]

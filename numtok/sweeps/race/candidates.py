@@ -142,8 +142,8 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
     """The candidates, the one to try first at the beginning: all schemes as they are usually used,
     those that learn most in the same time first, with the fewest tokens in a row and, of as many,
     in the vocabulary, of all digits last; then what else goes with those whose numbers are
-    values. Values with the normalization that the profile advises come before all of these: with
-    their own head, or with every head where that is ``affine``."""
+    values. What the profile recommends comes before all of these, followed by values with every
+    head and ``affine`` where it advises that."""
     costs = {
         one.scheme: (one.tokens_per_row or math.inf, one.vocabulary) for one in profile.schemes
     }
@@ -168,12 +168,12 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
         for head in (None, *_other_heads(schemes[spec].defaults.head))
         if head or normalize
     ]
-    first = [
-        one
-        for one in others
-        if one.normalize == advised and (one.head is None or advised == AROUND_THE_MEAN)
-    ]
-    return [*first, *usual, *(one for one in others if one not in first)]
+    best = profile.recommended, None, profile.recommended_normalize
+
+    def later(one: Entrant) -> tuple[bool, bool]:
+        return (one.scheme, one.head, one.normalize) != best, one.normalize != AROUND_THE_MEAN
+
+    return sorted([*usual, *others], key=later)
 
 
 def _usual(spec: str, scheme: Scheme) -> Entrant:

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from numtok.data.reading import units
 from numtok.encoding import train_numbers
 from numtok.encoding.grammar import Grammar
-from numtok.encoding.sample_literals import sample
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes._contract import CHECKS
+from numtok.encoding.schemes._contract_of_tokens import sample
 from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, Scheme, title_of
 from numtok.encoding.schemes.bpe import BpeScheme
 from numtok.encoding.train_numbers import NumberSample

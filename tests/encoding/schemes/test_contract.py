@@ -60,7 +60,9 @@ def test_the_contract_holds_at_other_settings(spec: str) -> None:
     assert [result for result in check(SCHEMES.build(spec)) if not result.passed] == []
 
 
-@pytest.mark.parametrize("spec", ["shortest", "decade", "decade,exponents=-3..4"])
+@pytest.mark.parametrize(
+    "spec", ["shortest", "decade", "decade,exponents=-3..4", "logarithm", "rns", "rns,moduli=5-9"]
+)
 def test_the_contract_holds_for_schemes_from_outside_the_package(plugins: Path, spec: str) -> None:
     add_plugin_folders([PLUGINS])
     assert [result for result in check(SCHEMES.build(spec)) if not result.passed] == []
