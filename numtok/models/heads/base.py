@@ -317,7 +317,8 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> object:
         made = func(*args, **(kwargs or {}))
         if func is _ATTENTION_OF_CPU:  # the one kernel that they do not know
-            self.total += sdpa_flop_count(*(one.shape for one in args[:3]))
+            shapes = (one.shape for one in args[:3])
+            self.total += sdpa_flop_count(*shapes)  # type: ignore[no-untyped-call]
         elif (count := flop_registry.get(func.overloadpacket)) is not None:
             self.total += count(*args, **(kwargs or {}), out_val=made)
         return made
