@@ -210,10 +210,7 @@ def test_a_plugin_that_keeps_its_contract_is_used(folder: Path, numtok: Shell, o
     assert (ran.code, ran.err) == (0, "")
 
 
-BROKEN = (
-    HEAD.replace(".square()", ".square().mean()")
-    .replace(".double().cpu().numpy()", "")
-)
+BROKEN = HEAD.replace(".square()", ".square().mean()").replace(".double().cpu().numpy()", "")
 
 
 def test_a_command_that_uses_a_broken_plugin_names_its_breaks(folder: Path, numtok: Shell) -> None:

@@ -52,14 +52,15 @@ MISTAKES = {
         "metric", "def statistic(", "def statistics(", "mine.py: Mine lacks statistic"
     ),
     "method of the reader missing": mistake(
-        "head", "def token_losses(", "def tokens_losses(", "mine.py, line", "token_losses"
+        "head", "def predictive(", "def predicted(", "mine.py, line", "abstract method predictive"
     ),
     "two public classes": mistake(
-        "scheme", "@dataclass(frozen=True)\n", "class Other: ...\n\n\n@dataclass(frozen=True)\n",
+        "scheme", "@dataclass(frozen=True)\n",
+        "class Other(ChannelScheme): ...\n\n\n@dataclass(frozen=True)\n",
         "mine.py", "exactly one public class", "Other, Decade",
     ),
     "no public class": mistake(
-        "scheme", "class Decade(Scheme)", "class _Decade(Scheme)",
+        "scheme", "class Decade(ChannelScheme)", "class _Decade(ChannelScheme)",
         "mine.py", "exactly one public class", "defines 0",
     ),
     "exception": mistake(
@@ -81,7 +82,8 @@ MISTAKES = {
         "mine.py: Decade lacks @dataclass(frozen=True)",
     ),
     "base class forgotten": mistake(
-        "scheme", "class Decade(Scheme)", "class Decade", "mine.py: Decade must derive from Scheme"
+        "scheme", "class Decade(ChannelScheme)", "class Decade",
+        "mine.py: Decade must derive from Scheme",
     ),
     "sys.exit": mistake(
         "scheme", "import numpy as np\n", "import sys; sys.exit(3)\n",
@@ -127,7 +129,9 @@ MISTAKES = {
         "scheme", "int:\n        return 1\n", "int:\n        return 2\n",
         "got ZERO, expected 2 tokens",
     ),
-    "error too small": mistake("scheme", "return 2.0**-24", "return 2.0**-40", "at most 9.09e-13"),
+    "error too small": mistake(
+        "scheme", "LargestError(2.0**-24)", "LargestError(2.0**-40)", "at most 9.09e-13"
+    ),
     "random tokens": mistake(
         "scheme", ENCODED,
         f"tokens[:] = np.random.default_rng().integers(0, 61, len(tokens))\n        {ENCODED}",
@@ -137,7 +141,8 @@ MISTAKES = {
         "scheme", "if np.isnan(value):", "if False:", "mine.py, line", "in Decade.encode"
     ),
     "digest wrong": mistake(
-        "scheme", '"acacbd88ecc92351"', '"0000000000000000"', "digest", "acacbd88ecc92351"
+        "scheme", "    golden: ", '    digest: ClassVar[str] = "0000000000000000"\n    golden: ',
+        "digest", "0000000000000000",
     ),
     "golden wrong": mistake("scheme", '"-65.0"', '"-66.0"', "golden", "-6.5e1", "-65.0", "-66.0"),
     # --- heads
@@ -177,12 +182,19 @@ MISTAKES = {
         "_Reader.losses gives a Tensor without a gradient",
     ),
     "predictive None": mistake(
-        "head", "return Gaussian(", "Gaussian(",
+        "head", "return Mixture.single(", "Mixture.single(",
         "_Reader.predictive gives None, expected Predictive",
     ),
     "calibrate missing": mistake(
-        "head", "def calibrate(", "def calibrated(",
-        "_Reader.calibrate gives nothing", "Mine.calibrated is True",
+        "head", "def calibrate(", "def calibrated(", "mine.py, line", "abstract method calibrate"
+    ),
+    "calibrate not asked for": mistake(
+        "head", "CalibratedReader", "ValueReader",
+        "got _Reader.calibrate, which nothing calls", "derive _Reader from CalibratedReader",
+    ),
+    "calibrate gives nothing": mistake(
+        "head", 'return {"deviation": float(', 'return {} and {"deviation": float(',
+        "_Reader.calibrate gives nothing, expected floats by name",
     ),
     "width fixed": mistake(
         "head", "nn.Linear(width, 1)\n\n", "nn.Linear(16, 1)\n\n",

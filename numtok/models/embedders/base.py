@@ -9,7 +9,7 @@ fixed features of a number; :class:`NumberEmbedder` is for one that reads number
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 import torch
@@ -38,12 +38,6 @@ class Embedder(ABC):
 
         Raises UsageError for a vocabulary without what it embeds.
         """
-
-    @property
-    def sees_all(self) -> bool:
-        """Whether numbers are seen as a whole that are beyond the scheme's sight
-        (``LimitedScheme``)."""
-        return True
 
     def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027
         """Make the number parts of a new module ``times`` as long.
@@ -121,16 +115,19 @@ class NumberModule(nn.Module, ABC):
     def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
         """Return [P, D]: the vectors of numbers, from those of their tokens and their inputs."""
 
+    @final
     def are_numbers(self, tokens: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool of any shape: at which tokens numbers stand."""
         return self._is_number[tokens]
 
+    @final
     def of_host(self, tokens: NDArray[np.int64], values: Channel) -> tuple[NDArray[Any], ...]:
         """Return what ``forward`` takes behind tokens and values [B, L]: where numbers stand,
         int64[P], and the inputs of each."""
         at_P = np.flatnonzero(self.are_numbers(tokens))
         return at_P, *self.inputs(tokens, values, at_P)
 
+    @final  # type: ignore[misc]
     def forward(self, tokens_BL: Tensor, values_BL: Tensor, *of_host: Tensor) -> Tensor:
         """[B, L, D]. Without the result of :meth:`of_host` this waits for the device, whose values
         are float32."""

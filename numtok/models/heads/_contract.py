@@ -22,6 +22,7 @@ from numtok.contracts import (
     expect_array,
     expect_kind,
     expect_tensor,
+    fail,
     require,
     wrong,
 )
@@ -99,6 +100,10 @@ def _predictive(head: ValueHead, seed: int) -> tuple[Predictive, _Made]:
     calibration: Calibration = {}
     if isinstance(one.reader, CalibratedReader):
         calibration = _calibration(one.reader, parameters_NP)
+    elif hasattr(one.reader, "calibrate"):
+        kind = type(one.reader).__name__
+        told = f"got {kind}.calibrate, which nothing calls; derive {kind} from CalibratedReader"
+        fail(head, "predictive", told)
     predictive = one.reader.predictive(parameters_NP, calibration, _PLAIN)
     return expect_kind(one.reader, "predictive", predictive, Predictive), one
 
