@@ -52,9 +52,11 @@ from numtok.encoding.splits import read_codec, read_split
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
 from numtok.models.attention import Transformer
 from numtok.models.batches import Batch
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS
 from numtok.models.inputs import single
 from numtok.models.model import Model
-from numtok.models.objectives.base import TrainingBatch, masked_batch, shift_right
+from numtok.models.objectives.base import OBJECTIVES, TrainingBatch, masked_batch, shift_right
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.models.steps import DecodingStates
@@ -357,9 +359,9 @@ def measure(job: Job) -> Measured:
         preset("nano"),
         vocabulary=codec.vocabulary_size,
         context=samples.longest + 80,
-        embedder=codec.scheme.embedder,
-        head=codec.scheme.head,
-        objective=job.objective,
+        embedder=EMBEDDERS.build(codec.scheme.embedder),
+        head=HEADS.build(codec.scheme.head),
+        objective=OBJECTIVES.build(job.objective),
     )
     torch.manual_seed(0)
     model = Model(settings, Vocabulary.of(codec)).eval()

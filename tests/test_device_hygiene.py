@@ -18,6 +18,7 @@ import torch
 
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar, Support
+from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.evaluation import predict
@@ -88,7 +89,8 @@ def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None
     rows = samples(one.scheme, TEXTS, answers=ANSWERS, targets=TARGETS, labels=LABELS)
     of, classes = codec(one.scheme), () if one.head else CLASSES
     split = SplitExamples(rows, of, OBJECTIVES.build(one.objective), BATCH, 0, classes)
-    trainer = Trainer(one.model(), Recipe(STEPS, 0.01), Execution(device, accumulate=2))
+    execution = Execution(device=device, accumulate=2)
+    trainer = Trainer(one.model(), Recipe(learning_rate=0.01), execution, steps=STEPS)
     waited: Counter[str] = Counter()
     for step in range(STEPS):
         prepared = trainer.prepare(split.training_batch(step))
@@ -213,7 +215,9 @@ def fitted(head: ValueHead, trunk: ColumnTrunk, device: torch.device) -> list[fl
     columns, target = Features(random.standard_normal((20, 2)), []), random.standard_normal(20)
     recipe = FittingRecipe(epochs=2, patience=0, batch=8, learning_rate=0.01)
     how: dict[str, Any] = {"head": head, "trunk": trunk, "recipe": recipe, "device": device}
-    prepared = Preparation.of(columns, target, None, normalizer=head.normalizer, **how)
+    prepared = Preparation.of(
+        columns, target, None, normalizer=NORMALIZERS.build(head.normalizer), **how
+    )
     losses = prepared.fitting.advance()[1:]
     tensors, plain = prepared.fitting.state()
     prepared.fitting.load({name: one.cpu() for name, one in tensors.items()}, plain)

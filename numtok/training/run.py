@@ -20,8 +20,8 @@ from numtok.training.checkpoint import Checkpoint, read_checkpoint, write_checkp
 from numtok.training.device import peak_memory
 from numtok.training.log import Line
 from numtok.training.matmul_rate import MatmulRate
-from numtok.training.ranks import ALONE, Ranks
 from numtok.training.signals import Signals
+from numtok.training.trainer import Execution
 
 _CHECKPOINT_SECONDS = 60.0
 _P = TypeVar("_P", bound=msgspec.Struct)
@@ -35,7 +35,7 @@ class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=
     learner: _P
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class TrainingRun(Generic[_P]):
     """``plain`` is the type of what a learner says of itself in a checkpoint, beside its tensors.
 
@@ -43,25 +43,23 @@ class TrainingRun(Generic[_P]):
         Lines of ``metrics.jsonl``.
     seconds
         Of training, earlier runs of this draft included.
-    ranks
-        They save together, and the first one writes; a signal to any of them stops all.
+    execution
+        Its ranks save together, and the first one writes; a signal to any of them stops all.
     part
         Which of several models of the draft is learnt, with a checkpoint of its own.
     """
 
     draft: Draft
     plain: type[_P]
-    device: torch.device
+    execution: Execution
     note: Callable[[str], None]
-    bfloat16: bool = False
-    ranks: Ranks = ALONE
     part: str = ""
     records: list[Line] = field(default_factory=list)
     seconds: float = 0.0
     rate: MatmulRate = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rate = MatmulRate(self.device, self.bfloat16)
+        self.rate = MatmulRate(self.execution.device, self.execution.bfloat16)
 
     def checkpoint(self) -> Checkpoint[_P] | None:
         """What an earlier run of this draft left for its learner; log and time go on from there."""
@@ -89,10 +87,10 @@ class TrainingRun(Generic[_P]):
                 stop = signals.received is not None
                 if due is None:
                     due = time.monotonic() - saved > _CHECKPOINT_SECONDS
-                due, stop = self.ranks.any(due, stop)
+                due, stop = self.execution.ranks.any(due, stop)
                 if due or stop:
                     self.save(done, state())
-                    self.ranks.any()  # none goes on, or ends, before it is written
+                    self.execution.ranks.any()  # none goes on, or ends, before it is written
                     saved = time.monotonic()
                 if stop:
                     self.note(f"stopped at {where}; the same command goes on")
@@ -102,7 +100,7 @@ class TrainingRun(Generic[_P]):
 
     def save(self, done: int, checkpoint: Checkpoint[_P]) -> None:
         """Keep where training stands after so many steps or epochs."""
-        if self.ranks.first:
+        if self.execution.ranks.first:
             plain = _RunState(self.records, self.seconds, checkpoint.plain)
             write_checkpoint(self.draft, done, Checkpoint(checkpoint.tensors, plain), self.part)
 
@@ -112,16 +110,23 @@ class TrainingRun(Generic[_P]):
         ``flops`` are those of training, ``speeds`` what is counted a second beside them.
         """
         self.rate.look_again()
-        share = self.rate.share(flops / max(self.seconds, 1e-9) / self.ranks.count)
-        memory = max(self.ranks.gathered(peak_memory(self.device)))
-        device = {"device": self.device.type, "devices": self.ranks.count}
-        return clocks(self.seconds, flops, speeds, share, self.rate.per_second, memory) | device
+        device, ranks = self.execution.device, self.execution.ranks
+        share = self.rate.share(flops / max(self.seconds, 1e-9) / ranks.count)
+        return clocks(
+            self.seconds,
+            flops,
+            speeds,
+            mfu=share,
+            matmul_rate=self.rate.per_second,
+            peak_memory=max(ranks.gathered(peak_memory(device))),
+        ) | {"device": device.type, "devices": ranks.count}
 
 
 def clocks(
     seconds: float,
     flops: float,
     speeds: Mapping[str, float],
+    *,
     mfu: float,
     matmul_rate: float,
     peak_memory: int,

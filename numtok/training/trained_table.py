@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
+from numtok.encoding.normalizers.base import FittedNormalizer, Moments, Normalizer, fit
 from numtok.errors import UsageError
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import HEADS, Calibration, ValueHead, tiled
@@ -136,7 +136,7 @@ class Preparation:
         *,
         head: ValueHead,
         trunk: ColumnTrunk,
-        normalizer: str,
+        normalizer: Normalizer,
         recipe: FittingRecipe,
         device: torch.device,
     ) -> "Preparation":
@@ -148,19 +148,19 @@ class Preparation:
         Raises UsageError for a normalisation in which the head cannot say the numbers.
         """
         inputs = Inputs.fit(columns)
-        scaling = fit(NORMALIZERS.build(normalizer), Moments.of(target))
+        scaling = fit(normalizer, Moments.of(target))
         if head.raw and not scaling.normalizer.identity:
             raise UsageError(
-                f"--head {spec_of(head)} learns numbers as they are, and --normalize {normalizer} "
-                "would change them; leave it out, or give none"
+                f"--head {spec_of(head)} learns numbers as they are, and --normalize "
+                f"{spec_of(normalizer)} would change them; leave it out, or give none"
             )
         values = scaling.forward(target)
         beyond = int(((values < -_ROUNDED) | (values > 1 + _ROUNDED)).sum())
         if head.scaled and beyond:
             raise UsageError(
-                f"--normalize {normalizer} puts {beyond:,} of {len(values):,} targets outside of "
-                f"[0, 1], where --head {spec_of(head)} says numbers; leave it out, or give "
-                f"{head.normalizer}"
+                f"--normalize {spec_of(normalizer)} puts {beyond:,} of {len(values):,} targets "
+                f"outside of [0, 1], where --head {spec_of(head)} says numbers; leave it out, or "
+                f"give {head.normalizer}"
             )
         unsayable = int((~head.representable(values)).sum())
         every = inputs.of(columns)

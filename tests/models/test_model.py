@@ -339,9 +339,9 @@ def sized(
         preset(size),
         vocabulary=vocabulary,
         context=context,
-        embedder=embedder,
-        head=head,
-        objective="ar",
+        embedder=EMBEDDERS.build(embedder),
+        head=HEADS.build(head),
+        objective=OBJECTIVES.build("ar"),
     )
     with torch.device("meta"):
         return Model(settings, Vocabulary(vocabulary))

@@ -27,7 +27,9 @@ from numtok.metrics.base import METRICS, Predictions
 from numtok.metrics.base import figures as measured
 from numtok.models.decoding import LONGEST
 from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS
 from numtok.models.model import Model
+from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
@@ -55,12 +57,12 @@ from tests.fakemodels import transformer
 from tests.messages import Says
 
 TINY = "nano,layers=1,width=32,heads=2"
-OBJECTIVES = ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
+SPECS = ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
 #: An objective for each scheme in turn; the others among the slow.
 PAIRS = [
-    pytest.param(scheme, objective, marks=[pytest.mark.slow] * (at != turn % len(OBJECTIVES)))
+    pytest.param(scheme, objective, marks=[pytest.mark.slow] * (at != turn % len(SPECS)))
     for turn, scheme in enumerate(SCHEMES)
-    for at, objective in enumerate(OBJECTIVES)
+    for at, objective in enumerate(SPECS)
 ]
 
 
@@ -113,9 +115,9 @@ class World:
             preset(TINY),
             vocabulary=codec.vocabulary_size,
             context=32,
-            embedder=codec.scheme.embedder,
-            head=codec.scheme.head,
-            objective=objective,
+            embedder=EMBEDDERS.build(codec.scheme.embedder),
+            head=HEADS.build(codec.scheme.head),
+            objective=OBJECTIVES.build(objective),
         )
         torch.manual_seed(0)
         model = Model(settings, Vocabulary.of(codec))

@@ -19,7 +19,7 @@ from numtok.stages import encode, eval, probe, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import read_model
-from numtok.training.text_plan import TextPlan
+from numtok.training.resolved_texts import resolve_texts
 from tests import fakemodels
 from tests.fakepretrained import pretrained, tokenizer
 from tests.messages import Says
@@ -77,8 +77,8 @@ def trained(store: Store, data: Artifact, preset: str, **options: Any) -> Artifa
 def begun(store: Store, data: Artifact, preset: str, **options: Any) -> Model:
     """The model before its first step."""
     config = Config(data.ref, preset=preset, **(AR | options))
-    plan = TextPlan.of(config, data, read_codec(data), None)
-    return plan.model(plan.model_settings(64))
+    resolved = resolve_texts(config, data, store)
+    return resolved.model(resolved.model_settings(64))
 
 
 def table(model: Model) -> Tensor:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import TrainingFailed, UsageError
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.regressor import Regressor, RegressorSettings
@@ -52,7 +53,7 @@ def preparation(
         of.get("validation"),
         head=head,
         trunk=Mlp(1, 8),
-        normalizer=head.normalizer,
+        normalizer=NORMALIZERS.build(head.normalizer),
         recipe=recipe,
         device=CPU,
     )
@@ -77,7 +78,7 @@ def scripted(script: list[float], patience: int) -> Scripted:
     model = Regressor(RegressorSettings(2, Mlp(1, 4), settings_of(head)))
     random = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32)
     rows = TableRows(random[:, :2], random[:, 2:])
-    recipe = FittingRecipe(len(script), patience, batch=8, learning_rate=0.01)
+    recipe = FittingRecipe(epochs=len(script), patience=patience, batch=8, learning_rate=0.01)
     fitting = Scripted(model, rows, rows, recipe, CPU)
     fitting.script = script
     return fitting

@@ -336,7 +336,8 @@ def test_what_is_logged_tells_whether_the_vectors_of_numbers_are_alike() -> None
 
 def trainer(objective: str = "numvalue", encoder: str = "mlp", **how: Any) -> Trainer:
     made = model(SCHEME, objective, embedder=f"numvalue:{encoder}", spread=0.1)
-    return Trainer(made, Recipe(how.pop("steps", 40), 5e-3), Execution(CPU, **how))
+    steps = how.pop("steps", 40)
+    return Trainer(made, Recipe(learning_rate=5e-3), Execution(device=CPU, **how), steps=steps)
 
 
 def test_what_makes_the_vectors_has_a_rate_of_its_own() -> None:
@@ -452,7 +453,7 @@ def test_answers_are_learnt_by_heart_and_written_without_seeing_them(encoder: st
         spread=0.05,
         size="nano,layers=2,heads=2,width=32",
     )
-    learner = Trainer(of, Recipe(150, 8e-3), Execution(CPU))
+    learner = Trainer(of, Recipe(learning_rate=8e-3), Execution(device=CPU), steps=150)
     example = of.objective.example(rows, np.random.default_rng(0))
     for _ in range(150):
         learner.advance(example)

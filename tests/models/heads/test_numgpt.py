@@ -181,8 +181,9 @@ def test_a_batch_that_is_learnt_in_parts_is_the_same_step(head: str, objective: 
     trainers = [
         Trainer(
             model("numgpt", objective, size=TINY, head=head),
-            Recipe(2, 0.01, warmup=0),
-            Execution(CPU, accumulate=count),
+            Recipe(learning_rate=0.01, warmup=0),
+            Execution(device=CPU, accumulate=count),
+            steps=2,
         )
         for count in (1, 2, 4)
     ]
