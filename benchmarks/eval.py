@@ -374,14 +374,15 @@ def measure(job: Job) -> Measured:
     trained = Trained({}, 0, {"deviation": 0.5}, "train", 0.0, 0, 0, 0, 0.0)
     loaded = LoadedModel(encoded, model, codec, trained)
     fill = AUTOREGRESSIVE if causal else PARALLEL
-    options = Options(fill, constrained=True, point="mode", draws=0, batch=job.batch)
+    options = Options(fill=fill, constrained=True, point="mode", draws=0, batch=job.batch)
 
     def run(predictor: Predictor) -> tuple[list[int], list[str]]:
         if job.way in BY_HAND:
             return (by_prompts if job.way == "cached" else by_hand)(job, predictor)
         if job.way == "reading":
-            predictor._distributions = lambda *_: iter(())  # type: ignore[method-assign]
-            object.__setattr__(predictor.reader, "score", without_score)  # it is frozen
+            # Both are frozen.
+            object.__setattr__(predictor._raw, "distributions", lambda *_: iter(()))
+            object.__setattr__(predictor.reader, "score", without_score)
         literals = predictor.run(quiet, quiet).literals.tolist()
         return list(range(len(literals))), literals
 

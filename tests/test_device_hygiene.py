@@ -22,7 +22,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.evaluation import predict
-from numtok.evaluation.answers import AnswerReader
+from numtok.evaluation.answers import AnswerOptions, AnswerReader
 from numtok.evaluation.devices import ONE
 from numtok.evaluation.labels import LabelReader
 from numtok.evaluation.predict import Options, Predicted, Predictor
@@ -134,12 +134,18 @@ def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iter
         return
     fills = {"autoregressive": True} if model.objective.causal else _MASKED
     for fill, constrained in fills.items():
-        how = Options(fill, constrained, "mode", draws=int(constrained), batch=BATCH)
+        how = Options(
+            fill=fill,
+            constrained=constrained,
+            point="mode",
+            draws=int(constrained),
+            batch=BATCH,
+        )
         yield Predictor(loaded, rows, how, learnt_from=10).run(ignored, ignored)
     if model.objective.causal:
         every = np.arange(len(rows))
         for constrained in (True, False):
-            reader = AnswerReader(loaded, rows, every, constrained, WRITTEN, BATCH)
+            reader = AnswerReader(loaded, rows, every, AnswerOptions(constrained, BATCH), WRITTEN)
             written = [*ONE.batches(reader, ignored)]
             assert sum(len(some) for some, _ in written) == len(rows)
     try:

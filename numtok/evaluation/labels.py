@@ -26,7 +26,7 @@ from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
 from numtok.models.objectives.base import row_end_batch
 from numtok.records import Natural
-from numtok.reports import FEW_CLASSES, Confused, Labels
+from numtok.reports import FEW_CLASSES, Confused, Labels, Measures
 from numtok.store.artifact import Artifact, Find
 from numtok.training.model_files import AskedModel
 
@@ -77,6 +77,14 @@ class LabelReader:
 
     def forget(self) -> None:
         """Nothing is kept from batch to batch."""
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """How labels are predicted: at most ``batch`` rows at a time."""
+
+    measures: ClassVar[Measures] = "labels"
+    batch: int
 
 
 @dataclass(frozen=True)

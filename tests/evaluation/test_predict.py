@@ -154,7 +154,7 @@ class Bench:
         trained = Trained({}, 0, {"deviation": DEVIATION}, "train", 0.0, 0, 0, 0, 0.0)
         loaded = LoadedModel(artifact, model, codec, trained)
         fill = AUTOREGRESSIVE if model.objective.causal else PARALLEL
-        defaults = Options(fill, constrained=True, point="mode", draws=0, batch=256)
+        defaults = Options(fill=fill, constrained=True, point="mode", draws=0, batch=256)
         return Predictor(loaded, split, replace(defaults, **options))
 
 

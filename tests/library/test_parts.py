@@ -248,7 +248,15 @@ def test_a_head_learns_and_says_what_that_of_a_model_does(scheme: str, spec: str
     loaded = LoadedModel(artifact, model, one.inner, trained)
     split = fakemodels.samples(scheme, TEXTS, targets=[2, 5, 7, 10])
     expected = Predictor(
-        loaded, split, Options("parallel", True, default_point(model.head), 0, 8)
+        loaded,
+        split,
+        Options(
+            fill="parallel",
+            constrained=True,
+            point=default_point(model.head),
+            draws=0,
+            batch=8,
+        ),
     ).run(lambda done, total: None, print)
     # The tokens of a model may say that it is no number, which a value head alone does not.
     valid = expected.valid | (predicted.reading.logits is not None)

@@ -271,7 +271,7 @@ def predictor(scheme: str, objective: str, samples: EncodedSplit | None = None) 
     trained = Trained({}, 0, {}, None, None, 0, 0, 0, 0.0)
     artifact = Artifact(Path(), "model", "fake", "0" * 16)
     fill = "autoregressive" if objective == "ar" else "parallel"
-    options = Options(fill, True, "mode", 0, 4)
+    options = Options(fill=fill, constrained=True, point="mode", draws=0, batch=4)
     return Predictor(LoadedModel(artifact, model, codec, trained), samples, options)
 
 

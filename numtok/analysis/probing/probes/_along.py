@@ -211,9 +211,14 @@ def _table(line: Line, top: TopNumbers | None) -> "pa.Table":
 def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
     """Reads numbers as ``eval`` does unless it is asked for something else."""
     fill = AUTOREGRESSIVE if loaded.model.objective.causal else PARALLEL
-    return Predictor(
-        loaded, samples, Options(fill, True, default_point(loaded.model.head), 0, _BATCH)
+    options = Options(
+        fill=fill,
+        constrained=True,
+        point=default_point(loaded.model.head),
+        draws=0,
+        batch=_BATCH,
     )
+    return Predictor(loaded, samples, options)
 
 
 def once(asked: Queries, mine: Bools) -> Ints:
