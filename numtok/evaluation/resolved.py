@@ -64,7 +64,7 @@ class ResolvedEvaluation(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResolvedTexts(ResolvedEvaluation):
+class ResolvedTextEvaluation(ResolvedEvaluation):
     """An evaluation of a model of texts."""
 
     kind: ClassVar[str] = "texts"
@@ -116,7 +116,7 @@ class ResolvedTexts(ResolvedEvaluation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResolvedTable(ResolvedEvaluation):
+class ResolvedTableEvaluation(ResolvedEvaluation):
     """An evaluation of a model of tables."""
 
     kind: ClassVar[str] = "tables"
@@ -152,7 +152,7 @@ class ResolvedTable(ResolvedEvaluation):
 
 def resolve_texts(
     config: Config, model: Artifact, file: TextModelFile, data: Artifact
-) -> ResolvedTexts:
+) -> ResolvedTextEvaluation:
     """Build every part of an evaluation of a model of texts, whose file was read.
 
     Raises UsageError, also for data of another encoding, and DataError for a split without rows.
@@ -170,7 +170,7 @@ def resolve_texts(
         fill = None if mode.fill == AUTOREGRESSIVE else mode.fill
         config = replace(config, fill=fill, point=mode.point)
     config = replace(config, model=model.ref, data=data.ref, device=device.type)
-    return ResolvedTexts(
+    return ResolvedTextEvaluation(
         config=config,
         model=model,
         data=data,
@@ -183,10 +183,10 @@ def resolve_texts(
 
 def resolve_table(
     config: Config, model: Artifact, file: TableModelFile, data: Artifact
-) -> ResolvedTable:
+) -> ResolvedTableEvaluation:
     """Build every part of an evaluation of a model of tables, whose file was read."""
     device, options = device_of(config.device), TableOptions.of(config)
-    return ResolvedTable(
+    return ResolvedTableEvaluation(
         config=replace(
             config, model=model.ref, data=data.ref, point=options.point, device=device.type
         ),

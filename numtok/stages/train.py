@@ -79,13 +79,14 @@ def pace(config: Config, store: Store, limit: float) -> float:
     if isinstance(resolved, ResolvedTable):
         return pace_table(resolved, limit)
     with oom_advice(resolved.less_memory):
-        return pace_texts(resolved, store, limit)
+        return pace_texts(resolved, store.spool, store.note, limit)
 
 
 def _resolve(config: Config, data: Artifact, store: Store, ranks: Ranks) -> Resolved:
     if data.kind == TABLE:
         return resolve_table(config, data, ranks)
-    return resolve_texts(config, data, store, ranks)
+    former = None if config.init is None else store.resolve(config.init, kinds={MODEL})
+    return resolve_texts(config, data, former, ranks)
 
 
 def _make(resolved: Resolved, config: Config, store: Store, progress: Progress) -> Result:
@@ -128,7 +129,7 @@ def _train(
     with oom_advice(resolved.less_memory):
         if isinstance(resolved, ResolvedTable):
             return train_table(draft, resolved, store.note, progress), ()
-        return train_texts(draft, resolved, store, progress)
+        return train_texts(draft, resolved, store.spool, store.note, progress)
 
 
 def _follow(resolved: Resolved, store: Store) -> Result:
@@ -159,7 +160,7 @@ def _rank(
     store = Store(root, tell)
     with joined(device_of(config.device)) as ranks:
         data = store.resolve(config.data, kinds={ENCODED})
-        return _train(resolve_texts(config, data, store, ranks), draft, store, tell)
+        return _train(_resolve(config, data, store, ranks), draft, store, tell)
 
 
 def _untold(progress: TrainingProgress | FitProgress) -> None:

@@ -28,7 +28,6 @@ from numtok.registry import name_in, settings_of, spec_of
 from numtok.seeds import seed_of
 from numtok.settings.train import Config
 from numtok.store.artifact import Artifact
-from numtok.store.store import Store
 from numtok.training.curriculum import Curriculum
 from numtok.training.device import check_compiler, device_count, device_of
 from numtok.training.model_files import LoadedModel
@@ -182,9 +181,9 @@ class ResolvedTexts(ResolvedTraining):
 
 
 def resolve_texts(
-    config: Config, encoded: Artifact, store: Store, ranks: Ranks = ALONE
+    config: Config, encoded: Artifact, former: Artifact | None, ranks: Ranks = ALONE
 ) -> ResolvedTexts:
-    """Build every part of a training run on encoded texts.
+    """Build every part of a training run on encoded texts; ``former`` is the model of ``--init``.
 
     Raises UsageError for parts and options that do not go together, DataError for data without a
     train split.
@@ -192,7 +191,7 @@ def resolve_texts(
     if TRAIN not in splits(encoded):
         raise DataError(f"{encoded.ref} has no split {TRAIN!r} to learn from; encode one")
     codec = read_codec(encoded)
-    init = read_init(config.init, encoded, codec, store)
+    init = None if former is None else read_init(former, encoded, codec)
     device = device_of(config.device)
     usual = usual_parts(codec, init)
     spec = config.preset or usual["preset"]
@@ -264,8 +263,8 @@ def _places(given: str | None, init: LoadedModel | None) -> DigitPlaces | None:
     """Return the places asked for, or those of the model to start from."""
     if given is not None:
         return PLACES.build(given)
-    former = None if init is None else init.model.settings.places
-    return None if former is None else PLACES.from_settings(former)
+    settings = None if init is None else init.model.settings.places
+    return None if settings is None else PLACES.from_settings(settings)
 
 
 def _precision(given: str, device: torch.device) -> str:

@@ -1,7 +1,7 @@
 """Training a model of texts in its draft: from encoded splits to the files of the model."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from itertools import zip_longest
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from numtok.records import TRAIN, TRUNCATED
 from numtok.registry import spec_of
 from numtok.store.artifact import Artifact
 from numtok.store.draft import Draft
-from numtok.store.store import Store
 from numtok.training.checkpoint import Finished
 from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.examples import SplitExamples
@@ -38,28 +37,31 @@ from numtok.training.warm_start import check_length
 from numtok.training.weights import weights_of
 
 VALIDATION = "validation"  # the split that is looked at during training
+Spool = Callable[[], AbstractContextManager[Path]]
+Note = Callable[[str], None]
 _CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
 
 
 def train_texts(
-    draft: Draft, resolved: ResolvedTexts, store: Store, progress: Progress
+    draft: Draft, resolved: ResolvedTexts, spool: Spool, note: Note, progress: Progress
 ) -> tuple[Finished, Sequence[Cost]]:
     """Train a model and leave its files in the draft.
 
-    Returns what the manifest says of it, and the costs of a step if ``--profile`` is given.
+    ``spool`` makes a folder for data too large for memory. Returns what the manifest says of the
+    model, and the costs of a step if ``--profile`` is given.
     """
     with ExitStack() as spools:
-        train, validation = _splits(resolved, store, spools)
-        unseen = _unseen(resolved, store.note)
-        _note_out_of_range(resolved, train, store.note)
+        train, validation = _splits(resolved, lambda: spools.enter_context(spool()), note)
+        unseen = _unseen(resolved, note)
+        _note_out_of_range(resolved, train, note)
         others = _other_splits(resolved)
         settings = _settings(resolved, train, validation, others)
-        _note_longer_rows(settings, train.objective.causal, others, store.note)
+        _note_longer_rows(settings, train.objective.causal, others, note)
         training = Training(
             resolved=resolved,
             settings=settings,
             run=TrainingRun(
-                draft=draft, plain=TrainerState, execution=resolved.execution, note=store.note
+                draft=draft, plain=TrainerState, execution=resolved.execution, note=note
             ),
             train=train,
             validation=validation,
@@ -77,10 +79,10 @@ def train_texts(
         return Finished(counts, training.timing(trainer)), costs
 
 
-def pace_texts(resolved: ResolvedTexts, store: Store, limit: float) -> float:
+def pace_texts(resolved: ResolvedTexts, spool: Spool, note: Note, limit: float) -> float:
     """Measure the seconds per step for about ``limit`` seconds, on a model that is thrown away."""
     with ExitStack() as spools:
-        train, validation = _splits(resolved, store, spools)
+        train, validation = _splits(resolved, lambda: spools.enter_context(spool()), note)
         settings = _settings(resolved, train, validation, _other_splits(resolved))
         trainer = new_trainer(resolved, settings, ENDLESS)
         return seconds_per_step(trainer, train, limit, warm=1)
@@ -139,7 +141,7 @@ def _other_splits(resolved: ResolvedTexts) -> dict[str, int]:
 
 
 def _note_longer_rows(
-    settings: ModelSettings, causal: bool, others: Mapping[str, int], note: Callable[[str], None]
+    settings: ModelSettings, causal: bool, others: Mapping[str, int], note: Note
 ) -> None:
     """Note the splits that have rows longer than the model will read."""
     context = settings.context - int(causal)
@@ -151,7 +153,7 @@ def _note_longer_rows(
             )
 
 
-def _unseen(resolved: ResolvedTexts, note: Callable[[str], None]) -> int:
+def _unseen(resolved: ResolvedTexts, note: Note) -> int:
     """How many numbers of the data have digits which the embedder does not see; it is noted."""
     count = resolved.data.manifest.counts.get(TRUNCATED, 0)
     if not count or resolved.embedder.sees_all:
@@ -164,9 +166,7 @@ def _unseen(resolved: ResolvedTexts, note: Callable[[str], None]) -> int:
     return count
 
 
-def _note_out_of_range(
-    resolved: ResolvedTexts, train: SplitExamples, note: Callable[[str], None]
-) -> None:
+def _note_out_of_range(resolved: ResolvedTexts, train: SplitExamples, note: Note) -> None:
     """Note how many numbers of the train split are too large for a head that learns them as they
     are in the text."""
     head = resolved.head
@@ -205,15 +205,11 @@ def _context(resolved: ResolvedTexts, trained: int, longest: int, causal: bool) 
 
 
 def _splits(
-    resolved: ResolvedTexts, store: Store, spools: ExitStack
+    resolved: ResolvedTexts, spill: Callable[[], Path], note: Note
 ) -> tuple[SplitExamples, SplitExamples | None]:
     """What is learnt and what is looked at, the latter where there is such a split."""
     objective, config, encoded = resolved.objective, resolved.config, resolved.data
     how = resolved.codec, objective, config.batch, config.seed
-
-    def spill() -> Path:
-        return spools.enter_context(store.spool())
-
     samples = read_split(encoded, TRAIN, spill=spill)
     if objective.requires() == "label":
         classes = learnt_classes(samples, encoded)
@@ -228,7 +224,7 @@ def _splits(
         return train, None
     samples = read_split(encoded, VALIDATION, spill=spill)
     if classes and (strange := int((samples.class_of(classes) < 0).sum())):
-        store.note(
+        note(
             f"{strange:,} of the {len(samples):,} rows of split {VALIDATION!r} have no label, or "
             f"one that split {TRAIN!r} has not; they are not looked at"
         )

@@ -12,10 +12,9 @@ from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.places.base import PLACES
 from numtok.models.presets import Preset, preset, shortest
-from numtok.records import ENCODED, MODEL
+from numtok.records import ENCODED
 from numtok.registry import name_of, parse_spec, settings_of, spec_of
 from numtok.store.artifact import Artifact
-from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel, read_model
 from numtok.training.model_json import TableModelFile, read_model_file
 
@@ -24,12 +23,8 @@ _SHARED = ("scheme", "normalize", "text_tokenizer")  # of a configuration
 _BODY = ("embedder.", "places.", "trunk.")
 
 
-def read_init(ref: str | None, encoded: Artifact, codec: Codec, store: Store) -> LoadedModel | None:
-    """Read the model to start from, if one is given; UsageError for a model of tables, or of
-    another encoding."""
-    if ref is None:
-        return None
-    found = store.resolve(ref, kinds={MODEL})
+def read_init(found: Artifact, encoded: Artifact, codec: Codec) -> LoadedModel:
+    """Read the model to start from; UsageError for a model of tables, or of another encoding."""
     file = read_model_file(found)
     if isinstance(file, TableModelFile):
         raise UsageError(f"--init {found.ref} is a model of tables; begin with one of texts")

@@ -77,7 +77,7 @@ def trained(store: Store, data: Artifact, preset: str, **options: Any) -> Artifa
 def begun(store: Store, data: Artifact, preset: str, **options: Any) -> Model:
     """The model before its first step."""
     config = Config(data.ref, preset=preset, **(AR | options))
-    resolved = resolve_texts(config, data, store)
+    resolved = resolve_texts(config, data, None)
     return resolved.model(resolved.model_settings(64))
 
 
