@@ -127,7 +127,7 @@ def mixed(rows: int) -> list[str]:
 
 def prepare(store: Store, rows: int) -> dict[str, tuple[str, ...]]:
     """The inputs of each set of rows."""
-    made = gen(GenConfig(TASK, rows), store, quiet).artifact
+    made = gen(GenConfig(TASK, samples=rows), store, quiet).artifact
     assert made is not None
     path = store.root / "mixed.jsonl"
     half = [line for part in made.path.glob("train-*.jsonl") for line in part.open()][: rows // 2]
@@ -304,7 +304,15 @@ def seen(tokens: NDArray[np.int64], values: NDArray[np.float32]) -> TrainingBatc
     """Rows of which everything is looked at."""
     none = np.zeros(0, np.int64)
     real = np.ones(tokens.shape, np.bool_)
-    return TrainingBatch(tokens, values, real, none, none, none, np.zeros(0, np.float32))
+    return TrainingBatch(
+        tokens=tokens,
+        values=values,
+        real=real,
+        where=none,
+        labels=none,
+        number_where=none,
+        number_values=np.zeros(0, np.float32),
+    )
 
 
 def by_hand(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
@@ -371,8 +379,18 @@ def measure(job: Job) -> Measured:
             # Numbers of some six tokens, as written ones have: without training most never end.
             cast(Transformer, model.trunk).norm.bias[0] = 1.0
             model.get_parameter("token_head.weight")[codec.text_first :, 0] += 0.8
-    trained = Trained({}, 0, {"deviation": 0.5}, "train", 0.0, 0, 0, 0, 0.0)
-    loaded = LoadedModel(encoded, model, codec, trained)
+    trained = Trained(
+        configuration={},
+        seed=0,
+        calibration={"deviation": 0.5},
+        calibrated_on="train",
+        train_mean=0.0,
+        samples=0,
+        tokens=0,
+        steps=0,
+        flops=0.0,
+    )
+    loaded = LoadedModel(artifact=encoded, model=model, codec=codec, trained=trained)
     fill = AUTOREGRESSIVE if causal else PARALLEL
     options = Options(fill=fill, constrained=True, point="mode", draws=0, batch=job.batch)
 

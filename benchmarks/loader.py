@@ -68,7 +68,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     try:
         store = Store(folder / "store")
-        made = gen(GenConfig(options.task, options.rows), store, lambda *_: None).artifact
+        made = gen(GenConfig(options.task, samples=options.rows), store, lambda *_: None).artifact
         assert made is not None
         for scheme in options.schemes.split(","):
             config = EncodeConfig((made.ref,), scheme=scheme, name=scheme)

@@ -208,7 +208,7 @@ def trainer(
         head=HEADS.build(parts[1]),
         objective=OBJECTIVES.build(objective),
     )
-    model = Model(settings, Vocabulary(settings.vocabulary))
+    model = Model(settings, Vocabulary(size=settings.vocabulary))
     how = Execution(device=device, bfloat16=device.type == "cuda", ranks=ranks, shard=options.shard)
     return Trainer(model, Recipe(learning_rate=1e-3), how, steps=1 << 30)
 

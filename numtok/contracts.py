@@ -159,7 +159,14 @@ def member_call(thing: object, member: str, *given: Any, **sizes: int) -> Member
         (kind for kind in type(thing).__mro__ if kind.__module__.endswith(".base")), type(thing)
     )
     file = sys.modules[type(thing).__module__].__file__ or ""
-    return MemberCall(thing, member, given, Path(file), base.__module__, sizes)
+    return MemberCall(
+        thing=thing,
+        member=member,
+        given=given,
+        file=Path(file),
+        contract=base.__module__,
+        sizes=sizes,
+    )
 
 
 # --- kinds -------------------------------------------------------------------------------------

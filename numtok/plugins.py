@@ -175,7 +175,7 @@ def _place(error: Exception) -> str | None:
 # --- contracts ---------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(kw_only=True)
 class MemberCall:
     """One member of a watched object was asked.
 
@@ -297,7 +297,9 @@ def _watch(
     thing: Any, checks: Mapping[str, Check], file: Path, contract: str, sizes: Mapping[str, int]
 ) -> None:
     for member, check in checks.items():
-        call = MemberCall(thing, member, (), file, contract, sizes)
+        call = MemberCall(
+            thing=thing, member=member, given=(), file=file, contract=contract, sizes=sizes
+        )
         if callable(getattr(type(thing), member, None)):
             # Past __setattr__, which frozen dataclasses refuse.
             vars(thing)[member] = _Watched(call, check)

@@ -47,7 +47,7 @@ NUMERAL = r"^[-+\x{2212}]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
-class Row(msgspec.Struct):
+class Row(msgspec.Struct, kw_only=True):
     """One sample.
 
     text

@@ -35,7 +35,7 @@ class _Version(msgspec.Struct):
     schema: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredJson(Generic[T]):
     """A kind of file in the folder of an artifact: one JSON value.
 
@@ -96,7 +96,7 @@ class StoredJson(Generic[T]):
         files.write_atomic(folder / self.name, content + b"\n")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredLines(Generic[T]):
     """A kind of file with one JSON value on each line; the fields are those of
     :class:`StoredJson`."""

@@ -132,12 +132,23 @@ def figure3(rows: int, bits: int, epochs: int) -> Picture:
     for level, density in enumerate(levels(fitted(values, head, 0, epochs), bits), 1):
         edges = np.linspace(0, 1, 2**level + 1)
         marks: list[Mark] = [
-            LineMark("truth", (x[1:] + x[:-1]) / 2, truth),
-            LineMark("draws", np.repeat(edges, 2)[1:-1], np.repeat(histogram(values, level), 2), 1),
-            LineMark("decoder", np.repeat(edges, 2)[1:-1], np.repeat(density, 2), 0),
+            LineMark(label="truth", x=(x[1:] + x[:-1]) / 2, y=truth),
+            LineMark(
+                label="draws",
+                x=np.repeat(edges, 2)[1:-1],
+                y=np.repeat(histogram(values, level), 2),
+                colour=1,
+            ),
+            LineMark(
+                label="decoder", x=np.repeat(edges, 2)[1:-1], y=np.repeat(density, 2), colour=0
+            ),
         ]
         title = f"{level} bits" if level > 1 else "1 bit"
-        panels.append(Panel(title, Axis("y"), Axis("density", low=0, high=2), marks))
+        panels.append(
+            Panel(
+                title=title, x=Axis(label="y"), y=Axis(label="density", low=0, high=2), marks=marks
+            )
+        )
     return Picture(panels)
 
 

@@ -57,9 +57,9 @@ def _add(
     owners, names, starts, ends = zip(*marked, strict=True) if marked else ((),) * 4
     named = pa.array(ids, pa.string())
     rows = RowColumns(
-        named,
-        column,
-        Targets(
+        ids=named,
+        texts=column,
+        targets=Targets(
             np.array(owners, np.int32),
             Categories.of(names),
             np.array(starts, np.int64),

@@ -93,7 +93,11 @@ class Told(DecoderReader):
         scheme = numbers.scheme
         assert scheme.tokens_per_number is not None
         super().__init__(
-            2, scheme, automaton(scheme), Shape(1, 1, 2, scheme.tokens_per_number), True
+            2,
+            scheme,
+            automaton(scheme),
+            Shape(layers=1, heads=1, width=2, context=scheme.tokens_per_number),
+            True,
         )
         self.paths, self.log_masses = np.array(numbers.paths), log_masses
         self.known: dict[tuple[int, tuple[int, ...]], Floats] = {}

@@ -101,7 +101,13 @@ def probe_inputs(loaded: LoadedModel) -> ProbeInputs:
     def none(kind: str, name: str, version: str) -> None:
         return None
 
-    return ProbeInputs(loaded, None, none, lambda what, done, total: None, lambda note: None)
+    return ProbeInputs(
+        loaded=loaded,
+        data=None,
+        find=none,
+        progress=lambda what, done, total: None,
+        note=lambda note: None,
+    )
 
 
 def embedded(*size: int, seed: int = 1) -> torch.Tensor:

@@ -103,8 +103,20 @@ def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None
     if (answers := split.answers()) is not None:
         losses |= answers.shares(trainer.model)
     calibration = _calibration(trainer.model, split, 1, ALONE)
-    trained = Trained({}, 0, calibration, "train" if calibration else None, None, 0, 0, 0, 0.0)
-    loaded = LoadedModel(cast(Artifact, None), trainer.model.eval(), of, trained)
+    trained = Trained(
+        configuration={},
+        seed=0,
+        calibration=calibration,
+        calibrated_on="train" if calibration else None,
+        train_mean=None,
+        samples=0,
+        tokens=0,
+        steps=0,
+        flops=0.0,
+    )
+    loaded = LoadedModel(
+        artifact=cast(Artifact, None), model=trainer.model.eval(), codec=of, trained=trained
+    )
     return Done(losses, waited, list(asked(loaded, rows, split)))
 
 
@@ -264,7 +276,9 @@ def read(
         model = fakemodels.model(scheme, objective, context=96, head=head).to(fake.device)
         if way == "answers":
             fake.syncs.clear()
-            written, _ = Writer(model, of, grammar, True, WRITTEN).write(rows)
+            written, _ = Writer(
+                model=model, codec=of, grammar=grammar, constrained=True, longest=WRITTEN
+            ).write(rows)
             return int((written.tokens >= 0).any(axis=0).sum()), fake.syncs
         steps: DecodingStates
         if way == "autoregressive":
@@ -274,7 +288,7 @@ def read(
             steps = (ParallelFill.masked if way == "parallel" else SequentialFill)(
                 model, rows, chosen
             )
-        reader = Reader(model, of, grammar, True, WRITTEN)
+        reader = Reader(model=model, codec=of, grammar=grammar, constrained=True, longest=WRITTEN)
         steps.first()
         fake.syncs.clear()
         tokens = reader.read(steps).tokens

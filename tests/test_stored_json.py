@@ -185,8 +185,8 @@ def newer(content: bytes) -> bytes:
     return content.replace(b'"schema":1', b'"schema":2').replace(b"count", b"rows")
 
 
-EXAMPLE = StoredJson("example.json", _Example, newest=2, upgrade=newer, then=REMAKE)
-LINES = StoredLines("example.jsonl", _Inner)
+EXAMPLE = StoredJson(name="example.json", kind=_Example, newest=2, upgrade=newer, then=REMAKE)
+LINES = StoredLines(name="example.jsonl", kind=_Inner)
 WHOLE = b'{"schema":2,"name":"a","inner":[{"rows":3,"share":0.5}]}'
 READ = _Example(2, "a", [_Inner(3, 0.5)])
 WRONG: dict[str, tuple[bytes, bytes, str]] = {

@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     numbers: NDArray[np.int64]  # [k] which of the split's they are
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class EncodedSplit:
     """``n`` rows with ``t`` tokens and ``m`` numbers in all; ``*_rows`` are offsets [n + 1]."""
 

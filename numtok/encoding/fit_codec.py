@@ -63,7 +63,7 @@ class FittedCodec(NamedTuple):
     learnt_from: dict[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Unfitted:
     """A codec as it is asked for. ``text`` is set where the text tokenizer needs no fit."""
 
@@ -93,7 +93,10 @@ class Unfitted:
                 f"--normalize {spec_of(normalizer)} does not go with --scheme {spec_of(scheme)}, "
                 "which leaves numbers as they are written; leave --normalize out"
             )
-        return cls(scheme, policy, normalizer, *text_tokenizer_of(text_tokenizer or "words"))
+        settings, text = text_tokenizer_of(text_tokenizer or "words")
+        return cls(
+            scheme=scheme, policy=policy, normalizer=normalizer, text_tokenizer=settings, text=text
+        )
 
     def suited(self, sizes: NumberSizes) -> "Unfitted":
         """The same with its scheme sized to numbers, which a normalization would change."""
@@ -143,7 +146,13 @@ class Unfitted:
                 done(units[unit].size, rows)
             scheme = scheme.fit(sample.literals())
             learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
-        codec = Codec(scheme.of_text(text), self.policy, normalizer, self.text_tokenizer, text)
+        codec = Codec(
+            scheme=scheme.of_text(text),
+            policy=self.policy,
+            normalizer=normalizer,
+            text_tokenizer=self.text_tokenizer,
+            text=text,
+        )
         return FittedCodec(codec, more, learnt_from)
 
     def fit_texts(self, texts: Texts) -> Codec:
@@ -162,7 +171,13 @@ class Unfitted:
             hashes = keys_of(ids, texts, spans, numerals)
             sample.add(hashes, normalized(numerals, normalizer).literals)
             scheme = scheme.fit(sample.literals())
-        return Codec(scheme.of_text(text), self.policy, normalizer, self.text_tokenizer, text)
+        return Codec(
+            scheme=scheme.of_text(text),
+            policy=self.policy,
+            normalizer=normalizer,
+            text_tokenizer=self.text_tokenizer,
+            text=text,
+        )
 
 
 def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:

@@ -71,7 +71,11 @@ class AnswerReader:
         codec, batch = loaded.codec, options.batch
         self._made_of = loaded, samples, asked, options, longest
         self._writer = Writer(
-            loaded.model, codec, Grammar(codec.scheme), options.constrained, longest
+            model=loaded.model,
+            codec=codec,
+            grammar=Grammar(codec.scheme),
+            constrained=options.constrained,
+            longest=longest,
         )
         self._batches = Batches(samples, learnt_values(samples, codec), batch)
         self._memory: TrunkCache | None = None  # serves all batches

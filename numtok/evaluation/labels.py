@@ -137,12 +137,18 @@ class LabelEvaluation:
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
         """As of :class:`Evaluator`, with the confusion of labels; every row gets one, so none is
         invalid."""
-        unseen, pairs = len(self._unseen()), _confusion(scores.answers, self.classes)
+        confusion, complete = _confusion(scores.answers, self.classes)
         return self.evaluated.facts(self.samples.number_length) | {
             "decoding": {"label": "read at the last real place"},
             "numbers": len(scores.answers.truth),
             "invalid": 0.0,
-            "labels": Labels(list(self.classes), unseen, scores.left_out, *pairs),
+            "labels": Labels(
+                classes=list(self.classes),
+                unseen=len(self._unseen()),
+                unlabelled=scores.left_out,
+                confusion=confusion,
+                complete=complete,
+            ),
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:

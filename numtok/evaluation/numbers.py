@@ -46,7 +46,7 @@ _IN_GROUPS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NumberEvaluation:
     """Of a model of numbers."""
 
@@ -76,7 +76,14 @@ class NumberEvaluation:
             raise DataError(f"{evaluated} has no number to predict; evaluate on rows with numbers")
         learnt = learnt_data(loaded.artifact, encoded, find)
         if learnt is None or train is None:
-            return cls(evaluated, train, predictor, None, slots_sought=False, fielded=None)
+            return cls(
+                evaluated=evaluated,
+                train=train,
+                predictor=predictor,
+                slots=None,
+                slots_sought=False,
+                fielded=None,
+            )
         from numtok.evaluation.slots import Rows, number_fields, number_slots  # which loads numba
 
         samples = evaluated.samples
@@ -88,7 +95,14 @@ class NumberEvaluation:
         )
         sought = _wanted(slots, predictor.asked)
         found = number_slots(rows, predictor.asked, learnt, train) if sought else None
-        return cls(evaluated, train, predictor, found, sought, (of_train, of_samples))
+        return cls(
+            evaluated=evaluated,
+            train=train,
+            predictor=predictor,
+            slots=found,
+            slots_sought=sought,
+            fielded=(of_train, of_samples),
+        )
 
     @property
     def loaded(self) -> LoadedModel:

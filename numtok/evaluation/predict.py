@@ -118,7 +118,13 @@ class Predictor:
         self.grammar = Grammar(codec.scheme)
         # As long as the longest that is asked for can be, where nothing else says how long.
         self.longest = max(LONGEST, int(samples.number_length.max(initial=0)))
-        self.reader = Reader(loaded.model, codec, self.grammar, options.constrained, self.longest)
+        self.reader = Reader(
+            model=loaded.model,
+            codec=codec,
+            grammar=self.grammar,
+            constrained=options.constrained,
+            longest=self.longest,
+        )
         self.asked = queries_of(samples, options.fill == AUTOREGRESSIVE)
         self._resolutions = resolutions(samples)
         self._cache: TrunkCache | None = None  # its memory serves all batches

@@ -135,7 +135,7 @@ def upgrade(content: bytes) -> bytes:
     )
 
 
-_REPORT = StoredJson(REPORT_FILE, Report, newest=SCHEMA, upgrade=upgrade)
+_REPORT = StoredJson(name=REPORT_FILE, kind=Report, newest=SCHEMA, upgrade=upgrade)
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class Query(NamedTuple):
         return cls(repr(shown), line, text)
 
 
-class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True):
+class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What a model says of a row; of the fields, those that it was asked for.
 
     ``text`` is the row's with the numbers filled in, as far as they are numbers; ``numbers`` have

@@ -29,7 +29,7 @@ _INIT = 0.02  # standard deviation of initial weights, as in GPT-2
 _MANY, _PART = 1 << 26, 1 << 22
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shape:
     """The size of a trunk; ``context`` is the most tokens that a row may have."""
 
@@ -285,9 +285,9 @@ class _Block(nn.Module):
             q_BHQE,
             k_BHLE,
             v_BHLE,
-            mask,
-            causal,
-            self.dropout if self.training else 0.0,
+            mask=mask,
+            causal=causal,
+            dropout=self.dropout if self.training else 0.0,
         )
         y_BQD = self.out(y_BHQE.transpose(1, 2).flatten(2))
         x_BQD = x_BLD + F.dropout(y_BQD, self.dropout, self.training)

@@ -214,12 +214,12 @@ class Model(NumberHeads):
         if given.own is None:
             return losses
         seen = FirstPass(
-            embedded_BLD,
-            hidden,
-            given.own,
-            self.parts,
-            lambda other_BLD: self.trunk(other_BLD, given.real, None),
-            lambda states_BLD: self._token_loss(states_BLD, given),
+            embedded=embedded_BLD,
+            hidden=hidden,
+            places=given.own,
+            parts=self.parts,
+            trunk=lambda other_BLD: self.trunk(other_BLD, given.real, None),
+            token_loss=lambda states_BLD: self._token_loss(states_BLD, given),
         )
         return losses._replace(own=self.objective.losses(seen))
 

@@ -268,7 +268,15 @@ def _seen(
 ) -> TrainingBatch:
     """Rows with places whose states are wanted (flat indices, rising); nothing is learnt."""
     none = np.zeros(0, np.int64)
-    return TrainingBatch(tokens, values, real, where, none, none, np.zeros(0, np.float32))
+    return TrainingBatch(
+        tokens=tokens,
+        values=values,
+        real=real,
+        where=where,
+        labels=none,
+        number_where=none,
+        number_values=np.zeros(0, np.float32),
+    )
 
 
 @torch.no_grad()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from numtok.encoding.codec import Codec
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Vocabulary:
     """What embedders and heads know of the tokens.
 
@@ -42,7 +42,13 @@ class Vocabulary:
         """
         names, scheme = codec.number_tokens, codec.scheme
         factors, digits = (of[: len(names)] for of in (scheme.factors, scheme.digit_values))
-        return cls(codec.vocabulary_size, codec.number_first, factors, names, digits)
+        return cls(
+            size=codec.vocabulary_size,
+            first=codec.number_first,
+            factors=factors,
+            names=names,
+            digits=digits,
+        )
 
     @property
     def numbers(self) -> NDArray[np.int64]:

@@ -57,7 +57,9 @@ def run(
     name = config.name or f"{model.name}-{config.split}"
     parents = [model.as_parent(), data.as_parent()]
     command = ["numtok", "eval", *command_line(resolved.config, resolved.kind)]
-    with store.draft(REPORT, name, resolved.settings, parents, command, config) as draft:
+    with store.draft(
+        REPORT, name, resolved.settings, parents=parents, command=command, how=config
+    ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         with devices(config.devices, resolved.device) as these:

@@ -65,7 +65,7 @@ def table_of(path: str, target: str, store: Store) -> Artifact:
             f"--target is for a table's file ({' or '.join(FORMATS)}), and {path} is none; leave "
             "--target out"
         )
-    return run(Config(path, target), store).artifact
+    return run(Config(path, target=target), store).artifact
 
 
 def run(config: Config, store: Store) -> Result:
@@ -93,7 +93,7 @@ def run(config: Config, store: Store) -> Result:
     name = config.name or as_name(Path(config.path).stem)
     parent = Parent("file", config.path, hashlib.sha256(data).hexdigest(), len(data))
     command = ["numtok", "table", *command_line(replace(config, name=name))]
-    with store.draft(TABLE, name, settings, [parent], command, config) as draft:
+    with store.draft(TABLE, name, settings, parents=[parent], command=command, how=config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
         columns = _columns(config, parsed(config.path, data), rule)
@@ -164,7 +164,14 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
     if not folds:
         assigned = {"split": pa.array(_splits(path, table, rule), pa.string())}
     assigned = {name: splits.filter(kept) for name, splits in assigned.items()}
-    return TableColumns(path, config.target, target, features, assigned, tuple(notes))
+    return TableColumns(
+        where=path,
+        target_name=config.target,
+        target=target,
+        features=features,
+        assigned=assigned,
+        notes=tuple(notes),
+    )
 
 
 def _kept(config: Config, target: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":

@@ -94,7 +94,9 @@ def _make(resolved: Resolved, config: Config, store: Store, progress: Progress) 
     name, ranks = config.name or resolved.default_name, resolved.execution.ranks
     parents = [one.as_parent() for one in resolved.parents]
     command = ["numtok", "train", *command_line(resolved.config, resolved.kind)]
-    with store.draft(MODEL, name, resolved.settings, parents, command, config) as draft:
+    with store.draft(
+        MODEL, name, resolved.settings, parents=parents, command=command, how=config
+    ) as draft:
         finished = None if isinstance(draft, Artifact) else read_finished(draft)
         ranks.agreed(None if finished or isinstance(draft, Artifact) else draft)
         if isinstance(draft, Artifact):

@@ -75,7 +75,9 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"{self.path!r} leaves the artifact's folder")
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Manifest(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
+):
     """``manifest.json``.
 
     ``counts`` are the stage's own (rows, tokens); ``files`` and ``bytes`` are
@@ -114,9 +116,11 @@ class _MadeWith(msgspec.Struct):
 
 
 # Commands and paths may have half characters in them.
-_MANIFEST = StoredJson(MANIFEST, Manifest, limit=SMALL, newest=FORMAT, then=REMAKE, any_text=True)
-_LISTING = StoredLines(FILES, Output, limit=256 << 20, then=REMAKE, any_text=True)
-_TIMING = StoredJson(TIMING, dict[str, Scalar], limit=SMALL, then=REMAKE)
+_MANIFEST = StoredJson(
+    name=MANIFEST, kind=Manifest, limit=SMALL, newest=FORMAT, then=REMAKE, any_text=True
+)
+_LISTING = StoredLines(name=FILES, kind=Output, limit=256 << 20, then=REMAKE, any_text=True)
+_TIMING = StoredJson(name=TIMING, kind=dict[str, Scalar], limit=SMALL, then=REMAKE)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class NoFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of a unit whose files say everything."""
 
 
-class Receipt(msgspec.Struct, Generic[F], frozen=True, forbid_unknown_fields=True):
+class Receipt(msgspec.Struct, Generic[F], frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One finished unit of a stage: what went in, what came out, what was counted.
 
     ``facts`` are of a struct of the stage's own.
@@ -53,8 +53,16 @@ def write_receipt(
     ``input`` and ``settings`` are digests of what went in. Needs only the
     folder, so a spawned worker can call it. Raises StoreError.
     """
-    what = (FORMAT, unit, input, settings, tuple(outputs))
-    receipt = readable_json(Receipt(*what, NoFacts() if facts is None else facts))
+    receipt = readable_json(
+        Receipt(
+            schema=FORMAT,
+            unit=unit,
+            input=input,
+            settings=settings,
+            outputs=tuple(outputs),
+            facts=NoFacts() if facts is None else facts,
+        )
+    )
     if len(receipt) > SMALL:
         raise ValueError(
             f"the receipt of {unit} has {len(receipt)} bytes, at most {SMALL} are read"

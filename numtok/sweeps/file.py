@@ -306,7 +306,7 @@ class _SweepReader:
             if lacking := [key for key in SOURCES.required(source) if key not in given]:
                 raise UsageError(f"{source} needs {lacking[0]}")
             SOURCES.build(source, given)
-        return fetch.Config(source, given)
+        return fetch.Config(source, options=given)
 
     def _points(self, name: str, kind: type[Stage], **given: Any) -> Iterator[tuple[Point, Stage]]:
         for point, options in self._grid(name):

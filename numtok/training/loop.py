@@ -38,7 +38,8 @@ class Speed(NamedTuple):
     mfu: float  # these as a share of what matrix products reach on the device
 
 
-class TrainingProgress(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class TrainingProgress:
     """Where training stands, for the progress line."""
 
     step: int
@@ -225,4 +226,11 @@ class _Clock:
         speed = Speed(tokens, numbers, flops, mfu)
         memory = peak_memory(execution.device)
         left = (steps - trainer.step) * seconds / (trainer.step - self._step)
-        return TrainingProgress(trainer.step, steps, loss, speed, memory, left)
+        return TrainingProgress(
+            step=trainer.step,
+            steps=steps,
+            loss=loss,
+            speed=speed,
+            peak_memory=memory,
+            seconds_left=left,
+        )

@@ -28,7 +28,7 @@ _REGRESSOR_FILE = "regressor.json"  # of a model of tables, in format 1
 _LARGEST = 256 << 20  # bytes: a model may have many labels
 
 
-class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What training on texts left beside the weights.
 
     configuration
@@ -72,7 +72,7 @@ class TextModelFile(
             raise ValueError("there is a head for numbers, or there are classes")
 
 
-class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What was fitted on one fold's train split, beside the weights; see
     ``trained_table.FittedTable``.
 
@@ -100,7 +100,7 @@ class FitOptions(msgspec.Struct, frozen=True):
     rows: Natural | None = None
 
 
-class TableModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TableModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that a model of tables is but its weights, and what is fitted on a train split;
     trunk, head and normaliser as ``registry.settings_of`` expands them."""
 
@@ -180,7 +180,7 @@ class _Text1(msgspec.Struct, forbid_unknown_fields=True):
     trained: Any
 
 
-class _Table1(msgspec.Struct, forbid_unknown_fields=True):
+class _Table1(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """``regressor.json`` of format 1."""
 
     format: int
@@ -230,8 +230,8 @@ def _trunk_of_1(found: Mapping[str, Any]) -> Settings:
 # A union is no type to the checker of types.
 _KINDS: Any = ModelFile
 _MODEL: StoredJson[ModelFile] = StoredJson(
-    MODEL_FILE, _KINDS, limit=_LARGEST, newest=FORMAT, upgrade=_text_of_1
+    name=MODEL_FILE, kind=_KINDS, limit=_LARGEST, newest=FORMAT, upgrade=_text_of_1
 )
 _REGRESSOR: StoredJson[ModelFile] = StoredJson(
-    _REGRESSOR_FILE, _KINDS, limit=_LARGEST, newest=FORMAT, upgrade=_table_of_1
+    name=_REGRESSOR_FILE, kind=_KINDS, limit=_LARGEST, newest=FORMAT, upgrade=_table_of_1
 )

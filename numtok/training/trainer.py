@@ -141,7 +141,7 @@ class BatchShares(NamedTuple):
     own: float
 
 
-class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a trainer goes on from, beside its tensors."""
 
     step: Natural
@@ -367,8 +367,15 @@ class Trainer:
     def state(self) -> Checkpoint[TrainerState]:
         """Everything that the next step depends on."""
         tensors = learner_tensors(self.model, self._optimizer, keep=self.ranks.first)
-        counts = self.step, self.tokens, *self.all_flops(), self._summed
-        return Checkpoint(tensors | {"sums": self._all_sums()}, TrainerState(*counts))
+        flops, second_flops = self.all_flops()
+        plain = TrainerState(
+            step=self.step,
+            tokens=self.tokens,
+            flops=flops,
+            second_flops=second_flops,
+            summed=self._summed,
+        )
+        return Checkpoint(tensors | {"sums": self._all_sums()}, plain)
 
     def load(self, tensors: Mapping[str, Tensor], plain: TrainerState) -> None:
         """The inverse of :meth:`state`; what is counted goes on with the first rank."""

@@ -32,7 +32,7 @@ def rows_of_table(folder: Path, header: str) -> Artifact:
         splits = f"{split},{other}" if "split_1" in header else split
         lines.append(f"{x},{y},{x * y:.4f},{splits}")
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
-    made = table.run(table.Config(str(folder / "rows.csv"), "z"), Store(folder / "store"))
+    made = table.run(table.Config(str(folder / "rows.csv"), target="z"), Store(folder / "store"))
     assert made.artifact.kind == TABLE
     return made.artifact
 

@@ -28,7 +28,9 @@ SHAPE = Shape(layers=2, heads=2, width=16, context=32)
 def trunk(causal: bool, positions: str = "learned", dropout: float = 0.0) -> Transformer:
     """Random weights, large enough that every token matters to every state it reaches."""
     torch.manual_seed(0)
-    made = Transformer(Shape(2, 2, 16, 32, positions, dropout), causal)
+    made = Transformer(
+        Shape(layers=2, heads=2, width=16, context=32, positions=positions, dropout=dropout), causal
+    )
     with torch.no_grad():
         for parameter in made.parameters():
             if parameter.dim() > 1:

@@ -85,13 +85,13 @@ class World:
         return Store(self.root / "artifacts")
 
     def data(self, samples: int = 120) -> Artifact:
-        config = gen.Config("arithmetic,operands=2", samples, split="train=0.7,test=0.3")
+        config = gen.Config("arithmetic,operands=2", samples=samples, split="train=0.7,test=0.3")
         found = gen.run(config, self.store, quiet).artifact
         assert found is not None
         return found
 
     def encoded(self, scheme: str, *inputs: str, **options: Any) -> Artifact:
-        config = encode.Config(inputs or (self.data().ref,), scheme, **options)
+        config = encode.Config(inputs or (self.data().ref,), scheme=scheme, **options)
         found = encode.run(config, self.store, quiet).artifact
         assert found is not None
         return found
@@ -133,7 +133,17 @@ class World:
                 codec.number_first + codec.scheme.paper_vocabulary_size : codec.text_first
             ] = -20.0
             logits[codec.text_first :] = text
-        trained = Trained({"by": "chance"}, 0, {}, None, 12.5, 0, 0, 0, 0.0)
+        trained = Trained(
+            configuration={"by": "chance"},
+            seed=0,
+            calibration={},
+            calibrated_on=None,
+            train_mean=12.5,
+            samples=0,
+            tokens=0,
+            steps=0,
+            flops=0.0,
+        )
         command = ["numtok", "train", encoded.ref]
         given = {"objective": objective, "text": text}
         parents = [encoded.as_parent()]

@@ -64,7 +64,7 @@ def encoded(store: Store, scheme: str = "xval", text: str = "hf:gpt2", rows: int
                 "answer_start": len(begun),
             }
             file.write(json.dumps(row) + "\n")
-    config = encode.Config((str(path),), scheme, text_tokenizer=text, name=f"rows-{scheme}")
+    config = encode.Config((str(path),), scheme=scheme, text_tokenizer=text, name=f"rows-{scheme}")
     artifact = encode.run(config, store, quiet).artifact
     assert artifact is not None
     return artifact
@@ -135,7 +135,7 @@ def test_numbers_are_as_long_as_the_models_words(embedder: str, store: Store) ->
     _, exact = data, embedder in ("fone", "bits:linear")
     if exact:
         config = encode.Config(
-            ("rows.jsonl",), "xval", text_tokenizer="hf:gpt2", normalize="none", name="exact"
+            ("rows.jsonl",), scheme="xval", text_tokenizer="hf:gpt2", normalize="none", name="exact"
         )
         found = encode.run(config, store, quiet).artifact
         assert found is not None

@@ -329,7 +329,7 @@ def test_huge_and_missing_features_of_other_rows_give_finite_predictions(spec: s
 
 def test_what_was_learnt_from_is_said_in_raw_units() -> None:
     made = LearntFrom.of(np.array([3.0, 1.0, 1.5, 1.0]))
-    assert made == LearntFrom(4, 1.0, 3.0, 1.625, 0.5)
+    assert made == LearntFrom(rows=4, low=1.0, high=3.0, mean=1.625, resolution=0.5)
     assert made.outside(np.array([0.999, 1.0, 3.0, 3.1])).tolist() == [True, False, False, True]
 
 

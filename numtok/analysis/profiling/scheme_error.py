@@ -37,7 +37,7 @@ from numtok.registry import spec_of
 _POWERS = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SlotLoss:
     """What a scheme does to the numbers of one slot; None is not known or not defined.
 
@@ -72,7 +72,7 @@ class SlotLoss:
     length_leakage: LengthLeakage | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SchemeLosses:
     """One scheme: its losses by node, or why it cannot write these numbers at all."""
 
@@ -159,7 +159,9 @@ def losses(
     try:
         normalizer = fit(NORMALIZERS.build(normalize or scheme.normalizer), moments)
     except DataError as problem:
-        return SchemeLosses(scheme, None, {}, vocabulary, str(problem))
+        return SchemeLosses(
+            scheme=scheme, normalizer=None, by_node={}, vocabulary=vocabulary, problem=str(problem)
+        )
     tried = _Tried.of(scheme, normalizer, trial)
     channel, taken = _channel(scheme, normalizer, tallies)
     by_node = {}
@@ -173,22 +175,28 @@ def losses(
         error, largest = _errors(tried, own, tally)
         whole = clipped == 0 and clipped_exact and _keeps_digits(scheme, normalizer, tally)
         by_node[node] = SlotLoss(
-            names[node],
-            tokens,
-            fixed is not None or own.complete,
-            clipped,
-            clipped_exact,
-            error,
-            own.exact or (whole and not error and not largest),
-            largest,
-            _left(tried, own) if own.exact else None,
-            taken.get(node),
-            length_leakage(raw, lengths, weights) if fixed is None else None,
+            slot=names[node],
+            tokens_per_number=tokens,
+            tokens_exact=fixed is not None or own.complete,
+            clipped=clipped,
+            clipped_exact=clipped_exact,
+            error_of_spread=error,
+            error_exact=own.exact or (whole and not error and not largest),
+            largest_relative_error=largest,
+            distinct_left=_left(tried, own) if own.exact else None,
+            channel_share=taken.get(node),
+            length_leakage=length_leakage(raw, lengths, weights) if fixed is None else None,
         )
-    return SchemeLosses(scheme, normalizer, by_node, vocabulary, channel=channel)
+    return SchemeLosses(
+        scheme=scheme,
+        normalizer=normalizer,
+        by_node=by_node,
+        vocabulary=vocabulary,
+        channel=channel,
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Tried:
     """The numbers of a trial, written in a scheme and read back."""
 
@@ -208,7 +216,15 @@ class _Tried:
         if not normalizer.normalizer.identity:
             read = normalizer.inverse(read)
         clipped = np.isin(encoded.outcomes, [int(outcome) for outcome in LOSSES])
-        return cls(scheme, normalizer, trial, encoded.lengths, clipped, read, decoded.failures)
+        return cls(
+            scheme=scheme,
+            normalizer=normalizer,
+            trial=trial,
+            lengths=encoded.lengths,
+            clipped=clipped,
+            read=read,
+            failures=decoded.failures,
+        )
 
 
 def _errors(

@@ -15,7 +15,7 @@ from numtok.numerals.column import Numerals
 HIGH_LEVEL = 0.05
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SlotProfile:
     """The numbers of one slot.
 

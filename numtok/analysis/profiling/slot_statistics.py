@@ -312,7 +312,12 @@ class _Arrays(NamedTuple):
         order = np.argsort(hashes)[:KEPT]
         finite = sums[COUNT] - sums[OUTSIDE]
         counts = own(self.digits, MOST_DIGITS + 1), own(self.decimals, MOST_DECIMALS + 1)
-        moments = Moments(finite, low, high, *spread) if finite else Moments()
+        moments = Moments()
+        if finite:
+            mean, squares, magnitude = spread
+            moments = Moments(
+                count=finite, low=low, high=high, mean=mean, squares=squares, magnitude=magnitude
+            )
         distinct = Distinct(hashes[order], times[times > 0][order])
         return NumberStatistics._make(
             [*sums[:LAST], moments, least, most, *counts, own(self.decades, DECADES), distinct]

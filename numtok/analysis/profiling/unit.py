@@ -42,7 +42,7 @@ from numtok.records import TRAIN
 _TOGETHER = 8  # parts that are joined at once
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Counted:
     """What is known of some rows; nodes are of ``slots``."""
 

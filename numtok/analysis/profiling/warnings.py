@@ -26,7 +26,7 @@ SEEN, MANY_TOKENS = 10, 256
 COMMON = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProfileWarning:
     """A warning: what kind of loss, of which schemes, where (None: everywhere), and how much."""
 
@@ -97,7 +97,13 @@ def counted(number: int, about: str = "") -> str:
 def _unwritable(schemes: Sequence[SchemeLosses]) -> Iterator[ProfileWarning]:
     for one in schemes:
         if one.problem:
-            yield ProfileWarning("unwritable", (one.spec,), None, 1.0, f"{one.spec}: {one.problem}")
+            yield ProfileWarning(
+                kind="unwritable",
+                schemes=(one.spec,),
+                slot=None,
+                figure=1.0,
+                text=f"{one.spec}: {one.problem}",
+            )
 
 
 def _of_slot(
@@ -113,7 +119,13 @@ def _of_slot(
     for (kind, text), those in alike.items():
         specs = tuple(one.spec for one, _ in those)
         plain = _plural(text) if len(specs) > 1 else text
-        yield ProfileWarning(kind, specs, slot.name, those[0][1], f"{listed(specs)}{plain}")
+        yield ProfileWarning(
+            kind=kind,
+            schemes=specs,
+            slot=slot.name,
+            figure=those[0][1],
+            text=f"{listed(specs)}{plain}",
+        )
 
 
 def _losses_of(
@@ -166,12 +178,12 @@ def _rare(schemes: Sequence[SchemeLosses], numbers: int) -> Iterator[ProfileWarn
         sizes = [f"{one.spec} ({one.scheme.paper_vocabulary_size:,})" for one in many]
         verb = "has" if len(many) == 1 else "have"
         yield ProfileWarning(
-            "rare",
-            tuple(one.spec for one in many),
-            None,
-            numbers / many[0].scheme.paper_vocabulary_size,
-            f"{listed(sizes)} {verb} so many number tokens that in {counted(numbers)} most are "
-            "seen hardly ever",
+            kind="rare",
+            schemes=tuple(one.spec for one in many),
+            slot=None,
+            figure=numbers / many[0].scheme.paper_vocabulary_size,
+            text=f"{listed(sizes)} {verb} so many number tokens that in {counted(numbers)} most "
+            "are seen hardly ever",
         )
 
 

@@ -305,18 +305,18 @@ def _standing(
 ) -> ComparisonRow:
     found, apart = standing.figure, standing.difference
     row = ComparisonRow(
-        "experiment",
-        label,
-        metric,
-        found.value,
-        comparison.group,
-        part.value,
-        found.n,
-        found.low,
-        found.high,
-        found.interval,
-        found.deviation,
-        found.seeds,
+        kind="experiment",
+        label=label,
+        metric=metric,
+        figure=found.value,
+        group=comparison.group,
+        value=part.value,
+        n=found.n,
+        low=found.low,
+        high=found.high,
+        interval=found.interval,
+        deviation=found.deviation,
+        seeds=found.seeds,
     )
     if apart is None:
         return row

@@ -26,7 +26,7 @@ _PLAIN = ("rows", "numbers", "tokens", "vocabulary", "rejected")
 _LOSSES = ("_overflow", "_underflow")
 
 
-class _EncodeCounts(msgspec.Struct):
+class _EncodeCounts(msgspec.Struct, kw_only=True):
     """Those that are always there, and those that are looked for by name."""
 
     rows: Natural
@@ -90,7 +90,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     if counts.rejected:
         place = f"{result.artifact.path}/{_beside(result.artifact, 'rejected')}"
         notes.append(f"every rejected row is in {place}.jsonl")
-    print_made(title, result.ref, rows, format, quiet, notes)
+    print_made(title, result.ref, rows, format=format, quiet=quiet, notes=notes)
 
 
 def _beside(artifact: Artifact, what: str) -> str:

@@ -102,12 +102,12 @@ def _flat(found: "ErrorAnalysis") -> Iterator[ErrorRow]:
     for other in found.differences:
         of = other.share
         yield ErrorRow(
-            "difference",
-            other.label,
-            other.kind,
-            of.value,
-            of.low,
-            of.high,
+            kind="difference",
+            label=other.label,
+            of=other.kind,
+            figure=of.value,
+            low=of.low,
+            high=of.high,
             reference=other.reference,
         )
 
@@ -116,7 +116,13 @@ def _of_report(one: "ReportErrors") -> Iterator[ErrorRow]:
     for error in one.errors:
         of = error.share
         yield ErrorRow(
-            "error", one.label, error.kind, of.value, of.low, of.high, of_squares=error.of_squares
+            kind="error",
+            label=one.label,
+            of=error.kind,
+            figure=of.value,
+            low=of.low,
+            high=of.high,
+            of_squares=error.of_squares,
         )
     for part in one.distances:
         yield ErrorRow("distance", one.label, part.part, part.value, by_chance=part.by_chance)

@@ -21,7 +21,7 @@ class _FieldSettings(msgspec.Struct):
     variable: str
 
 
-class _FieldCounts(msgspec.Struct):
+class _FieldCounts(msgspec.Struct, kw_only=True):
     steps: Natural
     latitudes: Natural
     longitudes: Natural
@@ -34,7 +34,7 @@ class _TextCounts(msgspec.Struct):
     rows: Natural
 
 
-class _FieldFacts(msgspec.Struct):
+class _FieldFacts(msgspec.Struct, kw_only=True):
     attribution: str
     first: str
     last: str
@@ -78,7 +78,9 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     ):
         if days:
             notes.append(f"{counted(len(days), 'day')} {told}: {shorten(days)}")
-    print_made(title, result.ref, _rows(result.artifact, facts), format, quiet, notes)
+    print_made(
+        title, result.ref, _rows(result.artifact, facts), format=format, quiet=quiet, notes=notes
+    )
 
 
 def _print_texts(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
@@ -92,7 +94,7 @@ def _print_texts(artifact: Artifact, made: bool, format: Format, quiet: bool) ->
     notes = [f"licence: {facts.licence}", facts.attribution]
     notes += [*facts.notes, *(f"left out: {why}" for why in facts.rejected)]
     title = "texts" if made else "found, not made again"
-    print_made(title, artifact.ref, rows, format, quiet, notes)
+    print_made(title, artifact.ref, rows, format=format, quiet=quiet, notes=notes)
 
 
 def _expected(estimate: FetchEstimate) -> list[tuple[str, object]]:

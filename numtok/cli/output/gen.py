@@ -46,7 +46,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     notes = read_table_file(result.artifact.path).notes if is_table else []
     if attribution := result.artifact.facts(_Facts).attribution:
         notes = [*notes, attribution]
-    print_made(title, result.ref, rows, format, quiet, notes)
+    print_made(title, result.ref, rows, format=format, quiet=quiet, notes=notes)
 
 
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:

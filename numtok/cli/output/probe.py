@@ -29,7 +29,7 @@ def print_probe(probed: "LoadedProbe", format: Format, to: TextIO | None = None)
 
     probe = probed.probe
     whole, figures = {"ref": probed.ref, "probe": probe}, msgspec.to_builtins(probe.found)
-    if print_data(format, whole, _COLUMNS, _flat("", figures), to, SCHEMA):
+    if print_data(format, whole, _COLUMNS, rows=_flat("", figures), to=to, schema=SCHEMA):
         return
     print_lines(list(_head(probed)), to)
     found = probe.found

@@ -338,5 +338,13 @@ def _flat(result: "RaceResult") -> Iterator[RaceRow]:
 
 def _figure_row(kind: str, one: "Contestant", metric: str, found: "Figure") -> RaceRow:
     return RaceRow(
-        kind, one.label, metric, found.value, None, found.low, found.high, found.n, one.tied
+        kind=kind,
+        label=one.label,
+        metric=metric,
+        figure=found.value,
+        slot=None,
+        low=found.low,
+        high=found.high,
+        n=found.n,
+        tied=one.tied,
     )

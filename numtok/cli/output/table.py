@@ -20,7 +20,9 @@ def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) ->
         print_made_json(artifact, made, notes=file.notes)
         return
     title = f"a table with the target {file.target!r}" if made else "found, not made again"
-    print_made(title, artifact.ref, _rows(artifact, file), format, quiet, file.notes)
+    print_made(
+        title, artifact.ref, _rows(artifact, file), format=format, quiet=quiet, notes=file.notes
+    )
 
 
 def _rows(artifact: Artifact, file: TableFile) -> list[tuple[str, object]]:

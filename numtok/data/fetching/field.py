@@ -47,7 +47,7 @@ class _Kept(msgspec.Struct):
     dropped: list[str] = []
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _State:
     """How far a run is: objects written, steps of the field that are in them or were left out."""
 

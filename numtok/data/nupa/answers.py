@@ -76,17 +76,24 @@ def score(truth: str, generated: str | None, rule: str) -> Score:
     digits = sum(map(len, parts))
     found = None if generated is None else _found(generated, form, rule)
     if found is None:
-        return Score(False, False, False, 0.0, digits, digits)
+        return Score(
+            valid=False,
+            exact=False,
+            equal=False,
+            digit_match=0.0,
+            d_length=digits,
+            d_length_parts=digits,
+        )
     got, said = found.groups(), (truth, found[0])
     exact = got == parts and (rule != "strict" or ("-" in found[0]) == ("-" in truth))
     lengths = [len(one) - len(other) for one, other in zip(got, parts, strict=True)]
     return Score(
-        True,
-        exact,
-        exact or _are_equal(*(one if rule == "strict" else _unsigned(one) for one in said)),
-        _matched(form, got, parts) / digits,
-        abs(sum(lengths)),
-        sum(map(abs, lengths)),
+        valid=True,
+        exact=exact,
+        equal=exact or _are_equal(*(one if rule == "strict" else _unsigned(one) for one in said)),
+        digit_match=_matched(form, got, parts) / digits,
+        d_length=abs(sum(lengths)),
+        d_length_parts=sum(map(abs, lengths)),
     )
 
 
@@ -103,7 +110,14 @@ def _score_of_text(truth: str, generated: str | None, rule: str) -> Score:
     got = "" if generated is None else _looked_at(generated, rule)
     same = got == truth.strip()
     off = abs(sum(map(str.isdigit, got)) - sum(map(str.isdigit, truth)))
-    return Score(bool(got), same, same, float(same), off, off)
+    return Score(
+        valid=bool(got),
+        exact=same,
+        equal=same,
+        digit_match=float(same),
+        d_length=off,
+        d_length_parts=off,
+    )
 
 
 def _looked_at(generated: str, rule: str) -> str:

@@ -98,7 +98,16 @@ def _keys() -> list[Key]:
             if task == "to_float" and one == fractions:
                 tested = (1, 21)  # reduced and multiplied, a power of ten has one digit more
             trained = (1, 20 if is_far and one != fractions else 8)
-            made.append(Key(task, one, second or one, answer or one, tested, trained))
+            made.append(
+                Key(
+                    task=task,
+                    first=one,
+                    second=second or one,
+                    answer=answer or one,
+                    tested=tested,
+                    trained=trained,
+                )
+            )
 
     for task in ("add", "sub", "multiply_easy", "multiply_hard", "max", "min"):
         add(task, REPRESENTATIONS)

@@ -42,7 +42,7 @@ class RejectedRow(NamedTuple):
         return self.row + first_number(self.part)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RowBatch:
     """Rows of one part."""
 
@@ -59,11 +59,11 @@ class RowBatch:
         """The rows at some indices (int64[k]), which rise."""
         contents = self.contents
         return RowBatch(
-            self.part,
-            self.numbers[keep],
-            self.rows.take(keep),
-            lambda index: contents(int(keep[index])),
-            self.rejected,
+            part=self.part,
+            numbers=self.numbers[keep],
+            rows=self.rows.take(keep),
+            contents=lambda index: contents(int(keep[index])),
+            rejected=self.rejected,
         )
 
     def release(self) -> None:

@@ -46,7 +46,7 @@ def read_lines(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBa
                 check_utf8(block, part.shown)
                 offset = len(MARK) if block.startswith(MARK) else 0
                 block = block[offset:]
-            batch, lines = _decode_block(part, decoder, block, row, offset, how)
+            batch, lines = _decode_block(part, decoder, block, row=row, offset=offset, how=how)
             row += lines
             offset += len(block)
             del block  # the batch has it until it is released
@@ -146,7 +146,9 @@ def _decode_block(
             rows = RowColumns.of_values(block, lines, Places(part.file, offset + starts))
             if rows is not None:
                 contents = lambda index: block[starts[index] : ends[index]]  # noqa: E731
-                return RowBatch(part, numbers, rows, contents), lines.total
+                return RowBatch(
+                    part=part, numbers=numbers, rows=rows, contents=contents
+                ), lines.total
 
     rejected: list[RejectedRow] = []
     records: list[Row] = []
@@ -162,11 +164,11 @@ def _decode_block(
     keep = np.array(kept, np.int64)
     rows = RowColumns.of_records(records, Places(part.file, offset + starts[keep]))
     batch = RowBatch(
-        part,
-        numbers[keep],
-        rows,
-        lambda index: block[starts[kept[index]] : ends[kept[index]]],
-        rejected,
+        part=part,
+        numbers=numbers[keep],
+        rows=rows,
+        contents=lambda index: block[starts[kept[index]] : ends[kept[index]]],
+        rejected=rejected,
     )
     return batch, lines.total
 

@@ -278,13 +278,13 @@ def find_lines(block: bytes, text_field: str = "text") -> Lines:
         starts, ends, numbers, suspicious, value_starts, value_ends,
     )  # fmt: skip
     return Lines(
-        starts[:found],
-        ends[:found],
-        numbers[:found],
-        suspicious[:found],
-        value_starts.reshape(room, fields)[:found].T,
-        value_ends.reshape(room, fields)[:found].T,
-        count,
+        starts=starts[:found],
+        ends=ends[:found],
+        numbers=numbers[:found],
+        suspicious=suspicious[:found],
+        value_starts=value_starts.reshape(room, fields)[:found].T,
+        value_ends=value_ends.reshape(room, fields)[:found].T,
+        total=count,
     )
 
 

@@ -182,11 +182,11 @@ def _parquet_batch(
     if len(kept) < len(batch):
         texts = texts.take(column(keep))
     return RowBatch(
-        part,
-        keep + row,
-        RowColumns.of_records(fields, Places(part.file, keep + part.first_row + row), texts),
-        lambda index: msgspec.json.encode(_row(batch, kept[index])),
-        rejected,
+        part=part,
+        numbers=keep + row,
+        rows=RowColumns.of_records(fields, Places(part.file, keep + part.first_row + row), texts),
+        contents=lambda index: msgspec.json.encode(_row(batch, kept[index])),
+        rejected=rejected,
     )
 
 

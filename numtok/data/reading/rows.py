@@ -116,7 +116,7 @@ class Places(NamedTuple):
         return pc.binary_join_element_wise(constant(str(self.file)), offsets, constant(":"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RowColumns:
     """``n`` rows, field by field; None for a field that none of them has.
 
@@ -140,14 +140,14 @@ class RowColumns:
         indices = column(keep)
         answers = self.answer_starts
         return RowColumns(
-            self.ids.take(indices),
-            self.texts.take(indices),
-            self.targets and self.targets.take(keep, len(self)),
-            self.labels and self.labels.take(keep),
-            None if answers is None else answers[keep],
-            self.groups and {name: group.take(keep) for name, group in self.groups.items()},
-            self.splits and self.splits.take(keep),
-            self.clusters and self.clusters.take(keep),
+            ids=self.ids.take(indices),
+            texts=self.texts.take(indices),
+            targets=self.targets and self.targets.take(keep, len(self)),
+            labels=self.labels and self.labels.take(keep),
+            answer_starts=None if answers is None else answers[keep],
+            groups=self.groups and {name: group.take(keep) for name, group in self.groups.items()},
+            splits=self.splits and self.splits.take(keep),
+            clusters=self.clusters and self.clusters.take(keep),
         )
 
     @property
@@ -173,14 +173,14 @@ class RowColumns:
         fields = _Fields(np.frombuffer(block, np.uint8), lines)
         try:
             return cls(
-                fields.ids(places),
-                fields.texts(),
-                fields.targets(),
-                fields.categories("label", _WORD),
-                fields.answer_starts(),
-                fields.groups(),
-                fields.categories("split", str | None),
-                fields.categories("cluster", _WORD),
+                ids=fields.ids(places),
+                texts=fields.texts(),
+                targets=fields.targets(),
+                labels=fields.categories("label", _WORD),
+                answer_starts=fields.answer_starts(),
+                groups=fields.groups(),
+                splits=fields.categories("split", str | None),
+                clusters=fields.categories("cluster", _WORD),
             )
         except _NotPlain:
             return None
@@ -199,16 +199,19 @@ class RowColumns:
         groups = [record.group or {} for record in records]
         found = dict.fromkeys(name for group in groups for name in group)
         return cls(
-            strings(ids),
-            strings([record.text for record in records]) if texts is None else texts,
-            _targets_of(records),
-            Categories.some([as_text(record.label) for record in records]),
-            np.array([NO_ANSWER if one is None else one for one in answers], np.int64)
+            ids=strings(ids),
+            texts=strings([record.text for record in records]) if texts is None else texts,
+            targets=_targets_of(records),
+            labels=Categories.some([as_text(record.label) for record in records]),
+            answer_starts=np.array([NO_ANSWER if one is None else one for one in answers], np.int64)
             if any(one is not None for one in answers)
             else None,
-            {name: Categories.of([as_text(group.get(name)) for group in groups]) for name in found},
-            Categories.some([record.split for record in records]),
-            Categories.some([as_text(record.cluster) for record in records]),
+            groups={
+                name: Categories.of([as_text(group.get(name)) for group in groups])
+                for name in found
+            },
+            splits=Categories.some([record.split for record in records]),
+            clusters=Categories.some([as_text(record.cluster) for record in records]),
         )
 
 

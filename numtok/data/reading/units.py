@@ -77,9 +77,18 @@ def unread(sources: Sequence[InputFile]) -> Iterator[Unit]:
 def _whole(index: int, source: InputFile, form: str, stamp: Stamp) -> FilePart:
     """All of an input, which has this index; its bytes were not summed."""
     return FilePart(
-        index, source.path, source.shown, source.split, form, 0, stamp.size, 0, Checksum(),
-        stamp.size, stamp,
-    )  # fmt: skip
+        file=index,
+        path=source.path,
+        shown=source.shown,
+        split=source.split,
+        format=form,
+        begin=0,
+        end=stamp.size,
+        first_row=0,
+        checksum=Checksum(),
+        size=stamp.size,
+        stamp=stamp,
+    )
 
 
 class _Survey(NamedTuple):

@@ -40,7 +40,7 @@ _SKIP = "--on-error skip of numtok table and race"
 _FEATURES = "features are numbers, booleans and strings"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TableColumns:
     """A table on its way into an artifact.
 

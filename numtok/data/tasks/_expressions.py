@@ -43,7 +43,7 @@ class Operands(NamedTuple):
         return max(len(str(end * self.step)) for end in ends) + self.places + 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Space:
     """All expressions of some settings, and how their rows are written.
 

@@ -69,7 +69,7 @@ class Drawn(NamedTuple):
     cells: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TemperatureRows(TextTask):
     """``windows`` are those of each split, [w, 2]: the first hour and the number of days, in the
     order of time."""

@@ -144,9 +144,21 @@ class Arithmetic(TextTask):
     def _space(self) -> Space:
         if self.kind == "product":
             group = f'"operands":2,"digits":{self.digits}'
-            return Space(("x?x",), "*", self._operands(), self.spaces, group)
+            return Space(
+                shapes=("x?x",),
+                operators="*",
+                operands=self._operands(),
+                spaces=self.spaces,
+                group=group,
+            )
         group = f'"operands":{self.operands}'
-        return Space(shapes(self.operands), self.operators, self._operands(), self.spaces, group)
+        return Space(
+            shapes=shapes(self.operands),
+            operators=self.operators,
+            operands=self._operands(),
+            spaces=self.spaces,
+            group=group,
+        )
 
     @property
     def possible(self) -> int:

@@ -221,7 +221,12 @@ class Orbits(TextTask):
         ):
             some = slice(int(planets))
             yield PlanetarySystem(
-                mass[some], axis[some], eccentricity[some], longitude[some], size, int(looks)
+                masses=mass[some],
+                axes=axis[some],
+                eccentricities=eccentricity[some],
+                longitudes=longitude[some],
+                step=size,
+                points=int(looks),
             )
 
     def _times(

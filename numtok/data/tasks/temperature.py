@@ -95,7 +95,14 @@ class Temperature(DerivedTask):
         found = parts(field.hours, splits, gap)
         windows = {split.name: self._windows(field, split, found[split.name]) for split in splits}
         climate = _climate(field, found[TRAIN])
-        rows = TemperatureRows(field, self.stations, self.every, self.places, climate, windows)
+        rows = TemperatureRows(
+            field=field,
+            stations=self.stations,
+            every=self.every,
+            places=self.places,
+            climate=climate,
+            windows=windows,
+        )
         periods = {
             name: " to ".join(hour_text(int(field.hours[at])) for at in (part.begin, part.end - 1))
             for name, part in found.items()

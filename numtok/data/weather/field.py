@@ -137,7 +137,7 @@ def _variable(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Field:
     """Where a field is and what its axes are; processes that are given it read for themselves."""
 
@@ -166,12 +166,12 @@ class Field:
         grid = np.meshgrid(latitude, longitude, indexing="ij")
         told = ("units", "source", "licence", "attribution")
         return cls(
-            folder,
-            minutes // 60,
-            grid[0].ravel(),
-            grid[1].ravel(),
-            {name: str(values.attrs[name]) for name in told if name in values.attrs},
-            str(values.name),
+            folder=folder,
+            hours=minutes // 60,
+            latitudes=grid[0].ravel(),
+            longitudes=grid[1].ravel(),
+            attributes={name: str(values.attrs[name]) for name in told if name in values.attrs},
+            variable=str(values.name),
         )
 
     @property
@@ -257,7 +257,7 @@ class _Grid(msgspec.Struct):
     configuration: Chunks
 
 
-class _Array(msgspec.Struct):
+class _Array(msgspec.Struct, kw_only=True):
     """``zarr.json`` of an array, as far as it says where things are and how large."""
 
     zarr_format: Literal[3]
@@ -277,7 +277,7 @@ class _Group(msgspec.Struct):
 
 
 # zarr writes them, with more than what is of interest here.
-_GROUP, _ARRAY = StoredJson(_ABOUT, _Group), StoredJson(_ABOUT, _Array)
+_GROUP, _ARRAY = StoredJson(name=_ABOUT, kind=_Group), StoredJson(name=_ABOUT, kind=_Array)
 
 
 def _check_arrays(folder: Path) -> str:

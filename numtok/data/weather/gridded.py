@@ -70,7 +70,7 @@ class _Axis:
         return np.argsort(np.argsort(self.places))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Gridded:
     """One window of an opened data set.
 

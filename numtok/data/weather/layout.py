@@ -78,7 +78,14 @@ def layout(array: xr.DataArray) -> Layout:
         array = array.isel({name: 0})
     if array.sizes.get("expver") == 1:
         array = array.isel(expver=0)
-    return Layout(array, time, latitude, longitude, _times(array, time), _preliminary(array, time))
+    return Layout(
+        array=array,
+        time=time,
+        latitude=latitude,
+        longitude=longitude,
+        times=_times(array, time),
+        preliminary=_preliminary(array, time),
+    )
 
 
 def versions(array: xr.DataArray) -> list[int]:

@@ -26,7 +26,7 @@ class FieldSteps(NamedTuple):
     preliminary: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OpenField:
     """One field, open for reading: a variable at times on a grid, cut out as it was asked for.
 

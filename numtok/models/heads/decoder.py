@@ -74,7 +74,7 @@ class DecoderHead(ValueHead):
     def _shape(self) -> Shape:
         context = self.scheme.tokens_per_number
         assert context is not None
-        return Shape(self.layers, self.heads, self.width, context)
+        return Shape(layers=self.layers, heads=self.heads, width=self.width, context=context)
 
     @property
     def normalizer(self) -> str:

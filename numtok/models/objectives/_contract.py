@@ -142,12 +142,12 @@ def check_own(objective: Objective, seed: int) -> None:
     for places in (torch.tensor([2, 5, 9]), torch.zeros(0, dtype=torch.int64)):
         vectors = torch.randn(2, 6, _WIDTH, requires_grad=True)
         seen = FirstPass(
-            vectors,
-            vectors.cumsum(1),
-            places,
-            parts,
-            lambda other_BLD: other_BLD.cumsum(1),
-            lambda states_BLD: output(states_BLD).square().mean(),
+            embedded=vectors,
+            hidden=vectors.cumsum(1),
+            places=places,
+            parts=parts,
+            trunk=lambda other_BLD: other_BLD.cumsum(1),
+            token_loss=lambda states_BLD: output(states_BLD).square().mean(),
         )
         losses = watched.losses(seen)
         told = [round(loss.item(), 3) for loss in losses]

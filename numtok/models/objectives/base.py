@@ -45,7 +45,7 @@ class LoggedFigure(NamedTuple):
     per_token: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FirstPass:
     """What an objective makes its own losses of.
 
@@ -69,7 +69,7 @@ class FirstPass:
     token_loss: Callable[[Tensor], Tensor]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingBatch:
     """What a model is given and what it must predict, for ``B`` rows of ``L`` tokens."""
 

@@ -98,16 +98,16 @@ def facts(architecture: str) -> Facts:
     positions = _position_tables(model)
     heads = int(config.num_attention_heads)
     return Facts(
-        kind,
-        width,
-        words.num_embeddings,
-        _context(config, positions, causal),
-        causal,
-        sum(one.weight.numel() for one in positions),
-        bool(getattr(config, "tie_word_embeddings", True)) and type(words) is nn.Embedding,
-        int(config.num_hidden_layers),
-        int(getattr(config, "num_key_value_heads", None) or heads),
-        int(getattr(config, "head_dim", None) or width // heads),
+        kind=kind,
+        width=width,
+        words=words.num_embeddings,
+        context=_context(config, positions, causal),
+        causal=causal,
+        position_weights=sum(one.weight.numel() for one in positions),
+        tied=bool(getattr(config, "tie_word_embeddings", True)) and type(words) is nn.Embedding,
+        layers=int(config.num_hidden_layers),
+        heads=int(getattr(config, "num_key_value_heads", None) or heads),
+        head_width=int(getattr(config, "head_dim", None) or width // heads),
     )
 
 

@@ -215,7 +215,9 @@ class _Pretrained(TrunkModule):
             return cast(Cache, spent).resized(rows, tokens)
         of = self._of
         # Its heads are those of keys, whose width need not be a share of that of states.
-        shape = Shape(of.layers, of.heads, of.heads * of.head_width, tokens)
+        shape = Shape(
+            layers=of.layers, heads=of.heads, width=of.heads * of.head_width, context=tokens
+        )
         return Cache(shape, rows, tokens, next(self.model.parameters()))
 
     def extend(self, x_BLD: Tensor, cache: TrunkCache, asked_BQ: Tensor | None = None) -> Tensor:

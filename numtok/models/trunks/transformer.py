@@ -39,7 +39,14 @@ class TransformerTrunk(TokenTrunk):
         self._shape(self.context or 1)  # refuses what is not possible
 
     def _shape(self, context: int) -> Shape:
-        return Shape(self.layers, self.heads, self.width, context, self.positions, self.dropout)
+        return Shape(
+            layers=self.layers,
+            heads=self.heads,
+            width=self.width,
+            context=context,
+            positions=self.positions,
+            dropout=self.dropout,
+        )
 
     def reading(self, longest: int) -> "TransformerTrunk":
         return self if self.context else replace(self, context=longest)

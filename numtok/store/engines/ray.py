@@ -185,7 +185,7 @@ class RayTasks:
         self._open.close()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Place:
     """Where this process stands, and so must those that do its units.
 
@@ -203,12 +203,12 @@ class _Place:
     @classmethod
     def of(cls, spool: Path) -> Self:
         return cls(
-            spool / _TOKEN,
-            secrets.token_hex(16),
-            Path.cwd(),
-            _environment(),
-            plugin_folders(),
-            _versions(),
+            token_file=spool / _TOKEN,
+            token=secrets.token_hex(16),
+            folder=Path.cwd(),
+            environment=_environment(),
+            plugins=plugin_folders(),
+            versions=_versions(),
         )
 
     def enter(self) -> None:

@@ -94,7 +94,9 @@ def run(
     """
     started = time.monotonic()
     with connected(config.engine) as nodes:
-        return _raced(config, race_side(config, nodes), store, progress, told, started)
+        return _raced(
+            config, race_side(config, nodes), store, progress=progress, told=told, started=started
+        )
 
 
 def _raced(
@@ -146,7 +148,15 @@ def _raced(
         config=config, plan=plan, stored=made, store=quiet, jobs=side.jobs,
         progress=progress, deadline=deadline,
     )  # fmt: skip
-    race = Rounds(config, plan, artifacts, quiet, side, progress, replan)
+    race = Rounds(
+        config=config,
+        plan=plan,
+        data=artifacts,
+        store=quiet,
+        side=side,
+        progress=progress,
+        replan=replan,
+    )
     rounds, validation, board = race.run()
     winner = board.place(board.winner)
     return msgspec.structs.replace(

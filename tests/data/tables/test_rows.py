@@ -12,7 +12,13 @@ def table(numbers: list[list[float]], words: list[str | None], splits: list[str]
     file = TableFile(target="y", features=features, splits=["split"], notes=[])
     values = np.array(numbers, np.float64).reshape(len(numbers), -1)
     columns = [pa.array(words, pa.string())] if words else []
-    return Table(file, values, columns, np.arange(len(numbers), dtype=float), [pa.array(splits)])
+    return Table(
+        file=file,
+        numbers=values,
+        categories=columns,
+        target=np.arange(len(numbers), dtype=float),
+        assigned=[pa.array(splits)],
+    )
 
 
 def test_twins_have_the_same_features_whatever_their_target() -> None:

@@ -457,9 +457,13 @@ def test_answers_are_learnt_by_heart_and_written_without_seeing_them(encoder: st
     example = of.objective.example(rows, np.random.default_rng(0))
     for _ in range(150):
         learner.advance(example)
-    written, _ = Writer(of.eval(), codec(SCHEME), Grammar(codec(SCHEME).scheme), True, 16).write(
-        rows
-    )
+    written, _ = Writer(
+        model=of.eval(),
+        codec=codec(SCHEME),
+        grammar=Grammar(codec(SCHEME).scheme),
+        constrained=True,
+        longest=16,
+    ).write(rows)
     found = [codec(SCHEME).decode(*written.answer(row)) for row in range(len(texts))]
     assert found == [text[start:] for text, start in zip(texts, answers, strict=True)]
     assert written.ended.all()
@@ -482,7 +486,10 @@ def test_a_prefix_that_was_written_is_seen_as_its_projection() -> None:
     other = batch(SCHEME, ["a=99.7,1", "bcd=123"], answers=[2, 4])
     grammar = Grammar(codec(SCHEME).scheme)
     first, second = (
-        Writer(of, codec(SCHEME), grammar, True, 12).write(one)[0] for one in (rows, other)
+        Writer(model=of, codec=codec(SCHEME), grammar=grammar, constrained=True, longest=12).write(
+            one
+        )[0]
+        for one in (rows, other)
     )
     assert (first.tokens == of.ahead).sum() >= 4
     np.testing.assert_array_equal(first.tokens, second.tokens)
@@ -507,7 +514,7 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
     true = np.full((len(spans), width), -1)
     for index, (row, start, length) in enumerate(spans):
         true[index, :length] = rows.tokens[row, start : start + length] - one.number_first
-    found = Reader(of, one, grammar, True).score(steps.true(), true)
+    found = Reader(model=of, codec=one, grammar=grammar, constrained=True).score(steps.true(), true)
     for index, (row, start, length) in enumerate(spans):
         total = 0.0
         tokens = [END, *rows.tokens[row, :start].tolist()]

@@ -94,7 +94,9 @@ def random_reader(spec: str, size: str = "small", masked: bool = True) -> Decode
     """A decoder whose weights are so large that what it says differs from token to token."""
     torch.manual_seed(3)
     scheme = SCHEMES.build(spec)
-    shape = Shape(*SIZES[size], scheme.tokens_per_number or 0)
+    layers, heads, width = SIZES[size]
+    context = scheme.tokens_per_number or 0
+    shape = Shape(layers=layers, heads=heads, width=width, context=context)
     reader = DecoderReader(5, scheme, automaton(scheme), shape, masked)
     with torch.no_grad():
         for parameter in reader.parameters():

@@ -42,7 +42,9 @@ def leaderboard(comparison: Comparison, part: SampleGroup) -> Iterator[PageTable
         f"Differences are paired, from {part.reference}; a tie is one whose interval holds 0. The "
         "best of each column is bold. Intervals hold 95%."
     )
-    yield PageTable("Experiments, the best first", columns, rows, picks, note)
+    yield PageTable(
+        caption="Experiments, the best first", columns=columns, rows=rows, picks=picks, note=note
+    )
     if part.value is None:
         yield _costs(ordered, picks)
     if part.baselines:
@@ -57,7 +59,9 @@ def _baselines(comparison: Comparison, part: SampleGroup) -> PageTable:
         cells = (PageCell("-") if figure is None else with_interval(figure) for figure in found)
         rows.append([f"{limit}{baseline_name(one)}", *cells])
     note = "What needs no model; limits are made of the truth, and no rivals."
-    return PageTable("Baselines", ["baseline", *comparison.metrics], rows, note=note)
+    return PageTable(
+        caption="Baselines", columns=["baseline", *comparison.metrics], rows=rows, note=note
+    )
 
 
 def _best(part: SampleGroup, metric: str, better: str) -> float | None:
@@ -100,4 +104,10 @@ def _costs(ordered: Sequence[Experiment], picks: Sequence[str]) -> PageTable:
     columns = ["experiment", "training", "prediction", "FLOPs", "rows read", "tokens read"]
     columns += ["tokens a number", "parameters"]
     note = "Means over the seeds."
-    return PageTable("What they cost, in the same order", columns, rows, picks, note)
+    return PageTable(
+        caption="What they cost, in the same order",
+        columns=columns,
+        rows=rows,
+        picks=picks,
+        note=note,
+    )

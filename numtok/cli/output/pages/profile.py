@@ -64,7 +64,7 @@ def _slots(profile: Profile) -> PageTable:
         ]
         for slot in profile.slots
     ]
-    return PageTable("All slots, in the order of the text", columns, rows)
+    return PageTable(caption="All slots, in the order of the text", columns=columns, rows=rows)
 
 
 def _schemes(profile: Profile) -> PageTable:
@@ -91,20 +91,31 @@ def _schemes(profile: Profile) -> PageTable:
         )
     note = "Loses: the error of writing and reading back, in standard deviations of the worst slot."
     picks = [f"label:{one.scheme}" for one in profile.schemes]
-    return PageTable("Schemes", columns, rows, picks, note)
+    return PageTable(caption="Schemes", columns=columns, rows=rows, picks=picks, note=note)
 
 
 def _values(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[Section]:
     charts = []
     for place, one in enumerate(pictures):
         text = f"How {one.numbers:,} numbers of the sample lie."
-        charts.append(PageChart(f"slot-{place}", one.slot, text, one.histogram, height=260))
+        charts.append(
+            PageChart(
+                name=f"slot-{place}", heading=one.slot, text=text, panel=one.histogram, height=260
+            )
+        )
         if one.grids.marks:
             text = (
                 f"The {one.distinct:,} values as each scheme reads them back, and how many are "
                 f"left; of those close to each other one is drawn ({VALUES} parts of the axis)."
             )
-            charts.append(PageChart(f"grid-{place}", "What schemes tell apart", text, one.grids))
+            charts.append(
+                PageChart(
+                    name=f"grid-{place}",
+                    heading="What schemes tell apart",
+                    text=text,
+                    panel=one.grids,
+                )
+            )
     if charts:
         text = " ".join(_left_out(profile, pictures))
         yield Section("values", "Values, and the grids of schemes", text, charts)

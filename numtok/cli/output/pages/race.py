@@ -158,17 +158,27 @@ def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
         "where the interval holds 0. Intervals hold 95%, over samples and seeds."
     )
     picks = [f"label:{one.label}" for one in models]
-    yield PageTable("Models of the last round, the best first", columns, rows, picks, note)
+    yield PageTable(
+        caption="Models of the last round, the best first",
+        columns=columns,
+        rows=rows,
+        picks=picks,
+        note=note,
+    )
     others = [one for one in board.places if not one.is_model]
     of_others: list[Sequence[PageCell | str]] = [
         [one.label, with_interval(one.skill), _behind(one), with_interval(one.over_baseline)]
         for one in others
     ]
-    yield PageTable("What needs no model", ["baseline", _SKILL, "behind", over], of_others)
+    yield PageTable(
+        caption="What needs no model", columns=["baseline", _SKILL, "behind", over], rows=of_others
+    )
     palette = {one.label: len(colours) + place for place, one in enumerate(others)} | {**colours}
     ends = {one.label: (one.skill.value, one.skill.low, one.skill.high) for one in board.places}
     if (panel := lined_up(ends, _SKILL, "label", palette)) is not None:
-        yield PageChart("skill", "Skill over the median", "Higher is better.", panel)
+        yield PageChart(
+            name="skill", heading="Skill over the median", text="Higher is better.", panel=panel
+        )
     yield _errors(board)
 
 
@@ -186,7 +196,7 @@ def _errors(board: Leaderboard) -> PageTable:
         [slot, *(with_interval(one.errors[slot]) for one in shown)] for slot in board.slots
     ]
     columns = ["slot", *(one.label for one in shown)]
-    return PageTable("Mean absolute error by slot", columns, rows)
+    return PageTable(caption="Mean absolute error by slot", columns=columns, rows=rows)
 
 
 def _first_round(
@@ -259,7 +269,13 @@ def _rounds(result: RaceResult, board: Leaderboard) -> PageTable:
         "tried. The last round is on the leaderboard."
     )
     picks = [f"label:{label}" for label in labels]
-    return PageTable("All that took part, the best first", columns, rows, picks, note)
+    return PageTable(
+        caption="All that took part, the best first",
+        columns=columns,
+        rows=rows,
+        picks=picks,
+        note=note,
+    )
 
 
 def _of_round(one: RoundResult, label: str) -> Iterator[PageCell]:
@@ -279,7 +295,9 @@ def _before(result: RaceResult) -> Iterator[Section]:
     slots: list[Sequence[PageCell | str]] = [
         [one.name, PageCell(f"{one.numbers:,}", one.numbers), one.words] for one in result.slots
     ]
-    table = PageTable("Numbers of the data", ["slot", "numbers", words], slots, words=[words])
+    table = PageTable(
+        caption="Numbers of the data", columns=["slot", "numbers", words], rows=slots, words=[words]
+    )
     yield Section("slots", "The numbers, slot by slot", "", [table])
     what, words = "head" if result.of_table else "scheme", "why"
     verdicts: list[Sequence[PageCell | str]] = [
@@ -287,7 +305,7 @@ def _before(result: RaceResult) -> Iterator[Section]:
         for one in sorted(result.verdicts, key=lambda one: not one.takes_part)
     ]
     columns = [what, "may take part", words]
-    table = PageTable(f"Each {what}", columns, verdicts, words=[words])
+    table = PageTable(caption=f"Each {what}", columns=columns, rows=verdicts, words=[words])
     yield Section("verdicts", "What may take part, and why what may not", "", [table])
 
 

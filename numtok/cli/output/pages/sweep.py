@@ -48,7 +48,9 @@ def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
             for one in result.choices
         ]
         caption = "The best by the validation split"
-        table = PageTable(caption, ["of", "chosen", result.select.metric], rows)
+        table = PageTable(
+            caption=caption, columns=["of", "chosen", result.select.metric], rows=rows
+        )
         yield Section("choices", "What was chosen", "", [table])
     compared = []
     for place, (label, comparison) in enumerate(result.tables):
@@ -70,7 +72,7 @@ def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
             for one in result.averages
         ]
         caption = "Mean and standard deviation over the data sets"
-        table = PageTable(caption, ["way", *metrics], averages)
+        table = PageTable(caption=caption, columns=["way", *metrics], rows=averages)
         tables = [table]
         if (ranks := result.ranks) is not None:
             ranked: list[Sequence[PageCell | str]] = [
@@ -78,6 +80,6 @@ def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
                 for label, over in ranks.ways.items()
             ]
             told = f"Ranks by {ranks.metric}: {ranks_told(ranks)}"
-            tables.append(PageTable(told, ["way", "rank"], ranked))
+            tables.append(PageTable(caption=told, columns=["way", "rank"], rows=ranked))
         yield Section("averages", "Over the data sets", "", tables)
     yield from differences_section(compared, resolve)

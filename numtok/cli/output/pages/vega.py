@@ -199,7 +199,7 @@ def _scaled(axis: Axis, of: str) -> dict[str, Any]:
 def signed_ticks(axis: Axis) -> list[float]:
     """Powers of ten on both sides of 0 that are far enough apart to be told, within the axis.
 
-    >>> signed_ticks(Axis("y", "signed-log", -100.0, 1e4))
+    >>> signed_ticks(Axis(label="y", scale="signed-log", low=-100.0, high=1e4))
     [-100.0, 0.0, 100.0, 10000.0]
     """
     if axis.low is None or axis.high is None:
