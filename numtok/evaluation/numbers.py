@@ -191,10 +191,14 @@ class NumberEvaluation:
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
         """Those of :func:`baselines`, of the numbers that are finite."""
         finite = np.isfinite(self.samples.numbers[self.asked.numbers])
-        mean, fill = self.loaded.trained.train_mean, self.predictor.options.fill
-        means = None if self.slots is None else self.slots.means
         found = baselines(
-            self.loaded.codec, self.samples, self.asked, self.train, mean, fill, means
+            self.loaded.codec,
+            self.samples,
+            self.asked,
+            train=self.train,
+            train_mean=self.loaded.trained.train_mean,
+            fill=self.predictor.options.fill,
+            slot_means=None if self.slots is None else self.slots.means,
         )
         fitted = () if self.fielded is None else fitted_baselines(*self.fielded, self.asked)
         scored = ((name, values[finite]) for name, values in chain(found, fitted))

@@ -70,7 +70,11 @@ def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
     learnt = train.numbers[train.targets] if len(train.targets) else train.numbers
     learnt = learnt[np.isfinite(learnt)]
     mean = float(learnt.mean()) if len(learnt) else None
-    found = dict(baselines(read_codec(data), samples, asked, train, mean, AUTOREGRESSIVE))
+    found = dict(
+        baselines(
+            read_codec(data), samples, asked, train=train, train_mean=mean, fill=AUTOREGRESSIVE
+        )
+    )
     of_train, of_looked_at, of_samples = _fielded(
         data, Rows(data, split, samples, np.unique(samples.target_row), drawn), train
     )

@@ -63,10 +63,11 @@ class Scores:
 
 def score(
     table: "pa.Table",
+    means: TrainMeans,
+    *,
     usual: Sequence[Metric],
     few: Sequence[Metric],
     more: Sequence[Metric],
-    means: TrainMeans,
     ref: str,
     progress: Progress,
 ) -> Scores:

@@ -289,7 +289,7 @@ def _profile(
     advised = advised_normalizer(moments)
     first = recommended(
         [
-            losses(one.scheme, found.tallies, labels, trial, moments, advised)
+            losses(one.scheme, found.tallies, labels, trial, moments, normalize=advised)
             if scales_values(one.scheme)
             else one
             for one in tried

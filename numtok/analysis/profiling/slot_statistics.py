@@ -238,21 +238,21 @@ class NumberStatistics(NamedTuple):
     def merged(self, other: "NumberStatistics") -> "NumberStatistics":
         """The statistics of both together; ``rows`` holds for rows that are all different."""
         return NumberStatistics(
-            self.numbers + other.numbers,
-            self.negative + other.negative,
-            self.zero + other.zero,
-            self.integer + other.integer,
-            self.outside + other.outside,
-            self.after_comma + other.after_comma,
-            self.rows + other.rows,
-            min(self.before, other.before),
-            self.moments.merged(other.moments),
-            min(self.least, other.least),
-            max(self.most, other.most),
-            self.digits + other.digits,
-            self.decimals + other.decimals,
-            self.decades + other.decades,
-            self.distinct.merged(other.distinct),
+            numbers=self.numbers + other.numbers,
+            negative=self.negative + other.negative,
+            zero=self.zero + other.zero,
+            integer=self.integer + other.integer,
+            outside=self.outside + other.outside,
+            after_comma=self.after_comma + other.after_comma,
+            rows=self.rows + other.rows,
+            before=min(self.before, other.before),
+            moments=self.moments.merged(other.moments),
+            least=min(self.least, other.least),
+            most=max(self.most, other.most),
+            digits=self.digits + other.digits,
+            decimals=self.decimals + other.decimals,
+            decades=self.decades + other.decades,
+            distinct=self.distinct.merged(other.distinct),
         )
 
 
@@ -285,14 +285,14 @@ class _Arrays(NamedTuple):
         measures = np.zeros((slots, _MEASURES))
         measures[:, [LOW, LEAST]], measures[:, HIGH] = np.inf, -np.inf
         return cls(
-            sums.reshape(-1),
-            measures.reshape(-1),
-            np.zeros(slots * (MOST_DIGITS + 1), np.int64),
-            np.zeros(slots * (MOST_DECIMALS + 1), np.int64),
-            np.zeros(slots * DECADES, np.int64),
-            np.zeros(slots * _ROOM, np.uint64),
-            np.zeros(slots * _ROOM, np.int64),
-            np.full(slots, ANYTHING),
+            sums=sums.reshape(-1),
+            measures=measures.reshape(-1),
+            digits=np.zeros(slots * (MOST_DIGITS + 1), np.int64),
+            decimals=np.zeros(slots * (MOST_DECIMALS + 1), np.int64),
+            decades=np.zeros(slots * DECADES, np.int64),
+            keys=np.zeros(slots * _ROOM, np.uint64),
+            times=np.zeros(slots * _ROOM, np.int64),
+            limits=np.full(slots, ANYTHING),
         )
 
     def grown(self, slots: int) -> "_Arrays":

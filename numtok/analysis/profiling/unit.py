@@ -195,8 +195,15 @@ class Counting:
             self._samples.move(became)
             found.sampled_rows.move(became)
         numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
-        limits = self._samples.limits, found.sampled_rows.limit
-        chosen = self._tallies.add(ids, texts, spans, nodes, numerals, *limits)
+        chosen = self._tallies.add(
+            ids,
+            texts,
+            spans,
+            nodes=nodes,
+            numerals=numerals,
+            sample_limits=self._samples.limits,
+            row_limit=found.sampled_rows.limit,
+        )
         number_rows = offsets(spans.counts)
         found.sampled_rows.add(chosen.rows, chosen.row_hashes, number_rows, nodes)
         if len(chosen.numbers):

@@ -137,7 +137,7 @@ def _raced(
     if config.dry_run:
         return result
     data = Encodings(config, there, quiet, progress)
-    made = planned(config, there, data, quiet, side, progress, started)
+    made = planned(config, there, data, store=quiet, side=side, progress=progress, started=started)
     plan = PLAN.read(made.path)
     entries = {one.label: one for one in there.entries}
     artifacts = {one.data: data.of(entries[one.label]) for one in plan.candidates}
