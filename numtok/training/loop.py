@@ -2,11 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from numtok.models.settings import ModelSettings
 from numtok.training.checkpoint import belonging, read_steps, write_steps
@@ -14,7 +16,6 @@ from numtok.training.device import peak_memory
 from numtok.training.examples import SplitExamples
 from numtok.training.log import Line
 from numtok.training.matmul_rate import MatmulRate
-from numtok.training.prefetch import prefetched
 from numtok.training.profiler import Cost, traced
 from numtok.training.ranks import ALONE, Ranks
 from numtok.training.resolved_texts import ResolvedTexts
@@ -22,6 +23,7 @@ from numtok.training.run import TrainingRun
 from numtok.training.tensorboard import Watch, event_file
 from numtok.training.trainer import WHOLE_STEP, DeviceBatch, Trainer, TrainerState
 
+T = TypeVar("T")
 ENDLESS = 1 << 30  # steps of a run that is only measured
 _RECORDS, _VALIDATIONS = 200, 20  # how often a run writes its losses down, at most
 _STEPS_PER_LOOK = 3  # batches learnt for one looked at, which costs a third: a tenth of the time
@@ -234,3 +236,25 @@ class _Clock:
             peak_memory=memory,
             seconds_left=left,
         )
+
+
+def prefetched(make: Callable[[int], T], first: int, end: int, workers: int) -> Iterator[T]:
+    """``make(first)``, ..., ``make(end - 1)``, in order, by so many threads; 0: when asked for.
+
+    ``make`` is a pure function of its index, so the threads change nothing but the time.
+    """
+    if workers == 0:
+        yield from map(make, range(first, end))
+        return
+    with ThreadPoolExecutor(workers, "prefetch") as pool:
+        waiting: deque[Future[T]] = deque()
+        try:
+            for index in range(first, end):
+                waiting.append(pool.submit(make, index))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

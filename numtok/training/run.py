@@ -4,10 +4,13 @@ A run that was killed goes on from its checkpoint. A first signal waits until th
 work is done; then a checkpoint is written and the signal does what it does.
 """
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -20,10 +23,10 @@ from numtok.training.checkpoint import Checkpoint, read_checkpoint, write_checkp
 from numtok.training.device import peak_memory
 from numtok.training.log import Line
 from numtok.training.matmul_rate import MatmulRate
-from numtok.training.signals import Signals
 from numtok.training.trainer import Execution
 
 _CHECKPOINT_SECONDS = 60.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _P = TypeVar("_P", bound=msgspec.Struct)
 
 
@@ -79,7 +82,7 @@ class TrainingRun(Generic[_P]):
         stands, in words."""
         before, started = self.seconds, time.monotonic()
         saved = started
-        with Signals() as signals:
+        with _Signals() as signals:
 
             def after(done: int, due: bool | None, where: str) -> None:
                 nonlocal saved
@@ -149,3 +152,39 @@ def write_log(draft: Draft, records: Sequence[Line]) -> None:
     # Sorted, because a checkpoint gives the fields back in another order.
     lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in records]
     files.write_atomic(draft.path / LOG_FILE, b"".join(lines))
+
+
+class _Signals:
+    """Within the block a first signal is only noted in ``received``; a second ends the process.
+
+    :meth:`deliver` raises a noted one anew, for whoever handled it before, and so does the end of
+    the block, unless that is an error: what failed is then the thing to tell.
+    """
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "_Signals":
+        # Python delivers signals to the main thread, and lets no other one handle them.
+        if threading.current_thread() is threading.main_thread():
+            self._before = {one: signal.signal(one, self._note) for one in _SIGNALS}
+        return self
+
+    def deliver(self) -> None:
+        """Raise the noted signal anew; returns where nobody minds it, as under ``nohup``."""
+        number, self.received = self.received, None
+        if number is not None:
+            signal.signal(number, self._before.pop(number))
+            signal.raise_signal(number)
+            self._before[number] = signal.signal(number, self._note)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for one, handler in self._before.items():
+            signal.signal(one, handler)
+        if self.received is not None and kind is None:
+            signal.raise_signal(self.received)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.received = number
+        signal.signal(number, signal.SIG_DFL)

@@ -6,6 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import torch
 
 from numtok.encoding.dataset import EncodedSplit
@@ -17,14 +18,13 @@ from numtok.models.model import Model
 from numtok.models.number_heads import calibration_of, own_scaling, raw_scaling
 from numtok.models.objectives.base import Objective
 from numtok.models.settings import ModelSettings
-from numtok.records import TRAIN, TRUNCATED
+from numtok.records import TRAIN, TRUNCATED, in_order
 from numtok.registry import spec_of
 from numtok.store.artifact import Artifact
 from numtok.store.draft import Draft
 from numtok.training.checkpoint import Finished
 from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.examples import SplitExamples
-from numtok.training.labels import learnt_classes
 from numtok.training.loop import ENDLESS, Progress, Training, new_trainer, seconds_per_step
 from numtok.training.model_files import write_model
 from numtok.training.model_json import Trained
@@ -39,6 +39,7 @@ from numtok.training.weights import weights_of
 VALIDATION = "validation"  # the split that is looked at during training
 Spool = Callable[[], AbstractContextManager[Path]]
 Note = Callable[[str], None]
+_FEW, _TIMES = 100, 2  # up to _FEW labels may be rare; of more, each comes twice, on average
 _CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
 
 
@@ -212,7 +213,7 @@ def _splits(
     how = resolved.codec, objective, config.batch, config.seed
     samples = read_split(encoded, TRAIN, spill=spill)
     if objective.requires() == "label":
-        classes = learnt_classes(samples, encoded)
+        classes = _classes(samples, encoded)
     else:
         classes = ()
         _check_learnable(objective, samples, encoded)
@@ -291,3 +292,30 @@ def _mean(samples: EncodedSplit) -> float | None:
     values = samples.numbers[samples.targets] if len(samples.targets) else samples.numbers
     finite = np.isfinite(values)
     return float(values.mean(where=finite)) if finite.any() else None
+
+
+def _classes(train: EncodedSplit, encoded: Artifact) -> tuple[str, ...]:
+    """Return the labels of a train split, in the order of :func:`in_order`.
+
+    Raises DataError if a row has none, if all rows have the same, and if there are many rare ones,
+    as with ids or texts.
+    """
+    where = f"split {TRAIN!r} of {encoded.ref}"
+    if lacking := train.labels.null_count:
+        raise DataError(
+            f"--objective classify needs a label in every row, {lacking:,} of the {len(train):,} "
+            f"rows of {where} have none; encode data with them, or give another --objective"
+        )
+    classes = in_order(pc.unique(train.labels).to_pylist())
+    if len(classes) < 2:
+        raise DataError(
+            f"--objective classify needs two labels or more, all rows of {where} have "
+            f"{classes[0]!r}; encode data with others, or give another --objective"
+        )
+    if len(classes) > _FEW and len(classes) * _TIMES > len(train):
+        raise DataError(
+            f"--objective classify needs labels that come again, {where} has {len(classes):,} in "
+            f"{len(train):,} rows, such as {classes[0]!r}; encode data whose label is a class, or "
+            "give another --objective"
+        )
+    return classes

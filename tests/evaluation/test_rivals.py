@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from numtok.evaluation.rivals import TUNED, rivals
-from numtok.evaluation.tuned_boosting import Known, tuned
+from numtok.evaluation.rivals import TUNED, Known, rivals, tuned
 from numtok.records import TABLE
 from numtok.stages import encode, table
 from numtok.store.artifact import Artifact

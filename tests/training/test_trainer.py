@@ -20,7 +20,7 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, TrainingBatch
 from numtok.seeds import generator
-from numtok.training.prefetch import prefetched
+from numtok.training.loop import prefetched
 from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState
 from tests import fakemodels
 from tests.cases import each
