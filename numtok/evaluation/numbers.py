@@ -34,7 +34,7 @@ from numtok.training.model_files import LoadedModel
 if TYPE_CHECKING:
     from numtok.evaluation.slots import NumberSlots
 
-_CALIBRATED = 2000  # rows that a deviation is measured on, at most
+_CALIBRATED = 2000  # rows that a standard deviation is measured on, at most
 _METRICS = (
     "slot-skill", "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
@@ -294,9 +294,9 @@ def _target_calibrations(
     """Return what a calibrated head's distribution needs for each target, by name, from predictions
     of a split that was not trained on; empty for other heads, and if all targets have one name.
 
-    Training measures one deviation over all numbers of the validation split. If rows have several
-    targets, some may be predicted to a thousandth and others hardly at all, and one deviation would
-    be wrong for each of them.
+    Training measures one standard deviation over all numbers of the validation split. If rows have
+    several targets, some may be predicted to a thousandth and others hardly at all, and one value
+    would be wrong for each of them.
     """
     head, reader = loaded.model.head, loaded.model.value_head
     samples = samples.sample(_CALIBRATED)

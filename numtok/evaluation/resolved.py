@@ -39,7 +39,7 @@ class ResolvedEvaluation(ABC):
     config
         The options with all defaults filled in, as the recorded command repeats them.
     metrics
-        Those of ``--metric``.
+        The metrics that ``--metric`` adds.
     """
 
     kind: ClassVar[str]  #: ``texts`` or ``tables``
@@ -53,7 +53,7 @@ class ResolvedEvaluation(ABC):
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What the version depends on."""
+        """Settings that the version depends on."""
 
     @abstractmethod
     def open(self, find: Find, devices: Devices) -> Evaluator:
@@ -74,7 +74,7 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the version depends on."""
+        """Settings that the version depends on."""
         config, mode = self.config, self.mode
         metrics = _evaluation_of(mode).metrics
         settings = {
@@ -126,7 +126,7 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the version depends on."""
+        """Settings that the version depends on."""
         return {
             "stage": "eval-table",
             "revision": TABLES_REVISION,

@@ -36,7 +36,7 @@ class ResolvedTraining(ABC):
     @property
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:
-        """What the version depends on."""
+        """Settings that the version depends on."""
 
     @property
     @abstractmethod
@@ -46,7 +46,7 @@ class ResolvedTraining(ABC):
     @property
     @abstractmethod
     def less_memory(self) -> str:
-        """What memory ran out with, and which options need less of it."""
+        """Advice when memory runs out: the options in use, and those that need less."""
 
     @property
     def parents(self) -> list[Artifact]:

@@ -53,7 +53,7 @@ class ResolvedTable(ResolvedTraining):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the version depends on."""
+        """Settings that the version depends on."""
         return {
             "stage": "fit",
             "revision": REVISION,
@@ -77,7 +77,7 @@ class ResolvedTable(ResolvedTraining):
 
     @property
     def less_memory(self) -> str:
-        """What memory ran out with, and which options need less of it."""
+        """Advice when memory runs out: the options in use, and those that need less."""
         return f"--batch {self.config.batch}; give a smaller one, or a smaller --preset"
 
     @property

@@ -92,7 +92,7 @@ class ResolvedTexts(ResolvedTraining):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the version depends on."""
+        """Settings that the version depends on."""
         settings = {"stage": "train", "revision": REVISION} | of_version(self.config)
         settings["preset"] = self.preset.settings()
         for key in ("embedder", "head", "objective", "places"):
@@ -124,7 +124,7 @@ class ResolvedTexts(ResolvedTraining):
 
     @property
     def less_memory(self) -> str:
-        """What memory ran out with, and which options need less of it."""
+        """Advice when memory runs out: the options in use, and those that need less."""
         config, parts = self.config, self.config.accumulate
         had, less = f"--batch {config.batch}", []
         if parts > 1:

@@ -1,7 +1,7 @@
-"""A run in its draft, of whatever learner: where it goes on, when it is saved, its log and time.
+"""A training run in its draft, on texts or a table: checkpoints, signals, log and time.
 
-A run that was killed goes on from its checkpoint. A first signal waits until the step or epoch at
-work is done; then a checkpoint is written and the signal does what it does.
+A killed run resumes from its checkpoint. A first SIGINT or SIGTERM waits until the current step or
+epoch is done; then a checkpoint is written and the signal takes effect.
 """
 
 import signal
@@ -155,10 +155,10 @@ def write_log(draft: Draft, records: Sequence[Line]) -> None:
 
 
 class _Signals:
-    """Within the block a first signal is only noted in ``received``; a second ends the process.
+    """Records a first signal in ``received`` within the block; a second ends the process.
 
-    :meth:`deliver` raises a noted one anew, for whoever handled it before, and so does the end of
-    the block, unless that is an error: what failed is then the thing to tell.
+    :meth:`deliver` raises the recorded signal again for its former handler, and so does the end of
+    the block unless an error ends it.
     """
 
     def __init__(self) -> None:
@@ -172,7 +172,7 @@ class _Signals:
         return self
 
     def deliver(self) -> None:
-        """Raise the noted signal anew; returns where nobody minds it, as under ``nohup``."""
+        """Raise the recorded signal again; returns if it is ignored, as under ``nohup``."""
         number, self.received = self.received, None
         if number is not None:
             signal.signal(number, self._before.pop(number))
