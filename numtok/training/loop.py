@@ -239,7 +239,7 @@ class _Clock:
 
 
 def prefetched(make: Callable[[int], T], first: int, end: int, workers: int) -> Iterator[T]:
-    """Yield ``make(first)``, ..., ``make(end - 1)``, made ahead by ``workers`` threads (0: by none).
+    """Yield ``make(first)``, ..., ``make(end - 1)``, made ahead by ``workers`` threads if above 0.
 
     ``make`` is a pure function of its index, so the threads change nothing but the time.
     """
