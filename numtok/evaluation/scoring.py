@@ -1,6 +1,7 @@
 """From a table of predictions to the figures of a report: of all, of each part, of baselines."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,7 +34,8 @@ _IN_SLOTS = ("slot-skill", "r2", "mae", "median-relative-error")
 Progress = Callable[[str, int, int], None]  # what, done, of all
 
 
-class Scores(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Scores:
     """The figures of a report, and what they are of.
 
     answers
@@ -61,10 +63,11 @@ class Scores(NamedTuple):
 
 def score(
     table: "pa.Table",
+    means: TrainMeans,
+    *,
     usual: Sequence[Metric],
     few: Sequence[Metric],
     more: Sequence[Metric],
-    means: TrainMeans,
     ref: str,
     progress: Progress,
 ) -> Scores:
@@ -101,19 +104,19 @@ def score(
         progress("scoring", 1 + len(parts) + len(by_slot), total)
     valid = {} if answers.valid.all() else figures(metrics, answers.take(answers.valid))
     return Scores(
-        answers,
-        _targets(kept),
-        means.at(kept),
-        table.num_rows - kept.num_rows,
-        over_all,
-        valid,
-        {name: figs for (kind, name), figs in found.items() if not kind},
-        {
+        answers=answers,
+        targets=_targets(kept),
+        fallback=means.at(kept),
+        left_out=table.num_rows - kept.num_rows,
+        metrics=over_all,
+        valid_metrics=valid,
+        by_target={name: figs for (kind, name), figs in found.items() if not kind},
+        groups={
             group: {name: figs for (kind, name), figs in found.items() if kind == group}
             for group in sorted({kind for kind, _ in found if kind})
         },
-        by_slot,
-        [
+        slots=by_slot,
+        notes=[
             *([clusters_note(count)] if (count := cluster_count(kept, answers)) else []),
             *_unknown(metrics, answers),
             *_too_many(kept),

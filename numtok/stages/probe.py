@@ -66,13 +66,24 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         device=device.type,
     )
     command = ["numtok", "probe", *command_line(again), *option_words(kind)]
-    with store.draft(PROBE, name, {**settings, **kind.stored}, parents, command, config) as draft:
+    with store.draft(
+        PROBE, name, {**settings, **kind.stored}, parents=parents, command=command, how=config
+    ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         started = time.monotonic()
         with devices(config.devices, device) as these:
             loaded = read_model(model, device, file)
-            result = kind.run(ProbeInputs(loaded, data, store.find, progress, store.note, these))
+            result = kind.run(
+                ProbeInputs(
+                    loaded=loaded,
+                    data=data,
+                    find=store.find,
+                    progress=progress,
+                    note=store.note,
+                    devices=these,
+                )
+            )
         probe = Probe(
             model=model.ref,
             name=model.name,

@@ -107,12 +107,12 @@ class _Tallies(NamedTuple):
         """The statistics of one slot."""
         found = dict(zip(_TALLY.names or (), self.slots[slot].item(), strict=True))
         finite = found["numbers"] - found["outside"]
-        spread = (found[name] for name in ("low", "high", "mean", "squares", "magnitude"))
+        spread = {name: found[name] for name in ("low", "high", "mean", "squares", "magnitude")}
         held = self.times[slot] > 0
         order = np.argsort(self.keys[slot][held])[:KEPT]
         return NumberStatistics(
             **{name: found[name] for name in (*_SUMMED, "before", "least", "most")},
-            moments=Moments(finite, *spread) if finite else Moments(),
+            moments=Moments(count=finite, **spread) if finite else Moments(),
             digits=self.digits[slot].copy(),
             decimals=self.decimals[slot].copy(),
             decades=self.decades[slot].copy(),

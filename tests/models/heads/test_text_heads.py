@@ -109,7 +109,9 @@ def test_every_head_trains_and_evaluates_at_the_numbers_of_a_text(
     [("scalar", "signed-log"), ("mdn:5", "none"), ("riemann:64", "none"), ("decoder:nd", "none")],
 )
 def test_heads_go_with_fourier_features(store: Store, head: str, normalize: str) -> None:
-    config = EncodeConfig(("arithmetic",), "xval", normalize=normalize, name="arithmetic-raw")
+    config = EncodeConfig(
+        ("arithmetic",), scheme="xval", normalize=normalize, name="arithmetic-raw"
+    )
     encoded = encode(config, store, lambda *_: None).artifact
     assert encoded is not None
     assert np.abs(read_split(encoded, "train").numbers).max() > 1000
@@ -230,7 +232,9 @@ def test_a_head_may_learn_numbers_as_they_are_in_the_text(
     store: Store, learnt_raw: list[np.ndarray[Any, Any]], scheme: str, normalize: str
 ) -> None:
     name = f"{scheme}-{normalize[:4]}"
-    config = EncodeConfig(("arithmetic",), scheme, normalize=normalize, name=f"arithmetic-{name}")
+    config = EncodeConfig(
+        ("arithmetic",), scheme=scheme, normalize=normalize, name=f"arithmetic-{name}"
+    )
     encoded = encode(config, store, lambda *_: None).artifact
     assert encoded is not None
     model = train(store, "scalar", name)
@@ -252,7 +256,7 @@ def test_a_head_may_learn_numbers_as_they_are_in_the_text(
 def test_a_head_of_raw_numbers_is_refused_where_there_are_none(
     store: Store, numtok: Shell, learnt_raw: list[np.ndarray[Any, Any]], says: Says
 ) -> None:
-    encode(EncodeConfig(("arithmetic",), "numgpt"), store, lambda *_: None)
+    encode(EncodeConfig(("arithmetic",), scheme="numgpt"), store, lambda *_: None)
     with pytest.raises(UsageError) as caught:
         train(store, "scalar", "numgpt")
     says(caught, "--head scalar", "numgpt", "--head numgpt")
