@@ -73,11 +73,8 @@ def score(
 ) -> Scores:
     """Score predictions (``reports.predictions_schema``).
 
-    usual, few, more
-        Metrics over all numbers, of which those are left out that need a column which is not
-        there; those for each target and group; and those asked for besides, in both.
-
-    Raises DataError where there is nothing to score.
+    ``usual`` metrics are over all numbers, but for those whose columns are missing; ``few`` are for
+    each target and group; ``more`` are for both. Raises DataError if there is nothing to score.
     """
     kept = scorable(table)
     if not kept.num_rows:

@@ -147,13 +147,17 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
                 workers=workers,
                 progress=progress,
             )
-            fit = job.fit(encoding)
-            counts, unread = job.encode(fit)
-            seconds = time.monotonic() - started
-            facts = {UNREAD: msgspec.to_builtins(unread)} if unread.unread else None
-            timing = {"seconds": seconds, "input_bytes": total, "workers": workers.count}
-            artifact = draft.publish(counts, timing, facts)
-            return Result(artifact.ref, artifact, made=True)
+            return _published(job, encoding, started, total)
+
+
+def _published(job: "_Job", encoding: Unfitted | Codec, started: float, total: int) -> Result:
+    """Encode the units and publish the draft; ``total`` is the size of the input in bytes."""
+    counts, unread = job.encode(job.fit(encoding))
+    seconds = time.monotonic() - started
+    facts = {UNREAD: msgspec.to_builtins(unread)} if unread.unread else None
+    timing = {"seconds": seconds, "input_bytes": total, "workers": job.workers.count}
+    artifact = job.draft.publish(counts, timing, facts)
+    return Result(artifact.ref, artifact, made=True)
 
 
 def _settings(

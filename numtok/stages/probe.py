@@ -35,10 +35,9 @@ class Result:
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
-    """Probe a model, or find the probe that is there.
+    """Probe a model, or return the existing probe.
 
-    Raises UsageError (also where model and data do not belong together), DataError, StoreError,
-    TrainingFailed (no memory).
+    Raises UsageError (also for data of another encoding), DataError, StoreError, TrainingFailed.
     """
     kind = PROBES.build(config.kind, config.options)
     model = store.resolve(config.model, kinds={MODEL})
@@ -74,16 +73,15 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         started = time.monotonic()
         with devices(config.devices, device) as these:
             loaded = read_model(model, device, file)
-            result = kind.run(
-                ProbeInputs(
-                    loaded=loaded,
-                    data=data,
-                    find=store.find,
-                    progress=progress,
-                    note=store.note,
-                    devices=these,
-                )
+            inputs = ProbeInputs(
+                loaded=loaded,
+                data=data,
+                find=store.find,
+                progress=progress,
+                note=store.note,
+                devices=these,
             )
+            result = kind.run(inputs)
         probe = Probe(
             model=model.ref,
             name=model.name,

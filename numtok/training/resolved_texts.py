@@ -198,11 +198,8 @@ def resolve_texts(
     device = device_of(config.device)
     usual = usual_parts(codec, init)
     spec = config.preset or usual["preset"]
-    asked = config.objective or ("mlm:targets" if has_targets(encoded) else "mlm")
-    objective = OBJECTIVES.build(asked)
     preset, title = chosen_preset(spec, init)
-    if init is not None:
-        objective = objective_of(asked, objective, init)
+    objective = _objective(config.objective, encoded, init)
     embedder = EMBEDDERS.build(config.embedder or usual["embedder"])
     head = _head(config.head, usual["head"], codec, objective)
     places = _places(config.places, init)
@@ -246,6 +243,13 @@ def resolve_texts(
     )
     resolved.check_model()
     return resolved
+
+
+def _objective(given: str | None, encoded: Artifact, init: LoadedModel | None) -> Objective:
+    """Return the objective asked for, or the default of the data."""
+    spec = given or ("mlm:targets" if has_targets(encoded) else "mlm")
+    objective = OBJECTIVES.build(spec)
+    return objective if init is None else objective_of(spec, objective, init)
 
 
 def _head(given: str | None, usual: str, codec: Codec, objective: Objective) -> Head | None:

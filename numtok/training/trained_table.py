@@ -146,12 +146,10 @@ class Preparation:
         recipe: FittingRecipe,
         device: torch.device,
     ) -> "Preparation":
-        """From at least two rows: columns [n] and finite targets float64[n].
+        """Prepare to train on columns [n] and finite targets float64[n], at least two rows.
 
-        ``validation``: rows to look at; None: a share of the others is held back. Constants are
-        fitted on all rows that are given to learn from, those held back among them.
-
-        Raises UsageError for a normalisation in which the head cannot say the numbers.
+        Without ``validation`` rows, a fraction of the others is held back; constants are fitted on
+        these too. Raises UsageError for a normalization in which the head cannot predict numbers.
         """
         inputs = Inputs.fit(columns)
         scaling = fit(normalizer, Moments.of(target))

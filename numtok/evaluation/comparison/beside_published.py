@@ -67,16 +67,7 @@ def beside_published(
     """
     table = published(name)
     reports = [evaluation.report for _, group in experiments for evaluation in group]
-    if column is None:
-        times = Counter(one.metric for one in table.columns)
-        columns = [
-            one
-            for one in table.columns
-            if (one.is_of_all and times[one.metric] == 1)
-            or any(_part(report, one) is not None for report in reports)
-        ]
-    else:
-        columns = [table.column(column)]
+    columns = _columns(table, reports) if column is None else [table.column(column)]
     if not columns:
         raise UsageError(
             f"--against {name}: the reports have none of its groups, targets, data or heads; name "
@@ -114,6 +105,17 @@ def beside_published(
         differs=differs,
         doubts=table.doubts,
     )
+
+
+def _columns(table: PublishedTable, reports: Sequence[Report]) -> list[Column]:
+    """Return the columns that have a figure in one of the reports."""
+    times = Counter(one.metric for one in table.columns)
+    return [
+        one
+        for one in table.columns
+        if (one.is_of_all and times[one.metric] == 1)
+        or any(_part(report, one) is not None for report in reports)
+    ]
 
 
 def _row(table: PublishedTable, report: Report) -> str:

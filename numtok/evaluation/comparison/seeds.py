@@ -8,6 +8,8 @@ until a level is reached, have Student's t interval.
 import math
 import statistics
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 from scipy.special import stdtr, stdtrit
@@ -48,57 +50,25 @@ def seed_statistics(
     there it is that of the samples, which are the same ones.
     """
     first, seeds = figures[0], len(figures)
+    made = partial(SeedStatistics, seeds=seeds, n=first.n)
+    unknown: dict[str, Any] = dict.fromkeys(("low", "high", "deviation", "interval"))
     values = [figure.value for figure in figures if figure.value is not None]
     if len(values) < seeds:
-        return SeedStatistics(
-            value=None, low=None, high=None, deviation=None, interval=None, seeds=seeds, n=first.n
-        )
+        return made(value=None, **unknown)
     low, high = first.low, first.high
     if share and low != high and set(values) in ({0.0}, {1.0}):
         deviation = None if seeds == 1 else 0.0
-        return SeedStatistics(
-            value=values[0],
-            low=low,
-            high=high,
-            deviation=deviation,
-            interval="share",
-            seeds=seeds,
-            n=first.n,
-        )
+        return made(value=values[0], low=low, high=high, deviation=deviation, interval="share")
     if seeds == 1:
-        kind = "bootstrap" if first.low is not None else None
-        return SeedStatistics(
-            value=first.value,
-            low=first.low,
-            high=first.high,
-            deviation=None,
-            interval=kind,
-            seeds=1,
-            n=first.n,
-        )
+        kind = "bootstrap" if low is not None else None
+        return made(value=first.value, low=low, high=high, deviation=None, interval=kind)
     if not all(map(math.isfinite, values)):
-        return SeedStatistics(
-            value=sum(values),
-            low=None,
-            high=None,
-            deviation=None,
-            interval=None,
-            seeds=seeds,
-            n=first.n,
-        )
+        return made(value=sum(values), **unknown)
     # Exact: seeds that are alike have no deviation, and squares do not overflow.
     mean, deviation = statistics.mean(values), statistics.stdev(values)
     half = float(stdtrit(seeds - 1, (1 + LEVEL) / 2)) * deviation / math.sqrt(seeds)
     low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
-    return SeedStatistics(
-        value=mean,
-        low=low,
-        high=high,
-        deviation=deviation,
-        interval="seeds",
-        seeds=seeds,
-        n=first.n,
-    )
+    return made(value=mean, low=low, high=high, deviation=deviation, interval="seeds")
 
 
 def answers_of_seeds(evaluations: Sequence[Evaluation]) -> list[Predictions]:
