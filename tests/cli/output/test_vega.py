@@ -29,5 +29,5 @@ def test_names_with_characters_that_xml_cannot_hold_are_drawn_with_escapes() -> 
                 y=Axis(label=f"group {char}", names=names),
                 marks=[bars],
             )
-            still = draw(PageChart("chart", "", "", panel)).still
+            still = draw(PageChart(name="chart", heading="", text="", panel=panel)).still
             assert f"x{shown}" in "".join(ElementTree.fromstring(still).itertext())
