@@ -86,7 +86,7 @@ def below(base: type) -> Iterator[type]:
     """All subclasses in the package."""
     kinds: list[type] = base.__subclasses__()
     for kind in kinds:
-        file = getattr(modules[kind.__module__], "__file__", None)
+        file = getattr(modules.get(kind.__module__), "__file__", None)
         if file is not None and Path(file).is_relative_to(ROOT):
             yield kind
         yield from below(kind)

@@ -29,7 +29,7 @@ from numtok.declaration import (
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 from numtok.settings import encode, eval, fetch, gen, train
-from numtok.sweeps import file
+from numtok.sweeps import file, stage_table
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -189,7 +189,7 @@ def test_a_setting_of_one_line_is_a_key_of_a_sweep(
     class Salted(train.Config):
         salt: int = setting(2, "Grains.", at_least=0)
 
-    monkeypatch.setattr(train, "Config", Salted)
+    monkeypatch.setitem(stage_table.SETTINGS, "train", Salted)
     text = 'data = "a.jsonl"\n[encode]\nscheme = "p10"\n[train]\nsteps = 1\nsalt = [1, 3]\n'
     (tmp_path / "s.toml").write_text(text)
     sweep = file.read_sweep(tmp_path / "s.toml")

@@ -74,8 +74,8 @@ class TrainingBatch:
             yield self.of_rows(slice(first, end))
 
     def dealt(self, count: int) -> list[NDArray[np.int64]]:
-        """Deal the rows into ``count`` rising lists with about equal numbers of tokens. Some are
-        empty if there are fewer rows."""
+        """Deal the rows into ``count`` lists int64[b], rising, with about equal numbers of tokens.
+        Some are empty if there are fewer rows."""
         order = np.argsort(-self.real.sum(axis=1), kind="stable")
         turn = np.arange(len(order)) % (2 * count)
         hand = np.minimum(turn, 2 * count - 1 - turn)  # there and back

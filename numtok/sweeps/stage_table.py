@@ -25,7 +25,7 @@ from numtok.settings import compare, encode, eval, gen, table, train
 from numtok.sweeps.plan import Point, Select, as_option
 
 #: The settings that each table of a file holds; [fetch] holds those of its source.
-SETTINGS: Mapping[str, Any] = {
+SETTINGS: dict[str, Any] = {
     "gen": gen.Config,
     "table": table.Config,
     "encode": encode.Config,

@@ -206,10 +206,10 @@ def test_a_batch_in_parts_has_the_same_loss() -> None:
     torch.testing.assert_close(sum(parts), whole)
 
 
-def test_an_objective_without_one_is_what_it_was() -> None:
+def test_a_number_loss_is_a_setting_of_its_objective() -> None:
     for name in ("ar", "mlm"):
         with case(name):
-            assert "number_loss" not in settings_of(OBJECTIVES.build(name))
+            assert settings_of(OBJECTIVES.build(name))["number_loss"] is None
             made = OBJECTIVES.build(f"{name},number-loss=mse:0.8")
             assert settings_of(made)["number_loss"] == "mse:0.8"
             assert spec_of(made) == f"{name},number-loss=mse:0.8"
