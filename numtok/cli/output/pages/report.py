@@ -1,6 +1,6 @@
 """The page of a report: what one model said of one split."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from numtok.cli.output.printing import Sheet
 from numtok.cli.output.report import PERFECT, costs_sheet, skills
 from numtok.data.reading.split_rule import TRAIN
 from numtok.evaluation.report_files import Evaluation, ReportPredictions
+from numtok.metrics.base import Predictions
 from numtok.registry import name_in
 from numtok.reports import LIMITS, Figures, Report
 from numtok.row import GROUP
@@ -141,21 +142,7 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
     slots = list(_slots(report))
     if slots:
         yield Section("slots", "Where errors are", "One dot a part, with its 95% interval.", slots)
-    found = [
-        ("pit", "Are probabilities kept?", pit_panel(answers),
-         "The probability that was predicted for the truth or less. Calibrated predictions are "
-         "flat, within the grey band; a hump says intervals are too wide, two ends too narrow."),
-        ("coverage", "How many truths intervals hold", coverage_panel({label: answers}, colours),
-         "The share of truths within the central interval of each level. Below the grey line the "
-         "model is too sure, above it too cautious."),
-    ]  # fmt: skip
-    charts = [
-        PageChart(name=name, heading=head, text=text, panel=panel, height=340)
-        for name, head, panel, text in found
-        if panel
-    ]
-    if charts:
-        yield Section("calibration", "How sure it is, and how rightly", "", charts)
+    yield from _calibration(answers, label, colours)
     curves = learning_curves([(label, [evaluation])], resolve)
     panel = learning_panel(curves, colours, "seconds") or learning_panel(curves, colours, "samples")
     if panel is not None:
@@ -172,6 +159,24 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
         "",
         [_rows(predictions, held, truth.cells, sizes, [name for name, _ in _groups(report)])],
     )
+
+
+def _calibration(answers: Predictions, label: str, colours: Mapping[str, int]) -> Iterator[Section]:
+    found = [
+        ("pit", "Are probabilities kept?", pit_panel(answers),
+         "The probability that was predicted for the truth or less. Calibrated predictions are "
+         "flat, within the grey band; a hump says intervals are too wide, two ends too narrow."),
+        ("coverage", "How many truths intervals hold", coverage_panel({label: answers}, colours),
+         "The share of truths within the central interval of each level. Below the grey line the "
+         "model is too sure, above it too cautious."),
+    ]  # fmt: skip
+    charts = [
+        PageChart(name=name, heading=head, text=text, panel=panel, height=340)
+        for name, head, panel, text in found
+        if panel
+    ]
+    if charts:
+        yield Section("calibration", "How sure it is, and how rightly", "", charts)
 
 
 def _slots(report: Report) -> Iterator[PageChart]:
