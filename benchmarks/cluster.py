@@ -113,10 +113,12 @@ class Runs:
 def arithmetic(folder: Path, megabytes: int) -> list[Path]:
     """Rows of about that size, in files."""
     store = Store(folder / "data")
-    dry = gen.run(gen.Config(TASK, 100_000, split="train=1", dry_run=True), store, lambda *_: None)
+    dry = gen.run(
+        gen.Config(TASK, samples=100_000, split="train=1", dry_run=True), store, lambda *_: None
+    )
     assert dry.estimate is not None
     rows = int(megabytes * 1e6 / dry.estimate.bytes * 100_000)
-    made = gen.run(gen.Config(TASK, rows, split="train=1"), store, lambda *_: None).artifact
+    made = gen.run(gen.Config(TASK, samples=rows, split="train=1"), store, lambda *_: None).artifact
     assert made is not None
     return sorted(made.path.glob("train-*.jsonl"))
 

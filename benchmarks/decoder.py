@@ -80,7 +80,7 @@ def fitted_to_it(spec: str, recipe: FittingRecipe) -> FittedTable:
         None,
         head=head,
         trunk=Mlp(3, WIDTH),
-        normalizer=head.normalizer,
+        normalizer=NORMALIZERS.build(head.normalizer),
         recipe=recipe,
         device=CPU,
     ).finished()

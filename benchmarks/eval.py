@@ -52,8 +52,11 @@ from numtok.encoding.splits import read_codec, read_split
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
 from numtok.models.attention import Transformer
 from numtok.models.batches import Batch
+from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS
 from numtok.models.inputs import single
 from numtok.models.model import Model, build_model
+from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.models.steps import DecodingStates
@@ -125,7 +128,7 @@ def mixed(rows: int) -> list[str]:
 
 def prepare(store: Store, rows: int) -> dict[str, tuple[str, ...]]:
     """The inputs of each set of rows."""
-    made = gen(GenConfig(TASK, rows), store, quiet).artifact
+    made = gen(GenConfig(TASK, samples=rows), store, quiet).artifact
     assert made is not None
     path = store.root / "mixed.jsonl"
     half = [line for part in made.path.glob("train-*.jsonl") for line in part.open()][: rows // 2]
@@ -365,9 +368,9 @@ def measure(job: Job) -> Measured:
         preset("nano"),
         vocabulary=codec.vocabulary_size,
         context=samples.longest + 80,
-        embedder=codec.scheme.defaults.embedder,
-        head=codec.scheme.defaults.head,
-        objective=job.objective,
+        embedder=EMBEDDERS.build(codec.scheme.defaults.embedder),
+        head=HEADS.build(codec.scheme.defaults.head),
+        objective=OBJECTIVES.build(job.objective),
     )
     torch.manual_seed(0)
     model = build_model(settings, Vocabulary.of(codec)).eval()
@@ -377,17 +380,28 @@ def measure(job: Job) -> Measured:
             # Numbers of some six tokens, as written ones have: without training most never end.
             cast(Transformer, model.trunk).norm.bias[0] = 1.0
             model.get_parameter("token_head.weight")[codec.text_first :, 0] += 0.8
-    trained = Trained({}, 0, {"deviation": 0.5}, "train", 0.0, 0, 0, 0, 0.0)
-    loaded = LoadedModel(encoded, model, codec, trained)
+    trained = Trained(
+        configuration={},
+        seed=0,
+        calibration={"deviation": 0.5},
+        calibrated_on="train",
+        train_mean=0.0,
+        samples=0,
+        tokens=0,
+        steps=0,
+        flops=0.0,
+    )
+    loaded = LoadedModel(artifact=encoded, model=model, codec=codec, trained=trained)
     fill = AUTOREGRESSIVE if causal else PARALLEL
-    options = Options(fill, constrained=True, point="mode", draws=0, batch=job.batch)
+    options = Options(fill=fill, constrained=True, point="mode", draws=0, batch=job.batch)
 
     def run(predictor: Predictor) -> tuple[list[int], list[str]]:
         if job.way in BY_HAND:
             return (by_prompts if job.way == "cached" else by_hand)(job, predictor)
         if job.way == "reading":
-            predictor._distributions = lambda *_: iter(())  # type: ignore[method-assign]
-            object.__setattr__(predictor.reader, "score", without_score)  # it is frozen
+            # Both are frozen.
+            object.__setattr__(predictor._raw, "distributions", lambda *_: iter(()))
+            object.__setattr__(predictor.reader, "score", without_score)
         literals = predictor.run(quiet, quiet).literals.tolist()
         return list(range(len(literals))), literals
 

@@ -54,7 +54,7 @@ ORBITS = (
 def make(task: str, samples: int, split: str = SPLITS) -> tuple[float, int]:
     """Seconds and bytes of one run into a store that is then removed."""
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent / "data") as folder:
-        config = Config(task, samples, split=split, workers=1)
+        config = Config(task, samples=samples, split=split, workers=1)
         artifact = run(config, Store(Path(folder)), lambda *progress: None).artifact
         assert artifact is not None
         timing = msgspec.json.decode((artifact.path / TIMING).read_bytes())

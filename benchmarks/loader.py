@@ -27,6 +27,8 @@ from rich.console import Console  # noqa: E402
 
 from numtok.encoding.dataset import EncodedSplit  # noqa: E402
 from numtok.encoding.splits import read_codec, splits  # noqa: E402
+from numtok.models.embedders.base import EMBEDDERS  # noqa: E402
+from numtok.models.heads.base import HEADS  # noqa: E402
 from numtok.models.model import build_model  # noqa: E402
 from numtok.models.objectives.base import OBJECTIVES  # noqa: E402
 from numtok.models.presets import preset  # noqa: E402
@@ -66,7 +68,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     try:
         store = Store(folder / "store")
-        made = gen(GenConfig(options.task, options.rows), store, lambda *_: None).artifact
+        made = gen(GenConfig(options.task, samples=options.rows), store, lambda *_: None).artifact
         assert made is not None
         for scheme in options.schemes.split(","):
             config = EncodeConfig((made.ref,), scheme=scheme, name=scheme)
@@ -106,12 +108,14 @@ def measure(
         preset("nano"),
         vocabulary=codec.vocabulary_size,
         context=samples.longest + 1,
-        embedder=codec.scheme.embedder,
-        head=codec.scheme.head,
-        objective=objective,
+        embedder=EMBEDDERS.build(codec.scheme.embedder),
+        head=HEADS.build(codec.scheme.head),
+        objective=OBJECTIVES.build(objective),
     )
     model = build_model(settings, Vocabulary.of(codec))
-    trainer = Trainer(model, Recipe(1000, 1e-3), Execution(torch.device("cpu")))
+    trainer = Trainer(
+        model, Recipe(learning_rate=1e-3), Execution(device=torch.device("cpu")), steps=1000
+    )
     trainer.advance(examples[0])
     started = time.perf_counter()
     for example in examples[1 : options.training_steps + 1]:

@@ -103,7 +103,9 @@ def share(loaded: LoadedModel, batch: Batch, true: list[list[int]]) -> float:
     """Of answers written as they stand there."""
     longest = max(map(len, true)) + 1
     grammar = Grammar(loaded.codec.scheme)
-    written, _ = Writer(loaded.model, loaded.codec, grammar, False, longest).write(batch)
+    written, _ = Writer(
+        model=loaded.model, codec=loaded.codec, grammar=grammar, constrained=False, longest=longest
+    ).write(batch)
     own = [written.answer(row)[0].tolist() for row in range(len(true))]
     return float(np.mean([a == b for a, b in zip(own, true, strict=True)] & written.ended))
 

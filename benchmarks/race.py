@@ -80,7 +80,9 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
     whole: Plan = msgspec.structs.replace(plan, rounds=[every] * several, last=every, seeds=SEEDS)
     artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
     quiet = Store(store.root, lambda note: None, any_name=True)
-    rounds = Rounds(config, whole, artifacts, quiet, side, told)
+    rounds = Rounds(
+        config=config, plan=whole, data=artifacts, store=quiet, side=side, progress=told
+    )
     return rounds.run().test
 
 

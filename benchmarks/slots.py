@@ -81,7 +81,7 @@ def main() -> None:
         for kind, written in KINDS.items():
             path = Path(folder) / f"{kind}.jsonl"
             path.write_text("".join(lines(written, asked.rows)))
-            config = Config((str(path),), "p1000", name=kind)
+            config = Config((str(path),), scheme="p1000", name=kind)
             artifact = run(config, Store(Path(folder) / "artifacts"), lambda *told: None).artifact
             assert artifact is not None
             test, train = (read_split(artifact, split) for split in (TEST, TRAIN))

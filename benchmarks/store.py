@@ -35,7 +35,9 @@ A_RECEIPT = 1000  # shards
 def simulated(folder: Path, shards: int) -> Store:
     """A store with an artifact ``many`` of so many equal shards."""
     store = Store(folder / "store")
-    data = gen(GenConfig("arithmetic", ROWS, split="train=1"), store, lambda *_: None).artifact
+    data = gen(
+        GenConfig("arithmetic", samples=ROWS, split="train=1"), store, lambda *_: None
+    ).artifact
     assert data is not None
     one = encode(EncodeConfig((data.ref,), scheme="xval"), store, lambda *_: None).artifact
     assert one is not None

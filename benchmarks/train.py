@@ -45,8 +45,9 @@ from torch.nn import functional as F
 
 from numtok.cli.output.printing import Size
 from numtok.models.batches import Batch
+from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.flops import ModelFlops, counted
-from numtok.models.heads.base import projection
+from numtok.models.heads.base import HEADS, projection
 from numtok.models.model import build_model
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import preset
@@ -205,13 +206,13 @@ def trainer(
         preset(options.preset),
         vocabulary=options.vocabulary or VOCABULARY[scheme],
         context=options.tokens,
-        embedder=parts[0],
-        head=parts[1],
-        objective=objective,
+        embedder=EMBEDDERS.build(parts[0]),
+        head=HEADS.build(parts[1]),
+        objective=OBJECTIVES.build(objective),
     )
-    model = build_model(settings, Vocabulary(settings.vocabulary))
-    how = Execution(device, device.type == "cuda", ranks=ranks, shard=options.shard)
-    return Trainer(model, Recipe(1 << 30, 1e-3), how)
+    model = build_model(settings, Vocabulary(size=settings.vocabulary))
+    how = Execution(device=device, bfloat16=device.type == "cuda", ranks=ranks, shard=options.shard)
+    return Trainer(model, Recipe(learning_rate=1e-3), how, steps=1 << 30)
 
 
 def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[str]:

@@ -171,9 +171,11 @@ def writes(dtype: Any, axes: int = 1) -> Any:
     return types.Array(dtype, axes, "C")
 
 
-def struct(kind: type[tuple[Any, ...]], *fields: Any) -> Any:
-    """The type of a NamedTuple of arrays, by the types of its fields."""
-    return types.BaseTuple.from_types(fields, kind)  # type: ignore[no-untyped-call]
+def struct(kind: type[tuple[Any, ...]], **fields: Any) -> Any:
+    """Return the type of a NamedTuple of arrays, from the type of each field."""
+    # In the order of the fields: a kernel takes them by position.
+    ordered = kind(**fields)
+    return types.BaseTuple.from_types(ordered, kind)  # type: ignore[no-untyped-call]
 
 
 def read_only(arrays: S) -> S:

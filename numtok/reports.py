@@ -43,7 +43,7 @@ Configuration = dict[str, Scalar]  # what was asked for, by its name, for people
 Figures = dict[str, Figure]  # by the metric's spec, such as "r2"
 
 
-class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the model cost. ``flops`` of training count a multiplication and an addition as two."""
 
     samples: Natural
@@ -63,7 +63,7 @@ class Confused(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: Natural
 
 
-class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a report of labels has besides.
 
     classes
@@ -92,7 +92,7 @@ class AnswerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stopped: Natural
 
 
-class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One model on one split.
 
     model, data

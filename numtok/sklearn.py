@@ -17,6 +17,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from numtok.declaration import in_python
+from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError, TrainingFailed, UsageError, unknown
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.presets import trunk
@@ -164,7 +165,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 None,
                 head=head,
                 trunk=trunk(self.preset),
-                normalizer=self.normalize or head.normalizer,
+                normalizer=NORMALIZERS.build(self.normalize or head.normalizer),
                 recipe=recipe,
                 device=device,
             )

@@ -8,7 +8,7 @@ than can be walked. Whatever is wrong with it becomes one StoreError that names 
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,18 +38,15 @@ class _Version(msgspec.Struct):
     schema: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredJson(Generic[T]):
     """A kind of file in the folder of an artifact: one JSON value.
 
     limit
         Bytes; a larger one is not read.
     newest
-        The newest version that this numtok knows, of files that say theirs (``format`` or
+        The version that this numtok reads and writes, of files that name theirs (``format`` or
         ``schema``).
-    upgrade
-        Makes of a file of a former version what it would be now; it raises ValueError as
-        :func:`decode`. Without it no former version is read.
     then
         What to do about a damaged one.
     any_text
@@ -60,7 +57,6 @@ class StoredJson(Generic[T]):
     kind: type[T]
     limit: int = _USUAL
     newest: int | None = None
-    upgrade: Callable[[bytes], bytes] | None = None
     then: str = VERIFY
     any_text: bool = False
 
@@ -73,10 +69,10 @@ class StoredJson(Generic[T]):
         """Likewise, of bytes that were read from ``path``."""
         with reading(path, self.then):
             if self.newest is not None:
-                content = self._current(content, path, self.newest)
+                self._check_version(content, path, self.newest)
             return decode(content, self.kind, self.any_text)
 
-    def _current(self, content: bytes, path: Path, newest: int) -> bytes:
+    def _check_version(self, content: bytes, path: Path, newest: int) -> None:
         version = decode(content, _Version, self.any_text)
         what = "schema" if version.format is None else "format"
         found = version.schema if version.format is None else version.format
@@ -90,13 +86,10 @@ class StoredJson(Generic[T]):
         if found < 1:
             raise ValueError(f"there is no {what} {found}")
         if found < newest:
-            if self.upgrade is None:
-                raise StoreError(
-                    f"{path} has the former {what} {found}, this numtok reads {newest}; "
-                    "make the artifact again"
-                )
-            content = self.upgrade(content)
-        return content
+            raise StoreError(
+                f"{path} has the former {what} {found}, this numtok reads {newest}; "
+                "make the artifact again"
+            )
 
     def write(self, folder: Path, value: T) -> None:
         """Write what :meth:`read` reads, so that people can read it too."""
@@ -104,7 +97,7 @@ class StoredJson(Generic[T]):
         files.write_atomic(folder / self.name, content + b"\n")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredLines(Generic[T]):
     """A kind of file with one JSON value on each line; the fields are those of
     :class:`StoredJson`."""

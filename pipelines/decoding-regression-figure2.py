@@ -34,6 +34,7 @@ from numtok.cli.output.figures import number
 from numtok.cli.output.printing import print_table
 from numtok.data.tasks.base import TaskSplit
 from numtok.data.tasks.truncated_gaussian import TruncatedGaussian
+from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.models.heads.base import ValueHead
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.features import Features
@@ -84,7 +85,11 @@ def fitted(values: NDArray[np.float64], head: ValueHead, seed: int, epochs: int)
     """A head on one constant feature, its target not scaled: it lies in [0, 1] as it is."""
     columns = Features(np.zeros((len(values), 1)), [])
     recipe = FittingRecipe(
-        epochs, 0, batch=min(1024, len(values) // 8), learning_rate=1e-3, seed=seed
+        epochs=epochs,
+        patience=0,
+        batch=min(1024, len(values) // 8),
+        learning_rate=1e-3,
+        seed=seed,
     )
     preparation = Preparation.of(
         columns,
@@ -92,7 +97,7 @@ def fitted(values: NDArray[np.float64], head: ValueHead, seed: int, epochs: int)
         (columns, values),
         head=head,
         trunk=Mlp(1, 64),
-        normalizer="none",
+        normalizer=NORMALIZERS.build("none"),
         recipe=recipe,
         device=torch.device("cpu"),
     )
@@ -127,12 +132,23 @@ def figure3(rows: int, bits: int, epochs: int) -> Picture:
     for level, density in enumerate(levels(fitted(values, head, 0, epochs), bits), 1):
         edges = np.linspace(0, 1, 2**level + 1)
         marks: list[Mark] = [
-            LineMark("truth", (x[1:] + x[:-1]) / 2, truth),
-            LineMark("draws", np.repeat(edges, 2)[1:-1], np.repeat(histogram(values, level), 2), 1),
-            LineMark("decoder", np.repeat(edges, 2)[1:-1], np.repeat(density, 2), 0),
+            LineMark(label="truth", x=(x[1:] + x[:-1]) / 2, y=truth),
+            LineMark(
+                label="draws",
+                x=np.repeat(edges, 2)[1:-1],
+                y=np.repeat(histogram(values, level), 2),
+                colour=1,
+            ),
+            LineMark(
+                label="decoder", x=np.repeat(edges, 2)[1:-1], y=np.repeat(density, 2), colour=0
+            ),
         ]
         title = f"{level} bits" if level > 1 else "1 bit"
-        panels.append(Panel(title, Axis("y"), Axis("density", low=0, high=2), marks))
+        panels.append(
+            Panel(
+                title=title, x=Axis(label="y"), y=Axis(label="density", low=0, high=2), marks=marks
+            )
+        )
     return Picture(panels)
 
 

@@ -36,15 +36,17 @@ def rows(place: str, samples: int) -> list[tuple[object, ...]]:
     """Of each scheme a row of the table, the shortest samples first."""
     with TemporaryDirectory() as folder:
         store = Store(Path(folder))
-        list(fetch.run(fetch.Config("era5", {"from_": place}, name="field"), store, quiet))
-        config = gen.Config("temperature", samples, split="train=1", from_="field", name="rows")
+        list(fetch.run(fetch.Config("era5", options={"from_": place}, name="field"), store, quiet))
+        config = gen.Config(
+            "temperature", samples=samples, split="train=1", from_="field", name="rows"
+        )
         gen.run(config, store, quiet)
         found = [_of(store, scheme) for scheme in SCHEMES.names()]
         return sorted(found, key=lambda row: (float(str(row[2])), str(row[0])))
 
 
 def _of(store: Store, scheme: str) -> tuple[object, ...]:
-    config = encode.Config(("rows",), scheme, text_tokenizer="structure", name=scheme)
+    config = encode.Config(("rows",), scheme=scheme, text_tokenizer="structure", name=scheme)
     artifact = encode.run(config, store, quiet).artifact
     assert artifact is not None
     encoded = read_split(artifact, TRAIN)

@@ -15,6 +15,8 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
 from numtok.models.made_up import batch, codec, samples
 from numtok.models.model import Model, build_model
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.models.places.base import PLACES
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import TrunkModule
@@ -67,11 +69,11 @@ def model(
         preset(size),
         vocabulary=one.vocabulary_size,
         context=context,
-        embedder=embedder or EMBEDDERS.checked_at(one.scheme.defaults.embedder),
-        head=None if classes else head or HEADS.checked_at(one.scheme.defaults.head),
-        objective=objective,
+        embedder=EMBEDDERS.build(embedder or EMBEDDERS.checked_at(one.scheme.defaults.embedder)),
+        head=None if classes else HEADS.build(head or HEADS.checked_at(one.scheme.defaults.head)),
+        objective=OBJECTIVES.build(objective),
         classes=classes,
-        places=places,
+        places=None if places is None else PLACES.build(places),
     )
     torch.default_generator.manual_seed(seed)
     made = build_model(settings, Vocabulary.of(one))
@@ -99,7 +101,13 @@ def probe_inputs(loaded: LoadedModel) -> ProbeInputs:
     def none(kind: str, name: str, version: str) -> None:
         return None
 
-    return ProbeInputs(loaded, None, none, lambda what, done, total: None, lambda note: None)
+    return ProbeInputs(
+        loaded=loaded,
+        data=None,
+        find=none,
+        progress=lambda what, done, total: None,
+        note=lambda note: None,
+    )
 
 
 def embedded(*size: int, seed: int = 1) -> torch.Tensor:

@@ -111,7 +111,14 @@ def race_result(store: Store) -> RaceResult:
         preset="nano",
         batch=16,
         candidates=[
-            Candidate(name, "encoded@0123456789abcdef", name, {}, 0.01, [0.002, 0.006])
+            Candidate(
+                label=name,
+                data="encoded@0123456789abcdef",
+                scheme=name,
+                options={},
+                pace=0.01,
+                rates=[0.002, 0.006],
+            )
             for name in names
         ],
         rounds=[Round(3, 1.0, [100] * 3)],
@@ -145,16 +152,16 @@ def race_result(store: Store) -> RaceResult:
         planned=plan,
         rounds=[
             RoundResult(
-                1.0,
-                dict.fromkeys(names, 100),
-                {
+                seconds=1.0,
+                steps=dict.fromkeys(names, 100),
+                tried={
                     "p1000": {"0.002": 0.5},
                     "xval": {"0.002": 0.7, "0.006": 0.2},
                     "fp15": {"0.006": 0.1},
                 },
-                {"p1000": 0.002, "xval": 0.002, "fp15": 0.006},
-                {"p1000": 0.5, "xval": 0.7, "fp15": 0.1},
-                {name: one.ref for name, one in zip(names, first, strict=True)},
+                rates={"p1000": 0.002, "xval": 0.002, "fp15": 0.006},
+                skills={"p1000": 0.5, "xval": 0.7, "fp15": 0.1},
+                reports={name: one.ref for name, one in zip(names, first, strict=True)},
             )
         ],
         leaderboard=board,

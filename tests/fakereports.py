@@ -146,7 +146,15 @@ class Fake:
             by_target=by_target if self.others else {self.target: found},
             groups={"operands": by_operands},
             baselines={"quantisation": self._figures(rounded), "mean": self._figures(constant)},
-            costs=Costs(64_000, 1_280_000, 1000, 3.1e15, 2_500_000, 700_000, 3.0),
+            costs=Costs(
+                samples=64_000,
+                tokens=1_280_000,
+                steps=1000,
+                flops=3.1e15,
+                parameters=2_500_000,
+                embedding_parameters=700_000,
+                tokens_per_number=3.0,
+            ),
             training_data=self.training_data,
             notes=["The operands were drawn as the task says, not as the paper did."],
         )

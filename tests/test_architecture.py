@@ -65,6 +65,8 @@ OF_ANY_PARTS = (
     *("numtok.models.generation", "numtok.models.likelihood", "numtok.training.trainer"),
 )
 
+MOST_BY_POSITION = 5
+
 Modules = Mapping[str, Source]
 
 
@@ -247,9 +249,41 @@ def part_imports(modules: Modules) -> list[str]:
     ]
 
 
+def many_arguments(modules: Modules) -> list[str]:
+    """No call has more than five positional arguments: swap two and no checker notices. Kernels
+    are compiled by the types of theirs, in order."""
+    trees = {module: ast.parse(source.text) for module, source in modules.items()}
+    functions = {
+        module: [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        for module, tree in trees.items()
+    }
+    kernels = {node.name for nodes in functions.values() for node in nodes if _is_kernel(node)}
+    signatures = {
+        id(inner)
+        for nodes in functions.values()
+        for node in filter(_is_kernel, nodes)
+        for decorator in node.decorator_list
+        for inner in ast.walk(decorator)
+    }
+    return [
+        f"{module}:{node.lineno} gives {called} {len(node.args)} arguments by position; name them"
+        for module, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and len(node.args) > MOST_BY_POSITION
+        if (called := ast.unparse(node.func)).rpartition(".")[2] not in kernels
+        if id(node) not in signatures
+    ]
+
+
+def _is_kernel(node: ast.FunctionDef) -> bool:
+    """Whether a function is compiled, or inlined into one that is."""
+    decorators = (ast.unparse(one).partition("(")[0] for one in node.decorator_list)
+    return any(name in ("kernel", "inlined") for name in decorators)
+
+
 RULES = (
     *(floors, no_cycle, underscores, siblings, store, torch, stages, computed, classes),
-    *(any_parts, part_imports),
+    *(any_parts, part_imports, many_arguments),
 )
 
 
@@ -572,3 +606,11 @@ def test_a_part_that_is_imported_is_found() -> None:
     told = "numtok.training.x:2 imports numtok.models.trunks.deep; build it by its name"
     assert broken_by(part_imports, **texts, training__x=text) == told
     assert broken_by(part_imports, **texts, training__x=text.replace("deep", "base")) == ""
+
+
+def test_a_call_with_many_positional_arguments_is_found() -> None:
+    kernel = "@kernel(int64(a, b, c, d, e, f))\ndef add(a, b, c, d, e, f): ..."
+    texts = {"numerals__add": kernel, "data__x": "add(1, 2, 3, 4, 5, 6)\nf(1, 2, 3, 4, 5, g=6)"}
+    assert broken_by(many_arguments, **texts) == ""
+    told = broken_by(many_arguments, **texts, models__x="\nTrained(1, 2, 3, 4, 5, 6)")
+    assert told == "numtok.models.x:2 gives Trained 6 arguments by position; name them"

@@ -18,10 +18,11 @@ import torch
 
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar, Support
+from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.evaluation import predict
-from numtok.evaluation.answers import AnswerReader
+from numtok.evaluation.answers import AnswerOptions, AnswerReader
 from numtok.evaluation.devices import ONE
 from numtok.evaluation.labels import LabelReader
 from numtok.evaluation.predict import Options, Predicted, Predictor
@@ -88,7 +89,8 @@ def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None
     rows = samples(one.scheme, TEXTS, answers=ANSWERS, targets=TARGETS, labels=LABELS)
     of, classes = codec(one.scheme), () if one.head else CLASSES
     split = SplitExamples(rows, of, OBJECTIVES.build(one.objective), BATCH, 0, classes)
-    trainer = Trainer(one.model(), Recipe(STEPS, 0.01), Execution(device, accumulate=2))
+    execution = Execution(device=device, accumulate=2)
+    trainer = Trainer(one.model(), Recipe(learning_rate=0.01), execution, steps=STEPS)
     waited: Counter[str] = Counter()
     for step in range(STEPS):
         prepared = trainer.prepare(split.training_batch(step))
@@ -101,8 +103,20 @@ def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None
     if (answers := split.answers()) is not None:
         losses |= answers.shares(trainer.model)
     calibration = _calibration(trainer.model, split, 1, ALONE)
-    trained = Trained({}, 0, calibration, "train" if calibration else None, None, 0, 0, 0, 0.0)
-    loaded = LoadedModel(cast(Artifact, None), trainer.model.eval(), of, trained)
+    trained = Trained(
+        configuration={},
+        seed=0,
+        calibration=calibration,
+        calibrated_on="train" if calibration else None,
+        train_mean=None,
+        samples=0,
+        tokens=0,
+        steps=0,
+        flops=0.0,
+    )
+    loaded = LoadedModel(
+        artifact=cast(Artifact, None), model=trainer.model.eval(), codec=of, trained=trained
+    )
     return Done(losses, waited, list(asked(loaded, rows, split)))
 
 
@@ -132,12 +146,18 @@ def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iter
         return
     fills = {"autoregressive": True} if model.objective.causal else _MASKED
     for fill, constrained in fills.items():
-        how = Options(fill, constrained, "mode", draws=int(constrained), batch=BATCH)
+        how = Options(
+            fill=fill,
+            constrained=constrained,
+            point="mode",
+            draws=int(constrained),
+            batch=BATCH,
+        )
         yield Predictor(loaded, rows, how, learnt_from=10).run(ignored, ignored)
     if model.objective.causal:
         every = np.arange(len(rows))
         for constrained in (True, False):
-            reader = AnswerReader(loaded, rows, every, constrained, WRITTEN, BATCH)
+            reader = AnswerReader(loaded, rows, every, AnswerOptions(constrained, BATCH), WRITTEN)
             written = [*ONE.batches(reader, ignored)]
             assert sum(len(some) for some, _ in written) == len(rows)
     try:
@@ -214,7 +234,9 @@ def fitted(head: ValueHead, trunk: ColumnTrunk, device: torch.device) -> list[fl
     columns, target = Features(random.standard_normal((20, 2)), []), random.standard_normal(20)
     recipe = FittingRecipe(epochs=2, patience=0, batch=8, learning_rate=0.01)
     how: dict[str, Any] = {"head": head, "trunk": trunk, "recipe": recipe, "device": device}
-    prepared = Preparation.of(columns, target, None, normalizer=head.normalizer, **how)
+    prepared = Preparation.of(
+        columns, target, None, normalizer=NORMALIZERS.build(head.normalizer), **how
+    )
     losses = prepared.fitting.advance()[1:]
     tensors, plain = prepared.fitting.state()
     prepared.fitting.load({name: one.cpu() for name, one in tensors.items()}, plain)
@@ -256,7 +278,9 @@ def read(
         model = fakemodels.model(scheme, objective, context=96, head=head).to(fake.device)
         if way == "answers":
             fake.syncs.clear()
-            written, _ = Writer(model, of, grammar, True, WRITTEN).write(rows)
+            written, _ = Writer(
+                model=model, codec=of, grammar=grammar, constrained=True, longest=WRITTEN
+            ).write(rows)
             return int((written.tokens >= 0).any(axis=0).sum()), fake.syncs
         steps: DecodingStates
         if way == "autoregressive":
@@ -266,7 +290,7 @@ def read(
             steps = (ParallelFill.masked if way == "parallel" else SequentialFill)(
                 model, rows, chosen
             )
-        reader = Reader(model, of, grammar, True, WRITTEN)
+        reader = Reader(model=model, codec=of, grammar=grammar, constrained=True, longest=WRITTEN)
         steps.first()
         fake.syncs.clear()
         tokens = reader.read(steps).tokens

@@ -160,7 +160,7 @@ def test_it_learns_what_the_command_learns(tmp_path: Path) -> None:
     text = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": y, "split": "train"}).to_csv(index=False)
     (tmp_path / "a.csv").write_text(text)
     store = Store(tmp_path / "store")
-    ref = table.run(table.Config(str(tmp_path / "a.csv"), "y"), store).ref
+    ref = table.run(table.Config(str(tmp_path / "a.csv"), target="y"), store).ref
     settings: dict[str, Any] = {"head": "mdn:2", "preset": SMALL, "epochs": 3, "batch": 16}
     made = train.run(train.Config(ref, seed=5, **settings), store, lambda update: None)
     theirs = read_regressor(made.artifact, torch.device("cpu")).fitted[0]

@@ -15,7 +15,7 @@ FORBIDDEN: dict[str, Callable[[], object]] = {
     "subprocess.Popen": lambda: subprocess.run([sys.executable, "-c", ""], check=True),
     "os.fork": os.fork,
     "BaseProcess.start": get_context("spawn").Process(target=print).start,
-    "Training.learn": lambda: Training.learn(None, {}),  # type: ignore[arg-type]
+    "Training.learn": lambda: Training.learn(None),  # type: ignore[arg-type]
     "TableLearner.advance": lambda: TableLearner.advance(None),  # type: ignore[arg-type]
 }
 

@@ -443,7 +443,19 @@ def test_rows_of_parquet_are_counted_beyond_two_to_the_31() -> None:
     from numtok.data.reading.checksum import Checksum, Stamp
     from numtok.data.reading.file_part import FilePart
 
-    part = FilePart(0, Path("a"), "a", None, "parquet", 0, 1, 0, Checksum(), 1, Stamp(1, 0))
+    part = FilePart(
+        file=0,
+        path=Path("a"),
+        shown="a",
+        split=None,
+        format="parquet",
+        begin=0,
+        end=1,
+        first_row=0,
+        checksum=Checksum(),
+        size=1,
+        stamp=Stamp(1, 0),
+    )
     late = (1 << 31) - 1
     rows = pa.RecordBatch.from_pydict({"text": ["it is 7", None, "8"]})
     batch = parquet._parquet_batch(part, rows, "text", [], late)

@@ -66,7 +66,7 @@ class AnswerGroup(msgspec.Struct, frozen=True):
     means: dict[str, float]
 
 
-class TaskScores(msgspec.Struct, frozen=True):
+class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
     """One task: exact match in each range of digits, None where there are no answers.
 
     inside, outside
@@ -86,7 +86,7 @@ class TaskScores(msgspec.Struct, frozen=True):
     has_performance: int | None
 
 
-class Tables(msgspec.Struct, frozen=True):
+class Tables(msgspec.Struct, frozen=True, kw_only=True):
     """All tables of some answers."""
 
     means: list[Means]
@@ -107,11 +107,13 @@ def tables(scored: Scored) -> Tables:
             strata[name, digit] = rows[digits == digit]
     operations = np.array([KEYS[name].operation for name in scored.tasks], object)
     return Tables(
-        list(_means(scored, strata)),
-        [_part(str(d), scored, scored.digits == d) for d in np.unique(scored.digits).tolist()],
-        [_part(name, scored, operations == name) for name in sorted(set(operations))],
-        [_task(KEYS[name], scored, strata) for name in sorted(set(scored.tasks))],
-        [_part(f"{name} {digit}", scored, rows) for (name, digit), rows in strata.items()],
+        means=list(_means(scored, strata)),
+        digits=[
+            _part(str(d), scored, scored.digits == d) for d in np.unique(scored.digits).tolist()
+        ],
+        operations=[_part(name, scored, operations == name) for name in sorted(set(operations))],
+        tasks=[_task(KEYS[name], scored, strata) for name in sorted(set(scored.tasks))],
+        strata=[_part(f"{name} {digit}", scored, rows) for (name, digit), rows in strata.items()],
     )
 
 
@@ -172,14 +174,14 @@ def _task(key: Key, scored: Scored, strata: Mapping[tuple[str, int], Ints]) -> T
 
     every = np.concatenate(list(own.values()))
     return TaskScores(
-        key.name,
-        len(every),
-        float(scored.scores[every, _EXACT].mean()),
-        {name: exact(name) for name in _RANGES},
-        exact("S", "M"),
-        exact("L", "XL"),
-        _largest(scored, own, 0.9, 0.9, 0.1),
-        _largest(scored, own, 0.1, 0.5, 1),
+        name=key.name,
+        n=len(every),
+        exact=float(scored.scores[every, _EXACT].mean()),
+        ranges={name: exact(name) for name in _RANGES},
+        inside=exact("S", "M"),
+        outside=exact("L", "XL"),
+        well_learned=_largest(scored, own, 0.9, 0.9, 0.1),
+        has_performance=_largest(scored, own, 0.1, 0.5, 1),
     )
 
 

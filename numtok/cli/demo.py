@@ -42,7 +42,8 @@ def command(
     reports = []
     for scheme in _SCHEMES:
         encoded = commands.ref("encode", "--scheme", scheme, data)
-        model = commands.ref("train", encoded, "--preset", "nano", "--steps", str(steps))
+        options = f"--preset nano --steps {steps}".split()
+        model = commands.ref("train", encoded, *options)
         reports.append(commands.ref("eval", model, encoded, quiet=True))
     commands.show("compare", *reports)
     print(f"\n{_LESSON}")

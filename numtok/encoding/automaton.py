@@ -23,7 +23,7 @@ from numtok.registry import spec_of
 _MOST_STATES = 20_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Automaton:
     """``S`` states over a vocabulary of ``V`` tokens; a number begins in state 0.
 
@@ -117,7 +117,13 @@ def automaton(scheme: Scheme) -> Automaton:
         following.append(row)
         orders.append(np.concatenate([tokens, np.flatnonzero(row < 0)]))
     order = np.array(orders, np.int64)
-    return Automaton(scheme, np.array(following), order, np.argsort(order, axis=1), ordered)
+    return Automaton(
+        scheme=scheme,
+        next=np.array(following),
+        order=order,
+        rank=np.argsort(order, axis=1),
+        ordered=ordered,
+    )
 
 
 def _finite(scheme: Scheme, width: int) -> NDArray[np.bool_]:

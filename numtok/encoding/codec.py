@@ -71,7 +71,7 @@ class _Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: list[str]
 
 
-class _SchemeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _SchemeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``scheme.json``: expanded settings, of the normaliser with its constants and of the text
     tokenizer with its state, and all tokens by what they are of."""
 
@@ -83,7 +83,7 @@ class _SchemeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vocabulary: _Vocabulary
 
 
-_SCHEME = StoredJson(SCHEME_FILE, _SchemeFile, limit=LARGEST, newest=FORMAT)
+_SCHEME = StoredJson(name=SCHEME_FILE, kind=_SchemeFile, limit=LARGEST, newest=FORMAT)
 
 
 class EncodedTexts(NamedTuple):
@@ -103,7 +103,7 @@ class EncodedTexts(NamedTuple):
     literals: Literals  # [numbers], as written
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Codec:
     """Everything that turns texts into tokens; immutable, known by its :attr:`digest`."""
 
@@ -406,11 +406,11 @@ class Codec:
             tokenizer = TEXT_TOKENIZERS.from_settings(convert(text, Settings))
             fitted = tokenizer.load(state)
             codec = cls(
-                among_text(SCHEMES.from_settings(stored.scheme), fitted),
-                NumeralPolicy.from_settings(stored.numerals),
-                stored_normalizer(convert(normalize, Settings), constants),
-                tokenizer,
-                fitted,
+                scheme=among_text(SCHEMES.from_settings(stored.scheme), fitted),
+                policy=NumeralPolicy.from_settings(stored.numerals),
+                normalizer=stored_normalizer(convert(normalize, Settings), constants),
+                text_tokenizer=tokenizer,
+                text=fitted,
             )
         if _Vocabulary(**codec.vocabulary()) != stored.vocabulary:
             raise UsageError(

@@ -64,7 +64,7 @@ class FittedCodec(NamedTuple):
     learnt_from: dict[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Unfitted:
     """A codec as it is asked for. ``text`` is set where the text tokenizer needs no fit."""
 
@@ -94,7 +94,10 @@ class Unfitted:
                 f"--normalize {spec_of(normalizer)} does not go with --scheme {spec_of(scheme)}, "
                 "which leaves numbers as they are written; leave --normalize out"
             )
-        return cls(scheme, policy, normalizer, *text_tokenizer_of(text_tokenizer or "words"))
+        settings, text = text_tokenizer_of(text_tokenizer or "words")
+        return cls(
+            scheme=scheme, policy=policy, normalizer=normalizer, text_tokenizer=settings, text=text
+        )
 
     def suited(self, sizes: NumberSizes) -> "Unfitted":
         """The same with its scheme sized to numbers, which a normalization would change."""
@@ -144,7 +147,13 @@ class Unfitted:
                 done(units[unit].size, rows)
             scheme = scheme.fit(sample.literals())
             learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
-        codec = Codec(among_text(scheme, text), self.policy, normalizer, self.text_tokenizer, text)
+        codec = Codec(
+            scheme=among_text(scheme, text),
+            policy=self.policy,
+            normalizer=normalizer,
+            text_tokenizer=self.text_tokenizer,
+            text=text,
+        )
         return FittedCodec(codec, more, learnt_from)
 
     def fit_texts(self, texts: Texts) -> Codec:
@@ -163,7 +172,13 @@ class Unfitted:
             hashes = number_keys(row_codes(ids, texts, spans, numerals), spans)
             sample.add(hashes, normalized(numerals, normalizer).literals)
             scheme = scheme.fit(sample.literals())
-        return Codec(among_text(scheme, text), self.policy, normalizer, self.text_tokenizer, text)
+        return Codec(
+            scheme=among_text(scheme, text),
+            policy=self.policy,
+            normalizer=normalizer,
+            text_tokenizer=self.text_tokenizer,
+            text=text,
+        )
 
 
 def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:

@@ -133,7 +133,7 @@ class _Level(NamedTuple):
     steps: NDArray[np.int64]  # [prefixes]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Support:
     """Every number of a scheme of fixed width, ascending on the line, NaN last.
 
@@ -170,7 +170,9 @@ class Support:
         paths = paths[order]
         lengths = np.full(len(paths), paths.shape[1], np.int32)
         values = scheme.decode(paths.astype(np.uint32).ravel(), lengths).values
-        return cls(paths, low[order], high[order], values, tuple(levels))
+        return cls(
+            paths=paths, low=low[order], high=high[order], values=values, levels=tuple(levels)
+        )
 
     def raw(self, normalizer: FittedNormalizer) -> "Support":
         """The same numbers in raw units: the normalisation of ends and values undone."""

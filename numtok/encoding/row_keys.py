@@ -25,9 +25,15 @@ _S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 _LOOK_BACK = 8
 _COMMA = ord(",")
 
-TEXTS = struct(Texts, reads(uint8), reads(int32))
-SPANS = struct(Spans, reads(int32), reads(int32), reads(int32))
-SIGNIFICANDS = struct(Significands, reads(uint64), reads(int32), reads(boolean), reads(boolean))
+TEXTS = struct(Texts, data=reads(uint8), rows=reads(int32))
+SPANS = struct(Spans, starts=reads(int32), ends=reads(int32), counts=reads(int32))
+SIGNIFICANDS = struct(
+    Significands,
+    digits=reads(uint64),
+    exponents=reads(int32),
+    negative=reads(boolean),
+    more=reads(boolean),
+)
 
 
 @inlined

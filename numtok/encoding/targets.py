@@ -38,12 +38,12 @@ def resolve(rows: RowColumns, texts: Texts, spans: Spans) -> ResolvedTargets:
         answers = _answers(rows.answer_starts, texts, spans, problems)
     first_number = np.cumsum(spans.counts) - spans.counts
     return ResolvedTargets(
-        np.bincount(targets.rows, minlength=len(rows)).astype(np.int32),
-        (at - first_number[targets.rows]).astype(np.int32),
-        targets.names,
-        at,
-        answers,
-        problems,
+        counts=np.bincount(targets.rows, minlength=len(rows)).astype(np.int32),
+        numbers=(at - first_number[targets.rows]).astype(np.int32),
+        names=targets.names,
+        spans=at,
+        answers=answers,
+        problems=problems,
     )
 
 

@@ -100,7 +100,14 @@ def segments_of(texts: Texts, spans: Spans, marks: NDArray[np.int32] | None) -> 
     bounds = np.unique(np.concatenate(cuts)).astype(np.int32)
     limits = texts.rows[np.searchsorted(texts.rows, bounds[:-1], side="right")]
     counts = np.diff(np.searchsorted(spans.starts, bounds)).astype(np.int32)
-    return Segments(texts.data, bounds, limits, counts, spans.starts, spans.ends)
+    return Segments(
+        data=texts.data,
+        bounds=bounds,
+        limits=limits,
+        counts=counts,
+        starts=spans.starts,
+        ends=spans.ends,
+    )
 
 
 def chunks_of(segments: Segments) -> Iterator[Segments]:
@@ -113,12 +120,12 @@ def chunks_of(segments: Segments) -> Iterator[Segments]:
         end = min(max(int(enough), begin + 1), count)
         among = slice(numbers[begin], numbers[end])
         yield Segments(
-            segments.data,
-            bounds[begin : end + 1],
-            segments.limits[begin:end],
-            segments.counts[begin:end],
-            segments.starts[among],
-            segments.ends[among],
+            data=segments.data,
+            bounds=bounds[begin : end + 1],
+            limits=segments.limits[begin:end],
+            counts=segments.counts[begin:end],
+            starts=segments.starts[among],
+            ends=segments.ends[among],
         )
         begin = end
         if begin >= count:
@@ -128,7 +135,14 @@ def chunks_of(segments: Segments) -> Iterator[Segments]:
 def cut(texts: Texts, spans: Spans) -> Pieces:
     """The text between the numbers, escaped: one piece more than numbers for each text."""
     return cut_pieces(
-        Segments(texts.data, texts.rows, texts.rows[1:], spans.counts, spans.starts, spans.ends)
+        Segments(
+            data=texts.data,
+            bounds=texts.rows,
+            limits=texts.rows[1:],
+            counts=spans.counts,
+            starts=spans.starts,
+            ends=spans.ends,
+        )
     )
 
 

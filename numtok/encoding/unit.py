@@ -178,7 +178,7 @@ class Screening:
             raise min(rejected, key=lambda bad: bad.row).error()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EncodeUnit:
     """Called with a unit, in any process: writes its files and receipt into the draft.
 

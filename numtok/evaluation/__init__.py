@@ -6,7 +6,6 @@ published/          the numbers printed in the papers: one TOML file a table, wi
 answers.py          whole answers that a model writes to a report
 baselines.py        what needs no model: mean, nearest, linear, ...
 batch_size.py       rows in batches that memory has room for
-calibration.py      how far a calibrated head is off, target by target
 devices.py          rows on several devices, gathered in order
 evaluated_split.py  what every evaluation of texts is of: a model, and rows of a split
 evaluation.py       what every evaluation goes through: predictions to a report
@@ -20,6 +19,7 @@ prediction_mode.py  how a model is asked: for numbers, labels or answers
 queries.py          which numbers a model is asked for, and which of them together
 raw_numbers.py      from what heads say of numbers to values and distributions in raw units
 report_files.py     report artifacts and their predictions, written and read
+resolved.py         the options of an evaluation, with every part built
 rivals.py           what needs no model as predictions of numbers, to be paired with those of models
 scoring.py          from predictions to the figures of a report
 seen_values.py      values of a target in the train split
@@ -30,5 +30,4 @@ table_rows.py       rows of a table without the target, and what a model says of
 tables.py           a model of tables and a split to predictions and a report
 target_features.py  the other numbers of a target's row, by field, for fits without a model
 text_rows.py        rows of text with unknown numbers, and what a model says of them
-tuned_boosting.py   gradient-boosted trees, their settings chosen on rows that were looked at
 """

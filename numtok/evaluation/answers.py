@@ -33,7 +33,7 @@ from numtok.models.batches import Batches
 from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.trunks.base import TrunkCache
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
-from numtok.reports import AnswerTexts
+from numtok.reports import AnswerTexts, Measures
 from numtok.training.model_files import AskedModel
 
 ANSWERS = "answers"  # what --fill is called
@@ -47,22 +47,37 @@ _SPARE = 16  # tokens that an answer may have beyond twice the longest true one
 _TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18, "mps": 1 << 16}
 
 
+@dataclass(frozen=True)
+class AnswerOptions:
+    """How answers are written: at most ``batch`` at a time, and only what the scheme's grammar
+    allows if ``constrained``."""
+
+    measures: ClassVar[Measures] = "answers"
+    constrained: bool
+    batch: int
+
+
 class AnswerReader:
     """Has a model write behind the ``answer_start`` of the rows ``asked``, int64[a], at most
-    ``batch`` at a time; ``constrained`` and ``longest`` as in :class:`Writer`."""
+    ``longest`` tokens each."""
 
     def __init__(
         self,
         loaded: AskedModel,
         samples: EncodedSplit,
         asked: Ints,
-        constrained: bool,
+        options: AnswerOptions,
         longest: int,
-        batch: int,
     ) -> None:
-        codec = loaded.codec
-        self._made_of = loaded, samples, asked, constrained, longest, batch
-        self._writer = Writer(loaded.model, codec, Grammar(codec.scheme), constrained, longest)
+        codec, batch = loaded.codec, options.batch
+        self._made_of = loaded, samples, asked, options, longest
+        self._writer = Writer(
+            model=loaded.model,
+            codec=codec,
+            grammar=Grammar(codec.scheme),
+            constrained=options.constrained,
+            longest=longest,
+        )
         self._batches = Batches(samples, learnt_values(samples, codec), batch)
         self._memory: TrunkCache | None = None  # serves all batches
         self.asked = asked
@@ -91,18 +106,17 @@ class AnswerEvaluation:
     metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _IN_GROUPS)
     train_means: ClassVar[TrainMeans] = TrainMeans(None)
     evaluated: EvaluatedSplit
-    constrained: bool
-    batch: int
+    options: AnswerOptions
 
     @classmethod
-    def of(cls, evaluated: EvaluatedSplit, constrained: bool, batch: int) -> "AnswerEvaluation":
+    def of(cls, evaluated: EvaluatedSplit, options: AnswerOptions) -> "AnswerEvaluation":
         """Raises DataError where no row has an answer."""
         if (evaluated.samples.answer_start < 0).all():
             raise DataError(
                 f"{evaluated} has no row with answer_start, so nobody knows where an answer "
                 "begins; encode data with answer_start"
             )
-        return cls(evaluated, constrained, batch)
+        return cls(evaluated, options)
 
     @property
     def samples(self) -> EncodedSplit:
@@ -137,9 +151,8 @@ class AnswerEvaluation:
             self.evaluated.loaded,
             self.samples,
             self.asked,
-            self.constrained,
+            self.options,
             self.longest,
-            self.batch,
         )
         for places, written in self.evaluated.devices.batches(reader, note):
             ended[places] = written.ended
@@ -203,7 +216,10 @@ class AnswerEvaluation:
         answered = scores.metrics["answered"].value
         stopped = int(pc.sum(pc.invert(table.column("ended"))).as_py())
         return self.evaluated.facts(self.samples.number_length) | {
-            "decoding": {"fill": ANSWERS, "decode": "constrained" if self.constrained else "free"},
+            "decoding": {
+                "fill": ANSWERS,
+                "decode": "constrained" if self.options.constrained else "free",
+            },
             "numbers": table.num_rows,
             "invalid": 0.0 if answered is None else 1 - answered,
             "texts": AnswerTexts(self.longest, stopped),

@@ -63,6 +63,7 @@ def baselines(
     codec: Codec,
     samples: EncodedSplit,
     asked: Queries,
+    *,
     train: EncodedSplit | None,
     train_mean: float | None,
     fill: str,

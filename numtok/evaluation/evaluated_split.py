@@ -38,6 +38,7 @@ class EvaluatedSplit:
         loaded: LoadedModel,
         encoded: Artifact,
         split: str,
+        *,
         rows: int | None,
         devices: Devices,
         skip_long: bool = False,

@@ -82,8 +82,15 @@ def report_of(
     """Every figure of the report, from the rows of predictions.parquet; ``more`` are metrics that
     were asked for. Raises DataError where there is nothing to score."""
     kinds, means = evaluator.metrics, evaluator.train_means
-    few = list(map(METRICS.build, kinds.in_groups))
-    scores = score(table, kinds.usual, few, more, means, of.model.ref, progress)
+    scores = score(
+        table,
+        means,
+        usual=kinds.usual,
+        few=list(map(METRICS.build, kinds.in_groups)),
+        more=more,
+        ref=of.model.ref,
+        progress=progress,
+    )
     beside = [
         metric
         for metric in map(METRICS.build, kinds.of_baselines)

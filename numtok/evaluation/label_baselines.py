@@ -87,7 +87,14 @@ def label_baselines(
     rows = fitted_on(len(codes))
     if len(np.unique(codes[rows])) < 2:  # there is nothing to tell
         return
-    told = _tfidf(RowWords(learnt, TRAIN, rows), codes[rows], asked, true, shares, progress)
+    told = _tfidf(
+        RowWords(learnt, TRAIN, rows),
+        codes[rows],
+        asked,
+        true=true,
+        shares=shares,
+        progress=progress,
+    )
     if told is not None:
         yield BaselineAnswers("tfidf", _answers(answers, classes, told))
 

@@ -25,7 +25,7 @@ from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
 from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
 from numtok.models.training_batch import row_end_batch
-from numtok.reports import FEW_CLASSES, Confused, Labels
+from numtok.reports import FEW_CLASSES, Confused, Labels, Measures
 from numtok.store.artifact import Artifact, Find
 from numtok.stored_json import Natural
 from numtok.training.model_files import AskedModel
@@ -80,6 +80,14 @@ class LabelReader:
 
 
 @dataclass(frozen=True)
+class LabelOptions:
+    """How labels are predicted: at most ``batch`` rows at a time."""
+
+    measures: ClassVar[Measures] = "labels"
+    batch: int
+
+
+@dataclass(frozen=True)
 class LabelEvaluation:
     """Of a model of labels."""
 
@@ -129,12 +137,18 @@ class LabelEvaluation:
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
         """As of :class:`Evaluator`, with the confusion of labels; every row gets one, so none is
         invalid."""
-        unseen, pairs = len(self._unseen()), _confusion(scores.answers, self.classes)
+        confusion, complete = _confusion(scores.answers, self.classes)
         return self.evaluated.facts(self.samples.number_length) | {
             "decoding": {"label": "read at the last real place"},
             "numbers": len(scores.answers.truth),
             "invalid": 0.0,
-            "labels": Labels(list(self.classes), unseen, scores.left_out, *pairs),
+            "labels": Labels(
+                classes=list(self.classes),
+                unseen=len(self._unseen()),
+                unlabelled=scores.left_out,
+                confusion=confusion,
+                complete=complete,
+            ),
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:

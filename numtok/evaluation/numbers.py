@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
 
 from numtok.arrays import Bools, ranges
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure, splits_numbers
-from numtok.encoding.splits import learnt_data, read_learnt
+from numtok.encoding.splits import learnt_data, learnt_values, read_learnt
 from numtok.errors import DataError
 from numtok.evaluation.baselines import baselines, fitted_baselines, not_fitted, target_means
-from numtok.evaluation.calibration import target_calibrations
 from numtok.evaluation.evaluated_split import EvaluatedSplit
 from numtok.evaluation.evaluation import ReportMetrics, quantile_columns
 from numtok.evaluation.predict import AUTOREGRESSIVE, Options, Predictor
-from numtok.evaluation.queries import Queries, target_names
+from numtok.evaluation.queries import Queries, number_names, target_names
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.seen_values import outside
 from numtok.evaluation.target_features import FieldedSplit, fitted_rows
+from numtok.models.heads.base import CalibratedReader, Calibration
 from numtok.registry import spec_of
 from numtok.reports import SLOT, Figures
 from numtok.store.artifact import Find
@@ -33,6 +34,7 @@ from numtok.training.model_files import LoadedModel
 if TYPE_CHECKING:
     from numtok.evaluation.slots import NumberSlots
 
+_CALIBRATED = 2000  # rows that a standard deviation is measured on, at most
 _METRICS = (
     "slot-skill", "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
@@ -46,7 +48,7 @@ _IN_GROUPS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NumberEvaluation:
     """Of a model of numbers."""
 
@@ -70,13 +72,20 @@ class NumberEvaluation:
         finite = None if train is None else int(np.isfinite(train.numbers).sum())
         split = loaded.trained.calibrated_on
         looked_at = split and read_learnt(loaded.artifact, encoded, find, split)
-        apart = target_calibrations(loaded, looked_at, options) if looked_at else {}
+        apart = _target_calibrations(loaded, looked_at, options) if looked_at else {}
         predictor = Predictor(loaded, evaluated.samples, options, finite, apart)
         if not len(predictor.asked.numbers):
             raise DataError(f"{evaluated} has no number to predict; evaluate on rows with numbers")
         learnt = learnt_data(loaded.artifact, encoded, find)
         if learnt is None or train is None:
-            return cls(evaluated, train, predictor, None, slots_sought=False, fielded=None)
+            return cls(
+                evaluated=evaluated,
+                train=train,
+                predictor=predictor,
+                slots=None,
+                slots_sought=False,
+                fielded=None,
+            )
         from numtok.evaluation.slots import Rows, number_fields, number_slots  # which loads numba
 
         samples = evaluated.samples
@@ -88,7 +97,14 @@ class NumberEvaluation:
         )
         sought = _wanted(slots, predictor.asked)
         found = number_slots(rows, predictor.asked, learnt, train) if sought else None
-        return cls(evaluated, train, predictor, found, sought, (of_train, of_samples))
+        return cls(
+            evaluated=evaluated,
+            train=train,
+            predictor=predictor,
+            slots=found,
+            slots_sought=sought,
+            fielded=(of_train, of_samples),
+        )
 
     @property
     def loaded(self) -> LoadedModel:
@@ -177,10 +193,14 @@ class NumberEvaluation:
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
         """Those of :func:`baselines`, of the numbers that are finite."""
         finite = np.isfinite(self.samples.numbers[self.asked.numbers])
-        mean, fill = self.loaded.trained.train_mean, self.predictor.options.fill
-        means = None if self.slots is None else self.slots.means
         found = baselines(
-            self.loaded.codec, self.samples, self.asked, self.train, mean, fill, means
+            self.loaded.codec,
+            self.samples,
+            self.asked,
+            train=self.train,
+            train_mean=self.loaded.trained.train_mean,
+            fill=self.predictor.options.fill,
+            slot_means=None if self.slots is None else self.slots.means,
         )
         fitted = () if self.fielded is None else fitted_baselines(*self.fielded, self.asked)
         scored = ((name, values[finite]) for name, values in chain(found, fitted))
@@ -266,3 +286,37 @@ def _wanted(slots: str, asked: Queries) -> bool:
     """Whether slots are to be looked for: asked for, or, of ``auto``, where no number is a target,
     since targets have names that tell them apart."""
     return slots == "yes" or (slots == "auto" and bool((asked.targets < 0).all()))
+
+
+def _target_calibrations(
+    loaded: LoadedModel, samples: EncodedSplit, options: Options
+) -> Mapping[str, Calibration]:
+    """Return what a calibrated head's distribution needs for each target, by name, from predictions
+    of a split that was not trained on; empty for other heads, and if all targets have one name.
+
+    Training measures one standard deviation over all numbers of the validation split. If rows have
+    several targets, some may be predicted to a thousandth and others hardly at all, and one value
+    would be wrong for each of them.
+    """
+    reader = loaded.model.value_head
+    samples = samples.sample(_CALIBRATED)
+    several = len(set(samples.target_name.to_pylist())) > 1
+    if not isinstance(reader, CalibratedReader) or not several:
+        return {}
+    predictor = Predictor(loaded, samples, options)
+    passes = [
+        (numbers, predictor.reader.read(steps).parameters)
+        for queries in predictor.parts()
+        for numbers, steps in predictor.passes(queries)
+    ]
+    numbers = np.concatenate([one for one, _ in passes])
+    parameters = torch.cat([one for _, one in passes if one is not None])
+    values = learnt_values(samples, loaded.codec)(numbers)
+    learnt = loaded.model.head_values(values, samples.numbers[numbers])
+    valid = parameters.isfinite().all(dim=1).cpu().numpy() & ~np.isnan(values)
+    names = number_names(samples)[numbers]
+    found = {}
+    for name in sorted(set(names[valid].tolist())):
+        mine = np.flatnonzero(valid & (names == name))
+        found[name] = reader.calibrate(parameters[mine], learnt[mine])
+    return found

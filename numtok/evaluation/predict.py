@@ -10,10 +10,10 @@ number is a pure function of the number, and only the last bits of sums of
 floats, which a device may take in another order, differ with the shape of a batch.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,18 +37,21 @@ from numtok.models.distributions.samples import Empirical as Drawn
 from numtok.models.heads.base import Calibration, ValueHead, default_point
 from numtok.models.steps import DecodingStates, ParallelFill, Prefill, SequentialFill
 from numtok.models.trunks.base import TrunkCache
-from numtok.reports import QUANTILES
+from numtok.reports import QUANTILES, Measures
 from numtok.seeds import uniforms
 from numtok.training.model_files import AskedModel
 
 PARALLEL, LEFT_TO_RIGHT, AUTOREGRESSIVE = "parallel", "left-to-right", "autoregressive"
 POINTS = ("mode", "median", "mean")
+_SCORES = (
+    "values", "log_density", "crps", "pit", "log_density_tailed", "log_interval", "token_nll",
+)  # fmt: skip
 
 Progress = Callable[[int, int], None]  # numbers done, of all
 Note = Callable[[str], None]  # what a waiting user should know
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """How numbers are read off.
 
@@ -66,6 +69,7 @@ class Options:
         then told from what was read.
     """
 
+    measures: ClassVar[Measures] = "numbers"
     fill: str
     constrained: bool
     point: str
@@ -115,7 +119,13 @@ class Predictor:
         self.grammar = Grammar(codec.scheme)
         # As long as the longest that is asked for can be, where nothing else says how long.
         self.longest = max(LONGEST, int(samples.number_length.max(initial=0)))
-        self.reader = Reader(loaded.model, codec, self.grammar, options.constrained, self.longest)
+        self.reader = Reader(
+            model=loaded.model,
+            codec=codec,
+            grammar=self.grammar,
+            constrained=options.constrained,
+            longest=self.longest,
+        )
         self.asked = queries_of(samples, options.fill == AUTOREGRESSIVE)
         self._resolutions = resolutions(samples)
         self._cache: TrunkCache | None = None  # its memory serves all batches
@@ -228,44 +238,75 @@ class Predictor:
             yield from ((part, masked.part(part)) for part in parts)
 
     def _predicted(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
-        """Of numbers of the split, by their indices; ``tokens`` are the true ones."""
-        splits = splits_numbers(self.loaded.codec.scheme)
-        reading = self.reader.read(steps, keep_logits=splits or self.support is not None)
-        values, literals, valid = self._raw.values(reading)
-        truth = self.samples.numbers[numbers]
-        log_density, crps, pit, log_tailed, log_interval, token_nll = np.full(
-            (6, len(truth)), np.nan
-        )
-        quantiles = np.full((len(truth), len(QUANTILES)), np.nan)
-        half = self._resolutions[numbers] / 2
-        if self.loaded.model.value_head is None:
-            log_mass = self.reader.score(steps.true(), tokens)
-            token_nll = -log_mass / np.count_nonzero(tokens >= 0, axis=1)
-            if self._only_path:
-                log_density = log_tailed = self._path_density(log_mass, tokens)
-        for part, predictive in self._distributions(steps, numbers, reading):
+        """Predict numbers of the split, by their indices; ``tokens`` are the true ones."""
+        if self.loaded.model.value_head is not None:
+            return self._by_value_head(steps, numbers)
+        if self.support is not None:
+            return self._by_support(steps, numbers, tokens)
+        return self._by_path(steps, numbers, tokens)
+
+    def _by_value_head(self, steps: DecodingStates, numbers: Ints) -> Predicted:
+        """Predict with the distribution of a value head."""
+        reading = self.reader.read(steps, keep_logits=splits_numbers(self.loaded.codec.scheme))
+        parts = self._raw.distributions(reading, self._calibrated(numbers))
+        return self._table(reading, self._scores(numbers, parts))
+
+    def _by_support(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
+        """Predict with the probabilities of all numbers that the scheme represents."""
+        reading = self.reader.read(steps, keep_logits=True)
+        token_nll = _per_token(self.reader.score(steps.true(), tokens), tokens)
+        scores = self._scores(numbers, self._raw.distributions(reading, ()))
+        return self._table(reading, scores | {"token_nll": token_nll})
+
+    def _by_path(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
+        """Predict the decoded tokens: only the probability of single token sequences is known, and
+        no more of the distribution than draws from it."""
+        reading = self.reader.read(steps)
+        log_mass = self.reader.score(steps.true(), tokens)
+        density = self._path_density(log_mass, tokens)
+        drawn = [(slice(None), self._drawn(steps, numbers))] if self.draws else []
+        scores = self._scores(numbers, drawn) | {
+            "token_nll": _per_token(log_mass, tokens),
+            "log_density": density,
+            "log_density_tailed": density,
+        }
+        return self._table(reading, scores)
+
+    def _scores(
+        self, numbers: Ints, parts: Iterable[tuple[slice | Ints, Predictive]]
+    ) -> dict[str, Floats]:
+        """Score the true values of numbers under their distributions, given a part at a time.
+
+        ``values`` are the points that the options ask for; whatever has no value is NaN.
+        """
+        truth, half = self.samples.numbers[numbers], self._resolutions[numbers] / 2
+        found = {name: np.full(len(numbers), np.nan) for name in _SCORES}
+        found["quantiles"] = np.full((len(numbers), len(QUANTILES)), np.nan)
+        for part, predictive in parts:
             of = truth[part]
-            if not self._only_path:
-                log_density[part] = predictive.log_density(of)
-                tailed = self._tailed(predictive)
-                if tailed is not None:
-                    same = tailed is predictive
-                    log_tailed[part] = log_density[part] if same else tailed.log_density(of)
-                    log_interval[part] = tailed.log_recorded(of, half[part])
-            crps[part], pit[part] = predictive.crps(of), predictive.cdf(of)
-            quantiles[part] = predictive.quantiles(QUANTILES)
+            log_density = found["log_density"][part] = predictive.log_density(of)
+            if (tailed := self._tailed(predictive)) is not None:
+                same = tailed is predictive
+                found["log_density_tailed"][part] = log_density if same else tailed.log_density(of)
+                found["log_interval"][part] = tailed.log_recorded(of, half[part])
+            found["crps"][part], found["pit"][part] = predictive.crps(of), predictive.cdf(of)
+            found["quantiles"][part] = predictive.quantiles(QUANTILES)
             if not self._is_written:
-                values[part] = getattr(predictive, self.options.point)()
+                found["values"][part] = getattr(predictive, self.options.point)()
+        return found
+
+    def _table(self, reading: NumberReadings, scores: Mapping[str, Floats]) -> Predicted:
+        """Return what was decoded, or the points of the distributions, with their scores."""
+        values, literals, valid = self._raw.values(reading)
         if not self._is_written:
+            values = scores["values"]
             literals, finite = self._raw.literals(values), np.isfinite(values)
             # A value head cannot output NaN or overflow: its token decides whether it is a number.
             valid = finite if self.loaded.model.value_head is None else finite & valid
         literals[~valid] = None
         values[~valid] = np.nan
-        return Predicted(
-            *(values, literals, valid, reading.on_grammar, log_density, crps, quantiles),
-            *(pit, log_tailed, log_interval, token_nll),
-        )
+        columns: dict[str, Any] = {**scores, "values": values, "literals": literals}
+        return Predicted(**columns, valid=valid, on_grammar=reading.on_grammar)
 
     def _tailed(self, exact: Predictive) -> Predictive | None:
         """With stated tails where it has ends; None where it is not known how probable they are."""
@@ -288,14 +329,6 @@ class Predictor:
     def _only_path(self) -> bool:
         """Whether only the probability of one token sequence can be had, not that of all."""
         return self.loaded.model.value_head is None and self.support is None
-
-    def _distributions(
-        self, steps: DecodingStates, numbers: Ints, reading: NumberReadings
-    ) -> Iterator[tuple[slice | Ints, Predictive]]:
-        """The distributions of a part of the numbers at a time."""
-        yield from self._raw.distributions(reading, self._calibrated(numbers))
-        if self.draws:
-            yield slice(None), self._drawn(steps, numbers)
 
     def _calibrated(self, numbers: Ints) -> Iterator[tuple[Ints, Calibration]]:
         """Numbers that share a calibration, by their places among those given."""
@@ -344,3 +377,9 @@ class Predictor:
         places = positions(batch.number_row[chosen], batch.number_start[chosen], lengths)
         tokens[inside] = batch.tokens[places] - self.loaded.codec.number_first
         return tokens
+
+
+def _per_token(log_mass: Floats, tokens: Ints) -> Floats:
+    """Return the negative log-likelihood of each number's tokens, per token."""
+    nll: Floats = -log_mass / np.count_nonzero(tokens >= 0, axis=1)
+    return nll

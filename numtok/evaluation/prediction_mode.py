@@ -3,21 +3,23 @@
 from collections.abc import Iterator
 
 from numtok.errors import UsageError, meaningless
-from numtok.evaluation.answers import ANSWERS
+from numtok.evaluation.answers import ANSWERS, AnswerOptions
+from numtok.evaluation.labels import LabelOptions
 from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL, POINTS, Options
-from numtok.reports import Measures
 from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.predict import Config as PredictConfig
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import is_causal, usual_point
 from numtok.training.model_json import TextModelFile
 
+Mode = Options | AnswerOptions | LabelOptions
+
 
 def prediction_mode(
     config: EvalConfig | PredictConfig, model: Artifact, file: TextModelFile
-) -> tuple[Measures, Options | None]:
-    """Return what is predicted and, for numbers, how they are read off. ``file`` describes the
-    model; if ``point`` is None, its head has the default.
+) -> Mode:
+    """Return what is predicted, and how. ``file`` describes the model; if ``point`` is None, its
+    head has the default.
 
     Raises UsageError for settings that mean nothing for it, or that the model cannot do.
     """
@@ -29,8 +31,8 @@ def prediction_mode(
     if file.settings.classes:
         for option in _given(config):
             raise meaningless(option, f"{model.ref}, which predicts labels")
-        return "labels", None
-    causal = is_causal(model, file)
+        return LabelOptions(config.batch)
+    causal, constrained = is_causal(model, file), config.decode == "constrained"
     if config.fill == ANSWERS:
         if not causal:
             raise UsageError(
@@ -40,15 +42,16 @@ def prediction_mode(
         for option in _given(config):
             if option not in ("fill", "decode"):
                 raise meaningless(option, f"--fill {ANSWERS}, which writes texts")
-        return "answers", None
+        return AnswerOptions(constrained, config.batch)
     if causal and config.fill is not None:
         raise UsageError(
             f"--fill {config.fill} is for masked models; {model.ref} is "
             f"autoregressive, leave it away or give {ANSWERS}"
         )
     fill = AUTOREGRESSIVE if causal else config.fill or PARALLEL
-    constrained = config.decode == "constrained"
-    return "numbers", Options(fill, constrained, point, config.draws, config.batch)
+    return Options(
+        fill=fill, constrained=constrained, point=point, draws=config.draws, batch=config.batch
+    )
 
 
 def _given(config: EvalConfig | PredictConfig) -> Iterator[str]:

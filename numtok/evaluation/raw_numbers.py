@@ -130,7 +130,7 @@ class RawNumbers:
             for first in range(0, len(reading.logits), _AT_ONCE):
                 some = slice(first, first + _AT_ONCE)
                 mass = self.support.log_probabilities(reading.logits[some])
-                yield some, Intervals(low, high, values, mass)
+                yield some, Intervals(low=low, high=high, values=values, log_mass=mass)
 
 
 def multiples(
@@ -149,4 +149,10 @@ def multiples(
     atoms = scheme.decode(every, ones.astype(np.int32), ones.astype(np.float32)).values
     scores = logits.astype(np.float64)
     log_weights = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
-    return Multiples(mantissa, scheme.factors, atoms, log_weights, normalizer)
+    return Multiples(
+        mantissa=mantissa,
+        factors=scheme.factors,
+        atoms=atoms,
+        log_weights=log_weights,
+        normalizer=normalizer,
+    )

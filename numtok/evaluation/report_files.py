@@ -106,7 +106,7 @@ def read(artifact: Artifact) -> Evaluation:
     return Evaluation(artifact.ref, report, timing, artifact.path)
 
 
-_REPORT = StoredJson(REPORT_FILE, Report, newest=SCHEMA)
+_REPORT = StoredJson(name=REPORT_FILE, kind=Report, newest=SCHEMA)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ those of boosted trees that were tuned on the validation split.
 
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from numtok.evaluation.baselines import (
     fitted_baselines,
     not_fitted,
     not_installed,
+    tree_threads,
 )
 from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import queries_of, target_names
@@ -33,13 +35,14 @@ from numtok.evaluation.target_features import (
     fitted_rows,
     target_features,
 )
-from numtok.evaluation.tuned_boosting import Known, tuned
 from numtok.reports import LIMITS
 from numtok.store.artifact import TABLE, Artifact
 from numtok.training.features import Features, Inputs
 from numtok.training.table_learner import held_back
 
 TUNED = "tuned boosting"
+_RATE, _LEAVES, _LOSSES = 0.05, (8, 31), ("squared_error", "absolute_error")
+_TREES = 400  # at most; no more are added where those last added do not help
 _HELD_BACK = 0.1  # of a fold that has no split for it
 
 #: Which number: id of its row, name of its target, place in the row; of a table fold for place.
@@ -70,7 +73,11 @@ def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
     learnt = train.numbers[train.targets] if len(train.targets) else train.numbers
     learnt = learnt[np.isfinite(learnt)]
     mean = float(learnt.mean()) if len(learnt) else None
-    found = dict(baselines(read_codec(data), samples, asked, train, mean, AUTOREGRESSIVE))
+    found = dict(
+        baselines(
+            read_codec(data), samples, asked, train=train, train_mean=mean, fill=AUTOREGRESSIVE
+        )
+    )
     of_train, of_looked_at, of_samples = _fielded(
         data, Rows(data, split, samples, np.unique(samples.target_row), drawn), train
     )
@@ -150,3 +157,35 @@ def _of_fold(table: Table, fold: int, rows: Ints) -> Iterator[tuple[str, Floats]
         else:
             mine, others = held_back(len(learnt), _HELD_BACK, seed=0)
             yield TUNED, tuned(known(learnt[mine]), known(learnt[others]), asked)
+
+
+class Known(NamedTuple):
+    """``n`` rows whose target is known: features float64[n, k], values float64[n]."""
+
+    features: Floats
+    values: Floats
+
+
+def tuned(train: Known, looked_at: Known, asked: Floats) -> Floats:
+    """Fitted to ``train`` with each of a few settings, of which the one with the least mean
+    absolute error on ``looked_at`` predicts: of features [n, k], float64[n]. Needs scikit-learn."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    best, least = None, np.inf
+    with threadpool_limits(tree_threads(train.features)):
+        for leaves, loss in product(_LEAVES, _LOSSES):
+            model = HistGradientBoostingRegressor(
+                loss=loss,
+                learning_rate=_RATE,
+                max_leaf_nodes=leaves,
+                max_iter=_TREES,
+                early_stopping=True,
+                random_state=0,
+            ).fit(train.features, train.values)
+            error = float(np.abs(model.predict(looked_at.features) - looked_at.values).mean())
+            if error < least:
+                best, least = model, error
+        if best is None:  # no error is finite
+            return np.full(len(asked), np.nan)
+        return np.asarray(best.predict(asked), np.float64)

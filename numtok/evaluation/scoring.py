@@ -1,6 +1,7 @@
 """From a table of predictions to the figures of a report: of all, of each part, of baselines."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,7 +34,8 @@ _IN_SLOTS = ("slot-skill", "r2", "mae", "median-relative-error")
 Progress = Callable[[str, int, int], None]  # what, done, of all
 
 
-class Scores(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Scores:
     """The figures of a report, and what they are of.
 
     answers
@@ -61,20 +63,18 @@ class Scores(NamedTuple):
 
 def score(
     table: "pa.Table",
+    means: TrainMeans,
+    *,
     usual: Sequence[Metric],
     few: Sequence[Metric],
     more: Sequence[Metric],
-    means: TrainMeans,
     ref: str,
     progress: Progress,
 ) -> Scores:
     """Score predictions (``reports.predictions_schema``).
 
-    usual, few, more
-        Metrics over all numbers, of which those are left out that need a column which is not
-        there; those for each target and group; and those asked for besides, in both.
-
-    Raises DataError where there is nothing to score.
+    ``usual`` metrics are over all numbers, but for those whose columns are missing; ``few`` are for
+    each target and group; ``more`` are for both. Raises DataError if there is nothing to score.
     """
     kept = scorable(table)
     if not kept.num_rows:
@@ -101,19 +101,19 @@ def score(
         progress("scoring", 1 + len(parts) + len(by_slot), total)
     valid = {} if answers.valid.all() else figures(metrics, answers.take(answers.valid))
     return Scores(
-        answers,
-        _targets(kept),
-        means.at(kept),
-        table.num_rows - kept.num_rows,
-        over_all,
-        valid,
-        {name: figs for (kind, name), figs in found.items() if not kind},
-        {
+        answers=answers,
+        targets=_targets(kept),
+        fallback=means.at(kept),
+        left_out=table.num_rows - kept.num_rows,
+        metrics=over_all,
+        valid_metrics=valid,
+        by_target={name: figs for (kind, name), figs in found.items() if not kind},
+        groups={
             group: {name: figs for (kind, name), figs in found.items() if kind == group}
             for group in sorted({kind for kind, _ in found if kind})
         },
-        by_slot,
-        [
+        slots=by_slot,
+        notes=[
             *([clusters_note(count)] if (count := cluster_count(kept, answers)) else []),
             *_unknown(metrics, answers),
             *_too_many(kept),

@@ -63,7 +63,7 @@ class _TablePart(NamedTuple):
     fitted: FittedTable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableEvaluation:
     """One model on one split of a table, in memory."""
 
@@ -76,10 +76,9 @@ class TableEvaluation:
     most: int | None  # rows at most
     devices: Devices
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> dict[str, Any]:
         """For other processes, which have one device each."""
-        made_of = self.loaded, self.source, self.table, self.split, self.options, self.most
-        return TableEvaluation, (*made_of, ONE)
+        return self.__dict__ | {"devices": ONE}
 
     def parts(self) -> Iterator[_TablePart]:
         """The rows to predict, fold by fold; ``most`` of them in all, drawn by a hash of fold and

@@ -27,14 +27,14 @@ from numtok.encoding.schemes.base import LOSSES, ChannelScheme
 from numtok.encoding.text_tokenizers.base import Pieces
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError, UsageError
-from numtok.evaluation.answers import AnswerReader
+from numtok.evaluation.answers import AnswerOptions, AnswerReader
 from numtok.evaluation.devices import ONE, devices
-from numtok.evaluation.labels import LabelReader
+from numtok.evaluation.labels import LabelOptions, LabelReader
 from numtok.evaluation.predict import Note, Options, Predictor
-from numtok.evaluation.prediction_mode import prediction_mode
+from numtok.evaluation.prediction_mode import Mode, prediction_mode
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.registry import spec_of
-from numtok.reports import QUANTILES, Measures, quantile_column
+from numtok.reports import QUANTILES, quantile_column
 from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
 from numtok.training.device import device_of
@@ -64,7 +64,7 @@ class Query(NamedTuple):
         return cls(repr(shown), line, text)
 
 
-class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True):
+class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What a model says of a row; of the fields, those that it was asked for.
 
     ``text`` is the row's with the numbers filled in, as far as they are numbers; ``numbers`` have
@@ -188,66 +188,65 @@ _NOTHING = {"literal": None, "value": None}
 
 @dataclass(frozen=True)
 class TextPredictor:
-    """A model that is asked; ``options`` for numbers alone."""
+    """A model in memory, and what it predicts."""
 
     loaded: AskedModel
-    options: Options | None
-    constrained: bool
-    batch: int
-    measures: Measures
+    mode: Mode
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for a masked model that cannot know how long a number is."""
+        if isinstance(self.mode, Options) and not self.loaded.model.objective.causal:
+            _check_length_is_known(self.loaded)
 
     @classmethod
     def of(
         cls, config: Config, model: Artifact, file: TextModelFile, device: torch.device
     ) -> "TextPredictor":
-        """The model, whose file was read, in memory; UsageError for what it cannot be asked."""
-        measures, options = prediction_mode(config, model, file)
-        return cls.asking(read_model(model, device, file), options, config, measures)
-
-    @classmethod
-    def asking(
-        cls, loaded: AskedModel, options: Options | None, config: Config, measures: Measures
-    ) -> "TextPredictor":
-        """A model that is in memory; UsageError for a masked one that cannot say a number."""
-        if measures == "numbers" and not loaded.model.objective.causal:
-            _check_length_is_known(loaded)
-        return cls(loaded, options, config.decode == "constrained", config.batch, measures)
+        """Read a model, whose file was read; UsageError for what it cannot predict."""
+        mode = prediction_mode(config, model, file)
+        return cls(read_model(model, device, file), mode)
 
     def say(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
         """What the model says of each row. Raises DataError for rows without a ``[?]``, or too
         long, TrainingFailed (no memory)."""
-        if self.measures == "numbers":
-            return self._numbers(rows, note)
-        return (self._labels if self.measures == "labels" else self._answers)(rows, note)
+        if isinstance(self.mode, Options):
+            return self._numbers(rows, self.mode, note)
+        if isinstance(self.mode, LabelOptions):
+            return self._labels(rows, self.mode, note)
+        return self._answers(rows, self.mode, note)
 
-    def _numbers(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
+    def _numbers(self, rows: Sequence[Query], options: Options, note: Note) -> list[RowPrediction]:
         drafts = [_Draft.of(row) for row in rows]
         whole = self._with_holes(rows, [draft.pieces for draft in drafts], note)
         if not self.loaded.model.objective.causal:
-            said = iter(self._targets(whole, note))
+            said = iter(self._targets(whole, options, note))
             for draft in drafts:
                 draft.said = list(islice(said, len(draft.pieces) - 1))
         # Else each behind what was said before it.
         while going := [draft for draft in drafts if draft.goes_on]:
             texts = [(draft.before, "") for draft in going]
             samples = self._with_holes([draft.row for draft in going], texts)
-            for draft, number in zip(going, self._targets(samples, note), strict=True):
+            for draft, number in zip(going, self._targets(samples, options, note), strict=True):
                 draft.said.append(number)
         for draft in drafts:
             draft.said += [_NOTHING] * (len(draft.pieces) - 1 - len(draft.said))
         return [RowPrediction(text=draft.before, numbers=draft.said) for draft in drafts]
 
-    def _labels(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
+    def _labels(
+        self, rows: Sequence[Query], options: LabelOptions, note: Note
+    ) -> list[RowPrediction]:
         samples = self._samples(rows, [row.text for row in rows], note=note)
         found: list[RowPrediction] = [RowPrediction()] * len(rows)
-        for places, log_BC in ONE.batches(LabelReader(self.loaded, samples, self.batch), note):
+        for places, log_BC in ONE.batches(LabelReader(self.loaded, samples, options.batch), note):
             for place, log_C in zip(places.tolist(), log_BC, strict=True):
                 best = int(log_C.argmax())
                 label = self.loaded.model.settings.classes[best]
                 found[place] = RowPrediction(label=label, probability=float(np.exp(log_C[best])))
         return found
 
-    def _answers(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
+    def _answers(
+        self, rows: Sequence[Query], options: AnswerOptions, note: Note
+    ) -> list[RowPrediction]:
         codec, longest = self.loaded.codec, self.loaded.model.settings.context
         for row in rows:
             if HOLE in row.text[: row.answer_start]:
@@ -259,7 +258,7 @@ class TextPredictor:
         samples = self._samples(rows, texts, answers=True, note=note)
         found: list[RowPrediction] = [RowPrediction()] * len(rows)
         asked = np.arange(len(rows))
-        reader = AnswerReader(self.loaded, samples, asked, self.constrained, longest, self.batch)
+        reader = AnswerReader(self.loaded, samples, asked, options, longest)
         for places, written in ONE.batches(reader, note):
             for k, place in enumerate(places.tolist()):
                 tokens, starts, lengths, channel = written.answer(k)
@@ -270,10 +269,9 @@ class TextPredictor:
                 found[place] = RowPrediction(answer=answer, ended=bool(written.ended[k]))
         return found
 
-    def _targets(self, samples: EncodedSplit, note: Note) -> list[dict[str, Any]]:
-        """The numbers of all targets."""
-        assert self.options is not None
-        predicted = Predictor(self.loaded, samples, self.options).run(lambda *_: None, note)
+    def _targets(self, samples: EncodedSplit, options: Options, note: Note) -> list[dict[str, Any]]:
+        """Predict the numbers of all targets."""
+        predicted = Predictor(self.loaded, samples, options).run(lambda *_: None, note)
         found = predicted.literals.tolist(), predicted.values.tolist(), predicted.quantiles
         return [
             _number(literal, value, quantiles)

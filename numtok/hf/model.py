@@ -11,7 +11,9 @@ from transformers.utils.generic import ModelOutput
 from numtok.encoding.codec import Codec
 from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
+from numtok.evaluation.labels import LabelOptions
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options
+from numtok.evaluation.prediction_mode import Mode
 from numtok.evaluation.text_rows import Query, RowPrediction, TextPredictor
 from numtok.hf.cache import RowsRead, too_long
 from numtok.hf.tokenizer import NumtokTokenizer
@@ -19,7 +21,6 @@ from numtok.models.batches import PAD
 from numtok.models.heads.base import default_point
 from numtok.models.model import Model
 from numtok.models.trunks.base import CachedModule
-from numtok.reports import Measures
 from numtok.settings.predict import Config
 from numtok.stored_json import convert
 from numtok.training.model_json import Trained
@@ -169,16 +170,19 @@ class NumtokModel(PreTrainedModel):
         """
         config = Config(model="", text=("",), point=point, decode=decode)
         causal = self.network.objective.causal
-        constrained = decode == "constrained"
-        point = point or default_point(self.network.head)
-        options = Options(
-            AUTOREGRESSIVE if causal else PARALLEL, constrained, point, config.draws, config.batch
-        )
-        kind: Measures = "labels" if self.network.settings.classes else "numbers"
+        mode: Mode = LabelOptions(config.batch)
+        if not self.network.settings.classes:
+            mode = Options(
+                fill=AUTOREGRESSIVE if causal else PARALLEL,
+                constrained=decode == "constrained",
+                point=point or default_point(self.network.head),
+                draws=config.draws,
+                batch=config.batch,
+            )
         asked = _Exported(
             str(self.name_or_path), self.network, tokenizer.codec, self._known.trained
         )
-        predictor = TextPredictor.asking(asked, options, config, kind)
+        predictor = TextPredictor(asked, mode)
         rows = [Query.of_text(text) for text in Texts.of(texts).strings()]
         return predictor.say(rows, lambda note: None)
 

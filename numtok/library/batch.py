@@ -124,7 +124,7 @@ def batch(
         spans = inner.find(data)
     samples = rows_of(inner.encode(data, spans))
     rows = Batches(samples, learnt_values(samples, inner), len(samples)).of(np.arange(len(samples)))
-    chosen = _chosen(rows, mask, rate, seed, data, chosen_holes)
+    chosen = _chosen(rows, mask, rate, seed=seed, data=data, holes=chosen_holes)
     truths = rows.number_raw[chosen]
     if chosen_holes is not None:
         truths = np.full(len(truths), np.nan)

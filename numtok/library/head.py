@@ -185,11 +185,17 @@ class NumberHead(NumberHeads):
             points = raw.points(parameters)
         else:
             steps = ParallelFill(states.flatten(0, 1), np.full(count, width))
-            reader = Reader(self, self.codec, self._grammar, constrained=True)
+            reader = Reader(model=self, codec=self.codec, grammar=self._grammar, constrained=True)
             reading = reader.read(steps, keep_logits=True)
             values, _, valid = raw.values(reading)
             points = np.where(valid, values, np.nan)
-        return PredictedNumbers(raw, reading, points, self.calibration, self._why_none(raw))
+        return PredictedNumbers(
+            raw=raw,
+            reading=reading,
+            points=points,
+            calibration=self.calibration,
+            why_none=self._why_none(raw),
+        )
 
     @cached_property
     def _grammar(self) -> Grammar:

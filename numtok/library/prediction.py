@@ -21,7 +21,7 @@ _SHOWN = 10  # numbers in a notebook
 _LEVELS = (0.05, 0.5, 0.95)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PredictedNumbers:
     """Predictions of ``N`` numbers, in the units of the text.
 

@@ -38,14 +38,14 @@ def made_up(seed: int, n: int) -> Predictions:
         repr(value) if ok else None for value, ok in zip(prediction.tolist(), valid, strict=True)
     ]
     return Predictions(
-        truth,
-        prediction,
-        valid,
-        [repr(value) for value in truth.tolist()],
-        written,
-        generator.normal(size=n),
-        generator.random(n),
-        np.sort(generator.normal(size=(n, len(QUANTILES))), axis=1),
+        truth=truth,
+        prediction=prediction,
+        valid=valid,
+        truth_literal=[repr(value) for value in truth.tolist()],
+        prediction_literal=written,
+        log_density=generator.normal(size=n),
+        crps=generator.random(n),
+        quantiles=np.sort(generator.normal(size=(n, len(QUANTILES))), axis=1),
         pit=generator.random(n),
         log_density_tailed=generator.normal(size=n),
         log_interval=-generator.random(n),

@@ -277,9 +277,9 @@ class _Block(nn.Module):
             q_BHQE,
             k_BHLE,
             v_BHLE,
-            mask,
-            causal,
-            self.dropout if self.training else 0.0,
+            mask=mask,
+            causal=causal,
+            dropout=self.dropout if self.training else 0.0,
         )
         y_BQD = self.out(y_BHQE.transpose(1, 2).flatten(2))
         x_BQD = x_BLD + F.dropout(y_BQD, self.dropout, self.training)
@@ -311,7 +311,9 @@ def _attended(
     """``F.scaled_dot_product_attention``; on a CPU in float32, since in bfloat16 it takes ten times
     as long there, most of it for the gradient."""
     if q_BHQE.device.type != "cpu":
-        return F.scaled_dot_product_attention(q_BHQE, k_BHLE, v_BHLE, mask, dropout, causal)
+        return F.scaled_dot_product_attention(
+            q_BHQE, k_BHLE, v_BHLE, attn_mask=mask, dropout_p=dropout, is_causal=causal
+        )
     with torch.autocast("cpu", enabled=False):
         qkv = q_BHQE.float(), k_BHLE.float(), v_BHLE.float()
         pairs = q_BHQE[..., 0].numel() * k_BHLE.shape[2]

@@ -20,7 +20,7 @@ _BUCKET = 64  # batches that are sorted by length together, at most
 _BUCKETS = 8  # of them at least, or the same rows would meet in every epoch
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Batch:
     """``B`` rows padded to the longest, ``L`` tokens; their ``M`` numbers flat, in order."""
 

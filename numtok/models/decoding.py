@@ -56,7 +56,7 @@ class NumberReadings:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Reader:
     """Reads numbers from a model.
 

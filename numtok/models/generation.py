@@ -25,7 +25,7 @@ from numtok.models.trunks.base import TrunkCache
 from numtok.models.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class WrittenAnswers:
     """``n`` answers as a model wrote them, W tokens at most."""
 
@@ -47,7 +47,7 @@ class WrittenAnswers:
         return written, starts, ends - starts, self.values[row, starts]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Writer:
     """Writes answers.
 
@@ -116,7 +116,13 @@ class Writer:
                     self.model.of_host(chosen[:, None], beside[:, None], before),
                 )
                 before = np.concatenate([before, chosen[:, None]], axis=1)
-        return WrittenAnswers(tokens, begins, self._ends(tokens, begins), values, ended), whole
+        return WrittenAnswers(
+            tokens=tokens,
+            starts=begins,
+            ends=self._ends(tokens, begins),
+            values=values,
+            ended=ended,
+        ), whole
 
     def _read(self, batch: Batch, memory: TrunkCache | None) -> tuple[Tensor, TrunkCache]:
         """The states [n, D] that predict each answer's first token; a cache of what is before."""

@@ -35,11 +35,11 @@ def codec(scheme: str) -> Codec:
     """A scheme, and text as bytes; numbers are not normalised."""
     tokenizer = TEXT_TOKENIZERS.build("bytes")
     return Codec(
-        SCHEMES.build(scheme),
-        NumeralPolicy(),
-        no_scaling(),
-        tokenizer,
-        tokenizer.load({}),
+        scheme=SCHEMES.build(scheme),
+        policy=NumeralPolicy(),
+        normalizer=no_scaling(),
+        text_tokenizer=tokenizer,
+        text=tokenizer.load({}),
     )
 
 

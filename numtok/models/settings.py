@@ -14,10 +14,10 @@ from numtok.encoding.normalizers.base import (
     stored_normalizer,
 )
 from numtok.errors import UsageError
-from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS
-from numtok.models.objectives.base import OBJECTIVES, Objective
-from numtok.models.places.base import PLACES
+from numtok.models.embedders.base import Embedder
+from numtok.models.heads.base import Head
+from numtok.models.objectives.base import Objective
+from numtok.models.places.base import DigitPlaces
 from numtok.models.presets import Preset
 from numtok.models.trunks.base import RowTrunk, TokenTrunk, stored_trunk, with_context
 from numtok.registry import Settings, name_of, settings_of, spec_of
@@ -30,7 +30,9 @@ class ScalingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     constants: Constants
 
 
-class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+class ModelSettings(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True
+):
     """Everything that a model is but its weights.
 
     trunk, embedder, head, objective, places
@@ -89,30 +91,30 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         *,
         vocabulary: int,
         context: int,
-        embedder: str,
-        head: str | None,
-        objective: str,
+        embedder: Embedder,
+        head: Head | None,
+        objective: Objective,
         scaling: FittedNormalizer | None = None,
         classes: Sequence[str] = (),
-        places: str | None = None,
+        places: DigitPlaces | None = None,
     ) -> "ModelSettings":
-        """From a preset and specs; ``context`` is used where the preset names none.
+        """Expand the settings of built parts; ``context`` applies if the preset names none.
 
         Raises UsageError for parts that do not go together.
         """
-        made, asked, trunk = EMBEDDERS.build(embedder), OBJECTIVES.build(objective), preset.trunk
-        _check_learns(trunk, asked)
+        trunk = preset.trunk
+        _check_learns(trunk, objective)
         return cls(
-            vocabulary,
-            settings_of(with_context(trunk, context)),
-            preset.head_layers,
-            preset.tied,
-            settings_of(made),
-            None if head is None else settings_of(HEADS.build(head)),
-            settings_of(asked),
-            _stored(scaling),
-            tuple(classes),
-            None if places is None else settings_of(PLACES.build(places)),
+            vocabulary=vocabulary,
+            trunk=settings_of(with_context(trunk, context)),
+            head_layers=preset.head_layers,
+            tied=preset.tied,
+            embedder=settings_of(embedder),
+            head=None if head is None else settings_of(head),
+            objective=settings_of(objective),
+            scaling=_stored(scaling),
+            classes=tuple(classes),
+            places=None if places is None else settings_of(places),
         )
 
 

@@ -11,7 +11,7 @@ from numtok.encoding.grid import GridScheme
 from numtok.encoding.schemes.base import ChannelScheme, Scheme
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Vocabulary:
     """What embedders and heads know of the tokens.
 
@@ -47,8 +47,13 @@ class Vocabulary:
         factors = np.full(len(names), np.nan)
         if isinstance(scheme, ChannelScheme):
             factors = scheme.factors[: len(names)]
-        values = digit_values(scheme)[: len(names)]
-        return cls(codec.vocabulary_size, codec.number_first, factors, names, values)
+        return cls(
+            size=codec.vocabulary_size,
+            first=codec.number_first,
+            factors=factors,
+            names=names,
+            digits=digit_values(scheme)[: len(names)],
+        )
 
     @property
     def numbers(self) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """``numtok compare``: reports -> a comparison, paired sample by sample."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from numtok.declaration import check, setting
@@ -17,6 +17,7 @@ class Config:
     reports: tuple[str, ...] = setting(
         help="REFs of reports on one test set.", metavar="REPORT...", argument=True, swept=False
     )
+    _: KW_ONLY
     metrics: tuple[str, ...] = _fields.metrics("r2, relative-error-over,limit=0.1 ...; repeatable.")
     require: tuple[str, ...] = setting(
         (), '"r2>=0.99": exit 1 if a report fails; repeatable.', metavar="GATE", swept=False

@@ -1,6 +1,6 @@
 """``numtok encode``: texts -> encoded data."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from numtok.declaration import check, setting
 from numtok.errors import UsageError
@@ -20,6 +20,7 @@ class Config:
     inputs: tuple[str, ...] = setting(
         help=_fields.INPUTS, metavar="INPUT...", argument=True, swept=False
     )
+    _: KW_ONLY
     scheme: str | None = setting(
         None, "p1000, xval, p10,exponents=-10..10 ...", metavar="SPEC", registry="schemes"
     )

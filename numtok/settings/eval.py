@@ -1,6 +1,6 @@
 """``numtok eval``: a model and a split of data -> a report."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from numtok.declaration import check, setting
 from numtok.settings import _fields
@@ -33,6 +33,7 @@ class Config:
         argument=True,
         swept=False,
     )
+    _: KW_ONLY
     split: str = setting("test", "The split to predict.", metavar="NAME")
     fill: str | None = _fields.fill(
         "Masked models: parallel (the default, all at once), or left-to-right. Autoregressive "

@@ -1,7 +1,7 @@
 """``numtok fetch``: public data sets -> tables, texts, or a field."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from numtok.declaration import check, setting
@@ -19,6 +19,7 @@ class Config:
         expands=True,
         registry="sources",
     )
+    _: KW_ONLY
     options: Mapping[str, Any] = field(default_factory=dict)
     name: str | None = _fields.name("Default: the source's and the set's.")
     restart: bool = _fields.restart()

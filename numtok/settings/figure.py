@@ -1,7 +1,7 @@
 """``numtok figure``: reports, probes or models -> a picture."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ class Config:
         metavar="REF...",
         argument=True,
     )
+    _: KW_ONLY
     out: Path = setting(  # noqa: RUF009  # a field
         help="Ends in .png, .svg or .pdf.", metavar="FILE", refuse=_wrong_path
     )

@@ -1,7 +1,7 @@
 """``numtok gen``: a task and a seed -> data, or a table."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from numtok.declaration import check, setting
@@ -30,6 +30,7 @@ class Config:
         expands=True,
         registry="tasks",
     )
+    _: KW_ONLY
     samples: int | None = setting(
         None,
         "Rows of all splits. Default: the task's, mostly 10,000.",

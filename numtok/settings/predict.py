@@ -1,6 +1,6 @@
 """``numtok predict``: a model and rows without the truth -> what the model says of them."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from numtok.declaration import check, setting
 from numtok.errors import UsageError, meaningless
@@ -23,6 +23,7 @@ class Config:
         metavar="FILE",
         argument=True,
     )
+    _: KW_ONLY
     text: tuple[str, ...] = setting(
         (),
         "In place of a file; can be given again.",

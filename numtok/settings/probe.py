@@ -1,7 +1,7 @@
 """``numtok probe``: a model, and mostly encoded data -> how it follows its numbers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from numtok.declaration import check, setting
@@ -24,6 +24,7 @@ class Config:
     data: str | None = setting(
         None, "REF of data encoded as the model's were.", metavar="ENCODED", argument=True
     )
+    _: KW_ONLY
     device: str = _fields.device()
     devices: str = _fields.devices("each with a part of the rows")
     name: str | None = _fields.name("Default: the model's, and what is looked at.")

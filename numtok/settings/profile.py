@@ -1,6 +1,6 @@
 """``numtok profile``: a look at the numbers of texts, and at what schemes cost and lose."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from numtok.declaration import check, setting
@@ -15,6 +15,7 @@ class Config:
     inputs: tuple[str, ...] = setting(
         help=_fields.INPUTS, metavar="INPUT...", argument=True, repeat=False
     )
+    _: KW_ONLY
     schemes: tuple[str, ...] = setting(
         (),
         "Only these; can be given again.",

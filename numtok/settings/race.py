@@ -1,7 +1,7 @@
 """``numtok race``: data -> the encoding that predicts their numbers best in the time there is."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from numtok.declaration import check, setting
@@ -28,6 +28,7 @@ class Config:
         metavar="DATA...",
         argument=True,
     )
+    _: KW_ONLY
     target: str | None = setting(
         None, "The column to predict; of texts the one target to score.", metavar="NAME"
     )

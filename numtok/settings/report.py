@@ -1,6 +1,6 @@
 """``numtok report``: a report, printed again."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from numtok.declaration import check, setting
@@ -14,6 +14,7 @@ class Config:
     ``against``."""
 
     ref: str = setting(help="REF of a report.", metavar="REF", argument=True)
+    _: KW_ONLY
     against: str | None = _fields.against()
     row: str | None = setting(None, "Its row. Default: the scheme.", metavar="NAME")
     column: str | None = _fields.column()

@@ -1,6 +1,6 @@
 """``numtok sweep``: a file -> many runs, and their comparison."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from numtok.declaration import check, setting
@@ -25,6 +25,7 @@ class Config:
     file: str = setting(
         help="What to try; see docs/guide/sweep.md.", metavar="FILE.toml", argument=True
     )
+    _: KW_ONLY
     changes: tuple[str, ...] = setting(
         (),
         "In place of what the file says: train.steps=20, 'train.seed=[0, 1]'; repeatable.",

@@ -1,6 +1,6 @@
 """``numtok table``: a file of your own -> a table artifact."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from numtok.declaration import check, setting
 from numtok.errors import UsageError
@@ -22,6 +22,7 @@ class Config:
     path: str = setting(
         help="A .csv with a header, or .parquet.", metavar="FILE", argument=True, swept=False
     )
+    _: KW_ONLY
     target: str = setting(help="The column to predict.", metavar="COLUMN")
     split: str | None = _fields.split_shares(
         "By a hash of the row's number; by=year,test=2020: by a column, in its order. Default: the "

@@ -1,7 +1,7 @@
 """``numtok train``: encoded data or a table -> a model."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -40,6 +40,7 @@ class Config:
         argument=True,
         swept=False,
     )
+    _: KW_ONLY
     preset: str | None = _model(
         None,
         "nano, micro, small, xval, gpt2; nano,layers=2 ... A pretrained model: "

@@ -54,7 +54,7 @@ DEFAULT = (
 )  # fmt: skip
 
 
-class Difference(msgspec.Struct, frozen=True):
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One metric of an experiment minus that of the reference, None where one is undefined.
 
     ``better`` is the share of resamples in which the experiment is the better one;
@@ -85,7 +85,7 @@ class Baseline(msgspec.Struct, frozen=True):
     figures: Figures
 
 
-class SampleGroup(msgspec.Struct, frozen=True):
+class SampleGroup(msgspec.Struct, frozen=True, kw_only=True):
     """All test samples (``value`` is None), or those with one value of the group.
 
     ``standings`` are by label and metric. ``reference`` is the label of the
@@ -103,7 +103,7 @@ class SampleGroup(msgspec.Struct, frozen=True):
     baselines: list[Baseline]
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """What ``compare`` found; ``metrics`` says of each whether "higher" or "lower" is better,
     ``measures`` what there are so many of: "numbers", "labels" or "answers".
 
@@ -166,7 +166,12 @@ def run(config: Config, store: Store) -> Comparison:
         experiments=experiments,
         parts=[
             _part(
-                value, where, measured, metrics, reference, _baselines(labelled, config.by, value)
+                value,
+                where,
+                measured,
+                metrics=metrics,
+                chosen=reference,
+                baselines=_baselines(labelled, config.by, value),
             )
             for value, where in rows.items()
         ],
@@ -263,7 +268,14 @@ def _part(
     }
     reference = None if base is None else labels[base]
     clusters = measured[labels[0]][0].clusters(rows)
-    return SampleGroup(value, len(rows), clusters, reference, standings, baselines)
+    return SampleGroup(
+        value=value,
+        numbers=len(rows),
+        clusters=clusters,
+        reference=reference,
+        standings=standings,
+        baselines=baselines,
+    )
 
 
 def _over_folds(
@@ -305,7 +317,9 @@ def _apart(
     figure, better = paired(metric, first, second, level=LEVEL)
     low, high = figure.low, figure.high
     significant = low is not None and high is not None and (low > 0 or high < 0)
-    return Difference(figure.value, low, high, better, significant, p)
+    return Difference(
+        value=figure.value, low=low, high=high, better=better, significant=significant, p=p
+    )
 
 
 def _baselines(

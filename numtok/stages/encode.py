@@ -135,18 +135,29 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         shown = tuple(map(shown_input, config.inputs))
         repeated = replace(config, inputs=shown, name=name, like=like)
         command = ["numtok", "encode", *command_line(repeated)]
-        opening = store.draft(ENCODED, name, settings, parents, command, config)
+        opening = store.draft(ENCODED, name, settings, parents=parents, command=command, how=config)
         with opening as draft, workers:  # which end before anyone else may have the draft
             if isinstance(draft, Artifact):
                 return Result(draft.ref, draft, made=False)
-            job = _Job(draft, units, screening, config, workers, progress)
-            fit = job.fit(encoding)
-            counts, unread = job.encode(fit)
-            seconds = time.monotonic() - started
-            facts = {UNREAD: msgspec.to_builtins(unread)} if unread.unread else None
-            timing = {"seconds": seconds, "input_bytes": total, "workers": workers.count}
-            artifact = draft.publish(counts, timing, facts)
-            return Result(artifact.ref, artifact, made=True)
+            job = _Job(
+                draft=draft,
+                units=units,
+                screening=screening,
+                config=config,
+                workers=workers,
+                progress=progress,
+            )
+            return _published(job, encoding, started, total)
+
+
+def _published(job: "_Job", encoding: Unfitted | Codec, started: float, total: int) -> Result:
+    """Encode the units and publish the draft; ``total`` is the size of the input in bytes."""
+    counts, unread = job.encode(job.fit(encoding))
+    seconds = time.monotonic() - started
+    facts = {UNREAD: msgspec.to_builtins(unread)} if unread.unread else None
+    timing = {"seconds": seconds, "input_bytes": total, "workers": job.workers.count}
+    artifact = job.draft.publish(counts, timing, facts)
+    return Result(artifact.ref, artifact, made=True)
 
 
 def _settings(
@@ -171,7 +182,7 @@ def _settings(
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Job:
     """The work of one run in its draft."""
 
@@ -251,7 +262,13 @@ class _Job:
     def _encode_with(self, codec: Codec, more: list[str]) -> list[UnitFacts]:
         settings = _digest([self.draft.version, codec.digest, more])
         stop = self.config.on_clip == "error"
-        work = EncodeUnit(self.draft.path, self.screening, tuple(more), stop, settings)
+        work = EncodeUnit(
+            draft=self.draft.path,
+            screening=self.screening,
+            more=tuple(more),
+            stop_at_clip=stop,
+            settings=settings,
+        )
         advance = self._advance("encoding")
         facts: list[UnitFacts] = []
         left: list[Unit] = []
@@ -299,7 +316,9 @@ def _estimate(
         )
     files.system.mkdir(folder / RECEIPTS)
     fixed = sum(output.bytes for output in _write_codec(folder, codec))
-    work = EncodeUnit(folder, screening, tuple(more), stop_at_clip=False, settings="")
+    work = EncodeUnit(
+        draft=folder, screening=screening, more=tuple(more), stop_at_clip=False, settings=""
+    )
     _, facts = work(units[0])
     shards = sum((folder / path).stat().st_size for path, _ in walk(folder)) - fixed
     total = sum(unit.size for unit in units)

@@ -55,7 +55,7 @@ class Distance(msgspec.Struct, frozen=True):
     by_chance: float | None
 
 
-class NumberFrequency(msgspec.Struct, frozen=True):
+class NumberFrequency(msgspec.Struct, frozen=True, kw_only=True):
     """How often one number comes, whatever its sign: among truths, among predictions, and among
     predictions if their mantissa told nothing of their exponent (None of zero, which has none);
     ``of_squares`` is the share that predicting it has of the sum of squared errors."""
@@ -67,7 +67,7 @@ class NumberFrequency(msgspec.Struct, frozen=True):
     of_squares: float | None
 
 
-class ReportErrors(msgspec.Struct, frozen=True):
+class ReportErrors(msgspec.Struct, frozen=True, kw_only=True):
     """Of one report.
 
     commonest
@@ -151,31 +151,33 @@ def report_errors(config: Config, label: str, ref: str, answers: Predictions) ->
         name = mantissa + exponent
         unrelated = of_combined.mantissa.get(mantissa, 0.0) * of_combined.exponent.get(exponent, 0)
         return NumberFrequency(
-            name,
-            true.number.get(name, 0.0),
-            predicted.number.get(name, 0.0),
-            unrelated * not_zero if exponent else None,
-            share_of_squares(sizes == name),
+            number=name,
+            truth=true.number.get(name, 0.0),
+            predicted=predicted.number.get(name, 0.0),
+            independent=unrelated * not_zero if exponent else None,
+            of_squares=share_of_squares(sizes == name),
         )
 
     surplus = {one: share - true.number.get(one, 0.0) for one, share in predicted.number.items()}
     worst = sorted(surplus, key=lambda one: (-surplus[one], one))[: config.top]
     return ReportErrors(
-        label,
-        ref,
-        len(truths),
-        [
+        label=label,
+        report=ref,
+        numbers=len(truths),
+        errors=[
             ErrorShare(one, share, share_of_squares(kinds == one))
             for one, share in zip(KINDS, means(_columns(kinds), answers, shares=True), strict=True)
         ],
-        [
+        distances=[
             _distance(part, *pair, len(truths), len(valid))
             for part, pair in zip(
                 PartShares._fields, zip(true, predicted, strict=True), strict=True
             )
         ],
-        size(_commonest(parts.mantissa), _commonest(parts.exponent)) if parts.number else None,
-        [size(*_split(one)) for one in worst if surplus[one] > 0],
+        commonest=size(_commonest(parts.mantissa), _commonest(parts.exponent))
+        if parts.number
+        else None,
+        surplus=[size(*_split(one)) for one in worst if surplus[one] > 0],
     )
 
 

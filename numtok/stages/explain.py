@@ -25,7 +25,7 @@ _BARE = "not learnt yet"
 _WORDS = ("nan", "inf", "-inf")  # values have these, texts do not
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExplainedNumber:
     """One number in one scheme."""
 
@@ -83,11 +83,11 @@ def _written(scheme: Scheme, number: str, numerals: Numerals) -> ExplainedNumber
             error = relative if np.isfinite(relative) else None
     outcome = Outcome(encoded.outcomes[0])
     return ExplainedNumber(
-        title_of(scheme),
-        tuple(names[token] for token in encoded.tokens),
-        None if encoded.channel is None else float(encoded.channel[0]),
-        failure.name.lower() if failure else decoded.literal(0),
-        error,
-        is_exact(scheme),
-        outcome.name.lower().replace("_", " ") if outcome else _BARE * needs_sample(scheme),
+        scheme=title_of(scheme),
+        tokens=tuple(names[token] for token in encoded.tokens),
+        channel=None if encoded.channel is None else float(encoded.channel[0]),
+        decoded=failure.name.lower() if failure else decoded.literal(0),
+        error=error,
+        exact=is_exact(scheme),
+        note=outcome.name.lower().replace("_", " ") if outcome else _BARE * needs_sample(scheme),
     )

@@ -135,7 +135,7 @@ def _one(
     parents = _parents(origin, paths)
     name = config.name or origin.name
     command = _command(config, origin.options, name)
-    with store.draft(kind, name, settings, parents, command, config) as draft:
+    with store.draft(kind, name, settings, parents=parents, command=command, how=config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
         facts: dict[str, Any] = {}
@@ -143,7 +143,9 @@ def _one(
             counts = write_columns(draft.path, _columns(origin.name, source.read(origin, paths)))
         else:
             rows, told = source.rows(origin, paths), partial(progress, "writing")
-            written = write_texts(draft.path, rows, rule, source.skips, _quota(config), told)
+            written = write_texts(
+                draft.path, rows, rule, skips=source.skips, quota=_quota(config), progress=told
+            )
             counts = written.counts
             facts |= {"licence": source.licence, "attribution": source.attribution}
             facts |= {"rejected": written.rejected} if written.rejected else {}
@@ -194,7 +196,9 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
     started = time.monotonic()
     settings = {"stage": "fetch", "revision": REVISION, "urls": dict(origin.files)}
     command = _command(config, origin.options, origin.name)
-    with store.draft(DOWNLOAD, origin.name, settings, [], command, config) as draft:
+    with store.draft(
+        DOWNLOAD, origin.name, settings, parents=[], command=command, how=config
+    ) as draft:
         if isinstance(draft, Artifact):
             return {name: draft.path / name for name in origin.files}
         for place, (name, url) in enumerate(origin.files.items()):
@@ -222,7 +226,7 @@ def _field(config: Config, source: FieldSource, store: Store, progress: Progress
         with source.open(_quota(config)) as opened:
             return Result(ref, None, made=False, estimate=_estimate(opened))
     command = _command(config, config.options, name)
-    with store.draft(FIELD, name, settings, parents, command, config) as draft:
+    with store.draft(FIELD, name, settings, parents=parents, command=command, how=config) as draft:
         if isinstance(draft, Artifact):
             check_kept(draft, source.drops)
             return Result(draft.ref, draft, made=False)

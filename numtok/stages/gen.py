@@ -158,11 +158,14 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         return Result(f"{name}@{version}", found, made=False, estimate=estimate)
     command = _command(config, task, source, name)
     # Workers end before anyone else may have the draft.
-    with store.draft(kind, name, settings, parents, command, config) as draft, engine:
+    with (
+        store.draft(kind, name, settings, parents=parents, command=command, how=config) as draft,
+        engine,
+    ):
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
         ready, facts = _made_of(task, source, splits)
-        counts = _make(draft, ready, config, units, engine, progress)
+        counts = _make(draft, ready, config, units=units, engine=engine, progress=progress)
         if isinstance(task, TableTask):
             write_table_file(draft.path, _table_file(task))
             counts["features"] = len(task.features)

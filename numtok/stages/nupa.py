@@ -35,7 +35,7 @@ _TARGET = "answer"
 _LINE = '{"id": "...", "answer": "what was generated"}'
 
 
-class NupaScores(msgspec.Struct, frozen=True):
+class NupaScores(msgspec.Struct, frozen=True, kw_only=True):
     """The tables of ``n`` answers, the rule that found them, and what a reader must know."""
 
     ref: str
@@ -99,7 +99,9 @@ def run(config: Config, store: Store) -> NupaScores:
         np.array([int(one.digits) for one in answers]),
         np.array(columns, np.float64).T,
     )
-    return NupaScores(artifact.ref, rule, len(answers), tables(scored), notes)
+    return NupaScores(
+        ref=artifact.ref, rule=rule, n=len(answers), tables=tables(scored), notes=notes
+    )
 
 
 # --- reports ------------------------------------------------------------------------------------

@@ -35,10 +35,9 @@ class Result:
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
-    """Probe a model, or find the probe that is there.
+    """Probe a model, or return the existing probe.
 
-    Raises UsageError (also where model and data do not belong together), DataError, StoreError,
-    TrainingFailed (no memory).
+    Raises UsageError (also for data of another encoding), DataError, StoreError, TrainingFailed.
     """
     kind = PROBES.build(config.kind, config.options)
     model = store.resolve(config.model, kinds={MODEL})
@@ -66,13 +65,23 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         device=device.type,
     )
     command = ["numtok", "probe", *command_line(again), *option_words(kind)]
-    with store.draft(PROBE, name, {**settings, **kind.stored}, parents, command, config) as draft:
+    with store.draft(
+        PROBE, name, {**settings, **kind.stored}, parents=parents, command=command, how=config
+    ) as draft:
         if isinstance(draft, Artifact):
             return Result(draft, made=False)
         started = time.monotonic()
         with devices(config.devices, device) as these:
             loaded = read_model(model, device, file)
-            result = kind.run(ProbeInputs(loaded, data, store.find, progress, store.note, these))
+            inputs = ProbeInputs(
+                loaded=loaded,
+                data=data,
+                find=store.find,
+                progress=progress,
+                note=store.note,
+                devices=these,
+            )
+            result = kind.run(inputs)
         probe = Probe(
             model=model.ref,
             name=model.name,

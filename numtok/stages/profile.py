@@ -77,7 +77,7 @@ _TEXT_TOKENIZER = "words"  # the default of encode
 Progress = Callable[[str, int, int, int], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SchemeProfile:
     """What one scheme costs and loses; per row is per row of the data, also those without
     numbers. ``problem`` says why it cannot write these numbers at all."""
@@ -107,7 +107,7 @@ class TextCost:
     exact: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Profile:
     """Everything that ``numtok profile`` says.
 
@@ -231,7 +231,13 @@ def _text_cost(
         return None
     unchecked = replace(screening, reading=replace(screening.reading, checked=False))
     tokenizer = TEXT_TOKENIZERS.build(_TEXT_TOKENIZER)
-    unfitted = Unfitted(scheme, policy, NORMALIZERS.build("none"), tokenizer, None)
+    unfitted = Unfitted(
+        scheme=scheme,
+        policy=policy,
+        normalizer=NORMALIZERS.build("none"),
+        text_tokenizer=tokenizer,
+        text=None,
+    )
     codec, _, _ = unfitted.fit(units, unchecked, Workers(1), lambda what: lambda size, rows: None)
     tokens = rows = size = 0
     for batch, _ in (one for unit in units for one in unchecked.batches(unit)):
@@ -288,7 +294,7 @@ def _profile(
     advised = advised_normalizer(moments)
     first = recommended(
         [
-            losses(one.scheme, found.tallies, labels, trial, moments, advised)
+            losses(one.scheme, found.tallies, labels, trial, moments, normalize=advised)
             if scales_values(one.scheme)
             else one
             for one in tried

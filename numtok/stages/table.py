@@ -64,7 +64,7 @@ def table_of(path: str, target: str, store: Store) -> Artifact:
             f"--target is for a table's file ({' or '.join(FORMATS)}), and {path} is none; leave "
             "--target out"
         )
-    return run(Config(path, target), store).artifact
+    return run(Config(path, target=target), store).artifact
 
 
 def run(config: Config, store: Store) -> Result:
@@ -92,7 +92,7 @@ def run(config: Config, store: Store) -> Result:
     name = config.name or as_name(Path(config.path).stem)
     parent = Parent("file", config.path, hashlib.sha256(data).hexdigest(), len(data))
     command = ["numtok", "table", *command_line(replace(config, name=name))]
-    with store.draft(TABLE, name, settings, [parent], command, config) as draft:
+    with store.draft(TABLE, name, settings, parents=[parent], command=command, how=config) as draft:
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
         columns = _columns(config, parsed(config.path, data), rule)

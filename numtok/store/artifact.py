@@ -130,9 +130,11 @@ class _MadeWith(msgspec.Struct):
 
 
 # Commands and paths may have half characters in them.
-_MANIFEST = StoredJson(MANIFEST, Manifest, limit=SMALL, newest=FORMAT, then=REMAKE, any_text=True)
-_LISTING = StoredLines(FILES, Output, limit=256 << 20, then=REMAKE, any_text=True)
-_TIMING = StoredJson(TIMING, dict[str, Scalar], limit=SMALL, then=REMAKE)
+_MANIFEST = StoredJson(
+    name=MANIFEST, kind=Manifest, limit=SMALL, newest=FORMAT, then=REMAKE, any_text=True
+)
+_LISTING = StoredLines(name=FILES, kind=Output, limit=256 << 20, then=REMAKE, any_text=True)
+_TIMING = StoredJson(name=TIMING, kind=dict[str, Scalar], limit=SMALL, then=REMAKE)
 
 
 @dataclass(frozen=True)

@@ -331,7 +331,7 @@ def _fetch(table: StageTable, options: dict[str, Any]) -> fetch.Config:
         if lacking := [key for key in SOURCES.required(source) if key not in given]:
             raise UsageError(f"{source} needs {lacking[0]}")
         SOURCES.build(source, given)
-    return fetch.Config(source, given)
+    return fetch.Config(source, options=given)
 
 
 # --- what is compared and chosen ---------------------------------------------------------------

@@ -69,7 +69,7 @@ class Select:
         check(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sweep:
     """A sweep as its file says it.
 

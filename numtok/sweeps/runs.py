@@ -26,7 +26,7 @@ from numtok.sweeps.plan import Point, label_of
 from numtok.sweeps.side import Side
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """One training and its evaluation, where on the axes it stands, and in which table."""
 
@@ -150,7 +150,7 @@ def _in_rounds(runs: Sequence[Run]) -> list[Run]:
     return [run for _, run in sorted(zip(rounds, runs, strict=True), key=lambda one: one[0])]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Runner:
     """Called with runs: does those that are left, and gives the report of each by its index.
 

@@ -52,7 +52,7 @@ class _Candidate(NamedTuple):
     figure: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Selection:
     """Chooses among the runs of a sweep."""
 

@@ -74,14 +74,23 @@ def _untold(note: str) -> None:
 def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: Progress) -> Result:
     failed: list[Failed] = []
     runs = list(_runs(sweep, side.engine, store, progress, failed))
-    runner = Runner(store.root, side, progress, failed, part)
+    runner = Runner(root=store.root, side=side, progress=progress, failed=failed, part=part)
     choices: list[Choice] = []
     try:
         if sweep.select is not None:
-            runs, choices = Selection(sweep, sweep.select, runner, store, failed).choose(runs)
+            runs, choices = Selection(
+                sweep=sweep, select=sweep.select, evaluate=runner, store=store, failed=failed
+            ).choose(runs)
         reports = runner(runs)
     except OthersLeft as others:
-        return Result(sweep.select, [], [], [], failed, others.count)
+        return Result(
+            select=sweep.select,
+            choices=[],
+            tables=[],
+            averages=[],
+            failed=failed,
+            left=others.count,
+        )
     progress(SweepProgress("comparing"))
     tables = []
     for label in dict.fromkeys(run.table for run in runs):
@@ -112,11 +121,11 @@ def _runs(
                 apart = {axis: evaluation[axis] for axis in _TEST_SETS if axis in evaluation}
                 apart |= {"fold": training["fold"]} if "fold" in training else {}
                 yield Run(
-                    count,
-                    label_of({**data, **apart}),
-                    {**data, **encoding, **training, **evaluation},
-                    replace(learn, data=str(artifact.path)),
-                    replace(ask, data=str(artifact.path)),
+                    index=count,
+                    table=label_of({**data, **apart}),
+                    point={**data, **encoding, **training, **evaluation},
+                    train=replace(learn, data=str(artifact.path)),
+                    eval=replace(ask, data=str(artifact.path)),
                 )
                 count += 1
 

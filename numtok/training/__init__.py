@@ -8,7 +8,6 @@ device.py              which device a name means, what it has taken, running out
 examples.py            batches that are learnt and looked at
 exact_match.py         how many answers a model writes exactly, while it learns
 features.py            columns of a table to inputs, with constants of the train split
-labels.py              which labels there are to learn
 launch.py              ranks on this machine: started, watched, ended
 log.py                 what was logged as a model learnt, read back
 loop.py                training on texts: budget, what is looked at, speed
@@ -16,19 +15,18 @@ matmul_rate.py         how fast a device multiplies matrices
 model_files.py         models of texts, written and read
 model_json.py          what a model file says, of texts or of tables
 placement.py           how a model lies on the ranks: copies, or parts
-prefetch.py            prepares batches ahead, in threads
 pretrained.py          a model whose trunk begins with the weights of a pretrained one
 profiler.py            where the time of training goes
 ranks.py               processes that train one model together
 regressor_files.py     models of tables, written and read
+resolved.py            the half of a resolved run that texts and tables share
+resolved_table.py      the options of a run on a table, with every part built
+resolved_texts.py      the options of a run on texts, with every part built
 run.py                 a run in its draft: checkpoints, signals, log, time
-signals.py             an interrupt waits for the end of a step
 table_folds.py         fitting a model to each fold of a table, in a draft
 table_learner.py       the epochs of fitting one, and their state
-table_plan.py          what a model of a table is made of, with all defaults in place
 tensorboard.py         what is logged as event files, to watch runs by
 text_learner.py        from encoded splits to the files of a model of texts, in a draft
-text_plan.py           what a model of texts is made of, with all defaults in place
 trained_table.py       a fitted model of a table with all that its predictions need
 transformers_folder.py  a model as a folder that transformers loads
 trainer.py             the steps of training, and their state

@@ -141,8 +141,12 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return starts
 
     def restarts(self, steps: int) -> tuple[int, ...] | None:
-        """The steps at which the learning rate begins anew (``training.Recipe.starts``)."""
-        return tuple(self.starts(steps)) if self.restart else None
+        """Return the steps at which the learning rate starts over (``trainer.Recipe.starts``).
+
+        Raises as :meth:`starts`.
+        """
+        starts = tuple(self.starts(steps))
+        return starts if self.restart else None
 
     @property
     def title(self) -> str:

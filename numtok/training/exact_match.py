@@ -24,7 +24,7 @@ _VALUES = 12  # of a group at most; task names of a benchmark would be a log of 
 _ENOUGH = 20  # rows of a value at least: of fewer a share says little
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ExactAnswers:
     """Some rows and their answers; they are the same ones at each look, whatever the seed."""
 
@@ -52,7 +52,16 @@ class ExactAnswers:
         rows = rows[np.argsort(samples.answer_start[rows], kind="stable")]
         answers = [codec.decode(*samples.answer(row)[:3]) for row in rows.tolist()]
         parts = _parts(samples, rows)
-        return cls(batches, codec, Grammar(codec.scheme), rows, answers, width, size, parts)
+        return cls(
+            batches=batches,
+            codec=codec,
+            grammar=Grammar(codec.scheme),
+            rows=rows,
+            answers=answers,
+            longest=width,
+            size=size,
+            parts=parts,
+        )
 
     def shares(self, model: Model, ranks: Ranks = ALONE) -> dict[str, float]:
         """Of the rows, those whose answer the model writes as it stands there, and then ends:
@@ -65,7 +74,13 @@ class ExactAnswers:
         """bool[n]: which of the rows, of several ranks those that this one writes."""
         model.eval()
         # One token more than any answer: who writes on is wrong.
-        writer = Writer(model, self.codec, self.grammar, True, self.longest + 1)
+        writer = Writer(
+            model=model,
+            codec=self.codec,
+            grammar=self.grammar,
+            constrained=True,
+            longest=self.longest + 1,
+        )
         exact, memory = np.zeros(len(self.rows), np.bool_), None
         for first in range(0, len(self.rows), self.size)[ranks.rank :: ranks.count]:
             some = slice(first, first + self.size)

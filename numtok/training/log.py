@@ -31,7 +31,7 @@ class EpochLosses(msgspec.Struct, frozen=True):
     validation: float | None
 
 
-_LOG = StoredLines(LOG_FILE, Line)
+_LOG = StoredLines(name=LOG_FILE, kind=Line)
 
 
 def read_log(folder: Path) -> list[Look]:

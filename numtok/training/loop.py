@@ -2,32 +2,29 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from numtok.models.model import Model
+from numtok.models.settings import ModelSettings
 from numtok.training.checkpoint import belonging, read_steps, write_steps
 from numtok.training.device import peak_memory
 from numtok.training.examples import SplitExamples
 from numtok.training.log import Line
 from numtok.training.matmul_rate import MatmulRate
-from numtok.training.prefetch import prefetched
 from numtok.training.profiler import Cost, traced
 from numtok.training.ranks import ALONE, Ranks
+from numtok.training.resolved_texts import ResolvedTexts
 from numtok.training.run import TrainingRun
 from numtok.training.tensorboard import Watch, event_file
-from numtok.training.trainer import (
-    WHOLE_STEP,
-    DeviceBatch,
-    Execution,
-    Recipe,
-    Trainer,
-    TrainerState,
-)
+from numtok.training.trainer import WHOLE_STEP, DeviceBatch, Trainer, TrainerState
 
+T = TypeVar("T")
+ENDLESS = 1 << 30  # steps of a run that is only measured
 _RECORDS, _VALIDATIONS = 200, 20  # how often a run writes its losses down, at most
 _STEPS_PER_LOOK = 3  # batches learnt for one looked at, which costs a third: a tenth of the time
 _TRACED_STEPS = 5
@@ -43,7 +40,8 @@ class Speed(NamedTuple):
     mfu: float  # these as a share of what matrix products reach on the device
 
 
-class TrainingProgress(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class TrainingProgress:
     """Where training stands, for the progress line."""
 
     step: int
@@ -57,22 +55,16 @@ class TrainingProgress(NamedTuple):
 Progress = Callable[[TrainingProgress], None]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Training:
-    """Everything that one run on texts holds on to.
+    """A run on texts that holds its data; ``settings`` are those of its model."""
 
-    ``model(...)`` makes the model as it is before the first step, the same one at each call;
-    ``log`` is where event files go to.
-    """
-
+    resolved: ResolvedTexts
+    settings: ModelSettings
     run: TrainingRun[TrainerState]
     train: SplitExamples
     validation: SplitExamples | None
-    model: Callable[[], Model]
-    recipe: Callable[[int], Recipe]
-    execution: Execution
     progress: Progress
-    log: str | None = None
 
     @cached_property
     def numbers_a_token(self) -> float:
@@ -80,28 +72,30 @@ class Training:
         samples = self.train.samples
         return len(samples.numbers) / max(1, len(samples.tokens))
 
-    def learn(self, budget: dict[str, float]) -> Trainer:
+    def learn(self) -> Trainer:
         """Train to the end of the budget, from the checkpoint of an earlier run if there is one."""
-        steps = read_steps(self.run.draft)
+        run, execution = self.run, self.resolved.execution
+        steps = read_steps(run.draft)
         if steps is None:
-            steps = self._steps(budget)
-            if self.run.ranks.first:
-                write_steps(self.run.draft, steps)
+            steps = self._steps(self.resolved.config.budget)
+            if execution.ranks.first:
+                write_steps(run.draft, steps)
         trainer = self._trainer(steps)
-        if (checkpoint := self.run.checkpoint()) is not None:
-            with belonging(self.run.draft.path):
+        if (checkpoint := run.checkpoint()) is not None:
+            with belonging(run.draft.path):
                 trainer.load(checkpoint.tensors, checkpoint.plain)
-            self.run.note(f"goes on at step {trainer.step:,} of {steps:,}")
-        if self.execution.bfloat16 and self.execution.device.type == "cpu":
+            run.note(f"goes on at step {trainer.step:,} of {steps:,}")
+        if execution.bfloat16 and execution.device.type == "cpu":
             self._check_precision()
-        mine = self.log if self.run.ranks.first else None
-        with event_file(mine, self.run.draft, trainer.step) as watch:
+        log = self.resolved.config.log if execution.ranks.first else None
+        with event_file(log, run.draft, trainer.step) as watch:
             self._loop(trainer, watch)
         return trainer
 
     def _check_precision(self) -> None:
         """A CPU without instructions for bfloat16 does it a hundred times slower than float32."""
-        slower = MatmulRate(self.execution.device, False).per_second / self.run.rate.per_second
+        device = self.resolved.execution.device
+        slower = MatmulRate(device, False).per_second / self.run.rate.per_second
         if slower > 1.5:
             self.run.note(
                 f"bfloat16 is {slower:,.0f} times slower than float32 on this CPU; "
@@ -121,19 +115,19 @@ class Training:
 
         The model is thrown away, so that training is the same with and without.
         """
-        trainer = self._trainer(1 << 30)
+        trainer = self._trainer(ENDLESS)
         for step in range(_WARM_STEPS):
             trainer.advance(self.train.training_batch(step))
         steps = range(_WARM_STEPS, _WARM_STEPS + _TRACED_STEPS)
         return traced(
             lambda step: trainer.advance(self.train.training_batch(step)),
             steps,
-            self.execution.device,
+            self.resolved.execution.device,
             path,
         )
 
     def _trainer(self, steps: int) -> Trainer:
-        return Trainer(self.model(), self.recipe(steps), self.execution)
+        return new_trainer(self.resolved, self.settings, steps)
 
     def _steps(self, budget: dict[str, float]) -> int:
         ((unit, amount),) = budget.items()
@@ -146,17 +140,18 @@ class Training:
     def _seconds_per_step(self, budget: float) -> float:
         """Measured on a model that is thrown away, for 5 seconds or a tenth of the budget."""
         limit = min(5.0, 0.1 * budget)
-        return seconds_per_step(self._trainer(1 << 30), self.train, limit, self.run.ranks)
+        ranks = self.resolved.execution.ranks
+        return seconds_per_step(self._trainer(ENDLESS), self.train, limit, ranks)
 
     def _loop(self, trainer: Trainer, watch: Watch) -> None:
-        steps = trainer.recipe.steps
+        steps = trainer.steps
         record_every, validate_every = max(1, steps // _RECORDS), steps
         if self.validation:
             looks = self.validation.looks
             validate_every = max(1, steps // _VALIDATIONS, _STEPS_PER_LOOK * looks)
-        clock, workers = _Clock(self, trainer), self.execution.batch_workers
+        clock, workers = _Clock(self, trainer), self.resolved.execution.batch_workers
         answers = self.validation.answers() if self.validation else None
-        every = self.execution.checkpoint_steps
+        every = self.resolved.execution.checkpoint_steps
 
         def prepared(step: int) -> DeviceBatch:
             return trainer.prepare(self.train.training_batch(step))
@@ -189,6 +184,11 @@ class Training:
         return line
 
 
+def new_trainer(resolved: ResolvedTexts, settings: ModelSettings, steps: int) -> Trainer:
+    """Build the model before its first step, and the trainer of a run of this many steps."""
+    return Trainer(resolved.model(settings), resolved.recipe, resolved.execution, steps=steps)
+
+
 def seconds_per_step(
     trainer: Trainer,
     train: SplitExamples,
@@ -218,13 +218,43 @@ class _Clock:
         self._started = time.monotonic()
 
     def update(self, loss: float) -> TrainingProgress:
-        training, trainer, steps = self._training, self._trainer, self._trainer.recipe.steps
+        training, trainer = self._training, self._trainer
+        execution, steps = training.resolved.execution, trainer.steps
         seconds = max(time.monotonic() - self._started, 1e-9)
         tokens = (trainer.tokens - self._tokens) / seconds
         flops = WHOLE_STEP * (trainer.all_flops()[0] - self._flops) / seconds
         numbers = tokens * training.numbers_a_token
-        mfu = training.run.rate.share(flops / training.run.ranks.count)
+        mfu = training.run.rate.share(flops / execution.ranks.count)
         speed = Speed(tokens, numbers, flops, mfu)
-        memory = peak_memory(training.execution.device)
+        memory = peak_memory(execution.device)
         left = (steps - trainer.step) * seconds / (trainer.step - self._step)
-        return TrainingProgress(trainer.step, steps, loss, speed, memory, left)
+        return TrainingProgress(
+            step=trainer.step,
+            steps=steps,
+            loss=loss,
+            speed=speed,
+            peak_memory=memory,
+            seconds_left=left,
+        )
+
+
+def prefetched(make: Callable[[int], T], first: int, end: int, workers: int) -> Iterator[T]:
+    """Yield ``make(first)``, ..., ``make(end - 1)``, made ahead by ``workers`` threads if above 0.
+
+    ``make`` is a pure function of its index, so the threads change nothing but the time.
+    """
+    if workers == 0:
+        yield from map(make, range(first, end))
+        return
+    with ThreadPoolExecutor(workers, "prefetch") as pool:
+        waiting: deque[Future[T]] = deque()
+        try:
+            for index in range(first, end):
+                waiting.append(pool.submit(make, index))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

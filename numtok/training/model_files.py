@@ -70,7 +70,7 @@ class AskedModel(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LoadedModel:
     """A model artifact in memory."""
 
@@ -94,13 +94,13 @@ class LoadedModel:
         """What it took to train; ``lengths`` are the tokens of each number that a report is of."""
         parameters, tables = self.model.parameter_counts()
         return Costs(
-            self.trained.samples,
-            self.trained.tokens,
-            self.trained.steps,
-            self.trained.flops,
-            parameters,
-            tables,
-            float(lengths.mean()) if len(lengths) else 0.0,
+            samples=self.trained.samples,
+            tokens=self.trained.tokens,
+            steps=self.trained.steps,
+            flops=self.trained.flops,
+            parameters=parameters,
+            embedding_parameters=tables,
+            tokens_per_number=float(lengths.mean()) if len(lengths) else 0.0,
         )
 
 
@@ -158,7 +158,9 @@ def read_model(
     model = model.to(device).eval()
     if compiled:
         compile_passes(model)
-    return LoadedModel(artifact, model, codec, file.trained, compiled)
+    return LoadedModel(
+        artifact=artifact, model=model, codec=codec, trained=file.trained, compiled=compiled
+    )
 
 
 def check_calibration(path: Path, reader: ValueReader | None, calibration: Calibration) -> None:

@@ -23,7 +23,7 @@ MODEL_FILE = "model.json"
 _LARGEST = 256 << 20  # bytes: a model may have many labels
 
 
-class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What training on texts left beside the weights.
 
     configuration
@@ -67,7 +67,7 @@ class TextModelFile(
             raise ValueError("there is a head for numbers, or there are classes")
 
 
-class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What was fitted on one fold's train split, beside the weights; see
     ``trained_table.FittedTable``.
 
@@ -95,7 +95,7 @@ class FitOptions(msgspec.Struct, frozen=True):
     rows: Natural | None = None
 
 
-class TableModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TableModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that a model of tables is but its weights, and what is fitted on a train split;
     trunk, head and normaliser as ``registry.settings_of`` expands them."""
 
@@ -167,4 +167,6 @@ def write_model_file(folder: Path, file: ModelFile) -> None:
 
 # A union is no type to the checker of types.
 _KINDS: Any = ModelFile
-_MODEL: StoredJson[ModelFile] = StoredJson(MODEL_FILE, _KINDS, limit=_LARGEST, newest=FORMAT)
+_MODEL: StoredJson[ModelFile] = StoredJson(
+    name=MODEL_FILE, kind=_KINDS, limit=_LARGEST, newest=FORMAT
+)

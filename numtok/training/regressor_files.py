@@ -83,7 +83,12 @@ def read_regressor(
         model = cast(Regressor, module)
         check_calibration(path, model.reader, one.calibration)
         fitted[one.fold] = FittedTable(
-            model, one.inputs, scaling, one.calibration, one.learnt_from, one.fit
+            model=model,
+            inputs=one.inputs,
+            scaling=scaling,
+            calibration=one.calibration,
+            learnt_from=one.learnt_from,
+            fit=one.fit,
         )
     return LoadedRegressor(artifact, file, fitted)
 

@@ -1,13 +1,16 @@
-"""A run in its draft, of whatever learner: where it goes on, when it is saved, its log and time.
+"""A training run in its draft, on texts or a table: checkpoints, signals, log and time.
 
-A run that was killed goes on from its checkpoint. A first signal waits until the step or epoch at
-work is done; then a checkpoint is written and the signal does what it does.
+A killed run resumes from its checkpoint. A first SIGINT or SIGTERM waits until the current step or
+epoch is done; then a checkpoint is written and the signal takes effect.
 """
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -19,10 +22,10 @@ from numtok.training.checkpoint import Checkpoint, read_checkpoint, write_checkp
 from numtok.training.device import peak_memory
 from numtok.training.log import LOG_FILE, Line
 from numtok.training.matmul_rate import MatmulRate
-from numtok.training.ranks import ALONE, Ranks
-from numtok.training.signals import Signals
+from numtok.training.trainer import Execution
 
 _CHECKPOINT_SECONDS = 60.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _P = TypeVar("_P", bound=msgspec.Struct)
 
 
@@ -34,7 +37,7 @@ class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=
     learner: _P
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class TrainingRun(Generic[_P]):
     """``plain`` is the type of what a learner says of itself in a checkpoint, beside its tensors.
 
@@ -42,25 +45,23 @@ class TrainingRun(Generic[_P]):
         Lines of ``metrics.jsonl``.
     seconds
         Of training, earlier runs of this draft included.
-    ranks
-        They save together, and the first one writes; a signal to any of them stops all.
+    execution
+        Its ranks save together, and the first one writes; a signal to any of them stops all.
     part
         Which of several models of the draft is learnt, with a checkpoint of its own.
     """
 
     draft: Draft
     plain: type[_P]
-    device: torch.device
+    execution: Execution
     note: Callable[[str], None]
-    bfloat16: bool = False
-    ranks: Ranks = ALONE
     part: str = ""
     records: list[Line] = field(default_factory=list)
     seconds: float = 0.0
     rate: MatmulRate = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rate = MatmulRate(self.device, self.bfloat16)
+        self.rate = MatmulRate(self.execution.device, self.execution.bfloat16)
 
     def checkpoint(self) -> Checkpoint[_P] | None:
         """What an earlier run of this draft left for its learner; log and time go on from there."""
@@ -80,7 +81,7 @@ class TrainingRun(Generic[_P]):
         stands, in words."""
         before, started = self.seconds, time.monotonic()
         saved = started
-        with Signals() as signals:
+        with _Signals() as signals:
 
             def after(done: int, due: bool | None, where: str) -> None:
                 nonlocal saved
@@ -88,10 +89,10 @@ class TrainingRun(Generic[_P]):
                 stop = signals.received is not None
                 if due is None:
                     due = time.monotonic() - saved > _CHECKPOINT_SECONDS
-                due, stop = self.ranks.any(due, stop)
+                due, stop = self.execution.ranks.any(due, stop)
                 if due or stop:
                     self.save(done, state())
-                    self.ranks.any()  # none goes on, or ends, before it is written
+                    self.execution.ranks.any()  # none goes on, or ends, before it is written
                     saved = time.monotonic()
                 if stop:
                     self.note(f"stopped at {where}; the same command goes on")
@@ -101,7 +102,7 @@ class TrainingRun(Generic[_P]):
 
     def save(self, done: int, checkpoint: Checkpoint[_P]) -> None:
         """Keep where training stands after so many steps or epochs."""
-        if self.ranks.first:
+        if self.execution.ranks.first:
             plain = _RunState(self.records, self.seconds, checkpoint.plain)
             write_checkpoint(self.draft, done, Checkpoint(checkpoint.tensors, plain), self.part)
 
@@ -111,16 +112,23 @@ class TrainingRun(Generic[_P]):
         ``flops`` are those of training, ``speeds`` what is counted a second beside them.
         """
         self.rate.look_again()
-        share = self.rate.share(flops / max(self.seconds, 1e-9) / self.ranks.count)
-        memory = max(self.ranks.gathered(peak_memory(self.device)))
-        device = {"device": self.device.type, "devices": self.ranks.count}
-        return clocks(self.seconds, flops, speeds, share, self.rate.per_second, memory) | device
+        device, ranks = self.execution.device, self.execution.ranks
+        share = self.rate.share(flops / max(self.seconds, 1e-9) / ranks.count)
+        return clocks(
+            self.seconds,
+            flops,
+            speeds,
+            mfu=share,
+            matmul_rate=self.rate.per_second,
+            peak_memory=max(ranks.gathered(peak_memory(device))),
+        ) | {"device": device.type, "devices": ranks.count}
 
 
 def clocks(
     seconds: float,
     flops: float,
     speeds: Mapping[str, float],
+    *,
     mfu: float,
     matmul_rate: float,
     peak_memory: int,
@@ -143,3 +151,39 @@ def write_log(draft: Draft, records: Sequence[Line]) -> None:
     # Sorted, because a checkpoint gives the fields back in another order.
     lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in records]
     files.write_atomic(draft.path / LOG_FILE, b"".join(lines))
+
+
+class _Signals:
+    """Records a first signal in ``received`` within the block; a second ends the process.
+
+    :meth:`deliver` raises the recorded signal again for its former handler, and so does the end of
+    the block unless an error ends it.
+    """
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "_Signals":
+        # Python delivers signals to the main thread, and lets no other one handle them.
+        if threading.current_thread() is threading.main_thread():
+            self._before = {one: signal.signal(one, self._note) for one in _SIGNALS}
+        return self
+
+    def deliver(self) -> None:
+        """Raise the recorded signal again; returns if it is ignored, as under ``nohup``."""
+        number, self.received = self.received, None
+        if number is not None:
+            signal.signal(number, self._before.pop(number))
+            signal.raise_signal(number)
+            self._before[number] = signal.signal(number, self._note)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for one, handler in self._before.items():
+            signal.signal(one, handler)
+        if self.received is not None and kind is None:
+            signal.raise_signal(self.received)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.received = number
+        signal.signal(number, signal.SIG_DFL)

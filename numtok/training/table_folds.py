@@ -9,7 +9,7 @@ the CPU, in the same bytes.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,10 +17,8 @@ import msgspec
 import torch
 
 from numtok.data.tables.table import VALIDATION, Table, learnt_rows, read_table_of
-from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError
 from numtok.models.flops import regressor_flops
-from numtok.models.presets import trunk
 from numtok.registry import settings_of
 from numtok.store.draft import Draft
 from numtok.store.engines.local import Workers
@@ -37,9 +35,9 @@ from numtok.training.model_json import (
     TrainedFolds,
 )
 from numtok.training.regressor_files import write_regressor
+from numtok.training.resolved_table import ResolvedTable
 from numtok.training.run import TrainingRun, clocks, write_log
 from numtok.training.table_learner import Epoch, FittingState
-from numtok.training.table_plan import TablePlan
 from numtok.training.trained_table import FittedTable, Preparation
 from numtok.training.trainer import WHOLE_STEP
 
@@ -58,7 +56,8 @@ Note = Callable[[str], None]
 _DIED = "run the same command again: what is finished is kept; fewer --devices need less memory"
 
 
-class FoldDone(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class FoldDone:
     """A fold's model, and what there is to say of it.
 
     unsayable
@@ -84,21 +83,27 @@ class FoldDone(NamedTuple):
 
 @dataclass(frozen=True)
 class FoldFit:
-    """Fits the models of single folds, in any process; where each stands lies in the draft."""
+    """Fits the models of single folds in any process; the draft holds the state of each."""
 
     draft: Draft
-    plan: TablePlan
-    several: bool
+    resolved: ResolvedTable
+    folds: Sequence[int]
 
     @cached_property
     def table(self) -> Table:
-        """What is learnt from."""
-        return read_table_of(self.plan.source)
+        """The table to train on."""
+        return read_table_of(self.resolved.data)
 
-    def fit(self, fold: int, progress: Progress, folds: int, note: Note) -> FoldDone:
-        """Go on with a fold until it is done."""
-        run = TrainingRun(self.draft, FittingState, self.plan.device, note, part=f"-fold{fold}")
-        preparation = prepared(self.plan, self.table, fold)
+    def fit(self, fold: int, progress: Progress, note: Note) -> FoldDone:
+        """Fit a fold to its end, from its checkpoint if there is one."""
+        run = TrainingRun(
+            draft=self.draft,
+            plain=FittingState,
+            execution=self.resolved.execution,
+            note=note,
+            part=f"-fold{fold}",
+        )
+        preparation = prepared(self.resolved, self.table, fold)
         fitting = preparation.fitting
         found = run.checkpoint()
         if found is not None:
@@ -109,26 +114,30 @@ class FoldFit:
             while not fitting.done:
                 epoch = fitting.advance()
                 run.records.append({"fold": fold, **epoch._asdict()})
-                progress(FitProgress(fold, folds, epoch, fitting.recipe.epochs))
+                progress(FitProgress(fold, len(self.folds), epoch, fitting.recipe.epochs))
                 after(epoch.epoch, None, f"epoch {epoch.epoch} of fold {fold}")
-        if self.several and not there:
+        if len(self.folds) > 1 and not there:
             run.save(fitting.epoch, fitting.state())
         run.rate.look_again()
         fitted = preparation.finished()
         run.rate.share(_flops(fitted) / max(run.seconds, 1e-9))
-        memory = peak_memory(self.plan.device)
         return FoldDone(
-            *(fold, fitted, preparation.unsayable, run.records, run.seconds),
-            *(run.rate.per_second, memory),
+            fold=fold,
+            fitted=fitted,
+            unsayable=preparation.unsayable,
+            records=run.records,
+            seconds=run.seconds,
+            matmul_rate=run.rate.per_second,
+            memory=peak_memory(self.resolved.execution.device),
         )
 
 
-def prepared(plan: TablePlan, table: Table, fold: int) -> Preparation:
+def prepared(resolved: ResolvedTable, table: Table, fold: int) -> Preparation:
     """The model of a fold before its first epoch; DataError where it has too little to learn."""
-    rows = learnt_rows(table, fold, plan.config.rows, plan.config.seed)
+    rows = learnt_rows(table, fold, resolved.config.rows, resolved.config.seed)
     if len(rows) < 2:
         raise DataError(
-            f"{plan.source.ref} has {len(rows)} row to learn from in fold {fold}; at least 2 "
+            f"{resolved.data.ref} has {len(rows)} row to learn from in fold {fold}; at least 2 "
             "are needed, one of them to look at"
         )
     columns = Features(table.numbers, table.categories)
@@ -140,24 +149,24 @@ def prepared(plan: TablePlan, table: Table, fold: int) -> Preparation:
         columns.take(rows),
         table.target[rows],
         validation,
-        head=plan.head,
-        trunk=trunk(plan.preset),
-        normalizer=plan.normalizer,
-        recipe=plan.recipe,
-        device=plan.device,
+        head=resolved.head,
+        trunk=resolved.trunk,
+        normalizer=resolved.normalizer,
+        recipe=resolved.recipe,
+        device=resolved.execution.device,
     )
 
 
-def pace_table(plan: TablePlan, limit: float) -> float:
+def pace_table(resolved: ResolvedTable, limit: float) -> float:
     """Seconds an epoch of all folds, measured for about ``limit`` seconds on a model that is thrown
     away."""
-    table = read_table_of(plan.source)
-    fitting = prepared(plan, table, plan.folds[0] if plan.folds else 0).fitting
+    table = read_table_of(resolved.data)
+    fitting = prepared(resolved, table, resolved.folds[0] if resolved.folds else 0).fitting
     fitting.advance()  # takes memory
     started, first = time.monotonic(), fitting.epoch
     while fitting.epoch == first or time.monotonic() - started < limit:
         fitting.advance()
-    folds = len(plan.folds) or len(table.file.splits)
+    folds = len(resolved.folds) or len(table.file.splits)
     return folds * (time.monotonic() - started) / (fitting.epoch - first)
 
 
@@ -170,9 +179,9 @@ class _FoldWork:
 
     def __call__(self, fold: int) -> FoldDone:
         torch.set_num_threads(self.threads)
-        if self.fit.plan.device.type == "cpu":
+        if self.fit.resolved.execution.device.type == "cpu":
             tune_malloc()
-        done = self.fit.fit(fold, _untold, 1, _untold)
+        done = self.fit.fit(fold, _untold, _untold)
         done.fitted.model.cpu()  # what goes to another process
         return done
 
@@ -181,46 +190,44 @@ def _untold(told: object) -> None:
     """Who follows a fold from another process: nobody."""
 
 
+def train_table(draft: Draft, resolved: ResolvedTable, note: Note, progress: Progress) -> Finished:
+    """Fit a model for each fold and leave their files in the draft."""
+    splits = read_table_of(resolved.data).file.splits
+    folds = list(resolved.folds) or list(range(len(splits)))
+    return _TableFolds(FoldFit(draft, resolved, folds), progress, note).learn()
+
+
 @dataclass(frozen=True, eq=False)
-class TableFolds:
-    """One run on a table: a model for each fold, on so many devices."""
+class _TableFolds:
+    """One run on a table: a model for each fold, on one or several devices."""
 
     fit: FoldFit
-    folds: Sequence[int]
-    devices: int
     progress: Progress
     note: Note
 
-    @classmethod
-    def of(
-        cls, draft: Draft, plan: TablePlan, devices: int, progress: Progress, note: Note
-    ) -> "TableFolds":
-        """``devices`` at most: no more than there are folds."""
-        fit = FoldFit(draft, plan, several=True)
-        folds = plan.folds or list(range(len(fit.table.file.splits)))
-        fit = replace(fit, several=len(folds) > 1)
-        return cls(fit, folds, min(devices, len(folds)), progress, note)
+    @property
+    def devices(self) -> int:
+        """No more than there are folds."""
+        return min(self.fit.resolved.devices, len(self.fit.folds))
 
     def learn(self) -> Finished:
         """Leave the files of the model in the draft."""
+        folds = self.fit.folds
         if self.devices == 1:
-            count = len(self.folds)
-            return self._written(
-                [self.fit.fit(fold, self.progress, count, self.note) for fold in self.folds]
-            )
+            return self._written([self.fit.fit(fold, self.progress, self.note) for fold in folds])
         with _cores(self.devices), self._stopping():
             done = list(self._side_by_side())
-            return self._written(sorted(done, key=lambda one: self.folds.index(one.fold)))
+            return self._written(sorted(done, key=lambda one: folds.index(one.fold)))
 
     def _side_by_side(self) -> Iterator[FoldDone]:
-        device = self.fit.plan.device
+        device = self.fit.resolved.execution.device
         gpus = gpu_slots(self.devices, torch.cuda.device_count()) if device.type == "cuda" else ()
         work = _FoldWork(self.fit, threads_each(self.devices))
         with Workers(self.devices, gpus, _DIED) as workers:
-            for done in workers.run(work, self.folds):
+            for done in workers.run(work, self.fit.folds):
                 last = msgspec.convert([done.records[-1][name] for name in Epoch._fields], Epoch)
-                epochs = self.fit.plan.recipe.epochs
-                self.progress(FitProgress(done.fold, len(self.folds), last, epochs))
+                epochs = self.fit.resolved.recipe.epochs
+                self.progress(FitProgress(done.fold, len(self.fit.folds), last, epochs))
                 yield done
 
     @contextmanager
@@ -234,16 +241,16 @@ class TableFolds:
             raise
 
     def _written(self, done: Sequence[FoldDone]) -> Finished:
-        draft, plan, table = self.fit.draft, self.fit.plan, self.fit.table
+        draft, resolved, table = self.fit.draft, self.fit.resolved, self.fit.table
         folds = [_fold(one.fold, one.fitted) for one in done]
         settings = TableModelSettings(
             target=table.file.target,
             features=table.file.features,
-            trunk=settings_of(trunk(plan.preset)),
-            head=settings_of(plan.head),
-            normalizer=settings_of(NORMALIZERS.build(plan.normalizer)),
+            trunk=settings_of(resolved.trunk),
+            head=settings_of(resolved.head),
+            normalizer=settings_of(resolved.normalizer),
         )
-        trained = TrainedFolds(plan.configuration, plan.config.seed, folds)
+        trained = TrainedFolds(resolved.configuration, resolved.config.seed, folds)
         file = TableModelFile(FORMAT, settings, trained)
         write_regressor(draft.path, file, [one.fitted.model for one in done])
         write_log(draft, [record for one in done for record in one.records])
@@ -266,19 +273,20 @@ class TableFolds:
         rate = max(one.matmul_rate for one in done)
         share = flops / max(seconds, 1e-9) / rate
         memory = max(one.memory for one in done)
-        device = {"device": self.fit.plan.device.type, "devices": self.devices}
-        return clocks(seconds, flops, {"samples": samples}, share, rate, memory) | device
+        return clocks(
+            seconds, flops, {"samples": samples}, mfu=share, matmul_rate=rate, peak_memory=memory
+        ) | {"device": self.fit.resolved.execution.device.type, "devices": self.devices}
 
 
 def _fold(fold: int, fitted: FittedTable) -> Fold:
     return Fold(
-        fold,
-        fitted.inputs,
-        fitted.scaling.constants,
-        fitted.calibration,
-        fitted.learnt_from,
-        fitted.fit,
-        _flops(fitted),
+        fold=fold,
+        inputs=fitted.inputs,
+        scaling=fitted.scaling.constants,
+        calibration=fitted.calibration,
+        learnt_from=fitted.learnt_from,
+        fit=fitted.fit,
+        flops=_flops(fitted),
     )
 
 

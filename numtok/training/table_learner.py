@@ -34,7 +34,7 @@ _SMALL = 2e9  # operations of one pass over a batch
 _LOOKED_AT = 1 << 14  # rows of the validation split that go through the model at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FittingRecipe:
     """How a model is fitted; each value is one of ``numtok train``, and held to its bounds.
 

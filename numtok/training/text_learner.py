@@ -1,10 +1,12 @@
 """Training a model of texts in its draft: from encoded splits to the files of the model."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import torch
 
 from numtok.data.reading.split_rule import TRAIN
@@ -14,128 +16,137 @@ from numtok.encoding.schema import TRUNCATED
 from numtok.encoding.schemes.base import LimitedScheme, is_exact
 from numtok.encoding.splits import learnt_values, longest_of, read_split, splits
 from numtok.errors import DataError
-from numtok.models.embedders.base import EMBEDDERS, NumberEmbedder
-from numtok.models.heads.base import HEADS, Calibration, ExactHead, ValueHead, learns_unit_interval
+from numtok.models.embedders.base import NumberEmbedder
+from numtok.models.heads.base import Calibration, ExactHead, ValueHead, learns_unit_interval
 from numtok.models.model import Model
 from numtok.models.number_heads import calibration_of, own_scaling
 from numtok.models.objectives.base import Objective
 from numtok.models.settings import ModelSettings
 from numtok.registry import spec_of
+from numtok.row import in_order
 from numtok.store.artifact import Artifact
 from numtok.store.draft import Draft
 from numtok.training.checkpoint import Finished
 from numtok.training.curriculum_sampler import CurriculumSampler
 from numtok.training.examples import SplitExamples
-from numtok.training.labels import learnt_classes
-from numtok.training.loop import Progress, Training, seconds_per_step
+from numtok.training.loop import ENDLESS, Progress, Training, new_trainer, seconds_per_step
 from numtok.training.model_files import write_model
 from numtok.training.model_json import Trained
 from numtok.training.profiler import Cost
 from numtok.training.ranks import Ranks
+from numtok.training.resolved_texts import ResolvedTexts
 from numtok.training.run import TrainingRun, write_log
-from numtok.training.text_plan import TextPlan
 from numtok.training.trainer import WHOLE_STEP, Trainer, TrainerState
 from numtok.training.warm_start import check_length
 from numtok.training.weights import weights_of
 
 VALIDATION = "validation"  # the split that is looked at during training
+Spool = Callable[[], AbstractContextManager[Path]]
+Note = Callable[[str], None]
+_FEW, _TIMES = 100, 2  # up to _FEW labels may be rare; of more, each comes twice, on average
 _CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
 
 
 def train_texts(
-    draft: Draft,
-    plan: TextPlan,
-    spill: Callable[[], Path],
-    note: Callable[[str], None],
-    progress: Progress,
+    draft: Draft, resolved: ResolvedTexts, spool: Spool, note: Note, progress: Progress
 ) -> tuple[Finished, Sequence[Cost]]:
-    """Leave the files of the model in the draft. ``spill`` makes a folder for what is too large for
-    memory, ``note`` is told what is left out."""
-    config = plan.config
-    train, validation = _splits(plan, spill, note)
-    unseen = _unseen(plan, note)
-    _tell_unsayable(plan, train, note)
-    others = _other_splits(plan)
-    settings = _settings(plan, train, validation, others)
-    _note_longer_rows(settings, train.objective.causal, others, note)
-    execution = plan.execution
-    ranks = execution.ranks
-    run = TrainingRun(draft, TrainerState, plan.device, note, execution.bfloat16, ranks)
-    training = Training(
-        run,
-        train,
-        validation,
-        lambda: plan.model(settings),
-        plan.recipe,
-        execution,
-        progress,
-        config.log,
-    )
-    costs = training.profile(config.profile) if config.profile else ()
-    trainer = training.learn(config.budget)
-    looked_at = validation or train
+    """Train a model and leave its files in the draft.
+
+    ``spool`` makes a folder for data too large for memory. Returns what the manifest says of the
+    model, and the costs of a step if ``--profile`` is given.
+    """
+    with ExitStack() as spools:
+        train, validation = _splits(resolved, lambda: spools.enter_context(spool()), note)
+        unseen = _unseen(resolved, note)
+        _note_out_of_range(resolved, train, note)
+        others = _other_splits(resolved)
+        settings = _settings(resolved, train, validation, others)
+        _note_longer_rows(settings, train.objective.causal, others, note)
+        training = Training(
+            resolved=resolved,
+            settings=settings,
+            run=TrainingRun(
+                draft=draft, plain=TrainerState, execution=resolved.execution, note=note
+            ),
+            train=train,
+            validation=validation,
+            progress=progress,
+        )
+        profile = resolved.config.profile
+        costs = training.profile(profile) if profile else ()
+        trainer = training.learn()
+        trained = _trained(training, trainer)
+        weights = weights_of(trainer.model, keep=resolved.execution.ranks.first)
+        if resolved.execution.ranks.first:
+            write_model(draft.path, settings, weights, resolved.codec, trained)
+            write_log(draft, training.run.records)
+        counts = _counts(train, trainer) | ({TRUNCATED: unseen} if unseen else {})
+        return Finished(counts, training.timing(trainer)), costs
+
+
+def pace_texts(resolved: ResolvedTexts, spool: Spool, note: Note, limit: float) -> float:
+    """Measure the seconds per step for about ``limit`` seconds, on a model that is thrown away."""
+    with ExitStack() as spools:
+        train, validation = _splits(resolved, lambda: spools.enter_context(spool()), note)
+        settings = _settings(resolved, train, validation, _other_splits(resolved))
+        trainer = new_trainer(resolved, settings, ENDLESS)
+        return seconds_per_step(trainer, train, limit, warm=1)
+
+
+def _trained(training: Training, trainer: Trainer) -> Trained:
+    """Return what training leaves beside the weights; the calibration is measured here."""
+    resolved, train = training.resolved, training.train
+    config = resolved.config
     with trainer.looking() as lookers:
-        calibration = _calibration(trainer.model, looked_at, config.accumulate, lookers)
-    split = VALIDATION if validation else TRAIN
-    trained = Trained(
-        configuration=plan.configuration,
+        split = training.validation or train
+        calibration = _calibration(trainer.model, split, config.accumulate, lookers)
+    name = VALIDATION if training.validation else TRAIN
+    return Trained(
+        configuration=resolved.configuration,
         seed=config.seed,
         calibration=calibration,
-        calibrated_on=split if calibration else None,
+        calibrated_on=name if calibration else None,
         train_mean=None if train.classes else _mean(train.samples),
         samples=train.row_count(trainer.step),
         tokens=trainer.tokens,
         steps=trainer.step,
         flops=float(WHOLE_STEP * trainer.all_flops()[0]),
     )
-    weights = weights_of(trainer.model, keep=ranks.first)
-    if ranks.first:
-        write_model(draft.path, settings, weights, plan.codec, trained)
-        write_log(draft, run.records)
+
+
+def _counts(train: SplitExamples, trainer: Trainer) -> dict[str, int]:
     parameters, _ = trainer.model.parameter_counts()
-    learnt = trainer.model.trained_count()
+    trained = trainer.model.trained_count()
     counts = {
         "rows": len(train.samples),
         "steps": trainer.step,
-        "samples": trained.samples,
+        "samples": train.row_count(trainer.step),
         "tokens": trainer.tokens,
         "parameters": parameters,
     } | ({"classes": len(train.classes)} if train.classes else {})
-    counts |= {"trained": learnt} if learnt < parameters else {}
-    counts |= {TRUNCATED: unseen} if unseen else {}
-    return Finished(counts, training.timing(trainer)), costs
-
-
-def pace_texts(
-    plan: TextPlan, spill: Callable[[], Path], note: Callable[[str], None], limit: float
-) -> float:
-    """Seconds a step, measured for about ``limit`` seconds on a model that is thrown away."""
-    train, validation = _splits(plan, spill, note)
-    settings = _settings(plan, train, validation, _other_splits(plan))
-    trainer = Trainer(plan.model(settings), plan.recipe(1 << 30), plan.execution)
-    return seconds_per_step(trainer, train, limit, warm=1)
+    return counts | ({"trained": trained} if trained < parameters else {})
 
 
 def _settings(
-    plan: TextPlan,
+    resolved: ResolvedTexts,
     train: SplitExamples,
     validation: SplitExamples | None,
     others: Mapping[str, int],
 ) -> ModelSettings:
     """Settings of a model that reads the rows of all splits, unless its context is limited."""
     trained = max(one.samples.longest for one in (train, validation) if one is not None)
-    context = _context(plan, trained, max([trained, *others.values()]), train.objective.causal)
-    return plan.model_settings(context, _scaling(plan, train.samples), train.classes)
+    context = _context(resolved, trained, max([trained, *others.values()]), train.objective.causal)
+    return resolved.model_settings(context, _scaling(resolved, train.samples), train.classes)
 
 
-def _other_splits(plan: TextPlan) -> dict[str, int]:
+def _other_splits(resolved: ResolvedTexts) -> dict[str, int]:
     """Number of tokens of the longest row of each split that training does not read."""
-    names = splits(plan.encoded).keys() - {TRAIN, VALIDATION}
-    return {name: longest_of(plan.encoded, name) for name in sorted(names)}
+    names = splits(resolved.data).keys() - {TRAIN, VALIDATION}
+    return {name: longest_of(resolved.data, name) for name in sorted(names)}
 
 
 def _note_longer_rows(
-    settings: ModelSettings, causal: bool, others: Mapping[str, int], note: Callable[[str], None]
+    settings: ModelSettings, causal: bool, others: Mapping[str, int], note: Note
 ) -> None:
     """Note the splits that have rows longer than the model will read."""
     context = settings.context - int(causal)
@@ -147,28 +158,27 @@ def _note_longer_rows(
             )
 
 
-def _unseen(plan: TextPlan, note: Callable[[str], None]) -> int:
+def _unseen(resolved: ResolvedTexts, note: Note) -> int:
     """How many numbers of the data have digits which the embedder does not see; it is noted."""
-    count = plan.encoded.manifest.counts.get(TRUNCATED, 0)
-    embedding = EMBEDDERS.build(str(plan.config.embedder))
+    count = resolved.data.manifest.counts.get(TRUNCATED, 0)
+    scheme, embedding = resolved.codec.scheme, resolved.embedder
     if not count or not isinstance(embedding, NumberEmbedder) or embedding.sees_all:
         return 0
-    scheme = plan.codec.scheme
     assert isinstance(scheme, LimitedScheme)
     note(
-        f"{count:,} numbers of {plan.encoded.ref} have more than {scheme.max_digits}, "
-        f"and --embedder {plan.config.embedder} sees no further"
+        f"{count:,} numbers of {resolved.data.ref} have more than {scheme.max_digits}, "
+        f"and --embedder {spec_of(resolved.embedder)} sees no further"
     )
     return count
 
 
-def _tell_unsayable(plan: TextPlan, train: SplitExamples, note: Callable[[str], None]) -> None:
+def _note_out_of_range(resolved: ResolvedTexts, train: SplitExamples, note: Note) -> None:
     """Note how many numbers of the train split are too large for a head that learns them as they
     are in the text."""
-    head = None if plan.config.head is None else HEADS.build(plan.config.head)
+    head = resolved.head
     if not isinstance(head, ValueHead) or learns_unit_interval(head):
         return
-    if not isinstance(head, ExactHead) and not is_exact(plan.codec.scheme):
+    if not isinstance(head, ExactHead) and not is_exact(resolved.codec.scheme):
         return  # in float32, which encode has counted
     numbers = train.samples.numbers
     if beyond := int((np.isfinite(numbers) & ~head.representable(numbers)).sum()):
@@ -178,47 +188,47 @@ def _tell_unsayable(plan: TextPlan, train: SplitExamples, note: Callable[[str], 
         )
 
 
-def _context(plan: TextPlan, trained: int, longest: int, causal: bool) -> int:
+def _context(resolved: ResolvedTexts, trained: int, longest: int, causal: bool) -> int:
     """The most tokens that the model reads: those of the longest row of all splits, unless the
     preset or ``--init`` sets a limit. DataError if rows to train on exceed it."""
     trained, longest = trained + int(causal), longest + int(causal)  # [END] comes first
-    chosen = plan.chosen.trunk.context
+    chosen = resolved.preset.trunk.context
     if chosen is None:
         return longest  # or more
     context = chosen or -(-longest // _CONTEXT) * _CONTEXT
-    if plan.init is not None:
-        check_length(trained, plan.encoded, plan.init)
-        there = plan.init.model.settings
+    if resolved.init is not None:
+        check_length(trained, resolved.data, resolved.init)
+        there = resolved.init.model.settings
         if not chosen:
-            fixed = plan.init.model.trunk.position_weights()
+            fixed = resolved.init.model.trunk.position_weights()
             context = there.context if fixed else max(longest, there.context)
     if trained > context:
         raise DataError(
-            f"{plan.encoded.ref} has a row of {trained:,} tokens, --preset {plan.preset} reads "
+            f"{resolved.data.ref} has a row of {trained:,} tokens, --preset {resolved.spec} reads "
             f"{context:,}; give the preset context={trained}"
         )
     return context
 
 
 def _splits(
-    plan: TextPlan, spill: Callable[[], Path], note: Callable[[str], None]
+    resolved: ResolvedTexts, spill: Callable[[], Path], note: Note
 ) -> tuple[SplitExamples, SplitExamples | None]:
     """What is learnt and what is looked at, the latter where there is such a split."""
-    objective, config = plan.objective, plan.config
-    how = plan.codec, objective, config.batch, config.seed
-    samples = read_split(plan.encoded, TRAIN, spill=spill)
+    objective, config, encoded = resolved.objective, resolved.config, resolved.data
+    how = resolved.codec, objective, config.batch, config.seed
+    samples = read_split(encoded, TRAIN, spill=spill)
     if objective.requires() == "label":
-        classes = learnt_classes(samples, plan.encoded)
+        classes = _classes(samples, encoded)
     else:
         classes = ()
-        _check_learnable(objective, samples, plan.encoded)
+        _check_learnable(objective, samples, encoded)
     curriculum = None
-    if plan.curriculum is not None and config.steps is not None:
-        curriculum = CurriculumSampler(plan.curriculum, samples, config.batch, config.steps)
+    if resolved.curriculum is not None and config.steps is not None:
+        curriculum = CurriculumSampler(resolved.curriculum, samples, config.batch, config.steps)
     train = SplitExamples(samples, *how, classes, curriculum)
-    if VALIDATION not in splits(plan.encoded):
+    if VALIDATION not in splits(encoded):
         return train, None
-    samples = read_split(plan.encoded, VALIDATION, spill=spill)
+    samples = read_split(encoded, VALIDATION, spill=spill)
     if classes and (strange := int((samples.class_of(classes) < 0).sum())):
         note(
             f"{strange:,} of the {len(samples):,} rows of split {VALIDATION!r} have no label, or "
@@ -229,18 +239,17 @@ def _splits(
     return train, SplitExamples(samples, *how, classes)
 
 
-def _scaling(plan: TextPlan, samples: EncodedSplit) -> FittedNormalizer | None:
+def _scaling(resolved: ResolvedTexts, samples: EncodedSplit) -> FittedNormalizer | None:
     """Return the scaling of a head of the unit interval; None for other heads.
 
     It is fitted to the encoded numbers of the train split, or taken from the model whose weights
-    training begins with, which say numbers by it.
+    training begins with.
     """
-    codec, spec = plan.codec, plan.config.head
-    head = None if spec is None else HEADS.build(spec)
+    codec, head = resolved.codec, resolved.head
     if not isinstance(head, ValueHead) or not learns_unit_interval(head):
         return None
-    if plan.init is not None:
-        there = plan.init.model.scaling
+    if resolved.init is not None:
+        there = resolved.init.model.scaling
         assert isinstance(there, FittedNormalizer)  # its head is this one
         return there
     return own_scaling(head, learnt_values(samples, codec)(np.arange(len(samples.numbers))))
@@ -288,3 +297,30 @@ def _mean(samples: EncodedSplit) -> float | None:
     values = samples.numbers[samples.targets] if len(samples.targets) else samples.numbers
     finite = np.isfinite(values)
     return float(values.mean(where=finite)) if finite.any() else None
+
+
+def _classes(train: EncodedSplit, encoded: Artifact) -> tuple[str, ...]:
+    """Return the labels of a train split, in the order of :func:`in_order`.
+
+    Raises DataError if a row has none, if all rows have the same, and if there are many rare ones,
+    as with ids or texts.
+    """
+    where = f"split {TRAIN!r} of {encoded.ref}"
+    if lacking := train.labels.null_count:
+        raise DataError(
+            f"--objective classify needs a label in every row, {lacking:,} of the {len(train):,} "
+            f"rows of {where} have none; encode data with them, or give another --objective"
+        )
+    classes = in_order(pc.unique(train.labels).to_pylist())
+    if len(classes) < 2:
+        raise DataError(
+            f"--objective classify needs two labels or more, all rows of {where} have "
+            f"{classes[0]!r}; encode data with others, or give another --objective"
+        )
+    if len(classes) > _FEW and len(classes) * _TIMES > len(train):
+        raise DataError(
+            f"--objective classify needs labels that come again, {where} has {len(classes):,} in "
+            f"{len(train):,} rows, such as {classes[0]!r}; encode data whose label is a class, or "
+            "give another --objective"
+        )
+    return classes

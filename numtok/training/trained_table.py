@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
+from numtok.encoding.normalizers.base import FittedNormalizer, Moments, Normalizer, fit
 from numtok.errors import UsageError
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import (
@@ -51,7 +51,7 @@ def table_head(spec: str) -> ValueHead:
     )
 
 
-class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The train split: its rows, and of its raw targets the range, the mean and the resolution.
 
     resolution
@@ -72,7 +72,13 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         gaps = np.diff(different)
         gaps = gaps[gaps > _ROUNDING * np.spacing(np.abs(different[1:]))]
         low, high, mean = (float(of(target)) for of in (np.min, np.max, np.mean))
-        return cls(len(target), low, high, mean, float(gaps.min()) if len(gaps) else 0.0)
+        return cls(
+            rows=len(target),
+            low=low,
+            high=high,
+            mean=mean,
+            resolution=float(gaps.min()) if len(gaps) else 0.0,
+        )
 
     @property
     def log_range(self) -> float:
@@ -84,7 +90,7 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (target < self.low) | (target > self.high)
 
 
-class FitRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FitRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How fitting went.
 
     Epochs until it ended, the one whose weights were kept and its validation loss; batches that
@@ -98,7 +104,7 @@ class FitRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     samples: Natural
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FittedTable:
     """A model with everything that its predictions need."""
 
@@ -124,7 +130,7 @@ class FittedTable:
         return torch.cat(made)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Preparation:
     """A model before its first epoch, with what it learns from."""
 
@@ -145,31 +151,29 @@ class Preparation:
         *,
         head: ValueHead,
         trunk: ColumnTrunk,
-        normalizer: str,
+        normalizer: Normalizer,
         recipe: FittingRecipe,
         device: torch.device,
     ) -> "Preparation":
-        """From at least two rows: columns [n] and finite targets float64[n].
+        """Prepare to train on columns [n] and finite targets float64[n], at least two rows.
 
-        ``validation``: rows to look at; None: a share of the others is held back. Constants are
-        fitted on all rows that are given to learn from, those held back among them.
-
-        Raises UsageError for a normalisation in which the head cannot say the numbers.
+        Without ``validation`` rows, a fraction of the others is held back; constants are fitted on
+        these too. Raises UsageError for a normalization in which the head cannot predict numbers.
         """
         inputs = Inputs.fit(columns)
-        scaling = fit(NORMALIZERS.build(normalizer), Moments.of(target))
+        scaling = fit(normalizer, Moments.of(target))
         if isinstance(head, ExactHead) and not scaling.normalizer.identity:
             raise UsageError(
-                f"--head {spec_of(head)} learns numbers as they are, and --normalize {normalizer} "
-                "would change them; leave it out, or give none"
+                f"--head {spec_of(head)} learns numbers as they are, and --normalize "
+                f"{spec_of(normalizer)} would change them; leave it out, or give none"
             )
         values = scaling.forward(target)
         beyond = int(((values < -_ROUNDED) | (values > 1 + _ROUNDED)).sum())
         if learns_unit_interval(head) and beyond:
             raise UsageError(
-                f"--normalize {normalizer} puts {beyond:,} of {len(values):,} targets outside of "
-                f"[0, 1], where --head {spec_of(head)} says numbers; leave it out, or give "
-                f"{head.normalizer}"
+                f"--normalize {spec_of(normalizer)} puts {beyond:,} of {len(values):,} targets "
+                f"outside of [0, 1], where --head {spec_of(head)} says numbers; leave it out, or "
+                f"give {head.normalizer}"
             )
         unsayable = int((~head.representable(values)).sum())
         every = inputs.of(columns)
@@ -189,7 +193,15 @@ class Preparation:
             model, TableRows(every, head.targets(values)), looking, recipe, device
         )
         learnt_from = LearntFrom.of(target)
-        return cls(fitting, inputs, scaling, learnt_from, looking, looked_at_values, unsayable)
+        return cls(
+            fitting=fitting,
+            inputs=inputs,
+            scaling=scaling,
+            learnt_from=learnt_from,
+            looked_at=looking,
+            looked_at_values=looked_at_values,
+            unsayable=unsayable,
+        )
 
     def finished(self) -> FittedTable:
         """The model after its best epoch, its doubts measured on the rows that were looked at; what
@@ -199,13 +211,20 @@ class Preparation:
             fitting.advance()
         model = fitting.finish()
         fit = FitRecord(
-            fitting.epoch,
-            fitting.best_epoch,
-            fitting.best_loss,
-            fitting.step,
-            fitting.epoch * fitting.rows,
+            epochs=fitting.epoch,
+            best_epoch=fitting.best_epoch,
+            best_loss=fitting.best_loss,
+            steps=fitting.step,
+            samples=fitting.epoch * fitting.rows,
         )
-        bare = FittedTable(model, self.inputs, self.scaling, {}, self.learnt_from, fit)
+        bare = FittedTable(
+            model=model,
+            inputs=self.inputs,
+            scaling=self.scaling,
+            calibration={},
+            learnt_from=self.learnt_from,
+            fit=fit,
+        )
         with torch.no_grad():
             parameters = bare.parameters(self.looked_at.inputs)
             calibration: Calibration = {}

@@ -37,21 +37,20 @@ WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is tw
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a model is trained.
+    """How a model is trained, but for the number of steps.
 
     warmup
-        Share of the steps in which the rate rises from 0 to ``learning_rate``; after it the rate
+        Fraction of the steps in which the rate rises from 0 to ``learning_rate``; after it the rate
         falls to ``final_rate`` along a cosine.
     starts
-        The steps at which the rate begins anew, and behind them ``steps``: what lies between two of
-        these has a warm-up and a cosine of its own. None: the run is one.
+        The steps at which the rate starts over, and the number of steps at the end: each interval
+        has a warm-up and a cosine of its own. None: the whole run is one interval.
     clip
         The largest norm of the whole gradient; 0 for no limit.
     """
 
-    steps: int
     learning_rate: float
     warmup: float = 0.05
     weight_decay: float = 0.01
@@ -71,14 +70,14 @@ class Recipe:
             if not good:
                 raise UsageError(f"{option} {value} is not possible; it is {allowed}")
 
-    def rate(self, step: int) -> float:
-        """The learning rate of a step, counted from 0.
+    def rate(self, step: int, steps: int) -> float:
+        """Return the learning rate of a step, counted from 0, of a run of ``steps``.
 
-        >>> recipe = Recipe(steps=100, learning_rate=1.0e-3, warmup=0.1)
-        >>> [round(1000 * recipe.rate(step), 3) for step in (0, 9, 55, 99)]
+        >>> recipe = Recipe(learning_rate=1.0e-3, warmup=0.1)
+        >>> [round(1000 * recipe.rate(step, 100), 3) for step in (0, 9, 55, 99)]
         [0.1, 1.0, 0.5, 0.0]
         """
-        starts = self.starts or (0, self.steps)
+        starts = self.starts or (0, steps)
         part = min(bisect_right(starts, step), len(starts) - 1)
         first, steps = starts[part - 1], starts[part] - starts[part - 1]
         step, warm = step - first, round(self.warmup * steps)
@@ -89,7 +88,7 @@ class Recipe:
         return self.final_rate + above * 0.5 * (1 + math.cos(math.pi * done))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Execution:
     """How steps are worked out: what is learnt is the same but for rounding.
 
@@ -143,7 +142,7 @@ class BatchShares(NamedTuple):
     own: float
 
 
-class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a trainer goes on from, beside its tensors."""
 
     step: Natural
@@ -160,8 +159,10 @@ class Trainer:
     batch has, so that gradients add up to those of one rank. ``flops`` are then this rank's.
     """
 
-    def __init__(self, model: Model, recipe: Recipe, execution: Execution) -> None:
+    def __init__(self, model: Model, recipe: Recipe, execution: Execution, *, steps: int) -> None:
+        """``steps`` is the length of the run, over which the learning rate falls."""
         self.model = model
+        self.steps = steps
         if execution.recompute:
             self.model.trunk.recompute = True
         self.recipe = recipe
@@ -270,7 +271,7 @@ class Trainer:
             if table.grad is not None:
                 table.grad.mul_(learnt_V1)
         norm = whole(clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf))
-        self._optimizer.step(self.recipe.rate(self.step))
+        self._optimizer.step(self.recipe.rate(self.step, self.steps))
         self._sums[3] += norm
         self._summed += 1
         self.step += 1
@@ -357,8 +358,15 @@ class Trainer:
     def state(self) -> Checkpoint[TrainerState]:
         """Everything that the next step depends on."""
         tensors = learner_tensors(self.model, self._optimizer, keep=self.ranks.first)
-        counts = self.step, self.tokens, *self.all_flops(), self._summed
-        return Checkpoint(tensors | {"sums": self._all_sums()}, TrainerState(*counts))
+        flops, second_flops = self.all_flops()
+        plain = TrainerState(
+            step=self.step,
+            tokens=self.tokens,
+            flops=flops,
+            second_flops=second_flops,
+            summed=self._summed,
+        )
+        return Checkpoint(tensors | {"sums": self._all_sums()}, plain)
 
     def load(self, tensors: Mapping[str, Tensor], plain: TrainerState) -> None:
         """The inverse of :meth:`state`; what is counted goes on with the first rank."""

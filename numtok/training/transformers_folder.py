@@ -47,7 +47,7 @@ _NEVER = [PAD, MASK]  # what a model never writes
 _LOOK = 16  # tokens by which two models are compared
 
 
-class TransformersConfig(msgspec.Struct, frozen=True):
+class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What ``config.json`` says of a model of numtok's class, under ``numtok``: what it is, what
     training left, and its tokens; ``factors`` and ``digits`` as of a :class:`Vocabulary`, None
     where one is NaN.
@@ -69,8 +69,15 @@ class TransformersConfig(msgspec.Struct, frozen=True):
             [None if np.isnan(one) else one for one in some.tolist()]
             for some in (tokens.factors, tokens.digits)
         )
-        made = loaded.model.settings, loaded.trained
-        return cls(*made, tokens.size, tokens.first, factors, [*tokens.names], digits)
+        return cls(
+            settings=loaded.model.settings,
+            trained=loaded.trained,
+            vocabulary=tokens.size,
+            first=tokens.first,
+            factors=factors,
+            names=[*tokens.names],
+            digits=digits,
+        )
 
     def model(self) -> Model:
         """The model, of drawn weights."""
@@ -78,7 +85,13 @@ class TransformersConfig(msgspec.Struct, frozen=True):
             np.array([np.nan if one is None else one for one in some], np.float64)
             for some in (self.factors, self.digits)
         )
-        tokens = Vocabulary(self.vocabulary, self.first, factors, tuple(self.names), digits)
+        tokens = Vocabulary(
+            size=self.vocabulary,
+            first=self.first,
+            factors=factors,
+            names=tuple(self.names),
+            digits=digits,
+        )
         return build_model(self.settings, tokens)
 
 

@@ -16,11 +16,26 @@ from numtok.models.presets import Preset, TrainingDefaults, preset, shortest
 from numtok.models.trunks.base import PretrainedTrunk
 from numtok.registry import name_of, parse_spec, settings_of, spec_of
 from numtok.store.artifact import ENCODED, Artifact
-from numtok.training.model_files import LoadedModel
+from numtok.training.model_files import LoadedModel, read_model
+from numtok.training.model_json import TableModelFile, read_model_file
 
 _SHARED = ("scheme", "normalize", "text_tokenizer")  # of a configuration
 #: What the names of the weights begin with that a model of labels begins with.
 _BODY = ("embedder.", "places.", "trunk.")
+
+
+def read_init(found: Artifact, encoded: Artifact, codec: Codec) -> LoadedModel:
+    """Read the model to start from; UsageError for a model of tables, or of another encoding."""
+    file = read_model_file(found)
+    if isinstance(file, TableModelFile):
+        raise UsageError(f"--init {found.ref} is a model of tables; begin with one of texts")
+    init = read_model(found, torch.device("cpu"), file)
+    if init.codec.digest != codec.digest:
+        raise UsageError(
+            f"--init {init.artifact.ref} was trained on another encoding than "
+            f"{encoded.ref}; `numtok encode --like {init.artifact.ref}` encodes data for it"
+        )
+    return init
 
 
 def usual_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:

@@ -146,7 +146,9 @@ def test_what_models_of_tables_logged_is_drawn_too_each_fold_a_line(tmp_path: Pa
 
 def test_what_nobody_looked_at_twice_is_not_drawn() -> None:
     one = np.ones(1)
-    curve = LearningCurve("a", "validation", 0, one, one, None, one)
+    curve = LearningCurve(
+        label="a", split="validation", seed=0, samples=one, tokens=one, seconds=None, loss=one
+    )
     for over in ("seconds", "samples"):
         assert learning_panel([curve], {"a": 0}, over) is None
 

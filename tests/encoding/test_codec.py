@@ -51,11 +51,11 @@ def codec(
     bounds = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
     tokenizer = TEXT_TOKENIZERS.build(text)
     return Codec(
-        SCHEMES.build(scheme),
-        NumeralPolicy.parse(numerals),
-        fit(NORMALIZERS.build(normalize), Moments.of(np.array([-100.0, 0.0, 50.0]))),
-        tokenizer,
-        tokenizer.fit(Pieces(np.frombuffer(b"".join(encoded), np.uint8), bounds)),
+        scheme=SCHEMES.build(scheme),
+        policy=NumeralPolicy.parse(numerals),
+        normalizer=fit(NORMALIZERS.build(normalize), Moments.of(np.array([-100.0, 0.0, 50.0]))),
+        text_tokenizer=tokenizer,
+        text=tokenizer.fit(Pieces(np.frombuffer(b"".join(encoded), np.uint8), bounds)),
     )
 
 

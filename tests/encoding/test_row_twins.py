@@ -20,7 +20,12 @@ def hashes(rows: list[str], targets: tuple[int, ...] = ()) -> list[int]:
     counts = np.zeros(len(rows), np.int32)
     none = np.empty(0, np.int32)
     resolved = ResolvedTargets(
-        counts, none, Categories(none, []), np.array(targets, np.int64), None, {}
+        counts=counts,
+        numbers=none,
+        names=Categories(none, []),
+        spans=np.array(targets, np.int64),
+        answers=None,
+        problems={},
     )
     return [int(code) for code in row_hashes(texts, spans, resolved)]
 

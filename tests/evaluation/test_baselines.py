@@ -63,7 +63,10 @@ def baselines_of(
     fill: str = PARALLEL,
 ) -> dict[str, NDArray[np.float64]]:
     asked = queries_of(test, one_by_one)
-    found = dict(baselines.baselines(of or codec("p1000"), test, asked, train, mean, fill))
+    made = baselines.baselines(
+        of or codec("p1000"), test, asked, train=train, train_mean=mean, fill=fill
+    )
+    found = dict(made)
     if train is not None:
         found |= dict(baselines.fitted_baselines(by_order(train), by_order(test), asked))
     return found

@@ -118,7 +118,7 @@ class Bench:
         path = self.root / "data.jsonl"
         path.write_text(lines)
         config = encode.Config(
-            (str(path),), scheme, normalize=normalize, text_tokenizer="bytes", name="data"
+            (str(path),), scheme=scheme, normalize=normalize, text_tokenizer="bytes", name="data"
         )
         made = encode.run(config, Store(self.root / "artifacts"), lambda *_: None).artifact
         assert made is not None
@@ -151,10 +151,20 @@ class Bench:
             ] = -20.0
             logits[codec.text_first :] = text
             transformer(model).norm.weight[0] = 0.0
-        trained = Trained({}, 0, {"deviation": DEVIATION}, "train", 0.0, 0, 0, 0, 0.0)
-        loaded = LoadedModel(artifact, model, codec, trained)
+        trained = Trained(
+            configuration={},
+            seed=0,
+            calibration={"deviation": DEVIATION},
+            calibrated_on="train",
+            train_mean=0.0,
+            samples=0,
+            tokens=0,
+            steps=0,
+            flops=0.0,
+        )
+        loaded = LoadedModel(artifact=artifact, model=model, codec=codec, trained=trained)
         fill = AUTOREGRESSIVE if model.objective.causal else PARALLEL
-        defaults = Options(fill, constrained=True, point="mode", draws=0, batch=256)
+        defaults = Options(fill=fill, constrained=True, point="mode", draws=0, batch=256)
         return Predictor(loaded, split, replace(defaults, **options))
 
 

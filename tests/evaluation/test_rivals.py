@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from numtok.evaluation.rivals import TUNED, rivals
-from numtok.evaluation.tuned_boosting import Known, tuned
+from numtok.evaluation.rivals import TUNED, Known, rivals, tuned
 from numtok.stages import encode, table
 from numtok.store.artifact import TABLE, Artifact
 from numtok.store.store import Store
@@ -31,7 +30,7 @@ def rows_of_table(folder: Path, header: str) -> Artifact:
         splits = f"{split},{other}" if "split_1" in header else split
         lines.append(f"{x},{y},{x * y:.4f},{splits}")
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
-    made = table.run(table.Config(str(folder / "rows.csv"), "z"), Store(folder / "store"))
+    made = table.run(table.Config(str(folder / "rows.csv"), target="z"), Store(folder / "store"))
     assert made.artifact.kind == TABLE
     return made.artifact
 

@@ -17,7 +17,15 @@ def test_a_number_without_a_distribution_takes_no_figure_from_the_others() -> No
         column = pa.array(known, pa.float64())
         table = table.set_column(table.column_names.index(name), name, column)
     usual = [METRICS.build(name) for name in ("mae", "crps", "pit-distance", "nll", "coverage")]
-    found = score(table, usual, [], [], TrainMeans(0.0), "a report", lambda *told: None)
+    found = score(
+        table,
+        TrainMeans(0.0),
+        usual=usual,
+        few=[],
+        more=[],
+        ref="a report",
+        progress=lambda *told: None,
+    )
     assert {name: figure.n for name, figure in found.metrics.items()} == {
         "mae": 200,
         "crps": 199,
@@ -28,7 +36,15 @@ def test_a_number_without_a_distribution_takes_no_figure_from_the_others() -> No
     assert found.notes == [
         "Of 199 of 200 numbers alone: crps, pit-distance; nothing is known of the others."
     ]
-    whole = score(Fake(later=True).table(), usual, [], [], TrainMeans(0.0), "a", lambda *told: None)
+    whole = score(
+        Fake(later=True).table(),
+        TrainMeans(0.0),
+        usual=usual,
+        few=[],
+        more=[],
+        ref="a",
+        progress=lambda *told: None,
+    )
     assert whole.notes == [] and np.isfinite(whole.metrics["coverage"].value or np.nan)
 
 
@@ -37,7 +53,15 @@ def test_a_group_of_many_values_is_told_of() -> None:
     many = pa.array([f"{row}" for row in range(70)])
     table = table.set_column(table.column_names.index("group_operands"), "group_operands", many)
     usual = [METRICS.build("mae")]
-    found = score(table, usual, usual, [], TrainMeans(0.0), "a report", lambda *told: None)
+    found = score(
+        table,
+        TrainMeans(0.0),
+        usual=usual,
+        few=usual,
+        more=[],
+        ref="a report",
+        progress=lambda *told: None,
+    )
     assert "operands" not in found.groups and "operator" in found.groups
     assert found.notes == [
         "No figures by operands, which has 70 values; up to 64 have some, and "

@@ -33,7 +33,7 @@ def encoded(root: Path, train: Sequence[str], test: Sequence[str]) -> Artifact:
             for index, text in enumerate(texts)
         )
     )
-    config = encode.Config((str(path),), "xval", name="rows")
+    config = encode.Config((str(path),), scheme="xval", name="rows")
     artifact = encode.run(config, Store(root / "artifacts"), lambda *told: None).artifact
     assert artifact is not None
     return artifact

@@ -50,7 +50,7 @@ def codec(scheme: str) -> TextCodec:
 def test_a_codec_is_that_of_encode(tmp_path: Path, scheme: str) -> None:
     (tmp_path / "a.jsonl").write_text("".join(f'{{"text": "{text}"}}\n' for text in TEXTS))
     store = Store(tmp_path / "artifacts")
-    config = encode.Config((str(tmp_path / "a.jsonl"),), scheme)
+    config = encode.Config((str(tmp_path / "a.jsonl"),), scheme=scheme)
     encoded = encode.run(config, store, lambda *_: None)
     fitted = numtok.Codec.fit(TEXTS, scheme=scheme)
     loaded = numtok.Codec.load(encoded.ref, store=store.root)
@@ -244,11 +244,29 @@ def test_a_head_learns_and_says_what_that_of_a_model_does(scheme: str, spec: str
     head.calibration = {"deviation": 0.7}
     predicted = head.predict(hidden)
     artifact: Any = None
-    trained = Trained({}, 0, {"deviation": 0.7}, "train", 0.0, 0, 0, 0, 0.0)
-    loaded = LoadedModel(artifact, model, one.inner, trained)
+    trained = Trained(
+        configuration={},
+        seed=0,
+        calibration={"deviation": 0.7},
+        calibrated_on="train",
+        train_mean=0.0,
+        samples=0,
+        tokens=0,
+        steps=0,
+        flops=0.0,
+    )
+    loaded = LoadedModel(artifact=artifact, model=model, codec=one.inner, trained=trained)
     split = fakemodels.samples(scheme, TEXTS, targets=[2, 5, 7, 10])
     expected = Predictor(
-        loaded, split, Options("parallel", True, default_point(model.head), 0, 8)
+        loaded,
+        split,
+        Options(
+            fill="parallel",
+            constrained=True,
+            point=default_point(model.head),
+            draws=0,
+            batch=8,
+        ),
     ).run(lambda done, total: None, print)
     # The tokens of a model may say that it is no number, which a value head alone does not.
     valid = expected.valid | (predicted.reading.logits is not None)

@@ -15,7 +15,7 @@ from numtok import seeds
 from numtok.arrays import ranges
 from numtok.models.batches import PAD, Batch, Batches, positions
 from numtok.seeds import generator, seed_of, uniforms
-from numtok.training.prefetch import prefetched
+from numtok.training.loop import prefetched
 from tests.cases import each
 from tests.fakemodels import batch, batches, codec, samples
 

@@ -40,7 +40,12 @@ WAYS = (*MASKED, "autoregressive")
 
 
 def reader(of: Model, scheme: str, constrained: bool = True) -> Reader:
-    return Reader(of, codec(scheme), Grammar(codec(scheme).scheme), constrained)
+    return Reader(
+        model=of,
+        codec=codec(scheme),
+        grammar=Grammar(codec(scheme).scheme),
+        constrained=constrained,
+    )
 
 
 def first_numbers(of: Batch) -> NDArray[np.bool_]:

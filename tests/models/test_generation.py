@@ -28,7 +28,13 @@ LONGEST = 14
 
 
 def writer(of: Model, scheme: str, constrained: bool = True, longest: int = LONGEST) -> Writer:
-    return Writer(of, codec(scheme), Grammar(codec(scheme).scheme), constrained, longest)
+    return Writer(
+        model=of,
+        codec=codec(scheme),
+        grammar=Grammar(codec(scheme).scheme),
+        constrained=constrained,
+        longest=longest,
+    )
 
 
 def rows(scheme: str) -> Batch:
@@ -212,7 +218,11 @@ def test_numbers_of_an_answer_are_told_apart() -> None:
     starts[0, [0, 3, 7]] = True
     told = writer(model("p1000", "ar"), "p1000")
     written = WrittenAnswers(
-        tokens, starts, told._ends(tokens, starts), starts.astype(np.float64), np.array([True])
+        tokens=tokens,
+        starts=starts,
+        ends=told._ends(tokens, starts),
+        values=starts.astype(np.float64),
+        ended=np.array([True]),
     )
     own, begins, lengths, channel = written.answer(0)
     assert own.tolist() == tokens[0, :-1].tolist()

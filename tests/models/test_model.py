@@ -74,7 +74,7 @@ def test_a_number_of_any_size_leaves_what_stands_before_it_alone(large: str) -> 
 
 
 def test_lookup_does_not_look_at_values() -> None:
-    built = EMBEDDERS.build("lookup").build(Vocabulary(5), 4)
+    built = EMBEDDERS.build("lookup").build(Vocabulary(size=5), 4)
     tokens = torch.tensor([[1, 2]])
     assert torch.equal(built(tokens, torch.tensor([[7.0, 0.0]])), built(tokens, torch.ones(1, 2)))
 
@@ -341,12 +341,12 @@ def sized(
         preset(size),
         vocabulary=vocabulary,
         context=context,
-        embedder=embedder,
-        head=head,
-        objective="ar",
+        embedder=EMBEDDERS.build(embedder),
+        head=HEADS.build(head),
+        objective=OBJECTIVES.build("ar"),
     )
     with torch.device("meta"):
-        return build_model(settings, Vocabulary(vocabulary))
+        return build_model(settings, Vocabulary(size=vocabulary))
 
 
 def in_blocks(layers: int, width: int) -> int:
@@ -405,7 +405,9 @@ def test_a_preset_is_built_by_its_name(name: str) -> None:
 
 
 def test_a_preset_can_be_changed() -> None:
-    trunk = TransformerTrunk(2, 6, 768, 1024, "rotary", 0.25)
+    trunk = TransformerTrunk(
+        layers=2, heads=6, width=768, context=1024, positions="rotary", dropout=0.25
+    )
     expected = Preset(trunk, head_layers=1, tied=True, learning_rate=1e-4)
     spec = "xval,layers=2,positions=rotary,dropout=0.25,head_layers=1,tied=yes"
     assert preset(spec) == expected

@@ -67,7 +67,7 @@ class World:
             path = self.store.root / f"{name}.jsonl"
             path.parent.mkdir(exist_ok=True)
             path.write_text("".join(json.dumps(one) + "\n" for one in rows))
-            config = encode.Config((str(path),), scheme, name=name)
+            config = encode.Config((str(path),), scheme=scheme, name=name)
             found = encode.run(config, self.store, quiet).artifact
             assert found is not None
             return found
@@ -133,7 +133,9 @@ def test_clusters_come_through_from_rows_of_every_form(world: World) -> None:
     path = world.store.root / "rows.parquet"
     written = [None if one is None else str(one) for one in clusters]
     pq.write_table(pa.table({"text": [one["text"] for one in rows], "cluster": written}), path)
-    of_parquet = encode.run(encode.Config((str(path),), "xval", name="pq"), world.store, quiet)
+    of_parquet = encode.run(
+        encode.Config((str(path),), scheme="xval", name="pq"), world.store, quiet
+    )
     assert of_parquet.artifact is not None
     for artifact in (plain, by_records, of_parquet.artifact):
         samples = read_split(artifact, "train")
@@ -158,7 +160,7 @@ def test_a_cluster_that_is_a_list_is_refused_with_the_line(world: World, says: S
     path = world.store.root / "bad.jsonl"
     path.write_text('{"text": "1", "cluster": ["a"]}\n')
     with pytest.raises(DataError) as caught:
-        encode.run(encode.Config((str(path),), "xval"), world.store, quiet)
+        encode.run(encode.Config((str(path),), scheme="xval"), world.store, quiet)
     says(caught, f"{path}, line 1: ", "`$.cluster`", "--on-error skip")
 
 
@@ -217,13 +219,13 @@ def test_comparisons_draw_clusters_and_say_how_many(world: World, numtok: Shell)
     def compared(name: str) -> compare.Comparison:
         refs = tuple(world.report(name, seed=seed).ref for seed in (0, 1))
         # Not as seeds of one experiment: each for itself.
-        return compare.run(compare.Config(refs, ("mse", "r2")), world.store)
+        return compare.run(compare.Config(refs, metrics=("mse", "r2")), world.store)
 
     once, copied = compared("once"), compared("copied")
     assert (once.parts[0].clusters, NOTE in once.notes) == (None, False)
     assert (copied.parts[0].clusters, NOTE in copied.notes) == (ROWS, True)
     ref = world.report("copied").path
-    by = compare.run(compare.Config((str(ref),), ("mse",), by="tens"), world.store)
+    by = compare.run(compare.Config((str(ref),), metrics=("mse",), by="tens"), world.store)
     assert sum(part.clusters or 0 for part in by.parts) == ROWS
     assert all(part.numbers == COPIES * (part.clusters or 0) for part in by.parts)
     ran = numtok("compare", str(ref), "--metric", "mse")
@@ -253,7 +255,7 @@ def test_reports_of_other_clusters_are_not_paired(world: World, says: Says) -> N
     other = eval.run(eval.Config(model, halves.ref, name="halves"), world.store, quiet).artifact
     refs = world.report("once").ref, other.ref
     with pytest.raises(DataError) as caught:
-        compare.run(compare.Config(refs, ("mse",)), world.store)
+        compare.run(compare.Config(refs, metrics=("mse",)), world.store)
     says(caught, f"{refs[0]} and {refs[1]} are in other clusters", "one split of the same data")
 
 

@@ -500,11 +500,15 @@ def test_baselines_of_one_scheme_that_do_not_agree_go_by_the_experiments(
 
 
 def test_an_interval_that_is_marked_does_not_look_as_if_it_held_0() -> None:
-    difference = Difference(0.073, 0.004, 0.84, 0.073, True, None)
+    difference = Difference(
+        value=0.073, low=0.004, high=0.84, better=0.073, significant=True, p=None
+    )
     assert _apart(difference) == "0.073 [0.004, 0.840] *"
-    negative = Difference(-0.073, -0.84, -0.004, -0.073, True, None)
+    negative = Difference(
+        value=-0.073, low=-0.84, high=-0.004, better=-0.073, significant=True, p=None
+    )
     assert _apart(negative) == "-0.073 [-0.840, -0.004] *"
-    within = Difference(0.073, -0.004, 0.84, 0.073, False, None)
+    within = Difference(value=0.073, low=-0.004, high=0.84, better=0.073, significant=False, p=None)
     assert _apart(within) == "0.073 [-0.0, 0.8]" or _apart(within) == "0.073 [0.0, 0.8]"
 
 
@@ -512,9 +516,9 @@ def test_differences_are_from_whatever_is_asked_for(numtok: Run, store: Store, s
     fakes = [Fake("p10", noise=1.0), Fake("p1000", noise=5.0), Fake("xval", noise=9.0)]
     refs = [make(store, fake, f"of-{fake.scheme}").ref for fake in fakes]
     for asked in ("xval", refs[2], "of-xval"):
-        found = run(Config(tuple(refs), ("mae",), reference=asked), store)
+        found = run(Config(tuple(refs), metrics=("mae",), reference=asked), store)
         assert found.reference == found.parts[0].reference == "xval"
-        plain = run(Config(tuple(refs), ("mae",)), store)
+        plain = run(Config(tuple(refs), metrics=("mae",)), store)
         assert (plain.reference, plain.parts[0].reference) == (None, "p10")
         there = found.parts[0].standings["p10"]["mae"].difference
         back = plain.parts[0].standings["xval"]["mae"].difference

@@ -117,7 +117,9 @@ def test_ranks_make_the_model_that_one_process_makes(folder: Path, numtok: Shell
     assert out.count(f"by-{way}@") == 1
     store = Store(folder / "artifacts")
     alone = train(
-        TrainConfig("arithmetic-xval", TINY[1], batch=32, device="cpu", steps=20, name="alone"),
+        TrainConfig(
+            "arithmetic-xval", preset=TINY[1], batch=32, device="cpu", steps=20, name="alone"
+        ),
         store,
         lambda update: None,
     ).artifact

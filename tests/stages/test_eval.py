@@ -27,7 +27,9 @@ from numtok.metrics.base import METRICS, Predictions
 from numtok.metrics.base import figures as measured
 from numtok.models.decoding import LONGEST
 from numtok.models.embedders.base import EMBEDDERS
+from numtok.models.heads.base import HEADS
 from numtok.models.model import Model, build_model
+from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import preset
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
@@ -55,12 +57,12 @@ from tests.fakemodels import transformer
 from tests.messages import Says
 
 TINY = "nano,layers=1,width=32,heads=2"
-OBJECTIVES = ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
+SPECS = ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
 #: An objective for each scheme in turn; the others among the slow.
 PAIRS = [
-    pytest.param(scheme, objective, marks=[pytest.mark.slow] * (at != turn % len(OBJECTIVES)))
+    pytest.param(scheme, objective, marks=[pytest.mark.slow] * (at != turn % len(SPECS)))
     for turn, scheme in enumerate(SCHEMES)
-    for at, objective in enumerate(OBJECTIVES)
+    for at, objective in enumerate(SPECS)
 ]
 
 
@@ -83,13 +85,13 @@ class World:
         return Store(self.root / "artifacts")
 
     def data(self, samples: int = 120) -> Artifact:
-        config = gen.Config("arithmetic,operands=2", samples, split="train=0.7,test=0.3")
+        config = gen.Config("arithmetic,operands=2", samples=samples, split="train=0.7,test=0.3")
         found = gen.run(config, self.store, quiet).artifact
         assert found is not None
         return found
 
     def encoded(self, scheme: str, *inputs: str, **options: Any) -> Artifact:
-        config = encode.Config(inputs or (self.data().ref,), scheme, **options)
+        config = encode.Config(inputs or (self.data().ref,), scheme=scheme, **options)
         found = encode.run(config, self.store, quiet).artifact
         assert found is not None
         return found
@@ -113,9 +115,9 @@ class World:
             preset(TINY),
             vocabulary=codec.vocabulary_size,
             context=32,
-            embedder=codec.scheme.defaults.embedder,
-            head=codec.scheme.defaults.head,
-            objective=objective,
+            embedder=EMBEDDERS.build(codec.scheme.defaults.embedder),
+            head=HEADS.build(codec.scheme.defaults.head),
+            objective=OBJECTIVES.build(objective),
         )
         torch.manual_seed(0)
         model = build_model(settings, Vocabulary.of(codec))
@@ -131,7 +133,17 @@ class World:
                 codec.number_first + codec.scheme.paper_vocabulary_size : codec.text_first
             ] = -20.0
             logits[codec.text_first :] = text
-        trained = Trained({"by": "chance"}, 0, {}, None, 12.5, 0, 0, 0, 0.0)
+        trained = Trained(
+            configuration={"by": "chance"},
+            seed=0,
+            calibration={},
+            calibrated_on=None,
+            train_mean=12.5,
+            samples=0,
+            tokens=0,
+            steps=0,
+            flops=0.0,
+        )
         command = ["numtok", "train", encoded.ref]
         given = {"objective": objective, "text": text}
         parents = [encoded.as_parent()]

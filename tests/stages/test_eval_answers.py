@@ -37,12 +37,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         patch.setenv("NUMTOK_THREADS", "1")
         made = Store(tmp_path_factory.mktemp("answers") / "artifacts")
         spec = f"nupa,tasks={TASKS},digits=1..5,train=12,validation=0,test=3,prompt=short"
-        assert gen.run(gen.Config(spec, None, name="sums"), made, quiet).artifact
+        assert gen.run(gen.Config(spec, samples=None, name="sums"), made, quiet).artifact
         yield made
 
 
 def encoded(store: Store, scheme: str, *inputs: str) -> Artifact:
-    config = encode.Config(inputs or ("data/sums",), scheme)
+    config = encode.Config(inputs or ("data/sums",), scheme=scheme)
     found = encode.run(config, store, quiet).artifact
     assert found is not None
     return found
@@ -85,7 +85,7 @@ def test_a_report_says_what_the_model_wrote(store: Store, scheme: str) -> None:
 @pytest.mark.parametrize("scheme", ["xval", "numgpt"])
 def test_values_in_float32_can_say_every_short_answer(store: Store, scheme: str) -> None:
     spec = "nupa,tasks=add_Integer+add_Float,digits=1..3,train=20,validation=0,test=9,prompt=short"
-    made = gen.run(gen.Config(spec, None, name="short"), store, quiet).artifact
+    made = gen.run(gen.Config(spec, samples=None, name="short"), store, quiet).artifact
     assert made is not None
     data = encoded(store, scheme, made.ref)
     told = read(evaluated(store, trained(store, data), data)).report
@@ -99,7 +99,13 @@ def test_texts_are_those_of_the_tokens_written(store: Store) -> None:
     loaded, samples = read_model(artifact, CPU), read_split(data, "test")
     batches = Batches(samples, learnt_values(samples, loaded.codec), 1)
     longest = read(report).report.texts.longest  # type: ignore[union-attr]
-    writer = Writer(loaded.model, loaded.codec, Grammar(loaded.codec.scheme), True, longest)
+    writer = Writer(
+        model=loaded.model,
+        codec=loaded.codec,
+        grammar=Grammar(loaded.codec.scheme),
+        constrained=True,
+        longest=longest,
+    )
     table = pq.read_table(report.path / PREDICTIONS_FILE)
     for row, (text, ended) in enumerate(
         zip(*(table.column(name).to_pylist() for name in ("prediction", "ended")), strict=True)

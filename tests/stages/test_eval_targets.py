@@ -128,7 +128,7 @@ def test_what_is_no_number_counts_as_the_mean_of_its_target(report: Artifact) ->
 
 def test_reports_compare_target_by_target_with_skill(report: Artifact, numtok: Shell) -> None:
     made = compare.run(
-        compare.Config((str(report.path),), ("mse",), by="target"), Store(Path("artifacts"))
+        compare.Config((str(report.path),), metrics=("mse",), by="target"), Store(Path("artifacts"))
     )
     assert [part.value for part in made.parts] == ["large", "small"]
     assert [baseline.name for baseline in made.parts[1].baselines][:3] == [

@@ -30,7 +30,7 @@ def encoded(root: Path, scheme: str, **options: Any) -> Artifact:
             for row in rows
         )
     )
-    config = encode_settings.Config((str(file),), scheme, **options)
+    config = encode_settings.Config((str(file),), scheme=scheme, **options)
     found = encode.run(config, Store(root / "artifacts"), quiet).artifact
     assert found is not None
     return found

@@ -38,7 +38,7 @@ def encoded(tmp_path: Path) -> Callable[..., tuple[str, Store]]:
     def make(text: str = rows(), scheme: str = "xval") -> tuple[str, Store]:
         (tmp_path / "a.jsonl").write_text(text)
         store = Store(tmp_path / "artifacts")
-        config = encode.Config((str(tmp_path / "a.jsonl"),), scheme)
+        config = encode.Config((str(tmp_path / "a.jsonl"),), scheme=scheme)
         return encode.run(config, store, lambda *_: None).ref, store
 
     return make

@@ -149,7 +149,7 @@ def says_of(server: Server, says: Says, message: object, *parts: str) -> None:
 
 
 def fetched(store: Store, source: str, **options: Any) -> list[Artifact]:
-    config = Config(source, options)
+    config = Config(source, options=options)
     made = [result.artifact for result in run(config, store, lambda *told: None)]
     return [artifact for artifact in made if artifact is not None]
 
@@ -263,7 +263,7 @@ def test_a_download_is_no_larger_than_the_disk_allows(
     path = "/uci_datasets/yacht/data.csv.gz"
     server.files[path] = bytes(3 << 20)
     server.faults[path] = [fault]
-    config = Config("uci", {"set": "yacht", "from_": server.url}, disk_limit="2MiB")
+    config = Config("uci", options={"set": "yacht", "from_": server.url}, disk_limit="2MiB")
     with pytest.raises(UsageError) as caught:
         list(run(config, Store(tmp_path), lambda *_: None))
     says_of(server, says, caught.value, f"URL{path}", f"{2 << 20:,} bytes", "--disk-limit")
@@ -275,7 +275,7 @@ def test_a_packed_set_that_unpacks_to_too_much_is_refused(tmp_path: Path, server
     path = "/uci_datasets/yacht/data.csv.gz"
     server.files[path] = gzip.compress(b"0" * (1 << 20))
     server.files["/uci_datasets/yacht/test_mask.csv.gz"] = gzip.compress(b"0")
-    config = Config("uci", {"set": "yacht", "from_": server.url})
+    config = Config("uci", options={"set": "yacht", "from_": server.url})
     with pytest.raises(DataError, match="unpacks to more than 86,240 bytes, and 308 rows of 7"):
         list(run(config, Store(tmp_path), lambda *_: None))
 
@@ -302,7 +302,7 @@ def test_what_was_downloaded_before_a_failure_is_not_downloaded_again(
 
 def test_force_downloads_again_and_tells_what_changed(tmp_path: Path, server: Server) -> None:
     serve_yacht(server)
-    store, config = Store(tmp_path), Config("uci", {"set": "yacht", "from_": server.url})
+    store, config = Store(tmp_path), Config("uci", options={"set": "yacht", "from_": server.url})
     (first,) = run(config, store, lambda *told: None)
     (again,) = run(replace(config, force=True), store, lambda *told: None)
     assert again.ref == first.ref
@@ -520,7 +520,7 @@ def test_a_suite_is_all_its_tasks_and_one_that_is_no_regression_stops_no_other(
     tmp_path: Path, openml: Server, says: Says
 ) -> None:
     made: list[str] = []
-    config = Config("openml", {"suite": 353})
+    config = Config("openml", options={"suite": 353})
     with pytest.raises(DataError) as caught:
         for result in run(config, Store(tmp_path / "store"), lambda *told: None):
             made.append(result.ref.partition("@")[0])

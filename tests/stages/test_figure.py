@@ -59,9 +59,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         ("two", "x,z", "pointwise"),
     ):
         (root / f"{name}.csv").write_text(rows(features))
-        table(TableConfig(str(root / f"{name}.csv"), "y"), store)
+        table(TableConfig(str(root / f"{name}.csv"), target="y"), store)
         model = f"{name}-{head.partition(':')[0]}"
-        config = train.Config(name, "mlp,layers=1,width=8", head=head, epochs=2, name=model)
+        config = train.Config(name, preset="mlp,layers=1,width=8", head=head, epochs=2, name=model)
         train.run(config, store, lambda update: None)
         asked = eval.Config(model, name, name=f"{model}-test")
         eval.run(asked, store, lambda what, done, total: None)
@@ -263,10 +263,15 @@ def test_a_density_is_drawn_over_the_rows_of_the_fold_that_models_have_in_common
         splits = [["test", "train"][index % 4 != fold] for fold in (0, 1)]
         lines.append(",".join([str(index), str(index % 7), *splits]))
     (folder / "folds.csv").write_text("\n".join(lines) + "\n")
-    table(TableConfig("folds.csv", "y"), store)
+    table(TableConfig("folds.csv", target="y"), store)
     for fold in (0, 1):
         config = train.Config(
-            "folds", "mlp,layers=1,width=8", head="mdn:2", epochs=2, fold=fold, name=f"of-{fold}"
+            "folds",
+            preset="mlp,layers=1,width=8",
+            head="mdn:2",
+            epochs=2,
+            fold=fold,
+            name=f"of-{fold}",
         )
         train.run(config, store, lambda update: None)
     picture = picture_of(Density(), ["of-1", "folds"], store)
@@ -310,7 +315,12 @@ def test_a_pdf_is_drawn(numtok: Shell, folder: Path) -> None:
 
 def panel(title: str = "t") -> Panel:
     x = np.array([1.0, 2.0])
-    return Panel(title, Axis("x"), Axis("y"), [LineMark("one", x, x, 0, dots=True, low=x, high=x)])
+    return Panel(
+        title=title,
+        x=Axis(label="x"),
+        y=Axis(label="y"),
+        marks=[LineMark(label="one", x=x, y=x, colour=0, dots=True, low=x, high=x)],
+    )
 
 
 @pytest.mark.parametrize(
@@ -324,8 +334,14 @@ def test_many_panels_stand_in_a_grid(count: int, size: tuple[int, int]) -> None:
 def test_many_names_take_more_height() -> None:
     names = tuple(map(str, range(40)))
     values = np.zeros(40)
-    marks = [BarMarks("a", np.arange(40.0), values, values, values, 0)]
-    assert default_size(Picture([Panel("", Axis("x"), Axis("", names=names), marks)])) == (
+    marks = [
+        BarMarks(
+            label="a", places=np.arange(40.0), lengths=values, low=values, high=values, colour=0
+        )
+    ]
+    assert default_size(
+        Picture([Panel(title="", x=Axis(label="x"), y=Axis(label="", names=names), marks=marks)])
+    ) == (
         800,
         1180,
     )
@@ -333,7 +349,12 @@ def test_many_names_take_more_height() -> None:
 
 def test_dollars_and_letters_of_other_scripts_are_drawn_as_they_are(tmp_path: Path) -> None:
     x = np.array([1.0, 2.0])
-    odd = Panel("$price$ of 价格", Axis("cost in $"), Axis("y"), [Points("$a$ & <b>", x, x)])
+    odd = Panel(
+        title="$price$ of 价格",
+        x=Axis(label="cost in $"),
+        y=Axis(label="y"),
+        marks=[Points(label="$a$ & <b>", x=x, y=x)],
+    )
     (tmp_path / "a.svg").write_bytes(image(Picture([odd], ["$5"]), "svg", None, "test"))
     shown = texts(tmp_path / "a.svg")
     assert {"$price$ of 价格", "cost in $", "$a$ & <b>", "$5"} <= set(shown)

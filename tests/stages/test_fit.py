@@ -81,7 +81,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("made")
     for name, folds in (("toy", 1), ("folds", 3)):
         (root / f"{name}.csv").write_text(rows(160, folds))
-        table(TableConfig(str(root / f"{name}.csv"), "y"), Store(root / "artifacts"))
+        table(TableConfig(str(root / f"{name}.csv"), target="y"), Store(root / "artifacts"))
     return root
 
 
@@ -223,7 +223,7 @@ def test_a_run_that_was_interrupted_ends_in_the_same_bytes(
 def test_a_validation_split_is_looked_at_where_there_is_one(store: Store, tmp_path: Path) -> None:
     text = rows(160).replace("train", "validation", 30)
     (tmp_path / "looked.csv").write_text(text)
-    table(TableConfig(str(tmp_path / "looked.csv"), "y"), store)
+    table(TableConfig(str(tmp_path / "looked.csv"), target="y"), store)
     artifact = fitted(store, tiny("looked"))
     assert table_model(artifact).trained.folds[0].learnt_from.rows == 160 - 40 - 30
 
@@ -271,7 +271,7 @@ def test_baselines_have_the_metrics_that_were_asked_for(store: Store) -> None:
 def test_targets_outside_the_train_range_are_counted_and_said(store: Store, tmp_path: Path) -> None:
     text = rows(160).replace(",test\n", ",train\n") + "0.1,0.2,red,1000,test\n0.1,0.2,red,1,test\n"
     (tmp_path / "far.csv").write_text(text)
-    table(TableConfig(str(tmp_path / "far.csv"), "y"), store)
+    table(TableConfig(str(tmp_path / "far.csv"), target="y"), store)
     found = report(evaluated(store, fitted(store, tiny("far", head="riemann:8")), "far"))
     metrics = found["metrics"]
     assert metrics["outside"]["value"] == 0.5
@@ -349,7 +349,10 @@ def test_an_expectation_over_a_grid_weighs_by_density() -> None:
     from numtok.models.distributions.intervals import Intervals
 
     two = Intervals(
-        np.array([0.0, 1.0]), np.array([1.0, 2.0]), np.array([0.5, 1.5]), np.log([[0.25, 0.75]])
+        low=np.array([0.0, 1.0]),
+        high=np.array([1.0, 2.0]),
+        values=np.array([0.5, 1.5]),
+        log_mass=np.log([[0.25, 0.75]]),
     )
     grid = np.array([0.25, 0.75, 1.25, 1.75])
     assert over_grid(two, 1, grid) == pytest.approx([0.25 * 0.5 + 0.75 * 1.5])
@@ -362,7 +365,7 @@ def test_a_cell_of_zero_does_not_draw_an_expectation_to_itself(store: Store) -> 
     y = np.maximum(0, 10 + 4 * a + random.normal(size=400))
     y[:4] = 0
     path.write_text("a,y\n" + "".join(f"{x},{z}\n" for x, z in zip(a, y, strict=True)))
-    table(TableConfig(str(path), "y", split="test=0.2"), store)
+    table(TableConfig(str(path), target="y", split="test=0.2"), store)
     model = fitted(store, tiny("zeros", head="decoder:ud", epochs=10))
     r2 = {
         point: report(evaluated(store, model, "zeros", options=TableOptions(point)))["metrics"]
@@ -375,7 +378,7 @@ def test_baselines_that_learn_rows_are_left_out_for_another_table(store: Store) 
     model = fitted(store, tiny())
     path = store.root.parent / "moved.csv"
     path.write_text(rows(80, seed=1).replace("red", "blue"))
-    table(TableConfig(str(path), "y"), store)
+    table(TableConfig(str(path), target="y"), store)
     here, there = (report(evaluated(store, model, data)) for data in ("toy", "moved"))
     assert {"mean", "linear"} <= set(here["baselines"])
     assert set(there["baselines"]) == {"mean"}
@@ -389,7 +392,7 @@ def test_baselines_are_fitted_to_rows_from_everywhere(
     path = store.root.parent / "sorted.csv"
     lines = [f"{x / 100},{(x / 100) ** 2},{'test' if x % 5 == 0 else 'train'}" for x in range(400)]
     path.write_text("\n".join(["a,y,split", *lines]) + "\n")
-    table(TableConfig(str(path), "y"), store)
+    table(TableConfig(str(path), target="y"), store)
     model = fitted(store, tiny("sorted"))
     monkeypatch.setattr("numtok.evaluation.target_features._FITTED_ON", 100)
     baselines = report(evaluated(store, model, "sorted"))["baselines"]
@@ -402,7 +405,7 @@ def test_a_head_of_the_unit_interval_learns_numbers_that_lie_there_as_they_are(
     path = store.root.parent / "shares.csv"
     lines = [f"{x},{0.1 + x / 100},{'test' if x % 4 == 0 else 'train'}" for x in range(80)]
     path.write_text("\n".join(["a,y,split", *lines]) + "\n")
-    table(TableConfig(str(path), "y"), store)
+    table(TableConfig(str(path), target="y"), store)
     model = fitted(store, tiny("shares", head="riemann:8", normalize="none"))
     metrics = report(evaluated(store, model, "shares"))["metrics"]
     assert metrics["tailed-nll"]["value"] == pytest.approx(metrics["nll"]["value"], abs=0.1)
@@ -412,7 +415,7 @@ def test_targets_that_come_again_and_again_are_told_of(store: Store) -> None:
     path = store.root.parent / "counts.csv"
     lines = [f"{x},{x % 3},{'test' if x % 4 == 0 else 'train'}" for x in range(80)]
     path.write_text("\n".join(["a,y,split", *lines]) + "\n")
-    table(TableConfig(str(path), "y"), store)
+    table(TableConfig(str(path), target="y"), store)
     notes = report(evaluated(store, fitted(store, tiny("counts")), "counts"))["notes"]
     assert notes == [
         "35% of 'y' are 0: densities (nll, tailed-nll) of such targets may be as high as a peak is "
@@ -541,7 +544,7 @@ def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says:
 def test_a_table_with_other_columns_is_refused(store: Store, says: Says) -> None:
     model = fitted(store, tiny())
     (store.root.parent / "other.csv").write_text("a,y,split\n1,2,train\n2,3,test\n3,1,train\n")
-    table(TableConfig(str(store.root.parent / "other.csv"), "y"), store)
+    table(TableConfig(str(store.root.parent / "other.csv"), target="y"), store)
     with pytest.raises(DataError) as caught:
         evaluated(store, model, "other")
     says(caught, "fitted to a (number), b (number), color")
@@ -549,7 +552,7 @@ def test_a_table_with_other_columns_is_refused(store: Store, says: Says) -> None
 
 def test_one_row_to_learn_from_is_too_few(store: Store, says: Says) -> None:
     (store.root.parent / "few.csv").write_text("a,y,split\n1,2,train\n2,3,test\n3,1,test\n")
-    table(TableConfig(str(store.root.parent / "few.csv"), "y"), store)
+    table(TableConfig(str(store.root.parent / "few.csv"), target="y"), store)
     with pytest.raises(DataError) as caught:
         fitted(store, tiny("few"))
     says(caught, "few@", "1 row to learn from in fold 0")

@@ -99,7 +99,7 @@ def canonical(text: str) -> str:
 )
 def test_counts_are_exact_and_splits_share_no_expression(tmp_path: Path, task: str) -> None:
     samples = (TASKS.build(task).possible or 0) * 3 // 4  # most of what there is
-    config = Config(task, samples, split="train=0.7,validation=0.15,test=0.15")
+    config = Config(task, samples=samples, split="train=0.7,validation=0.15,test=0.15")
     artifact = make(config, tmp_path)
     found = rows(artifact)
     counts = {f"rows_{split}": len(made) for split, made in found.items()}
@@ -113,7 +113,7 @@ def test_counts_are_exact_and_splits_share_no_expression(tmp_path: Path, task: s
 
 def test_a_split_of_several_units_is_whole(tmp_path: Path) -> None:
     unit = TASKS.build("arithmetic").unit_rows
-    artifact = make(Config("arithmetic", unit + 100, split="train=1"), tmp_path)
+    artifact = make(Config("arithmetic", samples=unit + 100, split="train=1"), tmp_path)
     assert sorted(path.name for path in artifact.path.glob("train-*")) == [
         "train-00000.jsonl", "train-00001.jsonl",
     ]  # fmt: skip
@@ -373,7 +373,7 @@ def test_the_number_of_threads_is_checked(
 
 
 def test_an_error_in_a_unit_leaves_no_artifact(tmp_path: Path) -> None:
-    config = Config("arithmetic,kind=product,digits=1", 81, split="test=0.9")
+    config = Config("arithmetic,kind=product,digits=1", samples=81, split="test=0.9")
     with pytest.raises(UsageError):
         make(config, tmp_path)
     with pytest.raises(NumtokError):

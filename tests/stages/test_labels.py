@@ -84,7 +84,7 @@ def encoded(
     """Some rows, encoded."""
     path = folder / f"{name}.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    config = encode.Config((str(path),), scheme, name=f"{name}-{scheme}")
+    config = encode.Config((str(path),), scheme=scheme, name=f"{name}-{scheme}")
     artifact = encode.run(config, store, quiet).artifact
     assert artifact is not None
     return artifact
@@ -519,7 +519,7 @@ def test_metrics_of_labels_are_refused_for_numbers(
     numbers = evaluated(store, model, data, name="numbers")
     labels = evaluated(store, trained(store, data), data, name="labels")
     with pytest.raises(NumtokError) as mixed:
-        compare.run(compare.Config((numbers.ref, labels.ref), ("accuracy",)), store)
+        compare.run(compare.Config((numbers.ref, labels.ref), metrics=("accuracy",)), store)
     says(mixed, f"{numbers.ref} is of numbers and {labels.ref} of labels", "reports of one kind")
 
 
@@ -922,7 +922,7 @@ def test_reports_of_other_labels_are_not_compared(known: Store, tmp_path: Path, 
     _, other = strange(known, tmp_path)
     report = known.resolve("report")
     with pytest.raises(DataError) as found:
-        compare.run(compare.Config((report.ref, other.ref), ("accuracy",)), known)
+        compare.run(compare.Config((report.ref, other.ref), metrics=("accuracy",)), known)
     says(found, f"different test sets: id '1' is in {other.ref} and not in {report.ref}")
     rows = weights(1500)
     then = rows[1200]["label"]

@@ -37,8 +37,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with sums of numbers of all four kinds, with a prefix before each part."""
     root = tmp_path_factory.mktemp("numvalue") / "artifacts"
     spec = f"nupa,tasks={TASKS},digits=1..2,train=4,validation=1,test=1,prompt=short"
-    gen.run(gen.Config(spec, None, name="sums"), Store(root), quiet)
-    encode.run(encode.Config(("sums",), "numvalue"), Store(root), quiet)
+    gen.run(gen.Config(spec, samples=None, name="sums"), Store(root), quiet)
+    encode.run(encode.Config(("sums",), scheme="numvalue"), Store(root), quiet)
     return root
 
 
@@ -118,7 +118,7 @@ def test_digits_that_some_embedders_do_not_see_are_counted(
     path = tmp_path / "long.jsonl"
     rows = ["1" * 18 + " = 5", "1" * 19 + " = 5", "0." + "3" * 23 + "e7 = 5/" + "2" * 20]
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in rows))
-    result = encode.run(encode.Config((str(path),), "numvalue", name="long"), store, quiet)
+    result = encode.run(encode.Config((str(path),), scheme="numvalue", name="long"), store, quiet)
     assert result.artifact is not None
     assert result.artifact.manifest.counts["beyond_sight"] == 3
     print_result(result, Format.TABLE, quiet=False)

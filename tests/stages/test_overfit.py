@@ -160,7 +160,9 @@ def test_labels_of_a_hundred_samples_are_learnt_by_heart(
     rows = [{"text": f"is {row / 128} of it", "label": label} for row, label in enumerate(labels)]
     path = tmp_path / "labels.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    encoded = encode.run(encode.Config((str(path),), scheme), store, lambda *_: None).artifact
+    encoded = encode.run(
+        encode.Config((str(path),), scheme=scheme), store, lambda *_: None
+    ).artifact
     assert encoded is not None
     config = train.Config(
         encoded.ref,
@@ -184,11 +186,13 @@ def arithmetic(store: Store, scheme: str) -> Artifact:
     Without products, if they make the steps of the scheme too large for operands.
     """
     for task in ("arithmetic,operands=2", "arithmetic,operands=2,operators=+-"):
-        drawn = gen.run(gen.Config(task, 2 * SAMPLES, split="train=1"), store, lambda *_: None)
+        drawn = gen.run(
+            gen.Config(task, samples=2 * SAMPLES, split="train=1"), store, lambda *_: None
+        )
         assert drawn.artifact is not None
         [shard] = drawn.artifact.path.glob("train-*.jsonl")
         rows = shard.read_text("utf-8").splitlines(keepends=True)
-        every = encoded_rows(store, encode.Config((str(shard),), scheme))
+        every = encoded_rows(store, encode.Config((str(shard),), scheme=scheme))
         chosen = told_apart(every)
         if len(chosen) >= SAMPLES:
             path = store.root.parent / f"{drawn.artifact.version}-{scheme}.jsonl"

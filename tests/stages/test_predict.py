@@ -194,9 +194,9 @@ def test_labels_are_those_of_eval(world: World) -> None:
 @pytest.mark.parametrize("scheme", ["digits", "numerologic:answer", "xval"])
 def test_answers_are_those_of_eval(world: World, scheme: str) -> None:
     spec = "nupa,tasks=add_Integer+add_Fraction,digits=1..3,train=12,validation=0,test=3"
-    asking = gen.run(gen.Config(spec, None, name="sums"), world.store, quiet).artifact
+    asking = gen.run(gen.Config(spec, samples=None, name="sums"), world.store, quiet).artifact
     assert asking is not None
-    data = encode.run(encode.Config((asking.ref,), scheme), world.store, quiet).artifact
+    data = encode.run(encode.Config((asking.ref,), scheme=scheme), world.store, quiet).artifact
     assert data is not None
     steps = 5 if scheme == "xval" else 150  # until answers end; those of xval are not compared
     how = train.Config(data.ref, objective="ar", preset=TINY, steps=steps, batch=16)
@@ -300,7 +300,7 @@ def test_a_percent_sign_goes_along_with_a_number_that_takes_it(world: World, say
     path = world.store.root.parent / "percent.jsonl"
     texts = [{"id": str(n), "text": f"{n} and {n}%", "split": "train"} for n in range(20)]
     path.write_text("".join(json.dumps(text) + "\n" for text in texts))
-    config = encode.Config((f"train={path}",), "p10", numerals="default,percent=yes")
+    config = encode.Config((f"train={path}",), scheme="p10", numerals="default,percent=yes")
     encoded = encode.run(config, world.store, quiet).artifact
     assert encoded is not None
     how = train.Config(encoded.ref, preset=TINY, objective="mlm", steps=2, batch=8)

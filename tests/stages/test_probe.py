@@ -268,11 +268,23 @@ def predictor(scheme: str, objective: str, samples: EncodedSplit | None = None) 
     codec = fakemodels.codec(scheme)
     samples = samples or fakemodels.samples(scheme, SUMS, targets=[2, 5, 8, 11])
     model = fakemodels.model(scheme, objective)
-    trained = Trained({}, 0, {}, None, None, 0, 0, 0, 0.0)
+    trained = Trained(
+        configuration={},
+        seed=0,
+        calibration={},
+        calibrated_on=None,
+        train_mean=None,
+        samples=0,
+        tokens=0,
+        steps=0,
+        flops=0.0,
+    )
     artifact = Artifact(Path(), "model", "fake", "0" * 16)
     fill = "autoregressive" if objective == "ar" else "parallel"
-    options = Options(fill, True, "mode", 0, 4)
-    return Predictor(LoadedModel(artifact, model, codec, trained), samples, options)
+    options = Options(fill=fill, constrained=True, point="mode", draws=0, batch=4)
+    return Predictor(
+        LoadedModel(artifact=artifact, model=model, codec=codec, trained=trained), samples, options
+    )
 
 
 @pytest.mark.parametrize("scheme", ["p1000", "fp15", "b1999"])
@@ -306,7 +318,13 @@ def test_elsewhere_they_are_those_that_are_predicted_most_often(
         assert literals.count(found.literals[0]) == max(map(literals.count, literals))
     codec = of.loaded.codec
     for asked, steps in of.passes(np.arange(len(of.asked.rows))):  # anew, by a reader of its own
-        reader = Reader(of.loaded.model, codec, of.grammar, True, of.longest)
+        reader = Reader(
+            model=of.loaded.model,
+            codec=codec,
+            grammar=of.grammar,
+            constrained=True,
+            longest=of.longest,
+        )
         read_tokens = reader.read(steps).tokens
         own = reader.score(steps, read_tokens)
         for number, path, log_p in zip(asked.tolist(), read_tokens, own, strict=True):
@@ -333,9 +351,21 @@ def test_a_number_of_another_length_has_no_probability_where_masks_say_how_long(
 
 def loaded(scheme: str, **options: Any) -> LoadedModel:
     model = fakemodels.model(scheme, "mlm:targets", **options)
-    trained = Trained({}, 0, {}, None, None, 0, 0, 0, 0.0)
+    trained = Trained(
+        configuration={},
+        seed=0,
+        calibration={},
+        calibrated_on=None,
+        train_mean=None,
+        samples=0,
+        tokens=0,
+        steps=0,
+        flops=0.0,
+    )
     artifact = Artifact(Path(), "model", "fake", "0" * 16)
-    return LoadedModel(artifact, model, fakemodels.codec(scheme), trained)
+    return LoadedModel(
+        artifact=artifact, model=model, codec=fakemodels.codec(scheme), trained=trained
+    )
 
 
 def embedded(of: LoadedModel, low: float, high: float, points: int) -> tuple[Embedding, "pa.Table"]:
@@ -439,7 +469,16 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
     found, _ = embedded(of, -3.0, 3.0, 25)
     assert (found.half is not None) == levels_off
     printed = io.StringIO()
-    made = Probe("m@1", "m", "xval", {}, 0, "embedding", found, [])
+    made = Probe(
+        model="m@1",
+        name="m",
+        scheme="xval",
+        configuration={},
+        seed=0,
+        form="embedding",
+        found=found,
+        notes=[],
+    )
     print_probe(LoadedProbe("p@1", made, pa.table({}), None), Format.TABLE, printed)
     assert ("half way up" in printed.getvalue()) == levels_off
 

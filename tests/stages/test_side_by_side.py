@@ -133,7 +133,7 @@ def folds(world: World) -> Path:
         for index in range(60):
             tested = [("train", "test")[index % 2 == fold] for fold in range(2)]
             rows.writerow([index % 9, 2 * (index % 9) + index / 60, *tested])
-    table.run(table.Config(str(path), "y"), world.store)
+    table.run(table.Config(str(path), target="y"), world.store)
     return path
 
 

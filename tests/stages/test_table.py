@@ -64,7 +64,7 @@ def columns(table: Table) -> dict[str, list[object]]:
 
 def test_numbers_booleans_and_strings_become_features(here: Path) -> None:
     (here / "houses.csv").write_text(HOUSES)
-    table = made(Config("houses.csv", "price", split="test=0.7", drop=("id",)))
+    table = made(Config("houses.csv", target="price", split="test=0.7", drop=("id",)))
     found = columns(table)
     assert str(found.pop("rooms")) == "[3.0, nan, 5.0, 4.0]"
     assert found == {
@@ -83,8 +83,8 @@ def test_parquet_and_csv_of_the_same_table_are_read_the_same(here: Path) -> None
     price = pa.array([200.5, 310, 150.25, 99], pa.float32())
     content = {"id": pa.array(["1"] * 4, pa.large_string()), "rooms": rooms, "garden": garden}
     pq.write_table(pa.table(content | {"street": street, "price": price}), here / "houses.parquet")
-    first = made(Config("houses.csv", "price", drop=("id",)))
-    second = made(Config("houses.parquet", "price", drop=("id",)))
+    first = made(Config("houses.csv", target="price", drop=("id",)))
+    second = made(Config("houses.parquet", target="price", drop=("id",)))
     assert str(columns(first)) == str(columns(second))
     assert first.target.tolist() == second.target.tolist()
     assert first.file == second.file
@@ -92,10 +92,10 @@ def test_parquet_and_csv_of_the_same_table_are_read_the_same(here: Path) -> None
 
 def test_semicolons_and_decimal_commas_are_read_and_noted(here: Path) -> None:
     (here / "houses.csv").write_text(HOUSES)
-    usual = made(Config("houses.csv", "price", split="test=0.7", drop=("id",)))
+    usual = made(Config("houses.csv", target="price", split="test=0.7", drop=("id",)))
     european = HOUSES.replace(",", ";").replace(".", ",").replace("\n", "\r\n")
     (here / "houses.csv").write_bytes(b"\xef\xbb\xbf" + european.encode())
-    table = made(Config("houses.csv", "price", split="test=0.7", drop=("id",)))
+    table = made(Config("houses.csv", target="price", split="test=0.7", drop=("id",)))
     assert str(columns(table)) == str(columns(usual))
     assert table.target.tolist() == usual.target.tolist()
     (note,) = table.file.notes
@@ -104,24 +104,24 @@ def test_semicolons_and_decimal_commas_are_read_and_noted(here: Path) -> None:
 
 def test_named_features_are_taken_in_the_order_given(here: Path) -> None:
     (here / "houses.csv").write_text(HOUSES)
-    table = made(Config("houses.csv", "price", features=("street", "rooms")))
+    table = made(Config("houses.csv", target="price", features=("street", "rooms")))
     assert list(columns(table)) == ["street", "rooms"]
 
 
 def test_rows_are_shared_out_by_a_hash_of_their_number(here: Path) -> None:
     (here / "a.csv").write_text("x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(2000)))
-    table = made(Config("a.csv", "y"))
+    table = made(Config("a.csv", target="y"))
     rule = SplitRule.parse(SPLIT)
     assert table.assigned[0].to_pylist() == [rule.split_of(str(row)) for row in range(2000)]
     assert abs(len(table.split("test")) - 400) < 80
-    other = made(Config("a.csv", "y", split="test=0.5,seed=3"))
+    other = made(Config("a.csv", target="y", split="test=0.5,seed=3"))
     assert abs(len(other.split("test")) - 1000) < 120
     assert other.file.splits == ["split"]
 
 
 def test_a_split_column_of_the_file_is_kept(here: Path) -> None:
     (here / "a.csv").write_text("split,x,y\ntest,1,2\ntrain,2,3\n,3,4\nood-far,4,5\n")
-    table = made(Config("a.csv", "y"))
+    table = made(Config("a.csv", target="y"))
     assert table.assigned[0].to_pylist() == ["test", "train", None, "ood-far"]
     assert list(columns(table)) == ["x"]
 
@@ -129,7 +129,7 @@ def test_a_split_column_of_the_file_is_kept(here: Path) -> None:
 def test_split_columns_with_numbers_are_folds_in_order(here: Path) -> None:
     rows = [f"{k},{k},train,test,train" for k in range(4)] + ["4,4,test,train,train"]
     (here / "a.csv").write_text("x,y,split_10,split_2,split_0\n" + "\n".join(rows) + "\n")
-    table = made(Config("a.csv", "y"))
+    table = made(Config("a.csv", target="y"))
     assert table.file.splits == ["split_0", "split_2", "split_10"]
     assert table.split("test", 2).tolist() == [4]
     assert table.file.notes == ["no row is in the split 'test' of 'split_0'; eval needs another "
@@ -140,7 +140,7 @@ def test_what_a_reader_might_not_expect_is_noted(here: Path) -> None:
     (here / "a.csv").write_text(
         ",age,code,none,y,split\n0,1,1,,1,train\n1,?,2,,2,test\n2,3,3,,3,\n"
     )
-    table = made(Config("a.csv", "y"))
+    table = made(Config("a.csv", target="y"))
     assert list(columns(table)) == ["age", "code"]
     assert table.file.notes == [
         "column 1 has no name and is left out",
@@ -154,7 +154,7 @@ def test_numbers_that_are_not_written_as_numbers_are_noted(here: Path) -> None:
     prices = ['"1,000.50"', "2\u202f001.50", "12%", "\u22125", "7"]
     lines = [f"{price},2020-01-0{row},10.0.0.{row},{row}" for row, price in enumerate(prices, 1)]
     (here / "a.csv").write_text("\n".join(["price,day,address,y", *lines]))
-    table = made(Config("a.csv", "y", drop=("day",)))
+    table = made(Config("a.csv", target="y", drop=("day",)))
     assert table.file.notes[0] == (
         "'price' is a category, because '1,000.50' in row 1 is no number"
     )
@@ -169,14 +169,14 @@ def test_a_category_that_names_rows_is_noted(here: Path, rows: int, noted: bool)
         "own; if it names rows, leave it out (--drop house)"
     )
     (here / "a.csv").write_text("\n".join(["house,kind,y", *lines]))
-    assert made(Config("a.csv", "y")).file.notes == [told][:noted]
+    assert made(Config("a.csv", target="y")).file.notes == [told][:noted]
 
 
 def test_codes_that_are_read_as_numbers_are_noted(here: Path) -> None:
     (here / "a.csv").write_text(
         "zip,hex,plain,y\n10037,0x1F,0.5,1\n00074,0x20,0,2\n90210,0x21,10,3\n"
     )
-    table = made(Config("a.csv", "y"))
+    table = made(Config("a.csv", target="y"))
     told = "looks like a code; with a letter before it (z00037) it is a category"
     assert table.file.notes[:2] == [
         f"'zip' is a number, though '00074' in row 2 {told}",
@@ -189,7 +189,7 @@ def test_integers_that_float64_rounds_are_told_of(here: Path) -> None:
     large = [2**60 + row for row in range(9)]
     content = {"x": large, "y": list(range(9)), "none": [float("nan")] * 9}
     pq.write_table(pa.table(content), here / "a.parquet")
-    table = made(Config("a.parquet", "y"))
+    table = made(Config("a.parquet", target="y"))
     assert "'x' has integers beyond 2^53, which are rounded" in table.file.notes
     assert "'none' is empty and is left out" in table.file.notes
     assert wrong(DataError, "a.parquet", "x") == (
@@ -209,7 +209,7 @@ def test_a_name_with_a_comma_stands_in_quotes(numtok: Shell) -> None:
 def test_an_index_that_pandas_wrote_is_no_feature(here: Path) -> None:
     content = {"__index_level_0__": [5, 6], "x": [1, 2], "y": [1.0, 2.0]}
     pq.write_table(pa.table(content), here / "a.parquet")
-    table = made(Config("a.parquet", "y", split="test=0.001"))
+    table = made(Config("a.parquet", target="y", split="test=0.001"))
     assert list(columns(table)) == ["x"]
     assert "'__index_level_0__' is an index of pandas and is left out" in table.file.notes
 
@@ -217,21 +217,21 @@ def test_an_index_that_pandas_wrote_is_no_feature(here: Path) -> None:
 def test_files_as_spreadsheets_write_them_are_read(here: Path) -> None:
     text = '\ufeff"the x",y\r\n"a, ""b""",1\r\n"c\nd",2\r\n'
     (here / "a.csv").write_bytes(text.encode())
-    table = made(Config("a.csv", "y"))
+    table = made(Config("a.csv", target="y"))
     assert columns(table) == {"the x": ['a, "b"', "c\nd"]}
 
 
 def test_a_value_far_down_decides_the_type_as_one_at_the_top_does(here: Path) -> None:
     rows = "".join(f"{k},{k}\n" for k in range(300_000))  # more than Arrow looks at by itself
     (here / "a.csv").write_text(f"x,y\n{rows}word,1\n")
-    table = made(Config("a.csv", "y"))
+    table = made(Config("a.csv", target="y"))
     assert table.file.features[0].kind == "category"
     assert table.file.notes == ["'x' is a category, because 'word' in row 300001 is no number"]
 
 
 def test_numbers_keep_every_digit(here: Path) -> None:
     (here / "a.csv").write_text("x,y\n0.1,1e-300\n123456789012345678,-2.5\n")
-    table = made(Config("a.csv", "y", split="test=0.0001"))
+    table = made(Config("a.csv", target="y", split="test=0.0001"))
     assert table.numbers[:, 0].tolist() == [0.1, 123456789012345678.0]
     assert table.target.tolist() == [1e-300, -2.5]
 
@@ -240,12 +240,12 @@ def test_the_same_content_and_settings_are_one_artifact(here: Path) -> None:
     (here / "a.csv").write_text("x,y\n1,2\n2,3\n3,4\n4,5\n5,6\n")
     (here / "b.csv").write_text((here / "a.csv").read_text())
     store = Store(here / "store")
-    first = run(Config("a.csv", "y"), store)
+    first = run(Config("a.csv", target="y"), store)
     assert first.made
-    assert not run(Config("a.csv", "y"), store).made
-    same = run(Config("b.csv", "y"), store).artifact.version
+    assert not run(Config("a.csv", target="y"), store).made
+    same = run(Config("b.csv", target="y"), store).artifact.version
     others = {
-        run(Config("a.csv", target, split=split), store).artifact.version
+        run(Config("a.csv", target=target, split=split), store).artifact.version
         for target, split in (("x", None), ("y", "test=0.2"), ("y", "test=0.2,seed=1"))
     }
     assert same == first.artifact.version
@@ -298,11 +298,11 @@ def test_rows_without_a_usable_target_are_skipped(here: Path, bad: str) -> None:
     """The others have the values and the splits that they have without these rows."""
     lines = [f"{k},z{k % 3},{k * k}" for k in range(60)]
     (here / "a.csv").write_text("\n".join(["x,kind,y", *lines]))
-    whole = made(Config("a.csv", "y"))
+    whole = made(Config("a.csv", target="y"))
     for k in (0, 7, 59):
         lines[k] = f"{k},z{k % 3},{bad}"
     (here / "a.csv").write_text("\n".join(["x,kind,y", *lines]))
-    table = made(Config("a.csv", "y", on_error="skip"))
+    table = made(Config("a.csv", target="y", on_error="skip"))
     kept = [k for k in range(60) if k not in (0, 7, 59)]
     assert table.target.tolist() == [k * k for k in kept]
     assert columns(table) == {
@@ -313,7 +313,7 @@ def test_rows_without_a_usable_target_are_skipped(here: Path, bad: str) -> None:
         assert [kept[row] for row in table.split(split).tolist()] == usable
     assert table.file.notes == ["skipped 3 of 60 rows, whose target 'y' is not usable"]
     (here / "a.csv").write_text(f"x,y\n1,{bad}\n2,{bad}\n")
-    assert "row 1" in refused(Config("a.csv", "y", on_error="skip"))
+    assert "row 1" in refused(Config("a.csv", target="y", on_error="skip"))
 
 
 # --- errors ------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def test_what_is_wrong_with_a_table_is_told_in_one_line(here: Path, says: Says) 
     for content, *told in BAD_TABLES:
         with case(content):
             (here / "a.csv").write_text(content)
-            says(refused(Config("a.csv", "y")), "a.csv", *told)
+            says(refused(Config("a.csv", target="y")), "a.csv", *told)
 
 
 def test_a_table_with_too_many_columns_is_refused_before_it_is_read(
@@ -354,43 +354,53 @@ def test_a_table_with_too_many_columns_is_refused_before_it_is_read(
 ) -> None:
     monkeypatch.setattr(file, "_COLUMNS", 3)
     pq.write_table(pa.table({name: [1, 2] for name in "wxyz"}), here / "a.parquet")
-    says(refused(Config("a.parquet", "y")), "a.parquet has 4 columns", "at most 3")
+    says(refused(Config("a.parquet", target="y")), "a.parquet has 4 columns", "at most 3")
     for newline in ("\n", "\r", "\r\n"):
         with case(newline):
             (here / "a.csv").write_text(newline.join(["", "w,x,y,z", "1,2,3,4", "2,3,4,5"]))
-            says(refused(Config("a.csv", "y")), "a.csv has 4 columns", "at most 3")
+            says(refused(Config("a.csv", target="y")), "a.csv has 4 columns", "at most 3")
             (here / "a.csv").write_text(newline.join(["", "w,x,y", "1,2,3", "2,3,4", "3,4,5"]))
-            assert made(Config("a.csv", "y")).file.target == "y"
+            assert made(Config("a.csv", target="y")).file.target == "y"
 
 
 def test_text_that_is_not_utf8_is_refused(here: Path, says: Says) -> None:
     (here / "a.csv").write_bytes(b"x,y\n\xff\xfe,1\nb,2\n")
-    says(refused(Config("a.csv", "y")), "a.csv: the column 'x' ", "not UTF-8", "(--drop x)")
+    says(refused(Config("a.csv", target="y")), "a.csv: the column 'x' ", "not UTF-8", "(--drop x)")
 
 
 def test_what_is_no_parquet_is_refused(here: Path, says: Says) -> None:
     (here / "a.parquet").write_bytes(b"x,y\n1,2\n")
-    says(refused(Config("a.parquet", "y")), "a.parquet: cannot be read as Parquet: ", "again")
+    says(
+        refused(Config("a.parquet", target="y")), "a.parquet: cannot be read as Parquet: ", "again"
+    )
 
 
 def test_the_kinds_of_parquet_that_no_feature_has_are_refused(here: Path, says: Says) -> None:
     lists = pa.array([[1], [2]])
     pq.write_table(pa.table({"x": lists, "y": [1.0, 2.0]}), here / "a.parquet")
-    says(refused(Config("a.parquet", "y")), "a.parquet: the column 'x' is of type list<")
+    says(refused(Config("a.parquet", target="y")), "a.parquet: the column 'x' is of type list<")
     pq.write_table(pa.table({"x": [1, 2], "y": [True, False]}), here / "a.parquet")
-    says(refused(Config("a.parquet", "y")), "a.parquet: the target 'y' is of type bool", "--target")
+    says(
+        refused(Config("a.parquet", target="y")),
+        "a.parquet: the target 'y' is of type bool",
+        "--target",
+    )
     pq.write_table(pa.table({"x": [1, 2], "y": [1.0, float("nan")]}), here / "a.parquet")
-    says(refused(Config("a.parquet", "y")), "a.parquet: the target 'y' is nan in row 2")
+    says(refused(Config("a.parquet", target="y")), "a.parquet: the target 'y' is nan in row 2")
 
 
 def test_a_column_that_is_not_there_is_named(here: Path, says: Says) -> None:
-    dropped = Config("a.csv", "y", drop=("x3",))
+    dropped = Config("a.csv", target="y", drop=("x3",))
     for header, config, *told in (
-        ("x1,x2,y", Config("a.csv", "z"), "target 'z'; known: x1, x2, y"),
-        ("x1,x2,yy", Config("a.csv", "y"), "target 'y'; did you mean 'yy'? known: x1, x2, yy"),
-        ("x1|x2|y", Config("a.csv", "y"), "known: x1|x2|y", "separated by commas"),
+        ("x1,x2,y", Config("a.csv", target="z"), "target 'z'; known: x1, x2, y"),
+        (
+            "x1,x2,yy",
+            Config("a.csv", target="y"),
+            "target 'y'; did you mean 'yy'? known: x1, x2, yy",
+        ),
+        ("x1|x2|y", Config("a.csv", target="y"), "known: x1|x2|y", "separated by commas"),
         ("x1,x2,y", dropped, "--drop 'x3'; did you mean 'x2'? known: x1, x2, y"),
-        ("x1,x2,y", Config("a.csv", "y", features=("z",)), "feature 'z'; known: x1, x2, y"),
+        ("x1,x2,y", Config("a.csv", target="y", features=("z",)), "feature 'z'; known: x1, x2, y"),
     ):
         with case(told[0]):
             row = header.translate(str.maketrans("xy", "12"))
@@ -400,12 +410,16 @@ def test_a_column_that_is_not_there_is_named(here: Path, says: Says) -> None:
 
 def test_a_column_called_split_cannot_be_a_feature(here: Path, says: Says) -> None:
     (here / "a.csv").write_text("x,split,y\n1,2,3\n2,3,4\n")
-    says(refused(Config("a.csv", "y", features=("split",))), "a.csv: the column 'split' ", "rename")
+    says(
+        refused(Config("a.csv", target="y", features=("split",))),
+        "a.csv: the column 'split' ",
+        "rename",
+    )
 
 
 def wrong(error: type[NumtokError], path: str, target: str, **options: object) -> str:
     with pytest.raises(error) as caught:
-        run(Config(path, target, **options), Store(Path("store")))  # type: ignore[arg-type]
+        run(Config(path, target=target, **options), Store(Path("store")))  # type: ignore[arg-type]
     return str(caught.value)
 
 

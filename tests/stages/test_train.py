@@ -741,7 +741,12 @@ class _Terminal(io.StringIO):
 def test_progress_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     update = TrainingProgress(
-        3, 1200, 0.125, Speed(12_345.6, 2.5e6, 1e11, 0.625), 1_250_000_000, 61.0
+        step=3,
+        steps=1200,
+        loss=0.125,
+        speed=Speed(12_345.6, 2.5e6, 1e11, 0.625),
+        peak_memory=1_250_000_000,
+        seconds_left=61.0,
     )
     shown = {}
     for stream in (_Terminal(), io.StringIO()):

@@ -232,10 +232,12 @@ def test_data_are_the_same(address: str, tmp_path: Path) -> None:
         folder.mkdir()
         store = Store(folder / "store")
         given: dict[str, Any] = {"engine": engine, "workers": 2}
-        data = gen.run(gen.Config("arithmetic", 5_000, **given), store, quiet).ref
+        data = gen.run(gen.Config("arithmetic", samples=5_000, **given), store, quiet).ref
         for scheme in ("xval", "bpe"):
-            encode.run(encode.Config((data,), scheme, name=scheme, **given), store, quiet)
-        told = profile.run(profile.Config((data,), ("xval", "p1000"), **given), store, quiet)
+            encode.run(encode.Config((data,), scheme=scheme, name=scheme, **given), store, quiet)
+        told = profile.run(
+            profile.Config((data,), schemes=("xval", "p1000"), **given), store, quiet
+        )
         made.append((contents(folder), told))
     assert made[0] == made[1]
     assert len(made[0][0]) == 3

@@ -177,7 +177,7 @@ def test_tables_are_refs_or_files_with_a_target(tmp_path: Path) -> None:
         *(
             (
                 {"data": "a.csv", "split": share},
-                table.Config("a.csv", "y", share, drop=("a", "b")),
+                table.Config("a.csv", target="y", split=share, drop=("a", "b")),
             )
             for share in ("test=0.2", "test=0.5")
         ),
@@ -187,11 +187,11 @@ def test_tables_are_refs_or_files_with_a_target(tmp_path: Path) -> None:
 def test_public_sets_are_an_axis(tmp_path: Path) -> None:
     sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "uci"\nset = ["yacht", "wine"]\n'))
     assert [point for point, _ in sweep.data] == [{"set": "yacht"}, {"set": "wine"}]
-    assert sweep.data[1][1] == fetch.Config("uci", {"set": "wine"})
+    assert sweep.data[1][1] == fetch.Config("uci", options={"set": "wine"})
     sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\ntask = [3, 5]\n'))
     assert [point for point, _ in sweep.data] == [{"task": "3"}, {"task": "5"}]
     sweep = read_sweep(written(tmp_path, '[fetch]\nsource = "openml"\nsuite = 353\n'))
-    assert sweep.data == (({}, fetch.Config("openml", {"suite": "353"})),)
+    assert sweep.data == (({}, fetch.Config("openml", options={"suite": "353"})),)
 
 
 def test_a_budget_is_steps_tokens_or_minutes(tmp_path: Path) -> None:

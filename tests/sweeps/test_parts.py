@@ -43,7 +43,9 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def swept(file: Path, part: str | None, *changes: str) -> Result:
     return run(
-        Config(str(file), changes, 1, part=part), Store(file.parent / "artifacts"), lambda _: None
+        Config(str(file), changes=changes, jobs=1, part=part),
+        Store(file.parent / "artifacts"),
+        lambda _: None,
     )
 
 

@@ -48,11 +48,15 @@ class World:
         sweep = read_sweep(path)
         points = [{**one, **other} for one, _ in sweep.encode for other, _ in sweep.train]
         runs = [
-            Run(index, "", point, train.Config(""), eval.Config("", ""))
+            Run(
+                index=index, table="", point=point, train=train.Config(""), eval=eval.Config("", "")
+            )
             for index, point in enumerate(points)
         ]
         assert sweep.select is not None
-        return Selection(sweep, sweep.select, self, self.store, self.failed).choose(runs)
+        return Selection(
+            sweep=sweep, select=sweep.select, evaluate=self, store=self.store, failed=self.failed
+        ).choose(runs)
 
 
 @pytest.fixture

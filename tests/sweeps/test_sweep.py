@@ -56,7 +56,11 @@ def written(folder: Path, text: str) -> Path:
 
 
 def swept(folder: Path, text: str, jobs: int = 1, *changes: str) -> Result:
-    return run(Config(str(written(folder, text)), changes, jobs), store_of(folder), lambda _: None)
+    return run(
+        Config(str(written(folder, text)), changes=changes, jobs=jobs),
+        store_of(folder),
+        lambda _: None,
+    )
 
 
 def store_of(folder: Path) -> Store:
@@ -134,7 +138,7 @@ def test_splits_that_are_an_axis_have_tables_of_their_own(tmp_path: Path) -> Non
     splits = '[eval]\nsplit = ["test", "validation"]\n'
     text = XVAL + "steps = 2\nseed = [0, 1]\n" + splits
     told: list[str] = []
-    config = Config(str(written(tmp_path, text)), (), 1)
+    config = Config(str(written(tmp_path, text)), changes=(), jobs=1)
     result = run(config, store_of(tmp_path), lambda one: told.append(one.what))
     assert [what for what in told if what.startswith("seed=")] == [
         "seed=0, split=test",
@@ -282,10 +286,10 @@ def test_a_run_that_cannot_be_here_may_be_on_a_node(
 
     monkeypatch.setattr("numtok.sweeps.side.cluster", lambda *_: Nodes(1))
     one = train.Config("data", device="cuda")
-    run = Run(0, "", {}, one, eval.Config("model", "data"))
+    run = Run(index=0, table="", point={}, train=one, eval=eval.Config("model", "data"))
     side = Side(1, 1, engine="ray", gpu=True)
     told: list[SweepProgress] = []
-    assert Runner(tmp_path, side, told.append, [])([run]) == {0: tmp_path}
+    assert Runner(root=tmp_path, side=side, progress=told.append, failed=[])([run]) == {0: tmp_path}
     assert done == [run] and [one.what for one in told] == ["1 run on test", ""]
 
 
@@ -304,11 +308,11 @@ def test_what_is_under_way_is_told(tmp_path: Path, says: Says) -> None:
     ]
     assert told[3].seconds_left is not None and told[3].seconds_left > 0
     told.clear()
-    run(Config(str(path), ("train.seed=1",)), store_of(tmp_path), told.append)
+    run(Config(str(path), changes=("train.seed=1",)), store_of(tmp_path), told.append)
     assert told[2] == SweepProgress("1 run on test, 1 of them there already", 1, 1)
     told.clear()
     changes = ("train.seed=1", "train.lr-end=[0.5, 0, 0.6]")
-    result = run(Config(str(path), changes), store_of(tmp_path), told.append)
+    result = run(Config(str(path), changes=changes), store_of(tmp_path), told.append)
     assert told[2].what == "3 runs on test, 1 of them there already, 2 cannot be"
     assert [one.label for one in result.failed] == ["lr-end=0.5", "lr-end=0.6"]
     for one, failed in zip(told[3:5], result.failed, strict=True):

@@ -51,7 +51,7 @@ def store() -> Store:
 
 def swept(text: str) -> Result:
     Path("sweep.toml").write_text(text)
-    return run(Config("sweep.toml", (), 1), store(), lambda _: None)
+    return run(Config("sweep.toml", changes=(), jobs=1), store(), lambda _: None)
 
 
 def evaluations() -> list[Evaluation]:
@@ -204,7 +204,7 @@ def test_a_metric_that_a_data_set_lacks_is_undefined_over_all() -> None:
     sweep = read_sweep(Path("sweep.toml"))
     points = [{**data, **way} for data, _ in sweep.data for way, _ in sweep.train]
     runs = [
-        Run(index, "", point, train.Config(""), eval.Config("", ""))
+        Run(index=index, table="", point=point, train=train.Config(""), eval=eval.Config("", ""))
         for index, point in enumerate(points)
     ]
     refs = [one.reports[0] for comparison in comparisons for one in comparison.experiments]
@@ -233,15 +233,15 @@ def test_texts_are_no_table(says: Says) -> None:
 
 def validated(*, rows: int | None = None, seed: int = 0, other: bool = False) -> Evaluation:
     """A report on the split validation, which the table has not."""
-    source = table.run(table.Config("rows.csv", "y"), store()).ref
+    source = table.run(table.Config("rows.csv", target="y"), store()).ref
     config = train.Config(
-        source, "mlp,layers=1,width=4", rows=rows, epochs=1, validation=0.2, seed=seed
+        source, preset="mlp,layers=1,width=4", rows=rows, epochs=1, validation=0.2, seed=seed
     )
     model = train.run(config, store(), lambda _: None).artifact
     if other:
         Path("others.csv").write_text(Path("rows.csv").read_text().replace("59,", "60,"))
-        source = table.run(table.Config("others.csv", "y"), store()).ref
-    asked = eval.Config(model.ref, source, "validation")
+        source = table.run(table.Config("others.csv", target="y"), store()).ref
+    asked = eval.Config(model.ref, source, split="validation")
     return read(eval.run(asked, store(), lambda *_: None).artifact)
 
 

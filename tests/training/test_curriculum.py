@@ -137,14 +137,15 @@ def test_without_where_all_rows_are_chosen(tmp_path: Path) -> None:
 def test_the_rate_begins_anew_in_each_phase_and_ends_where_it_is_told(tmp_path: Path) -> None:
     starts = curriculum(tmp_path).restarts(30)
     assert starts == (0, 10, 30)
-    recipe = Recipe(30, 5e-5, warmup=0.3, final_rate=6e-6, starts=starts)
+    recipe = Recipe(learning_rate=5e-5, warmup=0.3, final_rate=6e-6, starts=starts)
     for first, end in pairwise(starts):
-        own = Recipe(end - first, 5e-5, warmup=0.3, final_rate=6e-6)
+        own = Recipe(learning_rate=5e-5, warmup=0.3, final_rate=6e-6)
         for step in range(first, end):
-            assert recipe.rate(step) == own.rate(step - first)
-    assert recipe.rate(2) == recipe.rate(15) == 5e-5  # 3 and 6 steps of warm-up
-    assert recipe.rate(10) == pytest.approx(5e-5 / 6)
-    assert Recipe(10**6, 5e-5, final_rate=6e-6).rate(10**6 - 1) == pytest.approx(6e-6)
+            assert recipe.rate(step, 30) == own.rate(step - first, end - first)
+    assert recipe.rate(2, 30) == recipe.rate(15, 30) == 5e-5  # 3 and 6 steps of warm-up
+    assert recipe.rate(10, 30) == pytest.approx(5e-5 / 6)
+    last = Recipe(learning_rate=5e-5, final_rate=6e-6).rate(10**6 - 1, 10**6)
+    assert last == pytest.approx(6e-6)
     assert curriculum(tmp_path, "[[phase]]\nrows = [{}]").restarts(30) is None
 
 
@@ -277,7 +278,7 @@ def test_a_curriculum_divides_steps(says: Says) -> None:
         Config("data", curriculum="phases.toml", tokens=1000)
     says(caught, "--curriculum", "give --steps")
     with pytest.raises(UsageError) as caught:
-        Recipe(10, 1e-3, final_rate=2e-3)
+        Recipe(learning_rate=1e-3, final_rate=2e-3)
     says(caught, "--lr-end 0.002", "--lr, 0.001")
 
 

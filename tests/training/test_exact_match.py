@@ -34,12 +34,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         patch.setenv("NUMTOK_THREADS", "1")
         made = Store(tmp_path_factory.mktemp("exact") / "artifacts")
         spec = f"nupa,tasks=length_Integer+add_Integer,{SETTINGS}"
-        assert gen.run(gen.Config(spec, None, name="mixed"), made, quiet).artifact
+        assert gen.run(gen.Config(spec, samples=None, name="mixed"), made, quiet).artifact
         yield made
 
 
 def encoded(store: Store, scheme: str) -> Artifact:
-    found = encode.run(encode.Config(("data/mixed",), scheme), store, quiet).artifact
+    found = encode.run(encode.Config(("data/mixed",), scheme=scheme), store, quiet).artifact
     assert found is not None
     return found
 
@@ -169,7 +169,11 @@ def test_counts_of_numerologic_are_not_held_against_an_answer(
         ended = np.full(len(tokens), of != "the end")
         ends = writer._ends(tokens, begins)
         return WrittenAnswers(
-            tokens, begins, ends, np.ones(tokens.shape, np.float32), ended
+            tokens=tokens,
+            starts=begins,
+            ends=ends,
+            values=np.ones(tokens.shape, np.float32),
+            ended=ended,
         ), memory
 
     # Answers that have a 7 there would be right by chance.

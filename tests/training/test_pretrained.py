@@ -19,7 +19,7 @@ from numtok.stages import encode, eval, probe, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import read_model
-from numtok.training.text_plan import TextPlan
+from numtok.training.resolved_texts import resolve_texts
 from tests import fakemodels
 from tests.fakepretrained import pretrained, tokenizer
 from tests.messages import Says
@@ -64,7 +64,7 @@ def encoded(store: Store, scheme: str = "xval", text: str = "hf:gpt2", rows: int
                 "answer_start": len(begun),
             }
             file.write(json.dumps(row) + "\n")
-    config = encode.Config((str(path),), scheme, text_tokenizer=text, name=f"rows-{scheme}")
+    config = encode.Config((str(path),), scheme=scheme, text_tokenizer=text, name=f"rows-{scheme}")
     artifact = encode.run(config, store, quiet).artifact
     assert artifact is not None
     return artifact
@@ -77,8 +77,8 @@ def trained(store: Store, data: Artifact, preset: str, **options: Any) -> Artifa
 def begun(store: Store, data: Artifact, preset: str, **options: Any) -> Model:
     """The model before its first step."""
     config = Config(data.ref, preset=preset, **(AR | options))
-    plan = TextPlan.of(config, data, read_codec(data), None)
-    return plan.model(plan.model_settings(64))
+    resolved = resolve_texts(config, data, None)
+    return resolved.model(resolved.model_settings(64))
 
 
 def table(model: Model) -> Tensor:
@@ -135,7 +135,7 @@ def test_numbers_are_as_long_as_the_models_words(embedder: str, store: Store) ->
     _, exact = data, embedder in ("fone", "bits:linear")
     if exact:
         config = encode.Config(
-            ("rows.jsonl",), "xval", text_tokenizer="hf:gpt2", normalize="none", name="exact"
+            ("rows.jsonl",), scheme="xval", text_tokenizer="hf:gpt2", normalize="none", name="exact"
         )
         found = encode.run(config, store, quiet).artifact
         assert found is not None

@@ -76,8 +76,9 @@ def learnt(kind: tuple[str, str, str, str | None], ranks: Ranks, how: How) -> Fi
         scheme, objective, size=size, embedder=embedder, head=head, classes=classes, spread=0.1
     )
     wanted, flops = {name: one.shape for name, one in made.named_parameters()}, ModelFlops(made)
-    execution = Execution(CPU, accumulate=how.accumulate, ranks=ranks, shard=how.shard)
-    trainer = Trainer(made.double() if how.double else made, Recipe(how.steps, 1e-3), execution)
+    execution = Execution(device=CPU, accumulate=how.accumulate, ranks=ranks, shard=how.shard)
+    made = made.double() if how.double else made
+    trainer = Trainer(made, Recipe(learning_rate=1e-3), execution, steps=how.steps)
     given_to, found = examples(scheme, objective, classes, how.steps), []
     for example in given_to:
         trainer.advance(example)

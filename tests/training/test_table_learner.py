@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import TrainingFailed, UsageError
 from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.regressor import Regressor, RegressorSettings
@@ -52,7 +53,7 @@ def preparation(
         of.get("validation"),
         head=head,
         trunk=Mlp(1, 8),
-        normalizer=head.normalizer,
+        normalizer=NORMALIZERS.build(head.normalizer),
         recipe=recipe,
         device=CPU,
     )
@@ -77,7 +78,7 @@ def scripted(script: list[float], patience: int) -> Scripted:
     model = Regressor(RegressorSettings(2, Mlp(1, 4), settings_of(head)))
     random = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32)
     rows = TableRows(random[:, :2], random[:, 2:])
-    recipe = FittingRecipe(len(script), patience, batch=8, learning_rate=0.01)
+    recipe = FittingRecipe(epochs=len(script), patience=patience, batch=8, learning_rate=0.01)
     fitting = Scripted(model, rows, rows, recipe, CPU)
     fitting.script = script
     return fitting
@@ -328,7 +329,7 @@ def test_huge_and_missing_features_of_other_rows_give_finite_predictions(spec: s
 
 def test_what_was_learnt_from_is_said_in_raw_units() -> None:
     made = LearntFrom.of(np.array([3.0, 1.0, 1.5, 1.0]))
-    assert made == LearntFrom(4, 1.0, 3.0, 1.625, 0.5)
+    assert made == LearntFrom(rows=4, low=1.0, high=3.0, mean=1.625, resolution=0.5)
     assert made.outside(np.array([0.999, 1.0, 3.0, 3.1])).tolist() == [True, False, False, True]
 
 

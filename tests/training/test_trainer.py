@@ -22,7 +22,7 @@ from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.training_batch import TrainingBatch
 from numtok.seeds import generator
-from numtok.training.prefetch import prefetched
+from numtok.training.loop import prefetched
 from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState
 from tests import fakemodels
 from tests.cases import each
@@ -34,8 +34,8 @@ one_thread = fakemodels.one_thread
 TEXTS = ["(2 * 3.5) = -7", "a 4 b", "no number", "8", "x 0 y 12.25 z", "", "-1 -2 -3"] * 3
 TINY = "nano,layers=1,heads=2,width=16"
 STEPS = 6
-PLAINLY = Execution(CPU)
-RECIPE = Recipe(STEPS, learning_rate=0.01, warmup=0.3, weight_decay=0.1)
+PLAINLY = Execution(device=CPU)
+RECIPE = Recipe(learning_rate=0.01, warmup=0.3, weight_decay=0.1)
 
 
 def examples(objective: str = "mlm") -> list[TrainingBatch]:
@@ -44,9 +44,11 @@ def examples(objective: str = "mlm") -> list[TrainingBatch]:
     return [made.example(of.at(0, step), generator(0, step)) for step in range(STEPS)]
 
 
-def trainer(recipe: Recipe = RECIPE, *, how: Execution = PLAINLY, **of: Any) -> Trainer:
+def trainer(
+    recipe: Recipe = RECIPE, *, how: Execution = PLAINLY, steps: int = STEPS, **of: Any
+) -> Trainer:
     made = model("xval", of.pop("objective", "mlm"), size=of.pop("size", TINY), **of)
-    return Trainer(made, recipe, how)
+    return Trainer(made, recipe, how, steps=steps)
 
 
 def weights(of: Model) -> dict[str, Tensor]:
@@ -57,17 +59,17 @@ def weights(of: Model) -> dict[str, Tensor]:
 
 
 def test_the_rate_rises_and_then_falls_along_a_cosine_to_zero() -> None:
-    recipe = Recipe(steps=10, learning_rate=0.8, warmup=0.4)
+    recipe = Recipe(learning_rate=0.8, warmup=0.4)
     rising = [0.2, 0.4, 0.6, 0.8]
     falling = [0.4 * (1 + math.cos(math.pi * k / 6)) for k in range(6)]
-    assert [recipe.rate(step) for step in range(10)] == pytest.approx(rising + falling)
-    assert recipe.rate(10) == pytest.approx(0, abs=1e-12)
+    assert [recipe.rate(step, 10) for step in range(10)] == pytest.approx(rising + falling)
+    assert recipe.rate(10, 10) == pytest.approx(0, abs=1e-12)
 
 
 @given(st.integers(1, 300), st.floats(0, 0.99), st.floats(1e-6, 0.9))
 def test_no_rate_is_zero_or_above_the_learning_rate(steps: int, warmup: float, lr: float) -> None:
-    recipe = Recipe(steps, lr, warmup)
-    rates = [recipe.rate(step) for step in range(steps)]
+    recipe = Recipe(learning_rate=lr, warmup=warmup)
+    rates = [recipe.rate(step, steps) for step in range(steps)]
     assert 0 < min(rates) <= max(rates) <= lr * (1 + 1e-15)
     top = rates.index(max(rates))
     assert rates[: top + 1] == sorted(rates[: top + 1])
@@ -86,7 +88,7 @@ def test_a_recipe_that_cannot_be_is_refused(
     settings: dict[str, Any], parts: tuple[str, ...], says: Says
 ) -> None:
     with pytest.raises(UsageError) as found:
-        Recipe(**{"steps": 10, "learning_rate": 0.1} | settings)
+        Recipe(**{"learning_rate": 0.1} | settings)
     says(found, *parts)
     assert found.value.exit_code == 2
 
@@ -96,7 +98,7 @@ def test_a_recipe_that_cannot_be_is_refused(
 
 @pytest.mark.parametrize("clip", [0.0, 0.05, 1e6])
 def test_steps_are_those_of_plain_adamw(clip: float) -> None:
-    recipe = Recipe(STEPS, 0.01, warmup=0.3, weight_decay=0.1, clip=clip)
+    recipe = Recipe(learning_rate=0.01, warmup=0.3, weight_decay=0.1, clip=clip)
     trained = trainer(recipe)
     plain = copy.deepcopy(trained.model).train()
     named = list(plain.named_parameters())
@@ -113,7 +115,7 @@ def test_steps_are_those_of_plain_adamw(clip: float) -> None:
     norms = []
     for step, one in enumerate(examples()):
         for group in optimizer.param_groups:
-            group["lr"] = recipe.rate(step)
+            group["lr"] = recipe.rate(step, STEPS)
         optimizer.zero_grad()
         plain.total(plain.losses(plain.given(one))).backward()  # type: ignore[no-untyped-call]
         gradients = [p.grad for _, p in named if p.grad is not None]
@@ -136,7 +138,7 @@ def test_only_tables_decay() -> None:
     """Where there is no gradient, decay is all that is left of a step."""
     of = batches(samples("xval", ["a", "bc"]), 2)
     nothing = OBJECTIVES.build("mlm:targets").example(of.at(0, 0), generator(0))
-    trained = trainer(Recipe(1, 0.5, warmup=0, weight_decay=0.1))
+    trained = trainer(Recipe(learning_rate=0.5, warmup=0, weight_decay=0.1), steps=1)
     before = weights(trained.model)
     trained.advance(nothing)
     for name, after in weights(trained.model).items():
@@ -172,7 +174,7 @@ def test_means_are_of_the_steps_since_the_last_ones() -> None:
 
 
 def test_a_model_learns_a_batch_by_heart() -> None:
-    trained = trainer(Recipe(60, 0.01, warmup=0.1), spread=0.1)
+    trained = trainer(Recipe(learning_rate=0.01, warmup=0.1), steps=60, spread=0.1)
     one = examples()[0]
     first = trained.validate([one])
     for _ in range(60):
@@ -196,7 +198,7 @@ def test_validation_changes_nothing_and_drops_nothing_out() -> None:
 
 def test_bfloat16_is_near_and_its_weights_stay_float32() -> None:
     made = examples()
-    both = [trainer(how=Execution(CPU, bfloat16)) for bfloat16 in (False, True)]
+    both = [trainer(how=Execution(device=CPU, bfloat16=bfloat16)) for bfloat16 in (False, True)]
     for one in made:
         for trained in both:
             trained.advance(one)
@@ -215,7 +217,7 @@ def test_a_batch_that_is_learnt_in_parts_is_the_same_step(objective: str, accumu
     """Rows differ in length and in how much is asked of them; of some nothing is."""
     made = examples(objective)
     whole, parts = (
-        trainer(objective=objective, how=Execution(CPU, accumulate=count))
+        trainer(objective=objective, how=Execution(device=CPU, accumulate=count))
         for count in (1, accumulate)
     )
     for one in made:
@@ -236,7 +238,7 @@ def test_a_batch_that_is_learnt_in_parts_is_the_same_step(objective: str, accumu
 def test_what_is_worked_out_again_for_the_gradient_is_the_same_to_the_bit(objective: str) -> None:
     size = "nano,layers=3,heads=2,width=16,dropout=0.2"
     kept, again = (
-        trainer(objective=objective, size=size, how=Execution(CPU, recompute=recompute))
+        trainer(objective=objective, size=size, how=Execution(device=CPU, recompute=recompute))
         for recompute in (False, True)
     )
     blocks = list(transformer(again.model).blocks)
@@ -287,9 +289,9 @@ def saved(of: Trainer, path: Path) -> tuple[dict[str, Tensor], TrainerState]:
 
 WAYS = [
     PLAINLY,
-    Execution(CPU, accumulate=3, recompute=True),
+    Execution(device=CPU, accumulate=3, recompute=True),
     pytest.param(
-        Execution(CPU, accumulate=2, compiled=True),
+        Execution(device=CPU, accumulate=2, compiled=True),
         marks=[
             pytest.mark.slow,
             pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of PyTorch's compiler
@@ -354,7 +356,9 @@ def test_dropout_is_a_pure_function_of_seed_and_step() -> None:
 
     def found(seed: int) -> list[float]:
         torch.rand(seed + 1)  # what others draw does not matter
-        trained = trainer(Recipe(3, 1e-9, seed=seed), size=f"{TINY},dropout=0.5")
+        trained = trainer(
+            Recipe(learning_rate=1e-9, seed=seed), steps=3, size=f"{TINY},dropout=0.5"
+        )
         losses = []
         for _ in range(3):
             trained.advance(one)

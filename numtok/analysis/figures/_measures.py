@@ -72,9 +72,18 @@ def over_folds(values: Sequence[float | None]) -> SeedStatistics:
     """
     found = FoldStatistics.of(values)
     if found.mean is None or found.deviation is None:
-        return SeedStatistics(None, None, None, None, None, 1, found.count)
-    ends = found.mean - found.deviation, found.mean + found.deviation
-    return SeedStatistics(found.mean, *ends, found.deviation, "folds", 1, found.count)
+        return SeedStatistics(
+            value=None, low=None, high=None, deviation=None, interval=None, seeds=1, n=found.count
+        )
+    return SeedStatistics(
+        value=found.mean,
+        low=found.mean - found.deviation,
+        high=found.mean + found.deviation,
+        deviation=found.deviation,
+        interval="folds",
+        seeds=1,
+        n=found.count,
+    )
 
 
 def notes_of(found: Iterable[SeedStatistics]) -> list[str]:

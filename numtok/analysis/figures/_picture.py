@@ -20,7 +20,7 @@ Scale = Literal["linear", "log", "signed-log"]
 SCALES = ("linear", "log", "signed-log")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Axis:
     """One axis.
 
@@ -45,7 +45,7 @@ class Axis:
     ticks: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Points:
     """A dot at each (x, y); at the edge of the panel a diamond, for what lies beyond it.
 
@@ -62,7 +62,7 @@ class Points:
     pick: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LineMark:
     """A line through each (x, y) in order; ``dots`` marks each of them.
 
@@ -79,7 +79,7 @@ class LineMark:
     picks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Band:
     """What lies between ``low`` and ``high`` at each x."""
 
@@ -90,7 +90,7 @@ class Band:
     colour: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BarMarks:
     """A dot at each length along the x axis, at its place of the y axis, with its interval."""
 
@@ -103,7 +103,7 @@ class BarMarks:
     picks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ColumnMarks:
     """A histogram: a column upwards from 0 over each [low, high) of the x axis."""
 
@@ -115,7 +115,7 @@ class ColumnMarks:
     picks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CellMarks:
     """How many lie in each rectangle from (left, bottom) to (right, top); more are darker."""
 
@@ -149,7 +149,7 @@ class Levels:
 Mark = Points | LineMark | Band | BarMarks | ColumnMarks | CellMarks | Ticks | Levels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Panel:
     """One pair of axes; ``diagonal`` draws the line on which y is x, of a square panel."""
 
@@ -191,17 +191,17 @@ def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
     linear_below = 1.0
     if scale == "signed-log" and len(sizes):
         linear_below = float(10.0 ** np.floor(np.log10(np.quantile(sizes, 0.05, method="lower"))))
-    bare = Axis(label, scale, linear_below=linear_below)
+    bare = Axis(label=label, scale=scale, linear_below=linear_below)
     first, last = drawn(bare, np.array([low, high])).tolist()
     room = margin * (last - first) if first < last else 0.5 * abs(first) or 1.0
     ends = undrawn(bare, np.array([first - room, last + room])).tolist()
-    return Axis(label, scale, ends[0], ends[1], linear_below)
+    return Axis(label=label, scale=scale, low=ends[0], high=ends[1], linear_below=linear_below)
 
 
 def drawn(axis: Axis, values: Floats) -> Floats:
     """Where values [n] lie on an axis, in a unit of its own; for a logarithm they are above 0.
 
-    >>> drawn(Axis("y", "signed-log"), np.array([-100.0, 0.5, 10.0])).tolist()
+    >>> drawn(Axis(label="y", scale="signed-log"), np.array([-100.0, 0.5, 10.0])).tolist()
     [-3.0, 0.5, 2.0]
     """
     if axis.scale == "linear":

@@ -95,6 +95,15 @@ def panel_of(pairs: Sequence[Pair], labels: Sequence[str], metric: Metric) -> Pa
         spreads = [(pair.first, pair.second)[side] for pair in shown]
         columns = np.array([(one.value, one.low, one.high) for one in spreads], np.float64)
         value, low, high = columns.T  # None becomes NaN
-        marks.append(Both(label, places + (2 * side - 1) * _APART, value, low, high, side))
-    y_axis = Axis("", names=tuple(pair.data for pair in shown))
-    return Panel("", Axis(metric_label(metric)), y_axis, marks)
+        marks.append(
+            Both(
+                label=label,
+                places=places + (2 * side - 1) * _APART,
+                lengths=value,
+                low=low,
+                high=high,
+                colour=side,
+            )
+        )
+    y_axis = Axis(label="", names=tuple(pair.data for pair in shown))
+    return Panel(title="", x=Axis(label=metric_label(metric)), y=y_axis, marks=marks)

@@ -46,10 +46,12 @@ def _panel(group: Sequence[_Curve], colours: dict[str, int]) -> Panel:
     for label, probed, found in group:
         y = column(probed, "confidence")
         y = y if found.label is not None else y - found.most
-        marks.append(LineMark(label, column(probed, "x"), y, colours[label]))
+        marks.append(LineMark(label=label, x=column(probed, "x"), y=y, colour=colours[label]))
     logarithmic = all(found.low > 0 for _, _, found in group)
-    x_axis = Axis(f"number {first.number} of the text", "log" if logarithmic else "linear")
-    y_axis = Axis("log-likelihood less its greatest (nats)")
+    x_axis = Axis(
+        label=f"number {first.number} of the text", scale="log" if logarithmic else "linear"
+    )
+    y_axis = Axis(label="log-likelihood less its greatest (nats)")
     if first.label is not None:
-        y_axis = Axis(first.measures, low=0.0, high=1.0)
-    return Panel(first.asked, x_axis, y_axis, marks)
+        y_axis = Axis(label=first.measures, low=0.0, high=1.0)
+    return Panel(title=first.asked, x=x_axis, y=y_axis, marks=marks)

@@ -71,7 +71,7 @@ class Curve(FigureKind):
                     found = ReportPredictions.of_numbers(evaluation)
                     rows = np.array(found.table.column("id").to_pylist(), np.int64)
                     columns.append((label, table.numbers[rows, 0], found.answers))
-            axes = Axis(feature), table.file.target
+            axes = Axis(label=feature), table.file.target
             panels.append(panel_of(title, axes, columns, colours, self.scale))
         banded = any(isinstance(mark, Band) for panel in panels for mark in panel.marks)
         return Picture(panels, ["Bands: from the 5% to the 95% quantile."] if banded else [])
@@ -101,12 +101,12 @@ def panel_of(
         rows = rows[np.argsort(x[rows], kind="stable")]
         kept, across = answers.take(rows), x[rows]
         if not truths:
-            marks.append(Points("truth", across, kept.truth))
+            marks.append(Points(label="truth", x=across, y=kept.truth))
         truths.append(kept.truth)
         if kept.quantiles is not None:
             low, high = (kept.quantiles[:, QUANTILES.index(level)] for level in (0.05, 0.95))
-            marks.append(Band(label, across, low, high, colours[label]))
+            marks.append(Band(label=label, x=across, low=low, high=high, colour=colours[label]))
         found = np.where(kept.valid, kept.prediction, np.nan)
-        marks.append(LineMark(label, across, found, colours[label]))
+        marks.append(LineMark(label=label, x=across, y=found, colour=colours[label]))
     y_axis = axis_of(target, scale, np.concatenate(truths), _ROOM)
-    return Panel(title, x_axis, y_axis, marks)
+    return Panel(title=title, x=x_axis, y=y_axis, marks=marks)

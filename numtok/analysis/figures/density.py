@@ -100,7 +100,7 @@ class Density(FigureKind):
             one.predictive(columns).sample(1, np.random.default_rng(0))[:, 0] for one in fitted
         ]
         return picture_of(
-            (Axis(feature), table.file.target),
+            (Axis(label=feature), table.file.target),
             (columns.numbers[:, 0], table.target[rows]),
             dict(zip(labels_of(heads, settings), draws, strict=True)),
             self.scale,
@@ -129,13 +129,13 @@ def picture_of(
     y_axis = axis_of(axes[1], scale, y, _ROOM)
     x_axis = axis_of(axes[0].label, "linear", x[np.isfinite(x)], 0.03)
     assert y_axis.low is not None and y_axis.high is not None
-    panels = [Panel(title, x_axis, y_axis, [Points("truth", x, y)])]
+    panels = [Panel(title=title, x=x_axis, y=y_axis, marks=[Points(label="truth", x=x, y=y)])]
     outside = {}
     for label, drawn in draws.items():
         inside = (drawn >= y_axis.low) & (drawn <= y_axis.high)
         outside[label] = int((~inside).sum())
-        marks = [Points("one draw for each row", x[inside], drawn[inside], 0)]
-        panels.append(Panel(label, x_axis, y_axis, marks))
+        marks = [Points(label="one draw for each row", x=x[inside], y=drawn[inside], colour=0)]
+        panels.append(Panel(title=label, x=x_axis, y=y_axis, marks=marks))
     notes = [
         f"{label}: {count:,} of {len(x):,} draws lie outside the frame."
         for label, count in outside.items()

@@ -34,11 +34,19 @@ def picture_of(probes: Sequence[tuple[str, LoadedProbe, Summary]]) -> Picture:
     notes = ["Bands: from the least to the greatest of all positions."]
     for place, (label, probed, found) in enumerate(probes):
         x = column(probed, "x")
-        marks.append(Band(label, x, column(probed, "low"), column(probed, "high"), place))
-        marks.append(LineMark(label, x, column(probed, "mean"), place))
+        marks.append(
+            Band(
+                label=label,
+                x=x,
+                low=column(probed, "low"),
+                high=column(probed, "high"),
+                colour=place,
+            )
+        )
+        marks.append(LineMark(label=label, x=x, y=column(probed, "mean"), colour=place))
         if found.formula is not None:
-            marks.append(LineMark("formula", x, column(probed, "formula")))
+            marks.append(LineMark(label="formula", x=x, y=column(probed, "formula")))
             notes.append(f"Formula: {found.formula}.")
-    x_axis = Axis("x, the number as it goes in (normalised)")
-    y_axis = Axis("along the direction, after the first layer norm")
-    return Picture([Panel("", x_axis, y_axis, marks)], list(dict.fromkeys(notes)))
+    x_axis = Axis(label="x, the number as it goes in (normalised)")
+    y_axis = Axis(label="along the direction, after the first layer norm")
+    return Picture([Panel(title="", x=x_axis, y=y_axis, marks=marks)], list(dict.fromkeys(notes)))

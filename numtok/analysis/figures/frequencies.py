@@ -73,5 +73,19 @@ def panel_of(
     for side, (label, shares) in enumerate((("truth", true), ("prediction", predicted))):
         lengths = np.array([shares.get(one, 0.0) for one in shown])
         at = places + (2 * side - 1) * _APART
-        marks.append(BarMarks(label, at, lengths, unknown_end, unknown_end, side))
-    return Panel(title, Axis("share of all numbers"), Axis(part, names=tuple(shown)), marks)
+        marks.append(
+            BarMarks(
+                label=label,
+                places=at,
+                lengths=lengths,
+                low=unknown_end,
+                high=unknown_end,
+                colour=side,
+            )
+        )
+    return Panel(
+        title=title,
+        x=Axis(label="share of all numbers"),
+        y=Axis(label=part, names=tuple(shown)),
+        marks=marks,
+    )

@@ -73,7 +73,9 @@ class LinesFigure(FigureKind):
             for place, line, group in zip(places, lines, groups, strict=True)
         ]
         notes = notes_of(point.found for point in points)
-        return Picture(panels_of(points, self.x, Axis(metric_label(metric), self.scale)), notes)
+        return Picture(
+            panels_of(points, self.x, Axis(label=metric_label(metric), scale=self.scale)), notes
+        )
 
 
 def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
@@ -104,8 +106,12 @@ def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
                 raise UsageError(
                     f"two experiments of {title!r} are {label!r} at one {x}; give one of them"
                 )
-            marks.append(LineMark(label, across, value, colour, dots=True, low=low, high=high))
-        panels.append(Panel(title, x_axis, y_axis, marks))
+            marks.append(
+                LineMark(
+                    label=label, x=across, y=value, colour=colour, dots=True, low=low, high=high
+                )
+            )
+        panels.append(Panel(title=title, x=x_axis, y=y_axis, marks=marks))
     return panels
 
 

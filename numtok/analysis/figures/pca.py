@@ -41,11 +41,17 @@ def panels_of(label: str, probed: LoadedProbe, found: TokenComponents) -> tuple[
     for k, rows in enumerate(np.array_split(np.arange(len(values)), _PARTS)):
         if len(rows):
             told = f"{values[rows[0]]:g} to {values[rows[-1]]:g}"
-            parts.append(Points(told, places[0][rows], places[1][rows], k))
+            parts.append(Points(label=told, x=places[0][rows], y=places[1][rows], colour=k))
     over = [
-        Points(f"component {k + 1}", values, place, _PARTS + k) for k, place in enumerate(places)
+        Points(label=f"component {k + 1}", x=values, y=place, colour=_PARTS + k)
+        for k, place in enumerate(places)
     ]
     return (
-        Panel(label, Axis(shares[0]), Axis(shares[1]), parts),
-        Panel(label, Axis("value of the token"), Axis("place on the component"), over),
+        Panel(title=label, x=Axis(label=shares[0]), y=Axis(label=shares[1]), marks=parts),
+        Panel(
+            title=label,
+            x=Axis(label="value of the token"),
+            y=Axis(label="place on the component"),
+            marks=over,
+        ),
     )

@@ -89,16 +89,22 @@ def predictions(
         if over_truth:
             rows = some(len(x), _MOST)
             rows = rows[~np.isnan(y[rows])]
-            marks.append(Points(label, x[rows], y[rows], colours[label]))
+            marks.append(Points(label=label, x=x[rows], y=y[rows], colour=colours[label]))
             continue
         low, high = column(probed, "q05"), column(probed, "q95")
         if not np.isnan(low).all():
-            marks.append(Band(label, x, low, high, colours[label]))
+            marks.append(Band(label=label, x=x, low=low, high=high, colour=colours[label]))
             notes.append("Bands: from the 5% to the 95% quantile.")
-        marks.append(LineMark(label, x, y, colours[label]))
+        marks.append(LineMark(label=label, x=x, y=y, colour=colours[label]))
     target = group[0][2].target
     diagonal = "prediction = truth" if over_truth else None
-    panel = Panel(title, _x_axis(group[0][2]), Axis(f"prediction of {target}"), marks, diagonal)
+    panel = Panel(
+        title=title,
+        x=_x_axis(group[0][2]),
+        y=Axis(label=f"prediction of {target}"),
+        marks=marks,
+        diagonal=diagonal,
+    )
     return panel, notes
 
 
@@ -113,15 +119,19 @@ def probabilities(title: str, probed: LoadedProbe, found: Along) -> Panel:
         y = np.maximum(column(probed, f"log_p_{k}"), _LEAST_LOG)
         y = np.where(y > _LEAST_LOG, y, np.nan)
         label = f"P({top.literal})"
-        marks.append(Points(label, x, y, k) if found.number is None else LineMark(label, x, y, k))
-    y_axis = Axis("log-probability (nats)", low=_LEAST_LOG, high=0.5)
-    return Panel(title, _x_axis(found), y_axis, marks)
+        marks.append(
+            Points(label=label, x=x, y=y, colour=k)
+            if found.number is None
+            else LineMark(label=label, x=x, y=y, colour=k)
+        )
+    y_axis = Axis(label="log-probability (nats)", low=_LEAST_LOG, high=0.5)
+    return Panel(title=title, x=_x_axis(found), y=y_axis, marks=marks)
 
 
 def _x_axis(found: Along) -> Axis:
     if found.number is None:
-        return Axis(f"truth of {found.target}")
-    return Axis(f"number {found.number} of the row")
+        return Axis(label=f"truth of {found.target}")
+    return Axis(label=f"number {found.number} of the row")
 
 
 def _seen(group: Sequence[tuple[str, LoadedProbe, Along]]) -> Floats:

@@ -115,11 +115,13 @@ def panel_of(
     rows = rows[valid[rows]]
     x, y = truth[rows], np.clip(prediction[rows], axis.low, axis.high)
     inside = y == prediction[rows]
-    marks: list[Mark] = [Points("prediction", x[inside], y[inside], 0)]
+    marks: list[Mark] = [Points(label="prediction", x=x[inside], y=y[inside], colour=0)]
     if not inside.all():
-        marks.append(Points("beyond the axis", x[~inside], y[~inside], 1, at_edge=True))
+        marks.append(
+            Points(label="beyond the axis", x=x[~inside], y=y[~inside], colour=1, at_edge=True)
+        )
     if seen is not None:
         shown = seen[(seen >= axis.low) & (seen <= axis.high)]
         marks.append(Ticks("in the train split", shown[some(len(shown), _MOST_TICKS)]))
     y_axis = axis_of("prediction", scale, truth, _ROOM)
-    return Panel(title, axis, y_axis, marks, diagonal="prediction = truth"), notes
+    return Panel(title=title, x=axis, y=y_axis, marks=marks, diagonal="prediction = truth"), notes

@@ -33,13 +33,23 @@ def pit_panel(answers: Predictions, title: str = "", colour: int = 0) -> Panel |
     low, high = ends(level, len(pit), _SURE)
     across = np.array([0.0, 1.0])
     marks: list[Mark] = [
-        Band("95% of calibrated ones", across, np.full(2, low), np.full(2, high), None),
-        ColumnMarks("share of numbers", edges[:-1], edges[1:], shares, colour),
+        Band(
+            label="95% of calibrated ones",
+            x=across,
+            low=np.full(2, low),
+            high=np.full(2, high),
+            colour=None,
+        ),
+        ColumnMarks(
+            label="share of numbers", low=edges[:-1], high=edges[1:], heights=shares, colour=colour
+        ),
         Levels("calibrated", np.array([level]), "y"),
     ]
     top = 1.08 * max(float(shares.max()), high)
-    x_axis = Axis("probability predicted for the truth or less", low=0.0, high=1.0)
-    return Panel(title, x_axis, Axis("share of numbers", low=0.0, high=top), marks)
+    x_axis = Axis(label="probability predicted for the truth or less", low=0.0, high=1.0)
+    return Panel(
+        title=title, x=x_axis, y=Axis(label="share of numbers", low=0.0, high=top), marks=marks
+    )
 
 
 def coverage(answers: Predictions) -> tuple[Floats, Floats, Floats, Floats] | None:
@@ -79,10 +89,18 @@ def coverage_panel(
         if (found := coverage(answers)) is not None:
             levels, shares, low, high = found
             marks.append(
-                LineMark(label, levels, shares, colours[label], dots=True, low=low, high=high)
+                LineMark(
+                    label=label,
+                    x=levels,
+                    y=shares,
+                    colour=colours[label],
+                    dots=True,
+                    low=low,
+                    high=high,
+                )
             )
     if not marks:
         return None
-    x_axis = Axis("level of the interval", low=0.0, high=1.0)
-    y_axis = Axis("share of truths within", low=0.0, high=1.0)
-    return Panel(title, x_axis, y_axis, marks, diagonal="calibrated")
+    x_axis = Axis(label="level of the interval", low=0.0, high=1.0)
+    y_axis = Axis(label="share of truths within", low=0.0, high=1.0)
+    return Panel(title=title, x=x_axis, y=y_axis, marks=marks, diagonal="calibrated")

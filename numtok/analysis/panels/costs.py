@@ -65,15 +65,15 @@ def cost_panel(
             np.array(column, np.float64)
             for column in ([p.cost for p in front], [p.value for p in front])
         )
-        marks.append(LineMark("Pareto front", x, y))
+        marks.append(LineMark(label="Pareto front", x=x, y=y))
     for one in points:
         low, high = (np.nan if end is None else end for end in (one.low, one.high))
         marks.append(
             LineMark(
-                one.label,
-                np.array([one.cost]),
-                np.array([one.value]),
-                colours[one.label],
+                label=one.label,
+                x=np.array([one.cost]),
+                y=np.array([one.value]),
+                colour=colours[one.label],
                 dots=True,
                 low=np.array([low]),
                 high=np.array([high]),
@@ -84,8 +84,8 @@ def cost_panel(
     wide = costs.min() > 0 and costs.max() > _WIDE * costs.min()
     values = [end for one in points for end in (one.value, one.low, one.high) if end is not None]
     return Panel(
-        title,
-        axis_of(words[0], "log" if wide else "linear", costs, _ROOM),
-        axis_of(words[1], "linear", np.array(values, np.float64), _ROOM),
-        marks,
+        title=title,
+        x=axis_of(words[0], "log" if wide else "linear", costs, _ROOM),
+        y=axis_of(words[1], "linear", np.array(values, np.float64), _ROOM),
+        marks=marks,
     )

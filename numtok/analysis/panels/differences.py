@@ -59,7 +59,14 @@ def differing_rows(
     rows = chosen(found, most)
     report = evaluations[label].report
     excerpts = read_excerpts(first, rows, report.data, report.split, resolve)
-    return DifferingRows(rows, found, errors.argmin(0), errors.argmax(0), names, excerpts)
+    return DifferingRows(
+        rows=rows,
+        apart=found,
+        closest=errors.argmin(0),
+        farthest=errors.argmax(0),
+        slots=names,
+        excerpts=excerpts,
+    )
 
 
 def apart(answers: Mapping[str, Predictions], names: list[str]) -> Floats:

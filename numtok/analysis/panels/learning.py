@@ -5,7 +5,8 @@ at a step are its share of the tokens or the epochs times the seconds of the who
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -23,7 +24,8 @@ _ROOM = 0.04
 _MANY = 30  # times the least: from there on losses are drawn on a logarithm
 
 
-class LearningCurve(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class LearningCurve:
     """What one training logged of one split: float64[k] each; ``seconds`` is None where nobody
     looked at a clock."""
 
@@ -67,13 +69,13 @@ def _of_texts(label: str, evaluation: Evaluation, looks: Sequence[Look]) -> list
         share = tokens / max(costs.tokens, 1)
         found.append(
             LearningCurve(
-                label,
-                split,
-                evaluation.report.seed,
-                steps / max(costs.steps, 1) * costs.samples,
-                tokens,
-                None if took is None else share * took,
-                np.array([np.nan if one is None else one for one in loss], np.float64),
+                label=label,
+                split=split,
+                seed=evaluation.report.seed,
+                samples=steps / max(costs.steps, 1) * costs.samples,
+                tokens=tokens,
+                seconds=None if took is None else share * took,
+                loss=np.array([np.nan if one is None else one for one in loss], np.float64),
             )
         )
     return found
@@ -87,14 +89,23 @@ def _of_table(
     for fold in dict.fromkeys(one.fold for one in epochs):
         own = [one for one in epochs if one.fold == fold]
         share = np.array([one.epoch for one in own], np.float64) / len(epochs)
-        spent = share * costs.samples, share * costs.tokens, None if took is None else share * took
         for split, loss in (
             (TRAIN, [one.train for one in own]),
             ("validation", [one.validation for one in own]),
         ):
             column = np.array([np.nan if one is None else one for one in loss], np.float64)
             if not np.isnan(column).all():
-                found.append(LearningCurve(label, split, evaluation.report.seed, *spent, column))
+                found.append(
+                    LearningCurve(
+                        label=label,
+                        split=split,
+                        seed=evaluation.report.seed,
+                        samples=share * costs.samples,
+                        tokens=share * costs.tokens,
+                        seconds=None if took is None else share * took,
+                        loss=column,
+                    )
+                )
     return found
 
 
@@ -111,7 +122,13 @@ def learning_panel(
         if x is not None and x.any() and known.sum() > 1:
             pick = (f"label:{one.label}",) * int(known.sum())
             marks.append(
-                LineMark(one.label, x[known], one.loss[known], colours[one.label], picks=pick)
+                LineMark(
+                    label=one.label,
+                    x=x[known],
+                    y=one.loss[known],
+                    colour=colours[one.label],
+                    picks=pick,
+                )
             )
     if not marks:
         return None
@@ -121,6 +138,6 @@ def learning_panel(
     splits = "validation" if seen[0].split != TRAIN else TRAIN
     words = {"seconds": "seconds of training", "samples": "rows read", "tokens": "tokens read"}
     across = np.concatenate([mark.x for mark in lines])
-    x_axis = Axis(words[over], low=0.0, high=float(across.max()) or 1.0)
+    x_axis = Axis(label=words[over], low=0.0, high=float(across.max()) or 1.0)
     y_axis = axis_of(f"loss on the {splits} split", "log" if wide else "linear", every, _ROOM)
-    return Panel(title, x_axis, y_axis, marks)
+    return Panel(title=title, x=x_axis, y=y_axis, marks=marks)

@@ -70,25 +70,35 @@ def truth_panel(answers: Predictions, rows: Ints, title: str = "") -> TruthPanel
     filled, counts = np.unique(place[known], return_counts=True)
     marks: list[Mark] = [
         CellMarks(
-            "all predictions",
-            edges[filled // _SIDE],
-            edges[filled // _SIDE + 1],
-            edges[filled % _SIDE],
-            edges[filled % _SIDE + 1],
-            counts,
-            0,
-            tuple(f"cell:{one}" for one in range(len(filled))),
+            label="all predictions",
+            left=edges[filled // _SIDE],
+            right=edges[filled // _SIDE + 1],
+            bottom=edges[filled % _SIDE],
+            top=edges[filled % _SIDE + 1],
+            counts=counts,
+            colour=0,
+            picks=tuple(f"cell:{one}" for one in range(len(filled))),
         )
     ]
     if answers.quantiles is not None:
         marks.append(_interval_band(answers, axis))
     held = rows[answers.valid[rows]]
     ids = np.flatnonzero(answers.valid[rows])
-    marks.append(Points("one prediction", answers.truth[held], prediction[held], 0, rows=ids))
+    marks.append(
+        Points(
+            label="one prediction", x=answers.truth[held], y=prediction[held], colour=0, rows=ids
+        )
+    )
     cells = np.full(len(rows), -1)
     cells[ids] = np.searchsorted(filled, place[held])
-    y_axis = Axis("prediction", axis.scale, axis.low, axis.high, axis.linear_below)
-    panel = Panel(title, axis, y_axis, marks, diagonal="prediction = truth")
+    y_axis = Axis(
+        label="prediction",
+        scale=axis.scale,
+        low=axis.low,
+        high=axis.high,
+        linear_below=axis.linear_below,
+    )
+    panel = Panel(title=title, x=axis, y=y_axis, marks=marks, diagonal="prediction = truth")
     return TruthPanel(panel, cells, beyond, answers.quantiles is not None)
 
 
@@ -108,7 +118,7 @@ def _interval_band(answers: Predictions, axis: Axis) -> Band:
         for column in columns
     ]
     low, high = (np.clip(one, axis.low, axis.high) for one in ends)
-    return Band("middle 90% predicted", middle, low, high, 1)
+    return Band(label="middle 90% predicted", x=middle, low=low, high=high, colour=1)
 
 
 def binned(values: Floats) -> list[Ints]:
@@ -162,7 +172,12 @@ def size_panel(
     marks = [
         mark
         for label, answers in labelled.items()
-        if (mark := _size_line(label, answers, bins, names, colours[label], relative)) is not None
+        if (
+            mark := _size_line(
+                label, answers, bins, names=names, colour=colours[label], relative=relative
+            )
+        )
+        is not None
     ]
     if not marks:
         return None
@@ -176,7 +191,7 @@ def size_panel(
         (name, float(every[one].min()), float(every[one].max()))
         for name, one in zip(names, bins, strict=True)
     ]
-    return SizePanel(Panel(title, x_axis, y_axis, marks), place, ranges)
+    return SizePanel(Panel(title=title, x=x_axis, y=y_axis, marks=marks), place, ranges)
 
 
 def _size_line(
@@ -202,7 +217,9 @@ def _size_line(
     if not found:
         return None
     x, y, low, high = np.array(found, np.float64).T
-    return LineMark(label, x, y, colour, dots=True, low=low, high=high, picks=tuple(picks))
+    return LineMark(
+        label=label, x=x, y=y, colour=colour, dots=True, low=low, high=high, picks=tuple(picks)
+    )
 
 
 def slots_panel(figures: Mapping[str, Figure], metric: str, kind: str = "slot") -> Panel | None:
@@ -234,18 +251,18 @@ def lined_up(
     names = tuple(known)
     marks: list[Mark] = [
         BarMarks(
-            name,
-            np.array([float(place)]),
-            columns[0][[place]],
-            columns[1][[place]],
-            columns[2][[place]],
-            (colours or {}).get(name, 0),
-            (f"{kind}:{name}",),
+            label=name,
+            places=np.array([float(place)]),
+            lengths=columns[0][[place]],
+            low=columns[1][[place]],
+            high=columns[2][[place]],
+            colour=(colours or {}).get(name, 0),
+            picks=(f"{kind}:{name}",),
         )
         for place, name in enumerate(names)
     ]
     x_axis = axis_of(label, _scale_of_figures(columns), columns.ravel(), _ROOM)
-    return Panel("", x_axis, Axis("", names=names), marks)
+    return Panel(title="", x=x_axis, y=Axis(label="", names=names), marks=marks)
 
 
 def beside_panel(
@@ -266,13 +283,25 @@ def beside_panel(
             places, values, low, high = np.array(found, np.float64).T
             aside = _ASIDE * ((index + 1) / (len(figures) + 1) - 0.5)
             picks = (f"label:{label}",) * len(places)
-            marks.append(BarMarks(label, places + aside, values, low, high, colours[label], picks))
+            marks.append(
+                BarMarks(
+                    label=label,
+                    places=places + aside,
+                    lengths=values,
+                    low=low,
+                    high=high,
+                    colour=colours[label],
+                    picks=picks,
+                )
+            )
             every += [values, low, high]
     if not marks:
         return None
     ends = np.concatenate(every)
     scale = _scale_of_figures(ends)
-    return Panel("", axis_of(metric, scale, ends, _ROOM), Axis("", names=names), marks)
+    return Panel(
+        title="", x=axis_of(metric, scale, ends, _ROOM), y=Axis(label="", names=names), marks=marks
+    )
 
 
 def _scale_of_figures(values: Floats) -> str:

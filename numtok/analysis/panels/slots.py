@@ -57,8 +57,10 @@ def slot_picture(
     edges[0], edges[-1] = axis.low, axis.high
     counts, _ = np.histogram(values, edges, weights=sample.weights[finite])
     shares = counts / counts.sum()
-    columns = ColumnMarks("share of numbers", edges[:-1], edges[1:], shares, 0)
-    y_axis = Axis("share of numbers", low=0.0, high=1.06 * float(shares.max()))
+    columns = ColumnMarks(
+        label="share of numbers", low=edges[:-1], high=edges[1:], heights=shares, colour=0
+    )
+    y_axis = Axis(label="share of numbers", low=0.0, high=1.06 * float(shares.max()))
     parts = undrawn(axis, np.linspace(low, high, VALUES + 1))[1:-1]
     marks: list[Mark] = []
     names: list[str] = []
@@ -76,11 +78,15 @@ def slot_picture(
         told = told[one_a_part]
         place = len(names)
         across = np.full(len(told), float(place))
-        marks.append(Points(one.spec, told, across, place, pick=f"label:{one.spec}"))
+        marks.append(
+            Points(label=one.spec, x=told, y=across, colour=place, pick=f"label:{one.spec}")
+        )
         names.append(f"{one.spec} ({left:,})")
-    grids = Panel("", axis, Axis("", names=tuple(names)), marks)
+    grids = Panel(title="", x=axis, y=Axis(label="", names=tuple(names)), marks=marks)
     distinct = len(np.unique(values))
-    return SlotPicture(slot, len(values), distinct, Panel("", axis, y_axis, [columns]), grids)
+    return SlotPicture(
+        slot, len(values), distinct, Panel(title="", x=axis, y=y_axis, marks=[columns]), grids
+    )
 
 
 class SlotPictures:

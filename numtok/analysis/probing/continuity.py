@@ -51,8 +51,11 @@ def jump(along: Path, *, is_truth: bool) -> Jump | None:
     at = int(np.argmax(steps))
     size, usual, all_of_it = float(steps[at]), float(np.median(steps)), float(np.ptp(y))
     return Jump(
-        size,
-        *(float(x[at]), float(x[at + 1]), float(y[at]), float(y[at + 1])),
+        size=size,
+        from_x=float(x[at]),
+        to_x=float(x[at + 1]),
+        from_y=float(y[at]),
+        to_y=float(y[at + 1]),
         of_range=size / all_of_it if all_of_it else 0.0,
         of_median_step=size / usual if usual else None,
         of_truth=size / float(np.diff(x).max()) if is_truth else None,

@@ -24,7 +24,7 @@ from numtok.store.columns import check_nulls, check_schema, read_columns
 from numtok.store.draft import Draft
 from numtok.stored_json import StoredJson
 
-_PROBE = StoredJson(PROBE_FILE, Probe, newest=SCHEMA)
+_PROBE = StoredJson(name=PROBE_FILE, kind=Probe, newest=SCHEMA)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ PROBE_FILE, POINTS_FILE, SEEN_FILE = "probe.json", "points.parquet", "seen.parqu
 SCHEMA = 1  # of probe.json
 
 
-class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The largest step of the prediction between neighbours on the x axis.
 
     Where several rows have one x, their median prediction counts.
@@ -87,7 +87,7 @@ class Top(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     most: float
 
 
-class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="samples"):
+class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="samples", kw_only=True):
     """Predictions of one target along numbers: its truth, or one number that goes in.
 
     Columns of the points, in order of x: ``id``, ``x``, ``truth`` (null along an input),
@@ -135,7 +135,9 @@ class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sample
     top_of: str
 
 
-class Embedding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="embedding"):
+class Embedding(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="embedding", kw_only=True
+):
     """The embedding of a number after the first layer norm, on one direction.
 
     Columns of the points: ``x`` (as it goes in: normalised), ``mean``, ``deviation``, ``low`` and
@@ -171,7 +173,9 @@ class Embedding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="em
     residual: float | None = None
 
 
-class TokenComponents(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pca"):
+class TokenComponents(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pca", kw_only=True
+):
     """Principal components of the embeddings of those number tokens that are numbers.
 
     Columns of the points, by ascending value: ``token``, ``value``, ``pc1`` ... ``pc3``.
@@ -193,7 +197,9 @@ class TokenComponents(msgspec.Struct, frozen=True, forbid_unknown_fields=True, t
     neighbours: float | None
 
 
-class Confidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="confidence"):
+class Confidence(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="confidence", kw_only=True
+):
     """How sure a model is of a text as one of its numbers, the answer to a question, changes.
 
     Columns of the points, by ascending value: ``x``, the number, and ``confidence``.
@@ -241,7 +247,7 @@ class ProbeCurves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
 Summary = Along | Embedding | TokenComponents | Confidence | ProbeCurves
 
 
-class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One model, looked at in one way.
 
     configuration, seed

@@ -107,12 +107,12 @@ class _Tallies(NamedTuple):
         """The statistics of one slot."""
         found = dict(zip(_TALLY.names or (), self.slots[slot].item(), strict=True))
         finite = found["numbers"] - found["outside"]
-        spread = (found[name] for name in ("low", "high", "mean", "squares", "magnitude"))
+        spread = {name: found[name] for name in ("low", "high", "mean", "squares", "magnitude")}
         held = self.times[slot] > 0
         order = np.argsort(self.keys[slot][held])[:KEPT]
         return NumberStatistics(
             **{name: found[name] for name in (*_SUMMED, "before", "least", "most")},
-            moments=Moments(finite, *spread) if finite else Moments(),
+            moments=Moments(count=finite, **spread) if finite else Moments(),
             digits=self.digits[slot].copy(),
             decimals=self.decimals[slot].copy(),
             decades=self.decades[slot].copy(),
@@ -121,12 +121,12 @@ class _Tallies(NamedTuple):
 
 
 _NUMBERS = struct(
-    _Numbers, reads(float64), reads(uint64), reads(int32), reads(uint64), reads(int32),
-    reads(boolean), reads(boolean),
+    _Numbers, values=reads(float64), bits=reads(uint64), slots=reads(int32), digits=reads(uint64),
+    exponents=reads(int32), negative=reads(boolean), more=reads(boolean),
 )  # fmt: skip
 _TALLIES = struct(
-    _Tallies, writes(from_dtype(_TALLY)), writes(int64, 2), writes(int64, 2), writes(int64, 2),
-    writes(uint64, 2), writes(int64, 2),
+    _Tallies, slots=writes(from_dtype(_TALLY)), digits=writes(int64, 2), decimals=writes(int64, 2),
+    decades=writes(int64, 2), keys=writes(uint64, 2), times=writes(int64, 2),
 )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ _PLAIN = ("rows", "numbers", "tokens", "vocabulary", "rejected")
 _LOSSES = ("_overflow", "_underflow")
 
 
-class _EncodeCounts(msgspec.Struct):
+class _EncodeCounts(msgspec.Struct, kw_only=True):
     """Those that are always there, and those that are looked for by name."""
 
     rows: Natural

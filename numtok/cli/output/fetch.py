@@ -20,7 +20,7 @@ class _FieldSettings(msgspec.Struct):
     variable: str
 
 
-class _FieldCounts(msgspec.Struct):
+class _FieldCounts(msgspec.Struct, kw_only=True):
     steps: Natural
     latitudes: Natural
     longitudes: Natural
@@ -33,7 +33,7 @@ class _TextCounts(msgspec.Struct):
     rows: Natural
 
 
-class _FieldFacts(msgspec.Struct):
+class _FieldFacts(msgspec.Struct, kw_only=True):
     attribution: str
     first: str
     last: str

@@ -6,7 +6,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
@@ -50,6 +50,7 @@ class Sheet:
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
+    _: KW_ONLY
     words: Sequence[str] = ()
     picks: Sequence[str] = ()
     note: str = ""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
 
-class _TrainCounts(msgspec.Struct):
+class _TrainCounts(msgspec.Struct, kw_only=True):
     parameters: Natural
     steps: Natural
     samples: Natural
@@ -34,7 +34,7 @@ class _TrainCounts(msgspec.Struct):
     unseen: Natural = msgspec.field(name=TRUNCATED, default=0)
 
 
-class _TrainTiming(msgspec.Struct):
+class _TrainTiming(msgspec.Struct, kw_only=True):
     seconds: float
     tokens_per_second: float
     mfu: float | None = None
@@ -42,7 +42,7 @@ class _TrainTiming(msgspec.Struct):
     second_pass: float | None = None
 
 
-class _FitCounts(msgspec.Struct):
+class _FitCounts(msgspec.Struct, kw_only=True):
     rows: Natural
     steps: Natural
     parameters: Natural

@@ -46,7 +46,7 @@ def read_lines(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBa
                 check_utf8(block, part.shown)
                 offset = len(MARK) if block.startswith(MARK) else 0
                 block = block[offset:]
-            batch, lines = _decode_block(part, decoder, block, row, offset, how)
+            batch, lines = _decode_block(part, decoder, block, row=row, offset=offset, how=how)
             row += lines
             offset += len(block)
             del block  # the batch has it until it is released

@@ -24,6 +24,7 @@ from numtok.data.sources.base import (
 )
 from numtok.errors import UsageError
 
+_KINDS = (TableSource, TextSource, FieldSource)
 _MOST = 100  # origins that are looked at
 
 
@@ -31,7 +32,7 @@ def check_declarations(source: Source, seed: int) -> None:
     """What is declared is there, and it is a source of tables, texts or a field."""
     name = "declarations"
     check_declared(source, name, revision=int)
-    expect_kind(source, "__class__", source, TableSource, TextSource, FieldSource)
+    expect_kind(source, "__class__", source, *_KINDS)
     check_settings(SOURCES, source, name)
 
 

@@ -147,10 +147,10 @@ class Numeracy600k(OneFileSource):
         alike = f"{row.text[:begin]}_{row.text[end:]}"
         if self.number == "masked":
             text = row.text[:begin] + self.placeholder + row.text[end:]
-            return TextRow(Row(text, str(row.id), label=label), noted, alike=alike)
+            return TextRow(Row(text=text, id=str(row.id), label=label), noted, alike=alike)
         targets = {"number": [(begin, end)]}
         group: dict[str, Scalar] = {"magnitude": label}
-        made = Row(row.text, str(row.id), targets=targets, group=group)
+        made = Row(text=row.text, id=str(row.id), targets=targets, group=group)
         return TextRow(made, noted, alike=alike)
 
 

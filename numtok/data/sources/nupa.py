@@ -200,8 +200,8 @@ class _Stratum(NamedTuple):
         }
         return TextRow(
             Row(
-                made.text,
-                f"{split}-{key.name}-{self.digits}-{number}",
+                text=made.text,
+                id=f"{split}-{key.name}-{self.digits}-{number}",
                 targets={"answer": made.answer},
                 answer_start=made.answer[0][0],
                 group=key.group(self.digits),

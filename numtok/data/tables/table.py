@@ -79,7 +79,7 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return pa.schema(columns)
 
 
-_TABLE = StoredJson(TABLE_FILE, TableFile, newest=FORMAT)
+_TABLE = StoredJson(name=TABLE_FILE, kind=TableFile, newest=FORMAT)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

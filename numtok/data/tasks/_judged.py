@@ -27,7 +27,7 @@ from numtok.registry import name_of, spec_of
 _LABELS = np.array(["incorrect", "correct"])
 
 
-class JudgedRow(msgspec.Struct, omit_defaults=True):
+class JudgedRow(msgspec.Struct, omit_defaults=True, kw_only=True):
     """A row as ``row.Row`` has it."""
 
     id: str
@@ -100,7 +100,7 @@ class JudgedTask(TextTask):
         lines = []
         rows = zip(texts, _LABELS[label].tolist(), which.tolist(), strict=True)
         for number, (text, name, kind) in enumerate(rows, first):
-            line = JudgedRow(f"{split.name}-{number}", text, group=kinds[kind].group)
+            line = JudgedRow(id=f"{split.name}-{number}", text=text, group=kinds[kind].group)
             if self.generates:
                 line.answer_start = text.rindex(" ") + 1
                 line.targets = {"answer": [(line.answer_start, len(text))]}

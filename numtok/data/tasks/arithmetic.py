@@ -171,7 +171,7 @@ class Arithmetic(TextTask):
         is_last = (index + 1) * self.unit_rows >= split.rows
         end = space.size if is_last else min(space.size, (index + 1) * draws)
         positions = range(index * draws, end)
-        rows = draw(space, seed, split, positions, index * self.unit_rows, wanted)
+        rows = draw(space, seed, split, positions, row=index * self.unit_rows, wanted=wanted)
         if rows.count(b"\n") < wanted:
             raise UsageError(
                 f"{spec_of(self)} has {space.size:,} different expressions, and at most some 95% "

@@ -131,8 +131,8 @@ class Measurement(JudgedTask):
         return [((kind.high - kind.low) * total + count) // kind.parts for kind in self._kinds]
 
     def _draw(self, seed: int, split: TaskSplit, which: Whole) -> Sequence[Whole]:
-        pairs = which[::2]
-        known = self._of_kinds(pairs, "number", "part", "parts", "low", "high")
+        pairs, columns = which[::2], ("number", "part", "parts", "low", "high")
+        known = self._of_kinds(pairs, *columns)
         tries = int(max(known[2], default=1))
 
         def tried(purpose: str, given: Whole | None, rows: Whole, attempt: int) -> DrawnRows:

@@ -1,10 +1,10 @@
 """wordproblems: sums and differences in short stories. ``Q: A ship carries 6518 ... A: 10060``"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,18 @@ _DRAWN = "drawn"
 _EVERY_ANSWER = Range(-inf, inf)
 _OFF = Range(0.01, 1)
 
-# Given both numbers, the sign of the operation, the right answer (all [n]), chances [2, n], and
-# how far off near ones are: wrong answers [n], some maybe right after all.
-_Way = Callable[[Whole, Whole, Whole, Whole, Floats, Range], Whole]
+
+class _Way(Protocol):
+    """Makes wrong answers [n], some of which may be right after all, from both numbers, the sign
+    of the operation, the right answer (all [n]) and chances [2, n]; ``off``: how far off near
+    answers are."""
+
+    def __call__(
+        self, a: Whole, b: Whole, *, sign: Whole, right: Whole, chance: Floats, off: Range
+    ) -> Whole: ...
 
 
-def _near(a: Whole, b: Whole, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
+def _near(a: Whole, b: Whole, *, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
     """Off by a share of the right answer, drawn by its logarithm, by 1 at least, either way."""
     share = off.low * np.exp(chance[0] * np.log(off.high / off.low))
     amount = np.maximum(1, np.rint(share * np.abs(right))).astype(np.int64)
@@ -38,12 +44,14 @@ def _near(a: Whole, b: Whole, sign: Whole, right: Whole, chance: Floats, off: Ra
     return made
 
 
-def _operation(a: Whole, b: Whole, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
+def _operation(
+    a: Whole, b: Whole, *, sign: Whole, right: Whole, chance: Floats, off: Range
+) -> Whole:
     """The other operation, of a difference without its sign."""
     return np.where(sign > 0, np.abs(a - b), a + b)
 
 
-def _digit(a: Whole, b: Whole, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
+def _digit(a: Whole, b: Whole, *, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
     """One digit of the right answer is another, none is lost at the beginning."""
     size = np.abs(right)
     digits = np.floor(np.log10(np.maximum(size, 1) + 0.5)).astype(np.int64) + 1
@@ -252,7 +260,8 @@ class _Drawing:
         usable = usable & are_of(self._split, hashes)
         if not self._task.generates and self._task.wrong == "operation":
             # No other way has one wrong answer alone; whether it is possible must not show.
-            other = _WAYS["operation"](a, b, self._sign[rows], answer, np.empty(0), self._task.off)
+            sign, off, unused = self._sign[rows], self._task.off, np.empty(0)
+            other = _operation(a, b, sign=sign, right=answer, chance=unused, off=off)
             usable &= self._is_possible(rows, other) & (other != answer)
         return DrawnRows(np.array([a, b, answer]), hashes ^ (a > b).astype(np.uint64), usable)
 
@@ -270,7 +279,7 @@ class _Drawing:
             else:
                 way = _WAYS[self._task.wrong]
                 sign, off = self._sign[these], self._task.off
-                made = way(a[left], b[left], sign, right[left], chance, off)
+                made = way(a[left], b[left], sign=sign, right=right[left], chance=chance, off=off)
                 usable = self._is_possible(these, made)
             usable = usable & (made != right[left])
             found[left[usable]] = made[usable]

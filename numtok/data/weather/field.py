@@ -95,7 +95,7 @@ class _Node(msgspec.Struct):
     node_type: Literal["group", "array"]
 
 
-_METADATA = StoredJson("zarr.json", _Node)  # zarr reads the rest
+_METADATA = StoredJson(name="zarr.json", kind=_Node)  # zarr reads the rest
 
 
 def object_name(variable: str, index: int) -> str:

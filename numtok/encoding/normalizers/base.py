@@ -20,7 +20,7 @@ Constants = dict[str, float]
 _NEAR = 1e-8  # of a value: two that are nearer to each other have lost half their digits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Moments:
     """What a fit may look at: of the finite values, their number, range, mean and spread, and the
     mean of their magnitudes."""
@@ -42,8 +42,14 @@ class Moments:
             mean = float(finite.mean())
             squares = float(np.square(finite - mean).sum())
             magnitude = float(np.abs(finite).mean())
-        ends = float(finite.min()), float(finite.max())
-        return cls(len(finite), *ends, mean, squares, magnitude)
+        return cls(
+            count=len(finite),
+            low=float(finite.min()),
+            high=float(finite.max()),
+            mean=mean,
+            squares=squares,
+            magnitude=magnitude,
+        )
 
     def merged(self, other: "Moments") -> "Moments":
         """The moments of both samples together (Chan et al. 1979)."""
@@ -53,12 +59,12 @@ class Moments:
         shift = other.mean - self.mean
         share = other.count / count
         return Moments(
-            count,
-            min(self.low, other.low),
-            max(self.high, other.high),
-            self.mean + shift * share,
-            self.squares + other.squares + shift * shift * self.count * share,
-            self.magnitude + (other.magnitude - self.magnitude) * share,
+            count=count,
+            low=min(self.low, other.low),
+            high=max(self.high, other.high),
+            mean=self.mean + shift * share,
+            squares=self.squares + other.squares + shift * shift * self.count * share,
+            magnitude=self.magnitude + (other.magnitude - self.magnitude) * share,
         )
 
     @property

@@ -233,7 +233,9 @@ def check_round_trip(scheme: Scheme, seed: int) -> None:
     decoded = decoded_numbers(scheme, encoded)
     columns = zip(literals, numerals.values.tolist(), encoded.outcomes.tolist(), strict=True)
     for index, (literal, value, outcome) in enumerate(columns):
-        if wrong := _decoding_error(scheme, literal, value, outcome, decoded, index):
+        if wrong := _decoding_error(
+            scheme, literal, value, outcome=outcome, decoded=decoded, index=index
+        ):
             fail(scheme, "round trip", f"{shortened(literal)}: {wrong}")
 
 

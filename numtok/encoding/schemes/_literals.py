@@ -347,12 +347,12 @@ def parts_of(spelt: Spelt) -> MarkedParts:
     point = np.minimum(points[np.searchsorted(points, first)], end)
     count = np.concatenate([[0], np.cumsum(characters < len(_DIGITS))])
     return MarkedParts(
-        owner[first],
-        first,
-        first + np.isin(characters[first], _SIGN_IDS),
-        end,
-        count[point] - count[first],
-        np.where(point < end, count[end] - count[point], -1),
+        number=owner[first],
+        first=first,
+        digit=first + np.isin(characters[first], _SIGN_IDS),
+        end=end,
+        digits=count[point] - count[first],
+        decimals=np.where(point < end, count[end] - count[point], -1),
     )
 
 

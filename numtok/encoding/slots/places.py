@@ -56,7 +56,9 @@ class Tree(NamedTuple):
         return cls(np.zeros(NODES, NODE), np.zeros(INDEX, np.int32), facts)
 
 
-TREE = struct(Tree, writes(from_dtype(NODE)), writes(int32), writes(from_dtype(FACTS)))
+TREE = struct(
+    Tree, nodes=writes(from_dtype(NODE)), table=writes(int32), facts=writes(from_dtype(FACTS))
+)
 
 _MULTIPLIER, _FOLD = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 

@@ -17,7 +17,7 @@ from numtok.registry import name_in, spec_of
 from numtok.reports import Figure, Figures, Report
 
 
-class Beside(msgspec.Struct, frozen=True):
+class Beside(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of a published table beside what was measured.
 
     ``measured`` is None where the reports have no such figure, ``cell`` where
@@ -36,7 +36,7 @@ class Beside(msgspec.Struct, frozen=True):
     invalid: float | None = None
 
 
-class PublishedComparison(msgspec.Struct, frozen=True):
+class PublishedComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Some cells of a published table, what is known to differ, and what is doubtful."""
 
     table: str
@@ -67,16 +67,7 @@ def beside_published(
     """
     table = published(name)
     reports = [evaluation.report for _, group in experiments for evaluation in group]
-    if column is None:
-        times = Counter(one.metric for one in table.columns)
-        columns = [
-            one
-            for one in table.columns
-            if (one.is_of_all and times[one.metric] == 1)
-            or any(_part(report, one) is not None for report in reports)
-        ]
-    else:
-        columns = [table.column(column)]
+    columns = _columns(table, reports) if column is None else [table.column(column)]
     if not columns:
         raise UsageError(
             f"--against {name}: the reports have none of its groups, targets, data or heads; name "
@@ -90,13 +81,13 @@ def beside_published(
         printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
         cells += [
             Beside(
-                label,
-                one.name,
-                one.metric,
-                _where(one) if _part(report, one) is not None else None,
-                _measured(group, one),
-                printed.get(one.name),
-                _invalid(group, one, shares) if table.prints_invalid else None,
+                label=label,
+                column=one.name,
+                metric=one.metric,
+                where=_where(one) if _part(report, one) is not None else None,
+                measured=_measured(group, one),
+                cell=printed.get(one.name),
+                invalid=_invalid(group, one, shares) if table.prints_invalid else None,
             )
             for one in columns
             if column is not None or one.head is None or _part(report, one) is not None
@@ -106,7 +97,25 @@ def beside_published(
         for label, group in experiments
         for key, here, there in _differing(table, group[0].report, row)
     ]
-    return PublishedComparison(name, table.source, table.caption, cells, differs, table.doubts)
+    return PublishedComparison(
+        table=name,
+        source=table.source,
+        caption=table.caption,
+        cells=cells,
+        differs=differs,
+        doubts=table.doubts,
+    )
+
+
+def _columns(table: PublishedTable, reports: Sequence[Report]) -> list[Column]:
+    """Return the columns that have a figure in one of the reports."""
+    times = Counter(one.metric for one in table.columns)
+    return [
+        one
+        for one in table.columns
+        if (one.is_of_all and times[one.metric] == 1)
+        or any(_part(report, one) is not None for report in reports)
+    ]
 
 
 def _row(table: PublishedTable, report: Report) -> str:

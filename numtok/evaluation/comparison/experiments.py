@@ -19,7 +19,7 @@ _USUAL_TRUNKS = frozenset({*PRESETS, "transformer", "mlp"})
 _WITHOUT_TARGETS = "number"  # what predictions have for a target that rows do not name
 
 
-class ExperimentCosts(msgspec.Struct, frozen=True):
+class ExperimentCosts(msgspec.Struct, frozen=True, kw_only=True):
     """What an experiment cost, the mean over its seeds; seconds are None where nobody looked."""
 
     samples: float
@@ -33,7 +33,7 @@ class ExperimentCosts(msgspec.Struct, frozen=True):
     eval_seconds: float | None
 
 
-class Experiment(msgspec.Struct, frozen=True):
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """Some seeds of one configuration, on one split, read in one way.
 
     label
@@ -84,13 +84,13 @@ def experiments_of(groups: Sequence[Sequence[Evaluation]]) -> list[Experiment]:
     found = labels([group[0].report.scheme for group in groups], settings)
     return [
         Experiment(
-            label,
-            group[0].report.scheme,
-            {key: one.get(key, "-") for key in differing if key != "data"},
-            [evaluation.ref for evaluation in group],
-            [evaluation.report.seed for evaluation in group],
-            _mean([evaluation.report.invalid for evaluation in group]),
-            costs_of(group),
+            label=label,
+            scheme=group[0].report.scheme,
+            settings={key: one.get(key, "-") for key in differing if key != "data"},
+            reports=[evaluation.ref for evaluation in group],
+            seeds=[evaluation.report.seed for evaluation in group],
+            invalid=_mean([evaluation.report.invalid for evaluation in group]),
+            costs=costs_of(group),
         )
         for label, one, group in zip(found, settings, groups, strict=True)
     ]

@@ -25,7 +25,7 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-class RequirementResult(msgspec.Struct, frozen=True):
+class RequirementResult(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one report meets one requirement; one whose figure is undefined does not."""
 
     requirement: str
@@ -91,7 +91,9 @@ class Requirement(Limit):
         """Whether one report meets it, by its figures over all numbers."""
         value = figures[self.key].value
         met = value is not None and self.holds(value)
-        return RequirementResult(str(self), self.limit, ref, value, met)
+        return RequirementResult(
+            requirement=str(self), limit=self.limit, report=ref, value=value, met=met
+        )
 
 
 def apart(value: float, limit: float) -> str:

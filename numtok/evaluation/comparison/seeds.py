@@ -8,6 +8,8 @@ until a level is reached, have Student's t interval.
 import math
 import statistics
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 from scipy.special import stdtr, stdtrit
@@ -20,7 +22,7 @@ from numtok.reports import Figure
 LEVEL = 0.95  # of every interval
 
 
-class SeedStatistics(msgspec.Struct, frozen=True):
+class SeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """A metric over seeds. ``interval`` is "bootstrap" (over samples and seeds), "share" (Wilson's,
     for a fraction that is 0 or 1 with every seed), "seeds" (Student's t), or None: undefined."""
 
@@ -48,23 +50,25 @@ def seed_statistics(
     there it is that of the samples, which are the same ones.
     """
     first, seeds = figures[0], len(figures)
+    made = partial(SeedStatistics, seeds=seeds, n=first.n)
+    unknown: dict[str, Any] = dict.fromkeys(("low", "high", "deviation", "interval"))
     values = [figure.value for figure in figures if figure.value is not None]
     if len(values) < seeds:
-        return SeedStatistics(None, None, None, None, None, seeds, first.n)
+        return made(value=None, **unknown)
     low, high = first.low, first.high
     if share and low != high and set(values) in ({0.0}, {1.0}):
         deviation = None if seeds == 1 else 0.0
-        return SeedStatistics(values[0], low, high, deviation, "share", seeds, first.n)
+        return made(value=values[0], low=low, high=high, deviation=deviation, interval="share")
     if seeds == 1:
-        kind = "bootstrap" if first.low is not None else None
-        return SeedStatistics(first.value, first.low, first.high, None, kind, 1, first.n)
+        kind = "bootstrap" if low is not None else None
+        return made(value=first.value, low=low, high=high, deviation=None, interval=kind)
     if not all(map(math.isfinite, values)):
-        return SeedStatistics(sum(values), None, None, None, None, seeds, first.n)
+        return made(value=sum(values), **unknown)
     # Exact: seeds that are alike have no deviation, and squares do not overflow.
     mean, deviation = statistics.mean(values), statistics.stdev(values)
     half = float(stdtrit(seeds - 1, (1 + LEVEL) / 2)) * deviation / math.sqrt(seeds)
     low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
-    return SeedStatistics(mean, low, high, deviation, "seeds", seeds, first.n)
+    return made(value=mean, low=low, high=high, deviation=deviation, interval="seeds")
 
 
 def answers_of_seeds(evaluations: Sequence[Evaluation]) -> list[Predictions]:

@@ -25,7 +25,7 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     footnote: str | None = None
 
 
-class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What one column holds.
 
     name
@@ -58,7 +58,7 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return not (self.group or self.head or self.target or self.data)
 
 
-class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One table of a paper.
 
     source, caption

@@ -19,13 +19,14 @@ from numtok.models.distributions.predictive import Floats, Predictive, checked
 _POINT, _BOUNDED, _UNBOUNDED, _NONE = range(4)  # what counts first at a value that several hold
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Intervals(Predictive):
     """``n`` distributions over the same ``m`` intervals, given in raw units.
 
     >>> support = Support.of(grammar).raw(codec.normalizer)
     >>> log_mass = support.log_probabilities(logits)
-    >>> Intervals(support.low, support.high, support.values, log_mass)
+    >>> low, high, values = support.low, support.high, support.values
+    >>> Intervals(low=low, high=high, values=values, log_mass=log_mass)
 
     The intervals ascend and touch at most in their ends; NaN comes last, for NaN. One that is so
     narrow that rounding makes its ends equal is an atom there. Takes some 3 * n * m * 8 bytes.

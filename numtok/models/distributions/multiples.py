@@ -34,7 +34,7 @@ _LEVELS = np.concatenate([_TAIL, np.linspace(_STEP, 1 - _STEP, 199), 1 - _TAIL[:
 _HALVINGS = 34  # of the interval in which a quantile is looked for
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Multiples(Predictive):
     """``n`` distributions of ``factor * mantissa``, each factor with a probability.
 
@@ -49,8 +49,13 @@ class Multiples(Predictive):
     >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
     >>> plain = FittedNormalizer(NORMALIZERS.build("none"), {})
     >>> mantissa = Mixture.single(np.array([2.0]), 0.1, plain)
-    >>> nothing = np.full(2, np.nan)
-    >>> one = Multiples(mantissa, np.array([1.0, 100.0]), nothing, np.log([[0.25, 0.75]]), plain)
+    >>> one = Multiples(
+    ...     mantissa=mantissa,
+    ...     factors=np.array([1.0, 100.0]),
+    ...     atoms=np.full(2, np.nan),
+    ...     log_weights=np.log([[0.25, 0.75]]),
+    ...     normalizer=plain,
+    ... )
     >>> one.mean().round(9).tolist(), one.cdf(np.array([50.0])).tolist()
     ([150.5], [0.25])
     """

@@ -176,7 +176,7 @@ class PrefixTree:
             p, below, above = self.p[:, place], self._below[:, place], self._above[:, place]
             at = symbols[:, place]
             own, smaller, larger = (table[rows, at] for table in (p, below, above))
-            inner = _partly(own, smaller, larger, found, width, rest_of_line)
+            inner = _partly(own, smaller, larger, inner=found, width=width, rest=rest_of_line)
             others = _joined(p, below, above, self._whole[place + 1])
             symbol = np.arange(base)
             left = np.where(symbol < at[:, None], others[:2], 0.0).sum(axis=2)
@@ -198,7 +198,7 @@ def _joined(p: Floats, below: Floats, above: Floats, inner: Floats) -> Floats:
     """float64[4, n, B]: areas below each symbol of a place, of those [4, n] that all have."""
     part = inner[:, :, None]
     one = np.ones_like(p)
-    return _partly(p, below, above, np.broadcast_to(part, (4, *p.shape)), one, one)
+    return _partly(p, below, above, inner=np.broadcast_to(part, (4, *p.shape)), width=one, rest=one)
 
 
 def _partly(

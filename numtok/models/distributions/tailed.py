@@ -30,8 +30,9 @@ class Tailed(Predictive):
     1 / (n + 1). ``inside`` has no atoms for NaN or infinities, and lies in the range.
 
     >>> from numtok.models.distributions.intervals import Intervals
-    >>> ends = np.array([0.0]), np.array([2.0])
-    >>> one = Tailed(Intervals(*ends, np.array([1.0]), np.zeros((1, 1))), 0.0, 2.0, 0.1)
+    >>> ends = {"low": np.array([0.0]), "high": np.array([2.0])}
+    >>> inside = Intervals(**ends, values=np.array([1.0]), log_mass=np.zeros((1, 1)))
+    >>> one = Tailed(inside, 0.0, 2.0, 0.1)
     >>> np.exp(one.log_density(np.array([2.0]))), np.exp(one.log_density(np.array([4.0])))
     (array([0.45]), array([0.00919699]))
 

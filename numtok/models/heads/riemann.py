@@ -89,7 +89,14 @@ class _RiemannReader(TokenReader):
             scaled = scaling.forward(values)
             return np.where((scaled >= 0) & (scaled <= 1), _bins(scaled, self.bins), -1)
 
-        return Intervals(edges[:-1], edges[1:], centres, log_mass, places, by_density=True)
+        return Intervals(
+            low=edges[:-1],
+            high=edges[1:],
+            values=centres,
+            log_mass=log_mass,
+            places=places,
+            by_density=True,
+        )
 
 
 def _bins(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:

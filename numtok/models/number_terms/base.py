@@ -153,13 +153,15 @@ class NumberTermModule(nn.Module):
         these have them, of all that are learnt at once the one, of these the other."""
         log_p_NV = logits_NV.log_softmax(dim=1)
         ids_T, index_V = cast(Tensor, self.ids), cast(Tensor, self.index)
+        places_N, runs_N = places_N2.unbind(dim=1)
         said = DigitLogits(
-            logits_NV[:, ids_T],
-            log_p_NV[:, ids_T],
-            cast(Tensor, self.values),
-            cast(Tensor, self.lengths),
-            index_V[labels_N],
-            *places_N2.unbind(dim=1),
+            logits_NT=logits_NV[:, ids_T],
+            log_p_NT=log_p_NV[:, ids_T],
+            values_T=cast(Tensor, self.values),
+            lengths_T=cast(Tensor, self.lengths),
+            right_N=index_V[labels_N],
+            places_N=places_N,
+            runs_N=runs_N,
         )
         each_N = self.term.losses(said)
         weight = self.term.weight

@@ -49,7 +49,7 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Entrant(msgspec.Struct, frozen=True):
+class Entrant(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate before it is measured: a scheme, or of tables a head, and what is not as usual
     with it; None is as usual."""
 
@@ -162,7 +162,7 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
     tails = [_FOR_TAILS] if _has_tails(profile) else []
     advised = profile.value_normalize
     others = [
-        Entrant(spec, head, normalize)
+        Entrant(scheme=spec, head=head, normalize=normalize)
         for spec in values
         for normalize in dict.fromkeys((advised, None, *tails))
         for head in (None, *_other_heads(schemes[spec].defaults.head))
@@ -183,9 +183,9 @@ def _usual(spec: str, scheme: Scheme) -> Entrant:
     if scheme.tokens_per_number is not None:
         embedder = scheme.defaults.embedder
         narrow = EMBEDDERS.checked_at(embedder)  # one for models of any width
-        return Entrant(spec, embedder=None if narrow == embedder else narrow)
+        return Entrant(scheme=spec, embedder=None if narrow == embedder else narrow)
     own = name_in(spec)
-    return Entrant(spec, objective=own if own in OBJECTIVES else _LEFTWARD)
+    return Entrant(scheme=spec, objective=own if own in OBJECTIVES else _LEFTWARD)
 
 
 def _other_heads(usual: str) -> Iterator[str]:
@@ -252,10 +252,13 @@ def table_entries(slot: Slot, verdicts: Sequence[Verdict]) -> list[Entrant]:
     """The candidates for the target of a table: each head as usual, and where the target has a
     heavy tail those that learn numbers of any size on a logarithmic scale, too."""
     heads = [one.scheme for one in verdicts if one.takes_part]
-    usual = [Entrant(spec) for spec in heads]
+    usual = [Entrant(scheme=spec) for spec in heads]
     if not slot.heavy_tail:
         return usual
-    return [*usual, *(Entrant(spec, normalize=_FOR_TAILS) for spec in heads if _takes_tails(spec))]
+    return [
+        *usual,
+        *(Entrant(scheme=spec, normalize=_FOR_TAILS) for spec in heads if _takes_tails(spec)),
+    ]
 
 
 def _takes_tails(spec: str) -> bool:

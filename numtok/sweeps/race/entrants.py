@@ -107,10 +107,10 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     found = profile.run(
         profile.Config(
             config.inputs,
-            config.schemes,
-            rule,
-            config.numerals,
-            config.text_field,
+            schemes=config.schemes,
+            split=rule,
+            numerals=config.numerals,
+            text_field=config.text_field,
             on_error=config.on_error,
             engine=config.engine,
         ),
@@ -136,15 +136,15 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     verdicts = judged(found, config.schemes)
     notes = [*found.notes, *split_notes]
     return Entered(
-        config.name or f"{name}-race",
-        False,
-        [Slot.of_profile(slot) for slot in found.slots],
-        verdicts,
-        text_entries(found, verdicts),
-        rule,
-        test,
-        rows,
-        notes + _few(shown, rows, test),
+        name=config.name or f"{name}-race",
+        of_table=False,
+        slots=[Slot.of_profile(slot) for slot in found.slots],
+        verdicts=verdicts,
+        entries=text_entries(found, verdicts),
+        split=rule,
+        test=test,
+        rows=rows,
+        notes=notes + _few(shown, rows, test),
     )
 
 
@@ -308,16 +308,16 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     few = _few(artifact.ref, rows, test)
     notes = [*told, *file.notes, *few, *twin_notes(rows_of, [test])]
     return Entered(
-        config.name or f"{artifact.name}-race",
-        True,
-        [slot],
-        verdicts,
-        table_entries(slot, verdicts),
-        None,
-        test,
-        rows,
-        notes,
-        artifact,
+        name=config.name or f"{artifact.name}-race",
+        of_table=True,
+        slots=[slot],
+        verdicts=verdicts,
+        entries=table_entries(slot, verdicts),
+        split=None,
+        test=test,
+        rows=rows,
+        notes=notes,
+        table=artifact,
     )
 
 
@@ -340,7 +340,9 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
         by_time = TimeSplit(None)
     split = config.split or by_time.rule
     drop = tuple(dict.fromkeys([*config.drop, *dates]))
-    settings = table.Config(path, config.target, split, drop=drop, on_error=config.on_error)
+    settings = table.Config(
+        path, target=config.target, split=split, drop=drop, on_error=config.on_error
+    )
     return table.run(settings, store).artifact, [*by_time.notes, *_dropped(dates)]
 
 

@@ -33,7 +33,7 @@ _NOTHING = Figure(None, None, None, 0)
 CHEAPER = 0.8
 
 
-class Contestant(msgspec.Struct, frozen=True):
+class Contestant(msgspec.Struct, frozen=True, kw_only=True):
     """One on the leaderboard: a model with all its seeds, or what needs no model.
 
     skill, over_baseline
@@ -71,7 +71,7 @@ class Contestant(msgspec.Struct, frozen=True):
     reports: list[str]
 
 
-class Leaderboard(msgspec.Struct, frozen=True):
+class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """All that were in the last round, the best first.
 
     clusters
@@ -156,15 +156,15 @@ def leaderboard(
     ]
     baselines = [judge.place(name, [one], answers[best]) for name, one in judge.baselines.items()]
     return Leaderboard(
-        finalists[0].evaluations[0].report.split,
-        len(first.answers.truth),
-        first.clusters(np.arange(len(first.answers.truth))),
-        list(rows),
-        sorted([*models, *baselines], key=lambda one: (-_value(one.skill), one.label)),
-        judge.baseline,
-        best,
-        winner or choice(models),
-        [] if rivals is None else rivals.notes,
+        split=finalists[0].evaluations[0].report.split,
+        numbers=len(first.answers.truth),
+        clusters=first.clusters(np.arange(len(first.answers.truth))),
+        slots=list(rows),
+        places=sorted([*models, *baselines], key=lambda one: (-_value(one.skill), one.label)),
+        baseline=judge.baseline,
+        best=best,
+        winner=winner or choice(models),
+        notes=[] if rivals is None else rivals.notes,
     )
 
 
@@ -224,23 +224,23 @@ class _Judge:
         median = self.baselines[MEDIAN]
         behind = None if best is None else skill_apart(best, seeds, median)
         return Contestant(
-            label,
-            costs is not None,
-            self.skill(seeds),
-            self.skill(seeds, self.baseline),
-            behind,
-            behind is None or _holds_zero(behind),
-            log_likelihood,
-            {
+            label=label,
+            is_model=costs is not None,
+            skill=self.skill(seeds),
+            over_baseline=self.skill(seeds, self.baseline),
+            behind=behind,
+            tied=behind is None or _holds_zero(behind),
+            log_likelihood=log_likelihood,
+            errors={
                 name: _over_seeds(_ERROR, [one.take(rows) for one in seeds])
                 for name, rows in self.slots.items()
             },
-            _share_invalid(seeds),
-            pace,
-            rate,
-            costs,
-            list(models),
-            list(reports),
+            invalid=_share_invalid(seeds),
+            pace=pace,
+            rate=rate,
+            costs=costs,
+            models=list(models),
+            reports=list(reports),
         )
 
 

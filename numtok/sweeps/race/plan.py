@@ -29,7 +29,7 @@ _LAST = 0.5  # of the training, the last round
 LEAST = {"steps": 60, "epochs": 5}
 
 
-class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One that takes part.
 
     data
@@ -142,8 +142,8 @@ class Expected(msgspec.Struct, frozen=True):
     seconds: float
 
 
-PLAN = StoredJson("plan.json", Plan, newest=FORMAT)
-LATER_ROUNDS = StoredJson("rounds.json", LaterRounds, newest=FORMAT)
+PLAN = StoredJson(name="plan.json", kind=Plan, newest=FORMAT)
+LATER_ROUNDS = StoredJson(name="rounds.json", kind=LaterRounds, newest=FORMAT)
 
 
 def fields_of(count: int, finalists: int, rates: int = 1) -> list[int]:
@@ -252,7 +252,7 @@ def entered(
     [27, 3]
     """
     for count in range(len(paces), finalists, -1):
-        first, *_ = rounds_of(time, paces[:count], finalists, seeds, least, rates)
+        first, *_ = rounds_of(time, paces[:count], finalists, seeds=seeds, most=least, rates=rates)
         if statistics.median(first.steps) >= least:
             return count
     return min(finalists, len(paces))

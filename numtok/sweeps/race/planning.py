@@ -93,7 +93,16 @@ def planned(
         if isinstance(draft, Artifact):
             return draft
         with side.workers(store.spool) as engine:
-            plan = _Planning(config, there, data, store, side, engine, progress, started).plan()
+            plan = _Planning(
+                config=config,
+                there=there,
+                data=data,
+                store=store,
+                side=side,
+                engine=engine,
+                progress=progress,
+                started=started,
+            ).plan()
         PLAN.write(draft.path, plan)
         return draft.publish({"candidates": len(plan.candidates)}, {})
 
@@ -141,7 +150,7 @@ class Replanning:
         return shortened(there_is, planned, before, paces, self.plan.seeds)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Planning:
     """Measures what a step takes, and makes a plan of it."""
 
@@ -177,12 +186,12 @@ class _Planning:
             batch=self._batch,
             candidates=[
                 Candidate(
-                    entry.label,
-                    self.data.of(entry).ref,
-                    entry.scheme,
-                    self._options(entry),
-                    pace,
-                    self._rates(size, entry),
+                    label=entry.label,
+                    data=self.data.of(entry).ref,
+                    scheme=entry.scheme,
+                    options=self._options(entry),
+                    pace=pace,
+                    rates=self._rates(size, entry),
                 )
                 for entry, pace in measured[:count]
             ],
@@ -261,7 +270,7 @@ class _Planning:
                     ask = eval.Config(
                         model="", data=learn.data, split=VALIDATION, rows=rows, device=device
                     )
-                    runs.append(Run(0, "", {}, learn, ask))
+                    runs.append(Run(index=0, table="", point={}, train=learn, eval=ask))
                 began = time.monotonic()
                 for outcome in self.engine.run(RunUnit(folder, self.side.threads), runs):
                     if outcome.problem is not None:

@@ -96,7 +96,9 @@ def run(
     """
     started = time.monotonic()
     with connected(config.engine) as nodes:
-        return _raced(config, race_side(config, nodes), store, progress, told, started)
+        return _raced(
+            config, race_side(config, nodes), store, progress=progress, told=told, started=started
+        )
 
 
 def _raced(
@@ -137,7 +139,7 @@ def _raced(
     if config.dry_run:
         return result
     data = Encodings(config, there, quiet, progress)
-    made = planned(config, there, data, quiet, side, progress, started)
+    made = planned(config, there, data, store=quiet, side=side, progress=progress, started=started)
     plan = PLAN.read(made.path)
     entries = {one.label: one for one in there.entries}
     artifacts = {one.data: data.of(entries[one.label]) for one in plan.candidates}
@@ -148,7 +150,15 @@ def _raced(
         config=config, plan=plan, stored=made, store=quiet, jobs=side.jobs,
         progress=progress, deadline=deadline,
     )  # fmt: skip
-    race = Rounds(config, plan, artifacts, quiet, side, progress, replan)
+    race = Rounds(
+        config=config,
+        plan=plan,
+        data=artifacts,
+        store=quiet,
+        side=side,
+        progress=progress,
+        replan=replan,
+    )
     rounds, validation, board = race.run()
     winner = board.place(board.winner)
     return msgspec.structs.replace(

@@ -25,7 +25,7 @@ from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome
 from numtok.sweeps.side import Side
 
 
-class RoundResult(msgspec.Struct, frozen=True):
+class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
     """A round on the validation split, by label.
 
     steps
@@ -114,7 +114,7 @@ def ranked(entries: Sequence[RaceEntry]) -> list[RaceEntry]:
     return sorted(scored, key=lambda entry: (-entry.reached, -(entry.skill or 0.0)))
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Rounds:
     """A race under way."""
 
@@ -204,15 +204,15 @@ class Rounds:
         best = {entry.candidate.label: entry.keep_best_rate() for entry in entries}
         scored = {label: trial for label, trial in best.items() if trial is not None}
         return RoundResult(
-            one.seconds,
-            {entry.candidate.label: entry.steps for entry in entries},
-            {
+            seconds=one.seconds,
+            steps={entry.candidate.label: entry.steps for entry in entries},
+            tried={
                 entry.candidate.label: {f"{trial.rate:g}": trial.skill for trial in entry.trials}
                 for entry in entries
             },
-            {label: trial.rate for label, trial in scored.items()},
-            {entry.candidate.label: entry.skill for entry in entries},
-            {label: trial.evaluation.ref for label, trial in scored.items()},
+            rates={label: trial.rate for label, trial in scored.items()},
+            skills={entry.candidate.label: entry.skill for entry in entries},
+            reports={label: trial.evaluation.ref for label, trial in scored.items()},
         )
 
     def _train(
@@ -241,7 +241,12 @@ class Rounds:
             self._tell(f"{title}, {done}/{len(runs)}: {line}", title, done, len(runs))
 
         runner = Runner(
-            self.store.root, self.side, lambda told: None, self.failed, each=each, engine=engine
+            root=self.store.root,
+            side=self.side,
+            progress=lambda told: None,
+            failed=self.failed,
+            each=each,
+            engine=engine,
         )
         runner(runs)
 
@@ -262,7 +267,7 @@ class Rounds:
                 learn = training(data, candidate.options, plan.preset, plan.batch, device, **more)
                 point = {"candidate": candidate.label, "seed": str(seed)}
                 point |= {"rate": f"{rate:g}"} if plan.tried > 1 else {}
-                yield Run(entry.index, "", point, learn, ask)
+                yield Run(index=entry.index, table="", point=point, train=learn, eval=ask)
 
     def _record(self, outcome: RunOutcome) -> str:
         """Keep the outcome of a run, and return a line about it."""
@@ -297,4 +302,13 @@ class Rounds:
             )
             for entry in self._entries
         ]
-        self.progress(RaceProgress(line, doing, done, total, standings, self.plan.unit))
+        self.progress(
+            RaceProgress(
+                line=line,
+                doing=doing,
+                done=done,
+                total=total,
+                standings=standings,
+                unit=self.plan.unit,
+            )
+        )

@@ -13,7 +13,7 @@ _FEW = 20  # different values
 _WIDE = 3.0  # decades
 
 
-class Slot(msgspec.Struct, frozen=True):
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of one slot.
 
     integer, negative
@@ -44,19 +44,19 @@ class Slot(msgspec.Struct, frozen=True):
         """Of a slot of texts."""
         return _told(
             cls(
-                profile.name,
-                profile.numbers,
-                profile.low,
-                profile.high,
-                profile.quartiles,
-                profile.integer,
-                profile.negative,
-                profile.decimals_most,
-                profile.decades,
-                profile.distinct,
-                profile.common,
-                profile.common_share,
-                _is_heavy(profile.low, profile.high, profile.quartiles),
+                name=profile.name,
+                numbers=profile.numbers,
+                low=profile.low,
+                high=profile.high,
+                quartiles=profile.quartiles,
+                integer=profile.integer,
+                negative=profile.negative,
+                decimals=profile.decimals_most,
+                decades=profile.decades,
+                distinct=profile.distinct,
+                common=profile.common,
+                common_share=profile.common_share,
+                heavy_tail=_is_heavy(profile.low, profile.high, profile.quartiles),
             )
         )
 
@@ -66,21 +66,22 @@ class Slot(msgspec.Struct, frozen=True):
         different, counts = np.unique(values, return_counts=True)
         sizes = np.abs(values[values != 0])
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
-        ends = float(different[0]), float(different[-1])
+        ends, quartiles = (float(different[0]), float(different[-1])), (low, middle, high)
         return _told(
             cls(
-                name,
-                len(values),
-                *ends,
-                (low, middle, high),
-                float(np.mean(values == np.round(values))),
-                float(np.mean(values < 0)),
-                None,
-                float(np.log10(sizes.max() / sizes.min())) if len(sizes) else None,
-                len(different),
-                float(different[counts.argmax()]),
-                float(counts.max() / len(values)),
-                _is_heavy(*ends, (low, middle, high)),
+                name=name,
+                numbers=len(values),
+                low=ends[0],
+                high=ends[1],
+                quartiles=quartiles,
+                integer=float(np.mean(values == np.round(values))),
+                negative=float(np.mean(values < 0)),
+                decimals=None,
+                decades=float(np.log10(sizes.max() / sizes.min())) if len(sizes) else None,
+                distinct=len(different),
+                common=float(different[counts.argmax()]),
+                common_share=float(counts.max() / len(values)),
+                heavy_tail=_is_heavy(*ends, quartiles),
             )
         )
 

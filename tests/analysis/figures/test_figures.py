@@ -69,10 +69,20 @@ def evaluations(store: Store, *fakes: Fake) -> list[Evaluation]:
 
 
 def known(value: float, low: float | None = None, high: float | None = None) -> SeedStatistics:
-    return SeedStatistics(value, low, high, None, None if low is None else "bootstrap", 1, 10)
+    return SeedStatistics(
+        value=value,
+        low=low,
+        high=high,
+        deviation=None,
+        interval=None if low is None else "bootstrap",
+        seeds=1,
+        n=10,
+    )
 
 
-UNDEFINED = SeedStatistics(None, None, None, None, None, 1, 10)
+UNDEFINED = SeedStatistics(
+    value=None, low=None, high=None, deviation=None, interval=None, seeds=1, n=10
+)
 
 
 def only(marks: Any, kind: type[Mark]) -> Any:
@@ -105,7 +115,7 @@ def test_the_examples_are_right() -> None:
 def test_places_on_an_axis_lead_back_to_their_values(
     scale: str, sizes: list[float], linear_below: float
 ) -> None:
-    axis = Axis("y", scale, linear_below=linear_below)
+    axis = Axis(label="y", scale=scale, linear_below=linear_below)
     values = np.array(sizes if scale == "log" else [*sizes, 0.0, *(-size for size in sizes)])
     np.testing.assert_allclose(undrawn(axis, drawn(axis, values)), values, rtol=1e-9)
 
@@ -214,7 +224,7 @@ def test_a_curve_goes_from_left_to_right_with_its_band() -> None:
         [30, 10, 0, 20], [31, 11, 1, 21], quantiles=np.arange(20.0).reshape(4, 5)
     )
     answers = answers._replace(valid=np.array([True, True, True, False]))
-    panel = curve.panel_of("t", (Axis("x"), "y"), [("ud", x, answers)], {"ud": 4}, "linear")
+    panel = curve.panel_of("t", (Axis(label="x"), "y"), [("ud", x, answers)], {"ud": 4}, "linear")
     points, line, band = (only(panel.marks, kind) for kind in (Points, LineMark, Band))
     assert (points.x.tolist(), points.y.tolist()) == ([1.0, 2.0, 3.0], [10.0, 20.0, 30.0])
     assert line.x.tolist() == [1.0, 2.0, 3.0]
@@ -227,7 +237,7 @@ def test_a_curve_goes_from_left_to_right_with_its_band() -> None:
 def test_a_report_without_quantiles_has_no_band() -> None:
     answers = Predictions.of([1, 2], [1, 2])
     columns = [("a", np.array([0.0, 1.0]), answers), ("b", np.array([0.0, 1.0]), answers)]
-    panel = curve.panel_of("t", (Axis("x"), "y"), columns, {"a": 0, "b": 1}, "linear")
+    panel = curve.panel_of("t", (Axis(label="x"), "y"), columns, {"a": 0, "b": 1}, "linear")
     assert [type(mark) for mark in panel.marks] == [
         Points,
         LineMark,
@@ -238,7 +248,7 @@ def test_a_report_without_quantiles_has_no_band() -> None:
 def test_draws_share_the_frame_of_the_truth_and_those_outside_are_counted() -> None:
     x, y = np.array([0.0, 1.0]), np.array([0.0, 10.0])
     draws = {"mdn:5": np.array([5.0, 99.0]), "ud": np.array([NAN, 1.0]), "nd": y}
-    picture = density.picture_of((Axis("x"), "y"), (x, y), draws, "linear", "ring (test)")
+    picture = density.picture_of((Axis(label="x"), "y"), (x, y), draws, "linear", "ring (test)")
     assert [panel.title for panel in picture.panels] == ["ring (test)", "mdn:5", "ud", "nd"]
     assert {(panel.y.low, panel.y.high) for panel in picture.panels} == {(-1.0, 11.0)}
     shown = [only(panel.marks, Points) for panel in picture.panels]
@@ -260,7 +270,7 @@ def test_lines_go_from_left_to_right_in_the_panel_of_their_data() -> None:
         Point("airfoil", "mdn", 10.0, known(0.2, 0.1, 0.3)),
         Point("airfoil", "mdn", 1000.0, UNDEFINED),
     ]
-    first, second = lines.panels_of(points, "rows", Axis("R²"))
+    first, second = lines.panels_of(points, "rows", Axis(label="R²"))
     assert (first.title, second.title) == ("airfoil", "yacht")
     mdn, ud = first.marks
     assert isinstance(mdn, LineMark) and isinstance(ud, LineMark)
@@ -283,15 +293,15 @@ def test_lines_without_points_or_with_two_in_one_place_are_refused(says: Says) -
     ]:
         with case(points, parts):
             with pytest.raises(UsageError) as caught:
-                lines.panels_of(points, "rows", Axis("R²"))
+                lines.panels_of(points, "rows", Axis(label="R²"))
             says(caught, *parts)
 
 
 def test_a_logarithm_of_a_metric_is_refused_where_it_is_not_above_0() -> None:
     points = [Point("a", "ud", 1.0, known(0.5)), Point("a", "ud", 2.0, known(-3.0))]
     with pytest.raises(UsageError, match="the least of 'R²' is -3; use signed-log"):
-        lines.panels_of(points, "rows", Axis("R²", "log"))
-    [panel] = lines.panels_of(points, "rows", Axis("R²", "signed-log"))
+        lines.panels_of(points, "rows", Axis(label="R²", scale="log"))
+    [panel] = lines.panels_of(points, "rows", Axis(label="R²", scale="signed-log"))
     assert (panel.y.linear_below, panel.y.low, panel.y.high) == (0.1, None, None)
 
 
@@ -363,7 +373,10 @@ def test_settings_of_embedders_are_places_too(store: Store) -> None:
 
 def test_models_of_labels_have_no_head_to_stand_by(store: Store, says: Says) -> None:
     [one] = evaluations(store, Fake())
-    labelled = _with(one, labels=Labels(["no", "yes"], 0, 0, [], complete=True))
+    labelled = _with(
+        one,
+        labels=Labels(classes=["no", "yes"], unseen=0, unlabelled=0, confusion=[], complete=True),
+    )
     with pytest.raises(UsageError) as caught:
         placed("head.layers", [replace(one, report=labelled)], store.resolve)
     says(caught, "--x head.layers", one.ref, "another --x")

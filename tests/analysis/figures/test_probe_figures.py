@@ -80,7 +80,16 @@ def probed(
     usual = SCHEMES[scheme].defaults
     own = {"embedder": usual.embedder, "head": usual.head}
     configuration: Configuration = {"scheme": scheme, **own, "objective": "mlm:targets"}
-    made = Probe("m@0", "m", scheme, configuration, 0, form, found, [])
+    made = Probe(
+        model="m@0",
+        name="m",
+        scheme=scheme,
+        configuration=configuration,
+        seed=0,
+        form=form,
+        found=found,
+        notes=[],
+    )
     values = None if seen is None else pa.table({"value": pa.array(seen, pa.float64())})
     return LoadedProbe("probe@0", made, whole(points_schema(found), columns), values)
 
@@ -173,7 +182,9 @@ def test_many_seen_values_are_told_and_not_drawn() -> None:
 
 
 def bent(formula: str | None) -> tuple[LoadedProbe, Embedding]:
-    found = Embedding("the vector of [NUM]", 4, -1.0, 1.0, formula, None)
+    found = Embedding(
+        direction="the vector of [NUM]", positions=4, low=-1.0, high=1.0, formula=formula, half=None
+    )
     x = [-1.0, 0.0, 1.0]
     columns = {"x": x, "mean": x, "low": [-2.0, -1.0, 0.0], "high": [0.0, 1.0, 2.0]}
     curve = x if formula else pa.nulls(3, pa.float64())
@@ -194,7 +205,13 @@ def test_an_embedding_has_a_band_over_positions_and_its_formula() -> None:
 
 def test_components_are_shown_beside_each_other_and_over_the_value() -> None:
     values = np.arange(8.0)
-    found = TokenComponents(8, [0.7, 0.2, 0.1], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 0.1)
+    found = TokenComponents(
+        tokens=8,
+        explained=[0.7, 0.2, 0.1],
+        by_value=[1.0, 0.0, 0.0],
+        by_size=[1.0, 0.0, 0.0],
+        neighbours=0.1,
+    )
     columns = {"value": values, "pc1": values, "pc2": -values, "pc3": values * 0}
     plane, over = pca.panels_of("p10", probed(found, columns), found)
     assert [mark.label for mark in plane.marks] == ["0 to 1", "2 to 3", "4 to 5", "6 to 7"]
@@ -268,7 +285,13 @@ def test_the_command_draws_them_all_and_the_same_bytes_again(
     pytest.importorskip("vl_convert")
     store = Store(tmp_path / "artifacts")
     columns = {"value": [1.0, 2.0, 3.0], "pc1": [0.0, 1.0, 2.0], "pc2": [0.0] * 3, "pc3": [0.0] * 3}
-    found = TokenComponents(3, [1.0, 0.0, 0.0], [1.0, None, None], [1.0, None, None], 0.5)
+    found = TokenComponents(
+        tokens=3,
+        explained=[1.0, 0.0, 0.0],
+        by_value=[1.0, None, None],
+        by_size=[1.0, None, None],
+        neighbours=0.5,
+    )
     keep(store, SAMPLES, "samples")
     keep(store, SWEPT, "swept")
     keep(store, bent("x / r")[0], "bent")

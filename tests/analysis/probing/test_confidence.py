@@ -47,8 +47,20 @@ def loaded(scheme: str, objective: str, **options: Any) -> LoadedModel:
     if (options.get("head") or "").startswith("riemann"):
         model.scaling = FittedNormalizer(NORMALIZERS.build("unit"), {"low": -50.0, "width": 200.0})
     artifact = Artifact(Path(), "model", "fake", "0" * 16)
-    trained = Trained({}, 0, {"deviation": 0.1}, "train", None, 0, 0, 0, 0.0)
-    return LoadedModel(artifact, model, fakemodels.codec(scheme), trained)
+    trained = Trained(
+        configuration={},
+        seed=0,
+        calibration={"deviation": 0.1},
+        calibrated_on="train",
+        train_mean=None,
+        samples=0,
+        tokens=0,
+        steps=0,
+        flops=0.0,
+    )
+    return LoadedModel(
+        artifact=artifact, model=model, codec=fakemodels.codec(scheme), trained=trained
+    )
 
 
 def asked(one: LoadedModel, text: str = TEXT, **options: Any) -> ProbeResult:

@@ -59,8 +59,16 @@ def test_a_headline_is_of_the_metric_that_its_words_say(tmp_path: Path) -> None:
 
 def test_text_of_rows_is_text(tmp_path: Path) -> None:
     row = HeldRow([PageCell(EVIL, aside=EVIL)], EVIL, "1", EVIL, ["slot:a"])
-    held = RowList("rows", "", ["slot", "text"], [row])
-    made = html(Page("kicker", EVIL, EVIL, [], [Section("rows", "Rows", "", [held])]))
+    held = RowList(caption="rows", text="", columns=["slot", "text"], rows=[row])
+    made = html(
+        Page(
+            kicker="kicker",
+            title=EVIL,
+            lead=EVIL,
+            headlines=[],
+            sections=[Section("rows", "Rows", "", [held])],
+        )
+    )
     assert "<img" not in without_scripts(made)
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', made, re.S)
     assert found is not None

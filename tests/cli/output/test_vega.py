@@ -15,7 +15,19 @@ def test_names_with_characters_that_xml_cannot_hold_are_drawn_with_escapes() -> 
     for char, shown in (("\x01", r"\x01"), ("\x1b", r"\x1b"), ("\uffff", r"\uffff"), ("é", "é")):
         with case(char=char):
             names = (f"x{char}", "y")
-            bars = BarMarks(f"of {char}", np.arange(2.0), ones, ones, ones, picks=names)
-            panel = Panel(f"by {char}", Axis("error"), Axis(f"group {char}", names=names), [bars])
-            still = draw(PageChart("chart", "", "", panel)).still
+            bars = BarMarks(
+                label=f"of {char}",
+                places=np.arange(2.0),
+                lengths=ones,
+                low=ones,
+                high=ones,
+                picks=names,
+            )
+            panel = Panel(
+                title=f"by {char}",
+                x=Axis(label="error"),
+                y=Axis(label=f"group {char}", names=names),
+                marks=[bars],
+            )
+            still = draw(PageChart(name="chart", heading="", text="", panel=panel)).still
             assert f"x{shown}" in "".join(ElementTree.fromstring(still).itertext())

@@ -55,7 +55,12 @@ def test_digits_are_compared_at_their_places() -> None:
             with case(truth, said, expected, rule):
                 exact, equal, matched, digits, length, parts = expected
                 assert score(truth, said, rule) == Score(
-                    True, exact, equal, matched / digits, length, parts
+                    valid=True,
+                    exact=exact,
+                    equal=equal,
+                    digit_match=matched / digits,
+                    d_length=length,
+                    d_length_parts=parts,
                 )
 
 
@@ -85,7 +90,14 @@ def test_an_answer_is_found_by_a_rule() -> None:
             for rule, expected in zip(answers.RULES, (published, chat, strict), strict=True):
                 got = score(truth, said, rule)
                 if expected is None:  # no answer: no digit matches, and all are missing
-                    assert got == Score(False, False, False, 0.0, digits, digits)
+                    assert got == Score(
+                        valid=False,
+                        exact=False,
+                        equal=False,
+                        digit_match=0.0,
+                        d_length=digits,
+                        d_length_parts=digits,
+                    )
                 else:
                     assert (got.valid, got.exact) == (True, expected)
 
@@ -106,9 +118,15 @@ def test_numbers_too_long_to_be_worked_out_are_not_the_same() -> None:
 def test_a_truth_of_no_form_is_compared_as_a_whole() -> None:
     assert score("yes", " yes ", "published").exact
     assert score("yes", "I think. The answer is yes", "published-chat").exact
-    assert score("-12", " -12", "published") == Score(True, True, True, 1.0, 0, 0)
-    assert score("-12", "-1", "strict") == Score(True, False, False, 0.0, 1, 1)
-    assert score("yes", None, "strict") == Score(False, False, False, 0.0, 0, 0)
+    assert score("-12", " -12", "published") == Score(
+        valid=True, exact=True, equal=True, digit_match=1.0, d_length=0, d_length_parts=0
+    )
+    assert score("-12", "-1", "strict") == Score(
+        valid=True, exact=False, equal=False, digit_match=0.0, d_length=1, d_length_parts=1
+    )
+    assert score("yes", None, "strict") == Score(
+        valid=False, exact=False, equal=False, digit_match=0.0, d_length=0, d_length_parts=0
+    )
 
 
 def test_the_metrics_are_the_means_of_the_scores() -> None:

@@ -61,7 +61,7 @@ def _processor_is_known() -> None:
 
 
 def fetch(store: Store, place: object, disk_limit: str | None = None, **options: str) -> Artifact:
-    config = Config("era5", {"from_": str(place), **options}, disk_limit=disk_limit)
+    config = Config("era5", options={"from_": str(place), **options}, disk_limit=disk_limit)
     (result,) = run(config, store, lambda *told: None)
     assert result.artifact is not None
     assert verify(result.artifact).problems == []
@@ -317,7 +317,9 @@ def test_some_hours_of_the_day_are_read_and_no_object_of_another(
 def test_a_small_grid_of_the_globe_is_one_request_an_hour(tmp_path: Path, server: Server) -> None:
     """Both sides of Greenwich are in one object, which is brought once."""
     place = serve(server, write(grid(longitudes=range(0, 360, 10)), tmp_path / "a.zarr"))
-    config = Config("era5", {"from_": place, **WINDOW, "area": "53,-20,50,20"}, dry_run=True)
+    config = Config(
+        "era5", options={"from_": place, **WINDOW, "area": "53,-20,50,20"}, dry_run=True
+    )
     (told,) = run(config, Store(tmp_path / "store"), lambda *told: None)
     assert told.estimate is not None and told.artifact is None
     assert (told.estimate.requests, told.estimate.bytes) == (18, 18 * 4 * 36 * 4)
@@ -334,7 +336,7 @@ def test_objects_of_several_days_are_brought_once(tmp_path: Path, server: Server
     dataset = grid(days=20, step=6)
     place = serve(server, write(dataset, tmp_path / "a.zarr", chunks=(8, 2, 6)))
     window = {"area": "53,-3,50,2", "period": "2019-03-02..2019-03-19"}
-    config = Config("era5", {"from_": place, **window}, dry_run=True)
+    config = Config("era5", options={"from_": place, **window}, dry_run=True)
     (told,) = run(config, Store(tmp_path / "store"), lambda *told: None)
     check(field(fetch(Store(tmp_path / "store"), place, **window)))
     asked = [path for path, _ in server.asked if path.endswith((".0.0", ".1.0"))]
@@ -962,7 +964,7 @@ def test_a_full_disk_at_every_fifth_write_loses_nothing(tmp_path: Path) -> None:
     dataset = grid(days=6, latitudes=[1], longitudes=[2])
     dataset["2m_temperature"][7] = np.nan
     path = write(dataset, tmp_path / "a.zarr", chunks=(6, 1, 1))
-    config = Config("era5", {"from_": str(path), "missing": "drop"})
+    config = Config("era5", options={"from_": str(path), "missing": "drop"})
 
     def made(store: Store) -> Result:
         (result,) = run(config, store, lambda *told: None)
@@ -1018,7 +1020,7 @@ def test_of_a_store_in_a_folder_only_what_is_read_is_part_of_the_version(tmp_pat
 
 def test_force_reads_again_and_tells_what_changed(tmp_path: Path, server: Server) -> None:
     place = serve(server, write(grid(), tmp_path / "a.zarr"))
-    config = Config("era5", {"from_": place, **WINDOW})
+    config = Config("era5", options={"from_": place, **WINDOW})
     store = Store(tmp_path / "store")
     (first,) = run(config, store, lambda *told: None)
     server.files[OBJECT] = server.files[OBJECT.replace("/5", "/4")]

@@ -348,7 +348,7 @@ def test_generate_writes_the_answer_as_the_target(tmp_path: Path) -> None:
 def test_the_subset_of_the_paper_has_its_counts(tmp_path: Path) -> None:
     """And with the default range, the share of such answers is about the paper's."""
     task = "wordproblems,form=generate,answers=10001..inf"
-    config = Config(task, 6850, split="test=0.19533")
+    config = Config(task, samples=6850, split="test=0.19533")
     made = gen.run(config, Store(tmp_path), lambda *_: None).artifact
     assert made is not None
     assert made.manifest.counts == {"rows": 6850, "rows_train": 5512, "rows_test": 1338}

@@ -95,7 +95,15 @@ def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone(
         with case(key):
             preset = "published" if key.is_published else "paper"
             for digits in spread(key):
-                task = NupaTask(preset, key.name, str(digits), 20, 5, 15, rounding="correct")
+                task = NupaTask(
+                    preset=preset,
+                    tasks=key.name,
+                    digits=str(digits),
+                    train=20,
+                    validation=5,
+                    test=15,
+                    rounding="correct",
+                )
                 made = rows(task)
                 assert made
                 for row in made:

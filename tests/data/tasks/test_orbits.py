@@ -144,10 +144,10 @@ def test_units_of_any_size_make_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = "orbits,planets=2,points=5..9,span=2..3"
-    config = Config(spec, 300, split="ood-a1=0.1,ood-stepsize=0.1,test=0.1", workers=1)
+    config = Config(spec, samples=300, split="ood-a1=0.1,ood-stepsize=0.1,test=0.1", workers=1)
     alone = make(config, tmp_path / "one")
     monkeypatch.setattr(Orbits, "unit_rows", 70)
-    parts = make(Config(spec, 300, split=config.split), tmp_path / "three")
+    parts = make(Config(spec, samples=300, split=config.split), tmp_path / "three")
     assert rows_of(parts) == rows_of(alone)
     texts = [row.text for split in rows_of(alone).values() for row in split]
     assert len(set(texts)) == len(texts) == 300
@@ -234,7 +234,14 @@ def test_intervals_can_be_held_out() -> None:
 def lone(
     axis: float, eccentricity: float, longitude: float, step: float, points: int
 ) -> PlanetarySystem:
-    return PlanetarySystem([1e-12], [axis], [eccentricity], [longitude], step, points)
+    return PlanetarySystem(
+        masses=[1e-12],
+        axes=[axis],
+        eccentricities=[eccentricity],
+        longitudes=[longitude],
+        step=step,
+        points=points,
+    )
 
 
 def test_a_circle_keeps_its_radius_and_its_period() -> None:
@@ -333,7 +340,14 @@ def test_rows_that_cannot_be_integrated_are_drawn_again_and_counted(
 
 
 def test_planets_that_collide_are_not_integrated() -> None:
-    system = PlanetarySystem([5e-5, 5e-5], [1.0, 1.0], [0.0, 0.0], [0.0, 1e-7], 0.5, 10)
+    system = PlanetarySystem(
+        masses=[5e-5, 5e-5],
+        axes=[1.0, 1.0],
+        eccentricities=[0.0, 0.0],
+        longitudes=[0.0, 1e-7],
+        step=0.5,
+        points=10,
+    )
     assert positions(system) is None
     assert positions(lone(1e-160, 0, 0, 0.1, 3)) is None  # comes to NaN
 
@@ -514,7 +528,7 @@ def test_what_cannot_be_done_is_told_in_one_line(numtok: Shell, says: Says) -> N
 
 
 def test_a_task_without_shifted_splits_takes_any_name(tmp_path: Path) -> None:
-    artifact = make(Config("arithmetic", 20, split="ood-low=1"), tmp_path)
+    artifact = make(Config("arithmetic", samples=20, split="ood-low=1"), tmp_path)
     assert artifact.manifest.counts == {"rows": 20, "rows_ood-low": 20}
 
 

@@ -48,7 +48,7 @@ def test_gen_makes_a_table_with_the_rows_of_the_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Curves, "unit_rows", 100)
-    artifact = make(Config("curves,curve=kink", 400, split="test=0.25"), tmp_path)
+    artifact = make(Config("curves,curve=kink", samples=400, split="test=0.25"), tmp_path)
     assert artifact.kind == "table"
     assert artifact.manifest.counts == {
         "rows": 400, "rows_test": 100, "rows_train": 300, "features": 1,
@@ -67,16 +67,16 @@ def test_gen_makes_a_table_with_the_rows_of_the_task(
 
 @pytest.mark.integration
 def test_workers_make_the_table_that_one_process_makes(tmp_path: Path) -> None:
-    config = Config("densities", 300)
+    config = Config("densities", samples=300)
     alone = make(config, tmp_path / "one")
     together = make(
-        Config("densities", 300, workers=2), tmp_path / "two"
+        Config("densities", samples=300, workers=2), tmp_path / "two"
     )  # three units, one a split
     assert contents(alone) == contents(together)
 
 
 def test_a_table_that_was_cut_off_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
-    config = Config("truncated-gaussian", 300)
+    config = Config("truncated-gaussian", samples=300)
     whole = make(config, tmp_path / "whole")
     with installed(Plan("trace")) as faults:
         make(config, tmp_path / "traced")
@@ -300,7 +300,7 @@ def test_a_setting_that_cannot_be_is_told(says: Says) -> None:
 
 def test_seeds_and_settings_make_other_tables(tmp_path: Path) -> None:
     specs = ["curves", "curves,curve=step", "curves,noise=0.1"]
-    versions = {make(Config(spec, 20), tmp_path).version for spec in specs}
-    versions.add(make(Config("curves", 20, seed=1), tmp_path).version)
+    versions = {make(Config(spec, samples=20), tmp_path).version for spec in specs}
+    versions.add(make(Config("curves", samples=20, seed=1), tmp_path).version)
     assert len(versions) == 4
     assert gen.REVISION == 1

@@ -183,7 +183,7 @@ def test_values_come_back_to_what_is_written(tmp_path: Path) -> None:
     field = fakefields.make(tmp_path, hours(1440), waves(hours(1440), 256))
     values = Field.open(field.path).read(0, 1440)
     for places in (1, 4, 7):
-        config = Config(f"temperature,stations=9,places={places}", 10, from_="field")
+        config = Config(f"temperature,stations=9,places={places}", samples=10, from_="field")
         artifact = make(config, tmp_path)
         facts = artifact.manifest.facts
         for row in rows_of(artifact)["train"]:
@@ -290,7 +290,7 @@ def test_no_time_of_a_split_is_in_another_nor_near_it(tmp_path: Path) -> None:
     fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
     # Places enough to tell each value from the next.
     task = "temperature,stations=3..5,days=2..4,places=7"
-    artifact = make(Config(task, 300, split=HALVES, from_="field"), tmp_path)
+    artifact = make(Config(task, samples=300, split=HALVES, from_="field"), tmp_path)
     seen = {
         split: np.unique(np.concatenate([places(row, artifact)[0] for row in rows]))
         for split, rows in rows_of(artifact).items()
@@ -364,7 +364,7 @@ def test_the_constants_are_of_the_train_split_alone(tmp_path: Path) -> None:
     times = hours(40 * DAY)
     values = waves(times, 256)
     fakefields.make(tmp_path, times, values)
-    config = Config("temperature,stations=2", 50, split=HALVES, from_="field")
+    config = Config("temperature,stations=2", samples=50, split=HALVES, from_="field")
     facts = make(config, tmp_path).manifest.facts
     end = (40 * DAY - 2 * 96) // 2
     of_train = values[:end].astype(float)
@@ -381,7 +381,7 @@ def test_floors_are_what_they_are_called(tmp_path: Path) -> None:
     times = hours(40 * DAY)
     fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
     spec = "temperature,stations=2..4,days=2..3,every=8,places=7"
-    artifact = make(Config(spec, 60, split=HALVES, from_="field"), tmp_path)
+    artifact = make(Config(spec, samples=60, split=HALVES, from_="field"), tmp_path)
     facts = artifact.manifest.facts
     end = (40 * DAY - 2 * 72) // 2  # of the train split
     number = np.arange(len(times) * 6).reshape(-1, 6)
@@ -513,7 +513,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
     times = hours(60 * DAY)
     field = fakefields.make(tmp_path, times, waves(times, 256))
-    config = Config("temperature,stations=3..4", 300, from_=str(field.path))
+    config = Config("temperature,stations=3..4", samples=300, from_=str(field.path))
     alone = make(replace(config, workers=1), tmp_path / "one")
     together = make(replace(config, workers=2), tmp_path / "two")
     assert contents(alone) == contents(together)
@@ -604,7 +604,7 @@ def test_real_weather_goes_through_the_whole_chain(
     times, flat = values["time"].values, values.values.reshape(744, -1)
     fakefields.make(Path("artifacts"), times, flat, latitude, longitude, name="uk")
     spec = "temperature,stations=4..8,days=2"
-    artifact = make(Config(spec, 150, split=HALVES, from_="uk"), Path("artifacts"))
+    artifact = make(Config(spec, samples=150, split=HALVES, from_="uk"), Path("artifacts"))
     store = Store(Path("artifacts"))
     config = EncodeConfig((artifact.ref,), scheme="xval", text_tokenizer="structure", name="coded")
     coded = encode(config, store, lambda *_: None).artifact

@@ -170,7 +170,7 @@ def test_a_file_of_ones_own_is_known_by_its_content(name: str, tmp_path: Path) -
         (tmp_path / folder).mkdir()
         path = tmp_path / folder / "mine.toml"
         path.write_bytes(own.read_bytes())
-        config = Config(f"{name},templates={path}", 100)
+        config = Config(f"{name},templates={path}", samples=100)
         made.append(gen.run(config, Store(tmp_path / folder), lambda *_: None).artifact)
     first, second = made
     assert first is not None and second is not None

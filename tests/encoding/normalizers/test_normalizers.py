@@ -134,7 +134,7 @@ def test_merging_goes_both_ways(one: list[float], other: list[float]) -> None:
 
 def test_moments_are_those_of_the_finite_values() -> None:
     moments = Moments.of(np.array([1.0, np.nan, 3.0, np.inf, -np.inf]))
-    assert moments == Moments(2, 1.0, 3.0, 2.0, 2.0, 2.0)
+    assert moments == Moments(count=2, low=1.0, high=3.0, mean=2.0, squares=2.0, magnitude=2.0)
     assert (moments.largest, moments.deviation) == (3.0, 1.0)
     assert Moments.of(np.array([np.nan])) == Moments()
 

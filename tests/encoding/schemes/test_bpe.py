@@ -217,7 +217,7 @@ def test_whatever_is_read_under_the_grammar_is_a_numeral(drawn: bool) -> None:
     logits = np.random.default_rng(0).normal(size=(200, LONGEST, one.vocabulary_size))
     logits[:, :, one.number_first : one.text_first] += 2  # so that numbers go on for a while
     silent = cast(Model, SimpleNamespace(token_head=torch.nn.Identity(), value_head=None))
-    reader = Reader(silent, one, Grammar(one.scheme), constrained=True)
+    reader = Reader(model=silent, codec=one, grammar=Grammar(one.scheme), constrained=True)
     reading = reader.read(Told(logits), shares(200) if drawn else None)
     ended = reading.lengths > 0  # not given up after many tokens
     assert np.count_nonzero(ended) > 150 and len(np.unique(reading.lengths)) > 5
@@ -458,6 +458,8 @@ def test_given_merges_are_told_by_what_they_are(tmp_path: Path) -> None:
     preset = "nano,layers=1,width=32,heads=2"
     config = train.Config(given.ref, preset=preset, steps=1, batch=8, name="model")
     model = train.run(config, store, lambda *_: None).artifact
-    found = eval.run(eval.Config(model.ref, given.ref, "train", rows=4), store, lambda *_: None)
+    found = eval.run(
+        eval.Config(model.ref, given.ref, split="train", rows=4), store, lambda *_: None
+    )
     report = read(found.artifact).report
     assert (report.scheme, report.configuration["scheme"]) == (scheme.title, scheme.title)

@@ -331,7 +331,9 @@ def test_the_order_gives_the_distribution_function_digit_by_digit(spec: str) -> 
         (1, support.paths.shape[1], len(scheme.vocabulary()))
     )
     mass = np.exp(support.log_probabilities(logits)[0])
-    distribution = Intervals(support.low, support.high, support.values, np.log(mass[None]))
+    distribution = Intervals(
+        low=support.low, high=support.high, values=support.values, log_mass=np.log(mass[None])
+    )
     for place in range(0, len(mass) - 1, 7):
         path, below, here = tuple(support.paths[place].tolist()), 0.0, 1.0
         for position, token in enumerate(path):

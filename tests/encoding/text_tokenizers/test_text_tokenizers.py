@@ -152,12 +152,12 @@ def test_words_are_woven_as_four_passes_do(
     ]
     lengths = data.draw(st.lists(st.integers(0, 3), min_size=len(ends), max_size=len(ends)))
     segments = Segments(
-        np.frombuffer(b"".join(texts), np.uint8),
-        bounds,
-        bounds[1:],
-        np.array([len(row) - 1 for row in rows], np.int32),
-        np.array(ends, np.int32) - np.int32(1),
-        np.array(ends, np.int32),
+        data=np.frombuffer(b"".join(texts), np.uint8),
+        bounds=bounds,
+        limits=bounds[1:],
+        counts=np.array([len(row) - 1 for row in rows], np.int32),
+        starts=np.array(ends, np.int32) - np.int32(1),
+        ends=np.array(ends, np.int32),
     )
     ids = np.arange(sum(lengths), dtype=np.uint32)
     numbers = NumberTokens(ids, np.array(lengths, np.int32), 3)
@@ -413,7 +413,13 @@ def test_a_text_with_a_byte_that_the_tokenizer_lacks_is_refused(tmp_path: Path, 
     (tmp_path / "tokenizer.json").write_text(json.dumps(content), "utf-8")
     settings, text = File.read(tmp_path / "tokenizer.json")
     none, policy = fit(NORMALIZERS.build("none"), Moments()), NumeralPolicy.parse("default")
-    codec = Codec(SCHEMES.build("p1000"), policy, none, settings, text)
+    codec = Codec(
+        scheme=SCHEMES.build("p1000"),
+        policy=policy,
+        normalizer=none,
+        text_tokenizer=settings,
+        text=text,
+    )
     all_texts = ["sum 7 \t日", "a\nb 1", "plain", "x\x1b[0m\n 2"]
     problems = text.unwritable(Pieces(*Texts.of(all_texts)))
     assert list(problems) == [1, 3]
@@ -438,7 +444,13 @@ def test_a_tokenizer_as_those_of_qwen_serves(tmp_path: Path) -> None:
     assert 300 in ids.tolist()
     assert text.decode(ids) == "e\u0301 <extra> x".encode()
     none, policy = fit(NORMALIZERS.build("none"), Moments()), NumeralPolicy.parse("default")
-    codec = Codec(SCHEMES.build("p1000"), policy, none, settings, text)
+    codec = Codec(
+        scheme=SCHEMES.build("p1000"),
+        policy=policy,
+        normalizer=none,
+        text_tokenizer=settings,
+        text=text,
+    )
     written = Tokenizer.from_str((tokenizer_json(codec) or b"").decode())
     assert written.encode("a<extra>").ids[-1] == codec.text_first + 300
 

@@ -73,20 +73,26 @@ def predicted(
     """The support in raw units, and the distributions of the logits on it."""
     support = support_of(scheme).raw(NORMALIZATIONS[normalization])
     masses = support.log_probabilities(logits)
-    return support, Intervals(support.low, support.high, support.values, masses)
+    return support, Intervals(
+        low=support.low, high=support.high, values=support.values, log_mass=masses
+    )
 
 
 def first_row(many: Intervals, values: Floats) -> Floats:
     """The log-densities of one row at many values."""
     masses = np.broadcast_to(many.log_mass[:1], (len(values), many.log_mass.shape[1]))
-    return Intervals(many.low, many.high, many.values, masses).log_density(values)
+    return Intervals(low=many.low, high=many.high, values=many.values, log_mass=masses).log_density(
+        values
+    )
 
 
 def of_masses(low: list[float], high: list[float], mass: list[float]) -> Intervals:
     """One distribution; an interval is read as its middle."""
     lows, highs = np.array(low), np.array(high)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Intervals(lows, highs, (lows + highs) / 2, np.log(np.array([mass])))
+        return Intervals(
+            low=lows, high=highs, values=(lows + highs) / 2, log_mass=np.log(np.array([mass]))
+        )
 
 
 # --- token probabilities are a density and atoms -----------------------------------------------
@@ -279,10 +285,12 @@ def test_the_probability_of_an_interval_is_a_sum_of_masses(
 def test_the_probability_of_an_interval_keeps_its_digits_where_it_is_tiny() -> None:
     logs = np.array([[0.0, -5000.0, -5000.0 + math.log(3)]])
     low, high = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])
-    one = Intervals(low, high, np.zeros(3), logs)
+    one = Intervals(low=low, high=high, values=np.zeros(3), log_mass=logs)
     found = one.log_interval(np.array([1.5]), np.array([3.0]))[0]
     assert found == pytest.approx(-5000 + math.log(1 / 2 + 3), rel=1e-15)
-    never = Intervals(low, high, np.zeros(3), np.array([[0.0, -np.inf, -np.inf]]))
+    never = Intervals(
+        low=low, high=high, values=np.zeros(3), log_mass=np.array([[0.0, -np.inf, -np.inf]])
+    )
     assert never.log_interval(np.array([1.5]), np.array([3.0]))[0] == -math.inf
 
 
@@ -357,7 +365,7 @@ def test_extreme_masses_leave_what_is_given_exact() -> None:
     logs = np.array([[0.0, -5000.0, -5000.0 + math.log(3), -10000.0, 0.0]])
     low = np.array([-math.inf, 0.0, 1.0, 2.0, math.nan])
     high = np.array([0.0, 1.0, 2.0, math.inf, math.nan])
-    one = Intervals(low, high, np.zeros(5), logs)
+    one = Intervals(low=low, high=high, values=np.zeros(5), log_mass=logs)
     assert one.mean()[0] == pytest.approx((0.5 + 3 * 1.5) / 4)
     # Uniform on each: the integral of F^2 up to 1 is 1/48, of (1 - F)^2 beyond 9/16 * 1/3.
     assert one.crps(np.array([1.0]))[0] == pytest.approx(1 / 48 + 9 / 48)
@@ -435,7 +443,7 @@ def test_the_crps_of_intervals_is_the_integral_of_its_definition(
     ends = np.cumsum([0.0, *widths]) - 2.0  # a width of 0 is an atom
     mass = np.array(masses[: len(widths)], np.float64)
     log_mass = np.log(mass / mass.sum())[None]
-    one = Intervals(ends[:-1], ends[1:], ends[1:], log_mass)
+    one = Intervals(low=ends[:-1], high=ends[1:], values=ends[1:], log_mass=log_mass)
     at = np.array([value])
     expected = integrated(finite_cdf(one), at, np.linspace(-6, 21, 27 * 300 + 1))
     assert one.crps(at) == pytest.approx(expected, abs=2e-3)
@@ -655,7 +663,9 @@ def test_levels_that_are_none_are_refused(levels: list[float], says: Says) -> No
 
 def test_no_numbers_have_no_answers() -> None:
     none = np.empty(0)
-    tokens = Intervals(np.array(LOW), np.array(HIGH), np.array(LOW), np.empty((0, 9)))
+    tokens = Intervals(
+        low=np.array(LOW), high=np.array(HIGH), values=np.array(LOW), log_mass=np.empty((0, 9))
+    )
     normal = Mixture.single(none, 1.0, NORMALIZATIONS["signed-log"])
     for one in (tokens, normal, Empirical(np.empty((0, 4)))):
         assert one.cdf(none).shape == one.crps(none).shape == one.mean().shape == (0,)

@@ -44,7 +44,9 @@ def mixture(rows: int) -> Predictive:
 def histogram(rows: int) -> Predictive:
     edges, shares = np.array([-9.0, -2.0, 1.0, 4.0, 9.9]), np.log([0.1, 0.2, 0.4, 0.3])
     middles = (edges[1:] + edges[:-1]) / 2
-    return Intervals(edges[:-1], edges[1:], middles, np.tile(shares, (rows, 1)))
+    return Intervals(
+        low=edges[:-1], high=edges[1:], values=middles, log_mass=np.tile(shares, (rows, 1))
+    )
 
 
 def tailed(rows: int) -> Predictive:
@@ -63,7 +65,13 @@ def multiples(
     """The same in each row."""
     with np.errstate(divide="ignore"):
         logs = np.tile(np.log(weights), (rows, 1))
-    return Multiples(mantissa or gaussian(rows), FACTORS, ATOMS, logs, normalizer)
+    return Multiples(
+        mantissa=mantissa or gaussian(rows),
+        factors=FACTORS,
+        atoms=ATOMS,
+        log_weights=logs,
+        normalizer=normalizer,
+    )
 
 
 def test_the_example_is_right() -> None:
@@ -160,7 +168,12 @@ def test_quantiles_in_an_overflow_are_infinite() -> None:
 def test_what_is_surely_no_finite_number_has_a_distribution_of_them_all_the_same() -> None:
     tokens = np.tile(np.log(PLAIN + 1e-300), (3, 1)) - 50
     tokens[[0, 1, 2], [5, 6, 7]] = 0
-    one, plain = Multiples(gaussian(3), FACTORS, ATOMS, tokens, NONE), multiples(3, PLAIN)
+    one, plain = (
+        Multiples(
+            mantissa=gaussian(3), factors=FACTORS, atoms=ATOMS, log_weights=tokens, normalizer=NONE
+        ),
+        multiples(3, PLAIN),
+    )
     np.testing.assert_allclose(one.mean(), plain.mean())
     np.testing.assert_allclose(one.crps(np.full(3, 7.0)), plain.crps(np.full(3, 7.0)))
     found = one.quantiles([0.5])[:, 0]
@@ -179,7 +192,9 @@ def test_numbers_of_all_sizes_are_scored() -> None:
 def test_each_row_has_its_own_exponents() -> None:
     weights = np.log(np.array([[1, 0, 0, 0], [0, 0, 0, 1.0], [0.5, 0, 0.5, 0]]) + 1e-300)
     logs = np.concatenate([weights, np.full((3, 5), -1e3)], axis=1)
-    one = Multiples(gaussian(3), FACTORS, ATOMS, logs, NONE)
+    one = Multiples(
+        mantissa=gaussian(3), factors=FACTORS, atoms=ATOMS, log_weights=logs, normalizer=NONE
+    )
     np.testing.assert_allclose(one.mean(), [0.25, 250.0, 12.625])
     np.testing.assert_allclose(one.mode(), [0.25, 250.0, 0.25])
     np.testing.assert_allclose(one.median()[:2], [0.25, 250.0], rtol=1e-6)
@@ -233,7 +248,9 @@ def test_a_score_of_what_is_not_finite_is_as_the_base_says() -> None:
 
 def test_the_mode_is_what_greedy_decoding_gives() -> None:
     tokens = np.eye(9) * 50
-    one = Multiples(gaussian(9), FACTORS, ATOMS, tokens - 50, NONE)
+    one = Multiples(
+        mantissa=gaussian(9), factors=FACTORS, atoms=ATOMS, log_weights=tokens - 50, normalizer=NONE
+    )
     expected = [0.25, 2.5, 25.0, 250.0, np.nan, np.nan, np.nan, np.inf, -np.inf]
     np.testing.assert_allclose(one.mode(), expected)
 

@@ -30,7 +30,9 @@ SHARES = np.array([0.2, 0.5, 0.3])
 def histogram(rows: int) -> Intervals:
     """Three bins, the same in each row."""
     middles = (EDGES[1:] + EDGES[:-1]) / 2
-    return Intervals(EDGES[:-1], EDGES[1:], middles, np.tile(np.log(SHARES), (rows, 1)))
+    return Intervals(
+        low=EDGES[:-1], high=EDGES[1:], values=middles, log_mass=np.tile(np.log(SHARES), (rows, 1))
+    )
 
 
 def tailed(rows: int, mass: float = MASS) -> Tailed:

@@ -123,7 +123,7 @@ def test_what_a_model_writes_has_all_digits_and_is_seen_so(
     monkeypatch.setattr(of, "of_host", watched)
     one = codec("fone")
     monkeypatch.setattr(of.token_head, "forward", lambda states: _only(one, len(states)))
-    writer = Writer(of, one, Grammar(one.scheme), True, 3)
+    writer = Writer(model=of, codec=one, grammar=Grammar(one.scheme), constrained=True, longest=3)
     written, _ = writer.write(batch("fone", ["2="], answers=[2]))
     tokens, starts, lengths, channel = written.answer(0)
     assert one.literals(tokens, starts, lengths, channel) == [repr(number)] * 3

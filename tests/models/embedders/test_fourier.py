@@ -36,7 +36,7 @@ MAGNITUDES = 10**DECADES
 
 def built(spec: str = "fourier", width: int = WIDTH) -> nn.Module:
     torch.manual_seed(0)
-    return EMBEDDERS.build(spec).build(Vocabulary(8), width)
+    return EMBEDDERS.build(spec).build(Vocabulary(size=8), width)
 
 
 def bare() -> nn.Module:

@@ -344,7 +344,8 @@ def test_what_is_logged_tells_whether_the_vectors_of_numbers_are_alike() -> None
 
 def trainer(objective: str = "numvalue", encoder: str = "mlp", **how: Any) -> Trainer:
     made = model(SCHEME, objective, embedder=f"numvalue:{encoder}", spread=0.1)
-    return Trainer(made, Recipe(how.pop("steps", 40), 5e-3), Execution(CPU, **how))
+    steps = how.pop("steps", 40)
+    return Trainer(made, Recipe(learning_rate=5e-3), Execution(device=CPU, **how), steps=steps)
 
 
 def test_what_makes_the_vectors_has_a_rate_of_its_own() -> None:
@@ -433,13 +434,17 @@ def test_answers_are_learnt_by_heart_and_written_without_seeing_them(encoder: st
         spread=0.05,
         size="nano,layers=2,heads=2,width=32",
     )
-    learner = Trainer(of, Recipe(150, 8e-3), Execution(CPU))
+    learner = Trainer(of, Recipe(learning_rate=8e-3), Execution(device=CPU), steps=150)
     example = of.objective.example(rows, np.random.default_rng(0))
     for _ in range(150):
         learner.advance(example)
-    written, _ = Writer(of.eval(), codec(SCHEME), Grammar(codec(SCHEME).scheme), True, 16).write(
-        rows
-    )
+    written, _ = Writer(
+        model=of.eval(),
+        codec=codec(SCHEME),
+        grammar=Grammar(codec(SCHEME).scheme),
+        constrained=True,
+        longest=16,
+    ).write(rows)
     found = [codec(SCHEME).decode(*written.answer(row)) for row in range(len(texts))]
     assert found == [text[start:] for text, start in zip(texts, answers, strict=True)]
     assert written.ended.all()
@@ -462,7 +467,10 @@ def test_a_prefix_that_was_written_is_seen_as_its_projection() -> None:
     other = batch(SCHEME, ["a=99.7,1", "bcd=123"], answers=[2, 4])
     grammar = Grammar(codec(SCHEME).scheme)
     first, second = (
-        Writer(of, codec(SCHEME), grammar, True, 12).write(one)[0] for one in (rows, other)
+        Writer(model=of, codec=codec(SCHEME), grammar=grammar, constrained=True, longest=12).write(
+            one
+        )[0]
+        for one in (rows, other)
     )
     assert (first.tokens == of.ahead).sum() >= 4
     np.testing.assert_array_equal(first.tokens, second.tokens)
@@ -487,7 +495,7 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
     true = np.full((len(spans), width), -1)
     for index, (row, start, length) in enumerate(spans):
         true[index, :length] = rows.tokens[row, start : start + length] - one.number_first
-    found = Reader(of, one, grammar, True).score(steps.true(), true)
+    found = Reader(model=of, codec=one, grammar=grammar, constrained=True).score(steps.true(), true)
     for index, (row, start, length) in enumerate(spans):
         total = 0.0
         tokens = [END, *rows.tokens[row, :start].tolist()]

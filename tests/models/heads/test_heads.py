@@ -445,7 +445,7 @@ def test_beside_the_least_trunks_of_the_paper_it_has_more_than_the_paper_says(co
 def fitted(spec: str, target: Floats, learning_rate: float, patience: int) -> FittedTable:
     """A model of a target that does not depend on the one feature there is."""
     columns = Features(np.ones((len(target), 1)), [])
-    recipe = FittingRecipe(200, patience, batch=256, learning_rate=learning_rate)
+    recipe = FittingRecipe(epochs=200, patience=patience, batch=256, learning_rate=learning_rate)
     head = value_head(spec)
     preparation = Preparation.of(
         columns,
@@ -453,7 +453,7 @@ def fitted(spec: str, target: Floats, learning_rate: float, patience: int) -> Fi
         None,
         head=head,
         trunk=Mlp(1, 16),
-        normalizer=head.normalizer,
+        normalizer=NORMALIZERS.build(head.normalizer),
         recipe=recipe,
         device=CPU,
     )

@@ -181,8 +181,9 @@ def test_a_batch_that_is_learnt_in_parts_is_the_same_step(head: str, objective: 
     trainers = [
         Trainer(
             model("numgpt", objective, size=TINY, head=head),
-            Recipe(2, 0.01, warmup=0),
-            Execution(CPU, accumulate=count),
+            Recipe(learning_rate=0.01, warmup=0),
+            Execution(device=CPU, accumulate=count),
+            steps=2,
         )
         for count in (1, 2, 4)
     ]
@@ -243,7 +244,12 @@ def test_a_number_is_the_most_probable_exponent_and_the_mantissa_beside_it(
     with torch.no_grad():  # all that is asked for is a numeral
         transformer(of).norm.bias[0] = 30.0
         of.get_parameter("token_head.select.weight")[:, 0] = torch.tensor([-1.0, 1.0])
-    reader = Reader(of, codec("numgpt"), Grammar(codec("numgpt").scheme), constrained)
+    reader = Reader(
+        model=of,
+        codec=codec("numgpt"),
+        grammar=Grammar(codec("numgpt").scheme),
+        constrained=constrained,
+    )
     steps = ParallelFill.masked(of, one, numbers_of(one))
     reading = reader.read(steps, keep_logits=True)
     states = steps.first()

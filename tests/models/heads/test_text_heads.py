@@ -110,7 +110,9 @@ def test_every_head_trains_and_evaluates_at_the_numbers_of_a_text(
     [("scalar", "signed-log"), ("mdn:5", "none"), ("riemann:64", "none"), ("decoder:nd", "none")],
 )
 def test_heads_go_with_fourier_features(store: Store, head: str, normalize: str) -> None:
-    config = EncodeConfig(("arithmetic",), "xval", normalize=normalize, name="arithmetic-raw")
+    config = EncodeConfig(
+        ("arithmetic",), scheme="xval", normalize=normalize, name="arithmetic-raw"
+    )
     encoded = encode(config, store, lambda *_: None).artifact
     assert encoded is not None
     assert np.abs(read_split(encoded, "train").numbers).max() > 1000
@@ -220,7 +222,9 @@ def test_an_exact_head_learns_numbers_as_they_are_in_the_text(
     store: Store, learnt_raw: list[np.ndarray[Any, Any]], scheme: str
 ) -> None:
     name = f"{scheme}-none"
-    config = EncodeConfig(("arithmetic",), scheme, normalize="none", name=f"arithmetic-{name}")
+    config = EncodeConfig(
+        ("arithmetic",), scheme=scheme, normalize="none", name=f"arithmetic-{name}"
+    )
     encoded = encode(config, store, lambda *_: None).artifact
     assert encoded is not None
     model = train(store, EXACT, name)
@@ -236,7 +240,7 @@ def test_an_exact_head_learns_numbers_as_they_are_in_the_text(
 def test_an_exact_head_is_refused_where_numbers_are_in_parts_or_normalized(
     store: Store, numtok: Shell, learnt_raw: list[np.ndarray[Any, Any]], says: Says
 ) -> None:
-    encode(EncodeConfig(("arithmetic",), "numgpt"), store, lambda *_: None)
+    encode(EncodeConfig(("arithmetic",), scheme="numgpt"), store, lambda *_: None)
     with pytest.raises(UsageError) as caught:
         train(store, EXACT, "numgpt")
     says(caught, f"--head {EXACT}", "numgpt", "--head numgpt")

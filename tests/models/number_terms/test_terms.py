@@ -24,7 +24,15 @@ DIGITS = torch.arange(10).double()
 def loss(spec: str, p: Tensor = P, more: float = 0.0, place: int = 1) -> float:
     """Where 3 is right, of logits that are larger by some."""
     right, places, runs = torch.tensor([3]), torch.tensor([place]), torch.tensor([0])
-    said = DigitLogits(p.log() + more, p.log(), DIGITS, torch.zeros(10), right, places, runs)
+    said = DigitLogits(
+        logits_NT=p.log() + more,
+        log_p_NT=p.log(),
+        values_T=DIGITS,
+        lengths_T=torch.zeros(10),
+        right_N=right,
+        places_N=places,
+        runs_N=runs,
+    )
     return NUMBER_TERMS.build(spec).losses(said).item()
 
 
@@ -75,7 +83,15 @@ def test_ntil_is_of_digits_and_of_whole_numbers() -> None:
     right = torch.tensor([4, 0, 7, 5])
     places, runs = torch.tensor([3, 2, 1, 0]), torch.tensor([0, 0, 0, 1])
     log_p = logits.log_softmax(dim=1)
-    said = DigitLogits(logits, log_p, DIGITS, torch.zeros(10), right, places, runs)
+    said = DigitLogits(
+        logits_NT=logits,
+        log_p_NT=log_p,
+        values_T=DIGITS,
+        lengths_T=torch.zeros(10),
+        right_N=right,
+        places_N=places,
+        runs_N=runs,
+    )
 
     def of(spec: str) -> list[float]:
         return [*NUMBER_TERMS.build(spec).losses(said).tolist()]
@@ -124,7 +140,9 @@ def test_the_squared_form_does_not_see_what_lies_around_the_truth() -> None:
 def test_mean_and_median_are_regression_aware_predictions() -> None:
     """Of the same digits: 3.65 and 3, each of which is a number of its own cell."""
     edges = np.linspace(-0.5, 9.5, 11)
-    one = Intervals(edges[:-1], edges[1:], np.arange(10.0), P.log().numpy())
+    one = Intervals(
+        low=edges[:-1], high=edges[1:], values=np.arange(10.0), log_mass=P.log().numpy()
+    )
     assert one.mean() == pytest.approx([3.65])
     assert np.rint(one.median()).tolist() == [3]
 
@@ -152,7 +170,15 @@ def test_a_term_is_the_mean_over_digits_beside_the_cross_entropy() -> None:
         first = codec("digits").number_first
         log_p = logits[digits].log_softmax(dim=1)[:, first : first + 10]
         right = torch.from_numpy(seen.labels[digits] - first)
-        said = DigitLogits(log_p, log_p, DIGITS.float(), torch.zeros(10), right, right, right)
+        said = DigitLogits(
+            logits_NT=log_p,
+            log_p_NT=log_p,
+            values_T=DIGITS.float(),
+            lengths_T=torch.zeros(10),
+            right_N=right,
+            places_N=right,
+            runs_N=right,
+        )
         expected = token + 0.3 * term.term.losses(said).mean()
         torch.testing.assert_close(both.losses(both.given(seen)).token, expected)
 

@@ -28,7 +28,7 @@ def profiled(folder: Path, values: Sequence[float], *schemes: str) -> profile.Pr
     path = folder / "rows.jsonl"
     lines = [json.dumps({"text": f"the value is {value!r} here"}) for value in values]
     path.write_text("\n".join(lines) + "\n")
-    config = profile.Config((str(path),), schemes)
+    config = profile.Config((str(path),), schemes=schemes)
     return profile.run(config, Store(folder / "artifacts"), lambda *_: None)
 
 
@@ -93,16 +93,16 @@ def test_what_is_of_all_digits_races_as_it_is_used_alone(plain: profile.Profile)
     entries = text_entries(plain, judged(plain, ()))
     exact = [one for one in entries if is_exact(SCHEMES.build(one.scheme))]
     assert sorted(exact, key=lambda one: one.scheme) == [
-        Entrant("base10"),
-        Entrant("bits", embedder="bits:linear"),
-        Entrant("fone,whole=2,decimals=2"),  # as many places as the numbers have
+        Entrant(scheme="base10"),
+        Entrant(scheme="bits", embedder="bits:linear"),
+        Entrant(scheme="fone,whole=2,decimals=2"),  # as many places as the numbers have
     ]
     assert not {"base10", "fone", "bits"} & {one.head for one in entries}
 
 
 def test_settings_that_are_named_are_kept(plain: profile.Profile) -> None:
     verdicts = [Verdict("fone,whole=6,decimals=0", True, "")]
-    assert text_entries(plain, verdicts) == [Entrant("fone,whole=6,decimals=0")]
+    assert text_entries(plain, verdicts) == [Entrant(scheme="fone,whole=6,decimals=0")]
 
 
 def test_numbers_of_several_lengths_are_read_from_left_to_right(plain: profile.Profile) -> None:
@@ -121,7 +121,10 @@ def test_a_logarithm_races_where_numbers_have_a_heavy_tail(tmp_path: Path) -> No
 def test_what_a_profile_recommends_races_first(plain: profile.Profile) -> None:
     assert (plain.recommended, plain.recommended_normalize) == ("xval", "signed-log")
     entries = text_entries(plain, judged(plain, ()))
-    assert entries[:2] == [Entrant("xval", normalize="signed-log"), Entrant("xval")]
+    assert entries[:2] == [
+        Entrant(scheme="xval", normalize="signed-log"),
+        Entrant(scheme="xval"),
+    ]
     assert not by_name(judged(plain, ()))["fp15"].takes_part
     advised = by_name(judged(replace(plain, recommended="fp15"), ()))["fp15"]
     assert advised.takes_part and "recommends" in advised.reason
@@ -134,7 +137,7 @@ def test_affine_races_first_where_numbers_are_at_a_high_level(
     found = profiled(tmp_path, values)
     entries = text_entries(found, judged(found, ()))
     affine = [one for one in entries if one.normalize == "affine"]
-    assert entries[0] == Entrant("xval", normalize="affine")
+    assert entries[0] == Entrant(scheme="xval", normalize="affine")
     assert {one.head for one in affine} > {None, "mdn:5"}
     assert len({one.label for one in entries}) == len(entries)
     usual = text_entries(plain, judged(plain, ()))
@@ -164,6 +167,10 @@ def test_a_heavy_tail_of_a_target_adds_a_logarithm() -> None:
     verdicts = judged_heads(("mdn:2", "riemann:8"))
     flat = Slot.of_column("y", random.normal(size=500))
     heavy = Slot.of_column("y", random.lognormal(0, 2, 500))
-    assert table_entries(flat, verdicts) == [Entrant("mdn:2"), Entrant("riemann:8")]
-    more = Entrant("mdn:2", normalize="signed-log")  # riemann writes the unit interval alone
-    assert table_entries(heavy, verdicts) == [Entrant("mdn:2"), Entrant("riemann:8"), more]
+    assert table_entries(flat, verdicts) == [Entrant(scheme="mdn:2"), Entrant(scheme="riemann:8")]
+    more = Entrant(scheme="mdn:2", normalize="signed-log")  # riemann writes the unit interval alone
+    assert table_entries(heavy, verdicts) == [
+        Entrant(scheme="mdn:2"),
+        Entrant(scheme="riemann:8"),
+        more,
+    ]

@@ -22,7 +22,14 @@ def notes(folder: Path, noises: dict[str, float | None], survivors: int) -> list
         if noise is not None
     }
     skills = {label: None if noise is None else 1 - noise / 100 for label, noise in noises.items()}
-    result = RoundResult(1.0, dict.fromkeys(noises, 1), {}, {}, skills, reports)
+    result = RoundResult(
+        seconds=1.0,
+        steps=dict.fromkeys(noises, 1),
+        tried={},
+        rates={},
+        skills=skills,
+        reports=reports,
+    )
     plan: Any = SimpleNamespace(
         rounds=[Round(len(noises), 1.0, [1])], last=Round(survivors, 1.0, [1]), guesses={"": 0.0}
     )

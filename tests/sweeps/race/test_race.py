@@ -154,7 +154,7 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
 
 def test_rows_that_each_seed_holds_back_are_pooled(tmp_path: Path) -> None:
     """A table without a validation split: each seed holds back rows of its own."""
-    settings = tables.Config(numbers(tmp_path), "y", "test=0.25")
+    settings = tables.Config(numbers(tmp_path), target="y", split="test=0.25")
     ref = tables.run(settings, Store(tmp_path / "artifacts")).artifact.ref
     result = raced(tmp_path, ref, schemes=("pointwise", "mdn:2"), preset="mlp,layers=1,width=8")
     assert result.validation is not None and result.leaderboard is not None

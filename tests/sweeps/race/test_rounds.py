@@ -76,7 +76,12 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
             unit="steps",
             preset="nano",
             batch=16,
-            candidates=[Candidate(label, data.ref, label, {}, 0.01, [0.002]) for label in noises],
+            candidates=[
+                Candidate(
+                    label=label, data=data.ref, scheme=label, options={}, pace=0.01, rates=[0.002]
+                )
+                for label in noises
+            ],
             rounds=every[:-1],
             last=every[-1],
             seeds=2,
@@ -90,7 +95,14 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
         )
         side: Any = SimpleNamespace(workers=lambda spool: nullcontext(None), jobs=1)
         config = Config(("rows.jsonl",))
-        return Rounds(config, plan, {data.ref: data}, store, side, lambda _: None).run()
+        return Rounds(
+            config=config,
+            plan=plan,
+            data={data.ref: data},
+            store=store,
+            side=side,
+            progress=lambda _: None,
+        ).run()
 
     return run
 
@@ -98,7 +110,20 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
 def contestant(label: str, skill: float | None, pace: float, tied: bool = True) -> Contestant:
     known = Figure(skill, skill, skill, 100)
     return Contestant(
-        label, True, known, known, known, tied, known, {}, known, pace, 0.002, None, [], []
+        label=label,
+        is_model=True,
+        skill=known,
+        over_baseline=known,
+        behind=known,
+        tied=tied,
+        log_likelihood=known,
+        errors={},
+        invalid=known,
+        pace=pace,
+        rate=0.002,
+        costs=None,
+        models=[],
+        reports=[],
     )
 
 

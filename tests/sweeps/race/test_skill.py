@@ -80,5 +80,5 @@ def test_medians_of_a_table_are_of_its_train_split(tmp_path: Path) -> None:
     rows = [(x, "train" if x < 5 else "test") for x in range(10)]
     path = tmp_path / "rows.csv"
     path.write_text("x,y,split\n" + "".join(f"{x},{x * x},{split}\n" for x, split in rows))
-    made = table.run(table.Config(str(path), "y"), Store(tmp_path / "artifacts")).artifact
+    made = table.run(table.Config(str(path), target="y"), Store(tmp_path / "artifacts")).artifact
     assert medians(made) == {"": 4.0, "y": 4.0}

@@ -71,10 +71,10 @@ def test_encode_splits_by_a_group_and_a_table_by_a_column(tmp_path: Path) -> Non
     assert [counts[f"rows_{name}"] for name in ("train", "validation", "test")] == [50, 100, 50]
     csv = tmp_path / "table.csv"
     csv.write_text("year,y\n" + "".join(f"{1900 + k},{k % 9}\n" for k in range(200)))
-    found = table.run(table.Config(str(csv), "y", split), store).artifact
+    found = table.run(table.Config(str(csv), target="y", split=split), store).artifact
     assert len(read_table_of(found).split("test")) == 50
     with pytest.raises(UsageError, match="'yaer'; did you mean 'year'"):
-        table.run(table.Config(str(csv), "y", "by=yaer,test=3"), store)
+        table.run(table.Config(str(csv), target="y", split="by=yaer,test=3"), store)
 
 
 @pytest.mark.parametrize(

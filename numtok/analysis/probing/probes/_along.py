@@ -56,7 +56,7 @@ class ProbedRows:
         return f"split {self.name!r} of {self.ref}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Line:
     """``n`` predictions of a target in the order of x; ``numbers`` are indices of the rows read,
     ``clusters`` those of the rows where some have one."""
@@ -157,7 +157,14 @@ class AlongProbe(ProbeKind):
             seen=None if seen is None else len(seen.values),
             top=[] if top is None else _tops(top),
             top_of="" if top is None else top.among,
-            **_measured(line.x[valid], y, line.truth is not None, seen, self.digits, sample),
+            **_measured(
+                line.x[valid],
+                y,
+                line.truth is not None,
+                seen=seen,
+                digits=self.digits,
+                sample=sample,
+            ),
         )
         seen_table = None if seen is None else pa.table({"value": seen.values})
         notes = [*notes, *_notes(predictor, rows, line, seen)]
@@ -211,9 +218,14 @@ def _table(line: Line, top: TopNumbers | None) -> "pa.Table":
 def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
     """Reads numbers as ``eval`` does unless it is asked for something else."""
     fill = AUTOREGRESSIVE if loaded.model.objective.causal else PARALLEL
-    return Predictor(
-        loaded, samples, Options(fill, True, default_point(loaded.model.head), 0, _BATCH)
+    options = Options(
+        fill=fill,
+        constrained=True,
+        point=default_point(loaded.model.head),
+        draws=0,
+        batch=_BATCH,
     )
+    return Predictor(loaded, samples, options)
 
 
 def once(asked: Queries, mine: Bools) -> Ints:

@@ -23,7 +23,7 @@ from numtok.training.model_files import LoadedModel
 _STORED = {"number": "sweep", "from_": "low", "to": "high"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ProbeInputs:
     """What a probe looks at, and whom it tells of that.
 

@@ -50,7 +50,7 @@ class SamplesProbe(AlongProbe):
         predicted = predictor.run(progress, inputs.note, inputs.devices)
         places = pa.array(asked.rows[asked.queries[chosen]])
         line = Line(
-            target,
+            target=target,
             row=None,
             number=None,
             x=truth[chosen],

@@ -94,7 +94,7 @@ class SweepProbe(AlongProbe):
         if len(of_target) > 1:
             notes.append(f"The row has {len(of_target)} numbers of this target; it is the first.")
         line = Line(
-            target,
+            target=target,
             row=samples.ids[row].as_py(),
             number=self.number,
             x=x,

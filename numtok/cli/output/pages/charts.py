@@ -34,7 +34,7 @@ def cost_chart(
     text = "On the grey line nobody is both cheaper and better (the Pareto front)."
     if len(pareto_front(points, higher=higher)) == 1:
         text = "One of them is the cheapest and the best."
-    return PageChart(name, f"{metric} over {COSTS[cost]}", text, panel)
+    return PageChart(name=name, heading=f"{metric} over {COSTS[cost]}", text=text, panel=panel)
 
 
 def learning_charts(
@@ -50,7 +50,12 @@ def learning_charts(
     for over, words in ways:
         if (panel := learning_panel(curves, colours, over)) is not None:
             text = "Losses of schemes are of other tokens: compare shapes, not heights."
-            yield PageChart(f"{name}-loss-{over}", f"{heading} over {words}", text, panel)
+            yield PageChart(
+                name=f"{name}-loss-{over}",
+                heading=f"{heading} over {words}",
+                text=text,
+                panel=panel,
+            )
 
 
 def error_charts(compared: Compared, metric: str) -> Iterator[PageChart]:
@@ -63,12 +68,20 @@ def error_charts(compared: Compared, metric: str) -> Iterator[PageChart]:
     if compared.sizes is not None:
         text = "Median relative error with quartiles, for each magnitude."
         yield PageChart(
-            f"{name}-size", "Error by magnitude", text, compared.sizes.panel, height=360
+            name=f"{name}-size",
+            heading="Error by magnitude",
+            text=text,
+            panel=compared.sizes.panel,
+            height=360,
         )
     if (panel := coverage_panel(answers, colours)) is not None:
         text = "Below the grey line a model is too sure, above it too cautious."
         yield PageChart(
-            f"{name}-coverage", "How many truths intervals hold", text, panel, height=360
+            name=f"{name}-coverage",
+            heading="How many truths intervals hold",
+            text=text,
+            panel=panel,
+            height=360,
         )
     yield from _by_slot(compared, metric)
 
@@ -84,4 +97,11 @@ def _by_slot(compared: Compared, metric: str) -> Iterator[PageChart]:
     if (panel := beside_panel(figures, metric, compared.colours)) is not None:
         text = f"{metric} of each slot with its 95% bootstrap interval.{told}"
         height = 64 + len(panel.y.names) * max(26, _ASIDE * len(figures))
-        yield PageChart(f"{compared.name}-slots", "By slot", text, panel, wide=True, height=height)
+        yield PageChart(
+            name=f"{compared.name}-slots",
+            heading="By slot",
+            text=text,
+            panel=panel,
+            wide=True,
+            height=height,
+        )

@@ -10,7 +10,7 @@ from numtok.stages.compare import Comparison
 from numtok.store.artifact import Resolve
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Compared:
     """What a page has of some experiments, read once.
 
@@ -59,7 +59,14 @@ class Compared:
             }
             answers = {label: one.answers for label, one in predictions.items()}
             sizes = size_panel(answers, colours, kind=f"{name}-size")
-        return cls(name, heading, colours, evaluations, predictions, sizes)
+        return cls(
+            name=name,
+            heading=heading,
+            colours=colours,
+            evaluations=evaluations,
+            predictions=predictions,
+            sizes=sizes,
+        )
 
     @classmethod
     def of_comparison(

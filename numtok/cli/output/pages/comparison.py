@@ -89,7 +89,7 @@ def _metric_charts(
         ends = {label: (one.value, one.low, one.high) for label, one in found.items()}
         if (panel := lined_up(ends, metric, "label", compared.colours)) is not None:
             told = "" if better == "neither" else f"{better.capitalize()} is better."
-            yield PageChart(f"{name}-metric-{place}", metric, told, panel)
+            yield PageChart(name=f"{name}-metric-{place}", heading=metric, text=told, panel=panel)
 
 
 def _cost_charts(

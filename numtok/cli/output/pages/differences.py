@@ -48,7 +48,9 @@ def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Itera
         ),
     ]
     caption = "Rows with the predictions farthest apart"
-    rows = RowList(caption, text, columns, [row for _, row in held], filters)
+    rows = RowList(
+        caption=caption, text=text, columns=columns, rows=[row for _, row in held], filters=filters
+    )
     yield Section("rows-section", "Rows on which experiments differ most", "", [rows])
 
 

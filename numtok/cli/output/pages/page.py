@@ -21,7 +21,7 @@ class PageCell(NamedTuple):
     aside: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PageChart:
     """A chart with its heading and what it says; ``name`` is its own on the page. ``wide`` takes
     the whole width, ``height`` is in pixels; None: as suits what it shows."""
@@ -45,7 +45,7 @@ class HeldRow(NamedTuple):
     picks: Sequence[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RowList:
     """Rows, of which a script shows more than those at the start, and filters them.
 
@@ -84,7 +84,7 @@ class Headline(NamedTuple):
     meaning: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Page:
     """All of it. ``lead`` says in a sentence or two what was measured; ``facts`` are names and
     values, ``notes`` what a reader must know."""

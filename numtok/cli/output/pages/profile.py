@@ -86,13 +86,24 @@ def _values(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[Secti
     charts = []
     for place, one in enumerate(pictures):
         text = f"How {one.numbers:,} numbers of the sample lie."
-        charts.append(PageChart(f"slot-{place}", one.slot, text, one.histogram, height=260))
+        charts.append(
+            PageChart(
+                name=f"slot-{place}", heading=one.slot, text=text, panel=one.histogram, height=260
+            )
+        )
         if one.grids.marks:
             text = (
                 f"The {one.distinct:,} values as each scheme reads them back, and how many are "
                 f"left; of those close to each other one is drawn ({VALUES} parts of the axis)."
             )
-            charts.append(PageChart(f"grid-{place}", "What schemes tell apart", text, one.grids))
+            charts.append(
+                PageChart(
+                    name=f"grid-{place}",
+                    heading="What schemes tell apart",
+                    text=text,
+                    panel=one.grids,
+                )
+            )
     if charts:
         text = " ".join(_left_out(profile, pictures))
         yield Section("values", "Values, and the grids of schemes", text, charts)

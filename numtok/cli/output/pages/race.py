@@ -158,7 +158,9 @@ def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
     palette = {one.label: len(colours) + place for place, one in enumerate(others)} | {**colours}
     ends = {one.label: (one.skill.value, one.skill.low, one.skill.high) for one in board.places}
     if (panel := lined_up(ends, _SKILL, "label", palette)) is not None:
-        yield PageChart("skill", "Skill over the median", "Higher is better.", panel)
+        yield PageChart(
+            name="skill", heading="Skill over the median", text="Higher is better.", panel=panel
+        )
     # A row a slot, since there may be many, for the models and the best of the others.
     shown = [one for one in board.places if one.is_model or one.label == board.baseline]
     rows = [[slot, *(one.errors[slot] for one in shown)] for slot in board.slots]

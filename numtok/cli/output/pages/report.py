@@ -1,6 +1,6 @@
 """The page of a report: what one model said of one split."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from numtok.cli.output.printing import Sheet
 from numtok.cli.output.report import PERFECT, costs_sheet, skills
 from numtok.data.reading.split_rule import TRAIN
 from numtok.evaluation.report_files import Evaluation, ReportPredictions
+from numtok.metrics.base import Predictions
 from numtok.registry import name_in
 from numtok.reports import LIMITS, Figures, Report
 from numtok.row import GROUP
@@ -118,22 +119,22 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
     band = " The orange band is the median 90% interval predicted." * truth.banded
     parts: list[Part] = [
         PageChart(
-            "truth",
-            "Predicted against true",
-            f"Darker cells hold more of the {len(answers.truth):,} predictions; dots are the "
+            name="truth",
+            heading="Predicted against true",
+            text=f"Darker cells hold more of the {len(answers.truth):,} predictions; dots are the "
             f"{len(held.rows):,} rows that this page holds. On the grey line prediction is truth."
             f"{band}{beyond} A click on a dot or a cell shows its rows below.",
-            truth.panel,
+            panel=truth.panel,
         )
     ]
     if sizes is not None:
         parts.append(
             PageChart(
-                "size",
-                "Error by magnitude",
-                "The median of |prediction - truth| / |truth|, with its quartiles, for truths of "
-                "each magnitude, as many in each. A click shows the rows of one magnitude.",
-                sizes.panel,
+                name="size",
+                heading="Error by magnitude",
+                text="The median of |prediction - truth| / |truth|, with its quartiles, for truths "
+                "of each magnitude, as many in each. A click shows the rows of one magnitude.",
+                panel=sizes.panel,
                 height=420,
             )
         )
@@ -141,6 +142,26 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
     slots = list(_slots(report))
     if slots:
         yield Section("slots", "Where errors are", "One dot a part, with its 95% interval.", slots)
+    yield from _calibration(answers, label, colours)
+    curves = learning_curves([(label, [evaluation])], resolve)
+    panel = learning_panel(curves, colours, "seconds") or learning_panel(curves, colours, "samples")
+    if panel is not None:
+        text = "The loss as it was logged; seconds are each look's share of the tokens."
+        yield Section(
+            "learning",
+            "How it learnt",
+            "",
+            [PageChart(name="learning", heading="Loss", text=text, panel=panel, wide=True)],
+        )
+    yield Section(
+        "rows-section",
+        "Rows, the worst first",
+        "",
+        [_rows(predictions, held, truth.cells, sizes, [name for name, _ in _groups(report)])],
+    )
+
+
+def _calibration(answers: Predictions, label: str, colours: Mapping[str, int]) -> Iterator[Section]:
     found = [
         ("pit", "Are probabilities kept?", pit_panel(answers),
          "The probability that was predicted for the truth or less. Calibrated predictions are "
@@ -150,23 +171,12 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
          "model is too sure, above it too cautious."),
     ]  # fmt: skip
     charts = [
-        PageChart(name, head, text, panel, height=340) for name, head, panel, text in found if panel
+        PageChart(name=name, heading=head, text=text, panel=panel, height=340)
+        for name, head, panel, text in found
+        if panel
     ]
     if charts:
         yield Section("calibration", "How sure it is, and how rightly", "", charts)
-    curves = learning_curves([(label, [evaluation])], resolve)
-    panel = learning_panel(curves, colours, "seconds") or learning_panel(curves, colours, "samples")
-    if panel is not None:
-        text = "The loss as it was logged; seconds are each look's share of the tokens."
-        yield Section(
-            "learning", "How it learnt", "", [PageChart("learning", "Loss", text, panel, wide=True)]
-        )
-    yield Section(
-        "rows-section",
-        "Rows, the worst first",
-        "",
-        [_rows(predictions, held, truth.cells, sizes, [name for name, _ in _groups(report)])],
-    )
 
 
 def _slots(report: Report) -> Iterator[PageChart]:
@@ -184,7 +194,7 @@ def _slots(report: Report) -> Iterator[PageChart]:
         kind = "slot" if name in ("slot", "target") else f"{GROUP}{name}"
         if metric and (panel := slots_panel(figures, metric, kind)):
             text = f"{metric} for each value of {name}; {_better(metric)} is better.{told}"
-            yield PageChart(f"part-{place}", f"By {name}", text, panel)
+            yield PageChart(name=f"part-{place}", heading=f"By {name}", text=text, panel=panel)
 
 
 def _groups(report: Report) -> list[tuple[str, dict[str, Figures]]]:
@@ -244,12 +254,12 @@ def _rows(
     )  # fmt: skip
     lacking = "" if held.excerpts is not None else " Their texts are no longer in the store."
     return RowList(
-        "Predictions with the text around them",
-        f"{text} Errors are in standard deviations of the truths of the same slot; the number in "
-        f"question is marked in its text.{lacking}",
-        ["slot", "truth", "predicted", "5% to 95%", "error", "text"],
-        rows,
-        part_filters(parts) + size_filters(sizes),
+        caption="Predictions with the text around them",
+        text=f"{text} Errors are in standard deviations of the truths of the same slot; the number "
+        f"in question is marked in its text.{lacking}",
+        columns=["slot", "truth", "predicted", "5% to 95%", "error", "text"],
+        rows=rows,
+        filters=part_filters(parts) + size_filters(sizes),
     )
 
 

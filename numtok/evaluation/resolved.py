@@ -1,0 +1,205 @@
+"""Resolve the options of ``numtok eval``: what is evaluated, on what and how."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+
+from numtok.data.tables.table import read_table_of
+from numtok.encoding.splits import check_codec, read_split, splits
+from numtok.evaluation.answers import AnswerEvaluation, AnswerOptions
+from numtok.evaluation.devices import Devices
+from numtok.evaluation.evaluated_split import EvaluatedSplit
+from numtok.evaluation.evaluation import Evaluator, ReportMetrics
+from numtok.evaluation.labels import LabelEvaluation
+from numtok.evaluation.numbers import NumberEvaluation
+from numtok.evaluation.predict import AUTOREGRESSIVE, Options
+from numtok.evaluation.prediction_mode import Mode, prediction_mode
+from numtok.evaluation.report_files import check_measures
+from numtok.evaluation.table_options import TableOptions
+from numtok.evaluation.tables import TableEvaluation
+from numtok.metrics.base import METRICS, Metric
+from numtok.registry import settings_of
+from numtok.settings.eval import Config
+from numtok.store.artifact import Artifact, Find
+from numtok.training.device import check_compiler, device_of
+from numtok.training.model_files import read_model
+from numtok.training.model_json import TableModelFile, TextModelFile
+from numtok.training.regressor_files import read_regressor
+
+TEXTS_REVISION, TABLES_REVISION = 13, 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedEvaluation(ABC):
+    """An evaluation with every part built, checked before the model is read.
+
+    config
+        The options with all defaults filled in, as the recorded command repeats them.
+    metrics
+        The metrics that ``--metric`` adds.
+    """
+
+    kind: ClassVar[str]  #: ``texts`` or ``tables``
+
+    config: Config
+    model: Artifact
+    data: Artifact
+    device: torch.device
+    metrics: Sequence[Metric]
+
+    @property
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Settings that the version depends on."""
+
+    @abstractmethod
+    def open(self, find: Find, devices: Devices) -> Evaluator:
+        """Read model and data; called only if the report does not exist yet."""
+
+    def _metric_settings(self, usual: ReportMetrics) -> list[dict[str, Any]]:
+        return [settings_of(metric) for metric in (*usual.usual, *self.metrics)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedTextEvaluation(ResolvedEvaluation):
+    """An evaluation of a model of texts."""
+
+    kind: ClassVar[str] = "texts"
+
+    file: TextModelFile
+    mode: Mode
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings that the version depends on."""
+        config, mode = self.config, self.mode
+        metrics = _evaluation_of(mode).metrics
+        settings = {
+            "stage": "eval",
+            "revision": TEXTS_REVISION,
+            "split": config.split,
+            "fill": mode.fill if isinstance(mode, Options) else config.fill,
+            "decode": config.decode,
+            "point": config.point,
+            "draws": config.draws,
+            "rows": config.rows,
+            "metrics": self._metric_settings(metrics),
+            "device": self.device.type,
+        }
+        if config.on_error != "fail":
+            settings["on_error"] = config.on_error
+        if config.slots != "auto":
+            settings["slots"] = config.slots
+        if config.compile:  # another rounding: a near tie may go the other way
+            settings["compile"] = True
+        return settings
+
+    def open(self, find: Find, devices: Devices) -> Evaluator:
+        """Read model and data; called only if the report does not exist yet."""
+        config, mode = self.config, self.mode
+        evaluated = EvaluatedSplit.of(
+            read_model(self.model, self.device, self.file, config.compile),
+            self.data,
+            config.split,
+            rows=config.rows,
+            devices=devices,
+            skip_long=config.on_error == "skip",
+        )
+        if isinstance(mode, Options):
+            return NumberEvaluation.of(evaluated, find, mode, config.slots)
+        if isinstance(mode, AnswerOptions):
+            return AnswerEvaluation.of(evaluated, mode)
+        return LabelEvaluation.of(evaluated, find, mode.batch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedTableEvaluation(ResolvedEvaluation):
+    """An evaluation of a model of tables."""
+
+    kind: ClassVar[str] = "tables"
+
+    file: TableModelFile
+    options: TableOptions
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings that the version depends on."""
+        return {
+            "stage": "eval-table",
+            "revision": TABLES_REVISION,
+            "split": self.config.split,
+            "options": asdict(self.options),
+            "rows": self.config.rows,
+            "metrics": self._metric_settings(TableEvaluation.metrics),
+            "device": self.device.type,
+        }
+
+    def open(self, find: Find, devices: Devices) -> Evaluator:
+        """Read model and data; called only if the report does not exist yet."""
+        return TableEvaluation(
+            loaded=read_regressor(self.model, self.device, self.file),
+            source=self.data,
+            table=read_table_of(self.data),
+            split=self.config.split,
+            options=self.options,
+            most=self.config.rows,
+            devices=devices,
+        )
+
+
+def resolve_texts(
+    config: Config, model: Artifact, file: TextModelFile, data: Artifact
+) -> ResolvedTextEvaluation:
+    """Build every part of an evaluation of a model of texts, whose file was read.
+
+    Raises UsageError, also for data of another encoding, and DataError for a split without rows.
+    """
+    device = device_of(config.device)
+    check_codec(model, data)
+    if config.split not in splits(data):
+        read_split(data, config.split)  # raises with the names of the splits
+    mode = prediction_mode(config, model, file)
+    metrics = list(map(METRICS.build, config.metrics))
+    check_measures(metrics, mode.measures, model.ref)
+    if config.compile:
+        check_compiler()
+    if isinstance(mode, Options):
+        fill = None if mode.fill == AUTOREGRESSIVE else mode.fill
+        config = replace(config, fill=fill, point=mode.point)
+    config = replace(config, model=model.ref, data=data.ref, device=device.type)
+    return ResolvedTextEvaluation(
+        config=config,
+        model=model,
+        data=data,
+        device=device,
+        metrics=metrics,
+        file=file,
+        mode=mode,
+    )
+
+
+def resolve_table(
+    config: Config, model: Artifact, file: TableModelFile, data: Artifact
+) -> ResolvedTableEvaluation:
+    """Build every part of an evaluation of a model of tables, whose file was read."""
+    device, options = device_of(config.device), TableOptions.of(config)
+    return ResolvedTableEvaluation(
+        config=replace(
+            config, model=model.ref, data=data.ref, point=options.point, device=device.type
+        ),
+        model=model,
+        data=data,
+        device=device,
+        metrics=list(map(METRICS.build, config.metrics)),
+        file=file,
+        options=options,
+    )
+
+
+def _evaluation_of(mode: Mode) -> type[NumberEvaluation | LabelEvaluation | AnswerEvaluation]:
+    if isinstance(mode, Options):
+        return NumberEvaluation
+    return AnswerEvaluation if isinstance(mode, AnswerOptions) else LabelEvaluation

@@ -1,0 +1,122 @@
+"""Resolve the options of ``numtok train`` for a table."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+from numtok.encoding.normalizers.base import NORMALIZERS, Normalizer
+from numtok.errors import UsageError
+from numtok.models.heads.base import ValueHead
+from numtok.models.presets import shortest, trunk
+from numtok.models.trunks.base import ColumnTrunk
+from numtok.registry import settings_of, spec_of
+from numtok.settings.train import Config
+from numtok.store.artifact import Artifact
+from numtok.training.device import device_count, device_of
+from numtok.training.log import LOG_FILE
+from numtok.training.model_json import MODEL_FILE
+from numtok.training.ranks import ALONE, Ranks
+from numtok.training.resolved import ResolvedTraining
+from numtok.training.table_learner import FittingRecipe
+from numtok.training.trained_table import table_head
+from numtok.training.trainer import Execution
+from numtok.training.weights import WEIGHTS
+
+PRESET, HEAD = "mlp", "pointwise"
+REVISION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedTable(ResolvedTraining):
+    """A training run on a table; ``devices`` fit folds side by side.
+
+    folds
+        The folds to fit; none means all.
+    """
+
+    kind: ClassVar[str] = "tables"
+    files: ClassVar[tuple[str, ...]] = (WEIGHTS, MODEL_FILE, LOG_FILE)
+
+    head: ValueHead
+    trunk: ColumnTrunk
+    normalizer: Normalizer
+    recipe: FittingRecipe
+    folds: Sequence[int]
+
+    @property
+    def default_name(self) -> str:
+        """``rows-decoder-ud-base-4``: the table and the head's spec, as a name may be written."""
+        spec = spec_of(self.head).lower()
+        head = "".join(char if char.isalnum() or char == "." else "-" for char in spec)
+        return f"{self.data.name}-{head}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings that the version depends on."""
+        return {
+            "stage": "fit",
+            "revision": REVISION,
+            "trunk": settings_of(self.trunk),
+            "head": settings_of(self.head),
+            "normalizer": settings_of(self.normalizer),
+            "folds": self.folds,
+            "recipe": asdict(self.recipe),
+            "device": self.execution.device.type,
+            **self._rows,
+        }
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The settings in readable form, without the seed."""
+        recipe = asdict(self.recipe)
+        del recipe["seed"]
+        preset = shortest(self.config.preset or PRESET)
+        shape = {"preset": preset, "normalize": spec_of(self.normalizer)}
+        return {"scheme": spec_of(self.head)} | shape | recipe | self._rows
+
+    @property
+    def less_memory(self) -> str:
+        """Advice when memory runs out: the options in use, and those that need less."""
+        return f"--batch {self.config.batch}; give a smaller one, or a smaller --preset"
+
+    @property
+    def _rows(self) -> dict[str, Any]:
+        return {} if self.config.rows is None else {"rows": self.config.rows}
+
+
+def resolve_table(config: Config, table: Artifact, ranks: Ranks = ALONE) -> ResolvedTable:
+    """Build every part of a training run on a table.
+
+    Raises UsageError for a head, preset, normalization or device that cannot be used.
+    """
+    device, head = device_of(config.device), table_head(config.head or HEAD)
+    preset = config.preset or PRESET
+    built = trunk(preset)
+    normalizer = NORMALIZERS.build(config.normalize or head.normalizer)
+    rate, decay = config.learning_rate, config.weight_decay
+    config = replace(
+        config,
+        data=table.ref,
+        preset=preset,
+        head=spec_of(head),
+        normalize=spec_of(normalizer),
+        learning_rate=FittingRecipe.learning_rate if rate is None else rate,
+        weight_decay=FittingRecipe.weight_decay if decay is None else decay,
+        device=device.type,
+    )
+    recipe = FittingRecipe.of(config)
+    if ranks.count > 1:
+        raise UsageError(
+            f"{table.ref} is a table, which one process trains; leave the launcher out"
+        )
+    return ResolvedTable(
+        config=config,
+        data=table,
+        execution=Execution(device=device),
+        devices=device_count(config.devices, device),
+        head=head,
+        trunk=built,
+        normalizer=normalizer,
+        recipe=recipe,
+        folds=[] if config.fold is None else [config.fold],
+    )

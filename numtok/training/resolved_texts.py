@@ -1,0 +1,349 @@
+"""Resolve the options of ``numtok train`` for encoded texts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import torch
+
+from numtok.data.reading.split_rule import TRAIN
+from numtok.declaration import of_experiment, of_version
+from numtok.encoding.codec import Codec
+from numtok.encoding.normalizers.base import FittedNormalizer
+from numtok.encoding.schema import SCHEME_FILE
+from numtok.encoding.schemes.base import title_of
+from numtok.encoding.splits import has_targets, read_codec, splits
+from numtok.errors import DataError, UsageError
+from numtok.models.embedders.base import EMBEDDERS, Embedder
+from numtok.models.heads.base import HEADS, Head
+from numtok.models.meta import without_memory
+from numtok.models.model import Model, build_model
+from numtok.models.number_heads import check_head, lacks_digits
+from numtok.models.objectives.base import OBJECTIVES, Objective
+from numtok.models.places.base import PLACES, DigitPlaces
+from numtok.models.presets import Preset, named_source, warmup_with
+from numtok.models.settings import ModelSettings
+from numtok.models.trunks.base import PretrainedTrunk, TokenTrunk
+from numtok.models.vocabulary import Vocabulary
+from numtok.registry import name_in, settings_of, spec_of
+from numtok.seeds import seed_of
+from numtok.settings.train import Config
+from numtok.store.artifact import Artifact
+from numtok.training.curriculum import Curriculum
+from numtok.training.device import check_compiler, device_count, device_of
+from numtok.training.log import LOG_FILE
+from numtok.training.model_files import LoadedModel
+from numtok.training.model_json import MODEL_FILE
+from numtok.training.pretrained import begin_pretrained, check_tokenizer
+from numtok.training.ranks import ALONE, Ranks, launched
+from numtok.training.resolved import ResolvedTraining
+from numtok.training.tensorboard import check_tensorboard
+from numtok.training.trainer import Execution, Recipe
+from numtok.training.warm_start import (
+    begin_with,
+    chosen_preset,
+    objective_of,
+    read_init,
+    usual_parts,
+    warm_start_settings,
+)
+from numtok.training.weights import WEIGHTS
+
+WEIGHT_DECAY = 0.01
+REVISION = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedTexts(ResolvedTraining):
+    """A training run on encoded texts; ``devices`` become ranks of one run.
+
+    spec, title
+        The preset as typed, and the name that reports show.
+    head
+        None for models of labels.
+    places
+        None if the model is not told the place of a digit in its number.
+    init
+        The model to start from, if any.
+    """
+
+    kind: ClassVar[str] = "texts"
+    files: ClassVar[tuple[str, ...]] = (WEIGHTS, MODEL_FILE, SCHEME_FILE, LOG_FILE)
+
+    codec: Codec
+    preset: Preset
+    spec: str
+    title: str
+    embedder: Embedder
+    head: Head | None
+    objective: Objective
+    places: DigitPlaces | None
+    recipe: Recipe
+    init: LoadedModel | None
+    curriculum: Curriculum | None
+
+    @property
+    def default_name(self) -> str:
+        """``arithmetic-p1000-nano``: the data and the preset."""
+        return f"{self.data.name}-{name_in(self.spec)}"
+
+    @property
+    def parents(self) -> list[Artifact]:
+        """The data, and the model to start from."""
+        return [self.data, *([self.init.artifact] if self.init else [])]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings that the version depends on."""
+        settings = {"stage": "train", "revision": REVISION} | of_version(self.config)
+        settings["preset"] = self.preset.settings()
+        for key in ("embedder", "head", "objective", "places"):
+            settings.pop(key, None)
+            if (part := getattr(self, key)) is not None:
+                settings[key] = settings_of(part)
+        settings["budget"] = self.config.budget
+        if self.curriculum is not None:
+            settings["curriculum"] = self.curriculum.settings()
+        if self.init is not None:
+            settings["init"] = warm_start_settings(self.init)
+        return settings
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The settings in readable form, without the seed."""
+        codec, own = self.codec, of_experiment(self.config) | {"preset": self.title}
+        parts = {
+            "scheme": title_of(codec.scheme),
+            "normalize": spec_of(codec.normalizer.normalizer),
+            "text_tokenizer": spec_of(codec.text_tokenizer),
+        }
+        parts |= {key: own.pop(key) for key in ("preset", "embedder", "head", "objective")}
+        parts |= {f"budget_{unit}": value for unit, value in self.config.budget.items()} | own
+        if self.curriculum is not None:
+            parts["curriculum"] = self.curriculum.title
+        parts |= warm_start_settings(self.init) if self.init else {}
+        return {key: value for key, value in parts.items() if value is not None}
+
+    @property
+    def less_memory(self) -> str:
+        """Advice when memory runs out: the options in use, and those that need less."""
+        config, parts = self.config, self.config.accumulate
+        had, less = f"--batch {config.batch}", []
+        if parts > 1:
+            had += f" --accumulate {parts}"
+        if parts < config.batch:
+            less.append(
+                f"--accumulate {min(2 * parts, config.batch)}, the same steps in smaller parts"
+            )
+        if not config.recompute and self.preset.trunk.recomputes:
+            less.append("--recompute, the same steps in more time")
+        return f"{had}; give " + ", or ".join([*less, "a smaller --preset"])
+
+    @property
+    def _source(self) -> str | None:
+        """The pretrained model whose weights training starts from."""
+        return named_source(self.spec) if self.init is None else None
+
+    def model_settings(
+        self,
+        context: int,
+        scaling: FittedNormalizer | None = None,
+        classes: Sequence[str] = (),
+    ) -> ModelSettings:
+        """Settings of the model; ``context`` applies if the preset names none."""
+        return ModelSettings.of(
+            self.preset,
+            vocabulary=self.codec.vocabulary_size,
+            context=context,
+            embedder=self.embedder,
+            head=self.head,
+            objective=self.objective,
+            scaling=scaling,
+            classes=classes,
+            places=self.places,
+        )
+
+    def model(self, settings: ModelSettings) -> Model:
+        """Build the model before its first step: a pure function of the settings and the seed."""
+        torch.manual_seed(seed_of(self.config.seed, "init"))
+        model = build_model(settings, Vocabulary.of(self.codec))
+        if self.init is not None:
+            begin_with(model, self.init)
+        elif self._source is not None:
+            begin_pretrained(model, self._source, self.codec)
+        return model
+
+    def check_model(self) -> None:
+        """Raise UsageError if the parts do not make a model; uses no memory for weights."""
+        if self._source is not None:
+            trunk = cast(PretrainedTrunk, self.preset.trunk)
+            check_tokenizer(self._source, trunk, self.codec, self.data)
+        with without_memory():
+            build_model(self.model_settings(1), Vocabulary.of(self.codec))
+
+
+def resolve_texts(
+    config: Config, encoded: Artifact, former: Artifact | None, ranks: Ranks = ALONE
+) -> ResolvedTexts:
+    """Build every part of a training run on encoded texts; ``former`` is the model of ``--init``.
+
+    Raises UsageError for parts and options that do not go together, DataError for data without a
+    train split.
+    """
+    if TRAIN not in splits(encoded):
+        raise DataError(f"{encoded.ref} has no split {TRAIN!r} to learn from; encode one")
+    codec = read_codec(encoded)
+    init = None if former is None else read_init(former, encoded, codec)
+    device = device_of(config.device)
+    usual = usual_parts(codec, init)
+    spec = config.preset or usual["preset"]
+    preset, title = chosen_preset(spec, init)
+    objective = _objective(config.objective, encoded, init)
+    embedder = EMBEDDERS.build(config.embedder or usual["embedder"])
+    head = _head(config.head, usual["head"], codec, objective)
+    places = _places(config.places, init)
+    curriculum = None if config.curriculum is None else Curriculum.read(Path(config.curriculum))
+    recipe = _recipe(config, preset, embedder, curriculum)
+    config = replace(
+        config,
+        data=encoded.ref,
+        preset=spec,
+        # The shortest specs, so that two spellings are one experiment.
+        embedder=spec_of(embedder),
+        head=None if head is None else spec_of(head),
+        objective=spec_of(objective),
+        places=None if places is None else spec_of(places),
+        minutes=config.budget.get("minutes"),
+        learning_rate=recipe.learning_rate,
+        warmup=recipe.warmup,
+        weight_decay=recipe.weight_decay,
+        device=device.type,
+        precision=_precision(config.precision, device),
+        init=None if init is None else init.artifact.ref,
+    )
+    _check_exact(codec, encoded, embedder=embedder, head=head)
+    _check_execution(config, spec, preset.trunk, device)
+    resolved = ResolvedTexts(
+        config=config,
+        data=encoded,
+        execution=_execution(config, device, ranks),
+        devices=1 if launched() else device_count(config.devices, device),
+        codec=codec,
+        preset=preset,
+        spec=spec,
+        title=title,
+        embedder=embedder,
+        head=head,
+        objective=objective,
+        places=places,
+        recipe=recipe,
+        init=init,
+        curriculum=curriculum,
+    )
+    resolved.check_model()
+    return resolved
+
+
+def _objective(given: str | None, encoded: Artifact, init: LoadedModel | None) -> Objective:
+    """Return the objective asked for, or the default of the data."""
+    spec = given or ("mlm:targets" if has_targets(encoded) else "mlm")
+    objective = OBJECTIVES.build(spec)
+    return objective if init is None else objective_of(spec, objective, init)
+
+
+def _head(given: str | None, usual: str, codec: Codec, objective: Objective) -> Head | None:
+    """Return the head that reads numbers, None for labels; UsageError if they do not fit."""
+    if objective.requires() == "label":
+        if given is not None:
+            raise UsageError(
+                f"--head {given} says numbers, --objective {spec_of(objective)} labels, by "
+                "a linear map; leave --head out"
+            )
+        return None
+    head = HEADS.build(given or usual)
+    check_head(head, codec.scheme)
+    return head
+
+
+def _places(given: str | None, init: LoadedModel | None) -> DigitPlaces | None:
+    """Return the places asked for, or those of the model to start from."""
+    if given is not None:
+        return PLACES.build(given)
+    settings = None if init is None else init.model.settings.places
+    return None if settings is None else PLACES.from_settings(settings)
+
+
+def _precision(given: str, device: torch.device) -> str:
+    if given != "auto":
+        return given
+    able = device.type == "cuda" and torch.cuda.is_bf16_supported()
+    return "bfloat16" if able else "float32"
+
+
+def _recipe(
+    config: Config, preset: Preset, embedder: Embedder, curriculum: Curriculum | None
+) -> Recipe:
+    """Fill in what preset and embedder train with by default."""
+    starts = None
+    if curriculum is not None and config.steps is not None:
+        starts = curriculum.restarts(config.steps)
+    rate, warmup, decay = config.learning_rate, config.warmup, config.weight_decay
+    return Recipe(
+        learning_rate=preset.rate_with(embedder) if rate is None else rate,
+        warmup=warmup_with(embedder) if warmup is None else warmup,
+        weight_decay=WEIGHT_DECAY if decay is None else decay,
+        clip=config.clip,
+        seed=config.seed,
+        final_rate=config.final_rate,
+        starts=starts,
+    )
+
+
+def _execution(config: Config, device: torch.device, ranks: Ranks) -> Execution:
+    return Execution(
+        device=device,
+        bfloat16=config.precision == "bfloat16",
+        accumulate=config.accumulate,
+        recompute=config.recompute,
+        compiled=config.compile,
+        batch_workers=config.batch_workers,
+        checkpoint_steps=config.checkpoint_steps,
+        ranks=ranks,
+        shard=config.shard,
+    )
+
+
+def _check_exact(codec: Codec, encoded: Artifact, *, embedder: Embedder, head: Head | None) -> None:
+    """Raise UsageError if a part needs all digits of a number and the data are scaled."""
+    for option, part in (("embedder", embedder), ("head", head)):
+        if part is not None and lacks_digits(part, codec.normalizer):
+            raise UsageError(
+                f"--{option} {spec_of(part)} is of numbers as they are in the text, and those of "
+                f"{encoded.ref} are normalised ({spec_of(codec.normalizer.normalizer)}); encode "
+                "them with "
+                f"`numtok encode --scheme {spec_of(codec.scheme)} --normalize none INPUT`"
+            )
+
+
+def _check_execution(config: Config, spec: str, trunk: TokenTrunk, device: torch.device) -> None:
+    """Raise UsageError for options that the trunk, the device or this machine cannot do."""
+    # PyTorch compiles numtok's own blocks.
+    compiles = trunk.recomputes and not isinstance(trunk, PretrainedTrunk)
+    for option, able in (("recompute", trunk.recomputes), ("compile", compiles)):
+        if getattr(config, option) and not able:
+            raise UsageError(
+                f"--{option} does not go with --preset {spec}, whose trunk cannot; leave it out"
+            )
+    if config.recompute and device.type == "mps" and getattr(trunk, "dropout", False):
+        raise UsageError(
+            f"--recompute does not go with the dropout of --preset {spec} and --device "
+            "mps, where PyTorch drops others when it works a block out again; leave it out, or "
+            "give the preset dropout=0"
+        )
+    if config.compile:
+        check_compiler()
+    if config.log is not None:
+        check_tensorboard()
+    if config.shard and config.compile:
+        raise UsageError("--shard and --compile do not go together yet; leave one of them out")
