@@ -274,7 +274,7 @@ def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
     if model.own_losses is not None and model.ahead is None:
         raise UsageError(
             f"--objective {spec_of(model.objective)} needs an embedder that shows a number before "
-            f"it is written; give --embedder {model.own_losses.embedder}, or --objective ar"
+            f"it is written; give --embedder {model.own_losses.embedder}, or another --objective"
         )
     return model
 

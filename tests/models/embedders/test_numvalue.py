@@ -563,7 +563,7 @@ def test_objectives_that_cannot_be_are_one_line(
             "numvalue",
             "numvalue",
             "lookup",
-            ("--objective numvalue", "--embedder numvalue", "--objective ar"),
+            ("--objective numvalue", "--embedder numvalue", "another --objective"),
         ),
         (
             "numvalue",
