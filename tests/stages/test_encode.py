@@ -31,13 +31,9 @@ from numtok.data.reading import file_part
 from numtok.data.reading import sources as sources_module
 from numtok.data.reading import units as inputs_module
 from numtok.data.reading.split_rule import SplitRule
-from numtok.encoding import shards as shards_module
-from numtok.encoding import unit as encode_unit_module
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schema import encoded_schema
-from numtok.encoding.splits import read_split
-from numtok.encoding.splits import splits as found_splits
 from numtok.encoding.unit import EncodeUnit
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
 from numtok.registry import spec_of
@@ -657,21 +653,6 @@ def test_duckdb_reads_an_artifact_as_one_table(tmp_path: Path) -> None:
     artifact = clipped_and_rejected(tmp_path)
     found = duckdb.sql(f"select count(*), count(distinct id) from '{artifact.path}/*.parquet'")
     assert found.fetchall() == [(40, 40)]
-
-
-def test_what_lay_among_the_shards_in_former_versions_is_no_split(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = {"parquet": "clipped-00000.parquet", "jsonl": "rejected-00000.jsonl"}
-    for module in (shards_module, encode_unit_module):
-        monkeypatch.setattr(module, "beside", lambda *place: names[place[-1]])
-    artifact = clipped_and_rejected(tmp_path)
-    assert {path.name for path in artifact.path.glob("*-00000.*")} > set(names.values())
-    assert {name: len(paths) for name, paths in found_splits(artifact).items()} == {
-        "test": 1,
-        "train": 1,
-    }
-    assert len(read_split(artifact, "train")) == 30
 
 
 def test_a_row_that_says_its_split_is_not_moved_by_shares(tmp_path: Path) -> None:

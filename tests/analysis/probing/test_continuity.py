@@ -39,7 +39,7 @@ def test_the_examples_are_right() -> None:
             "analysis.probing.probes.embedding",
             "analysis.probing.probes.pca",
         ),
-        *("analysis.probing.swept_row", "evaluation.seen_values", "metrics._wilson"),
+        *("analysis.probing.swept_row", "evaluation.seen_values", "metrics._bootstrap"),
         "cli.output.probe",
     ]:
         with case(name):
