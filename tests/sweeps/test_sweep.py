@@ -181,7 +181,7 @@ def test_a_look_at_what_is_there_makes_no_process_and_reads_no_weights(
     def refuse(*arguments: object, **options: object) -> None:
         raise AssertionError("not needed")
 
-    monkeypatch.setattr("numtok.stages.eval.read_model", refuse)
+    monkeypatch.setattr("numtok.evaluation.resolved.read_model", refuse)
     monkeypatch.setattr("numtok.store.engines.local.ProcessPoolExecutor", refuse)
     assert swept(after_grid, XVAL + "steps = 2\nseed = [0, 1]\n", jobs=2).failed == []
 
