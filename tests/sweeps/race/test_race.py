@@ -133,7 +133,7 @@ def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> Non
     assert board.place(board.baseline).over_baseline.value == 0
     assert result.model in board.place(board.winner).models
     assert len(result.reasons) == 3
-    assert [count(folder, kind) for kind in (RACE, ENCODED, REPORT)] == [2, 4, 10]
+    assert [count(folder, kind) for kind in (RACE, ENCODED, REPORT)] == [2, 5, 10]
     first = result.rounds[0].skills
     gone_on = {one.label for one in models}
     assert min(first[label] or 0 for label in gone_on) >= max(
@@ -358,7 +358,7 @@ def test_texts_without_targets_race_by_the_slots_of_reports(tmp_path: Path) -> N
     rows = [{"text": f"from {k} to {2 * k} in {k % 7} days"} for k in range(1, 241)]
     path.write_text("\n".join(map(json.dumps, rows)) + "\n")
     schemes = ("xval", "fone,whole=3,decimals=0")
-    result = raced(tmp_path, str(path), schemes=schemes, preset=TINY, seeds=1, minutes=0.4)
+    result = raced(tmp_path, str(path), schemes=schemes, preset=TINY, seeds=1, minutes=1.0)
     board = result.leaderboard
     assert board is not None and result.planned is not None
     rates = {one.label: one.rates for one in result.planned.candidates}
