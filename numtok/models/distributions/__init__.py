@@ -2,11 +2,11 @@
 
 predictive.py           what every predictive distribution answers
 bits.py           of the 64 bits of a float64, each on its own
+classes.py        of several classes that make a number, such as residues, each on its own
 decoded.py        of numbers that a decoder writes, asked of the decoder
 decoder_cells.py  numbers as a decoder's tokens, and the cells these stand for
 digits.py         of decimal digits and a sign, each on its own
 floating.py       of a sign, an exponent and a significand, each place on its own
-gaussian.py       around a value, with one deviation
 harrell_davis.py  a quantile from draws, by all of them
 intervals.py      from token probabilities: uniform within the scheme's intervals
 mixture.py        several Gaussians, weighted

@@ -375,9 +375,12 @@ def test_a_task_brings_its_own_rows_and_splits(tmp_path: Path) -> None:
 
     assert counts("comparison") == {"rows_train": 32_000, "rows_test": 8_000}
     assert counts("wordproblems") == {"rows_train": 32_000, "rows_test": 8_000}
-    assert counts("comparison", 100) == {"rows_train": 80, "rows_test": 20}
-    assert counts("comparison", 100, split="test=0.5") == {"rows_train": 50, "rows_test": 50}
-    assert counts("arithmetic", 100) == {
+    assert counts("comparison", samples=100) == {"rows_train": 80, "rows_test": 20}
+    assert counts("comparison", samples=100, split="test=0.5") == {
+        "rows_train": 50,
+        "rows_test": 50,
+    }
+    assert counts("arithmetic", samples=100) == {
         "rows_train": 80, "rows_validation": 10, "rows_test": 10,
     }  # fmt: skip
 
