@@ -264,23 +264,20 @@ MISTAKES = {
         "objective", "return masked_batch(", "masked_batch(",
         "Mine.example gives None, expected TrainingBatch",
     ),
-}  # fmt: skip
-
-#: What no check catches yet: the suites of heads, embedders and schemes are to compare what is
-#: learned with what is read back.
-LATER = {
+    # --- what is learned is read back, and a vector is of its own token
     "point in another unit than targets": Mistake(
         "head",
         ((POINT, POINT.replace(".double()", ".double().mul(10)")),
-         ("Gaussian(self.point(parameters_NP)", "Gaussian(self.point(parameters_NP) / 10")),
-        ("point",),
+         ("Mixture.single(point,", "Mixture.single(point / 10,")),
+        ("read back",),
     ),
     "point and distribution wrong": mistake(
-        "head", POINT, POINT.replace(".double()", ".double().mul(10)"), "point"
+        "head", POINT, POINT.replace(".double()", ".double().mul(10)"), "read back"
     ),
     "embedder sees its neighbor": mistake(
         "embedder", f"return {LOOKED_UP}",
-        f"vectors = {LOOKED_UP}; return vectors + 0.1 * vectors.roll(1, 1)", "token",
+        f"vectors = {LOOKED_UP}; return vectors + 0.1 * vectors.roll(1, 1)", "places",
+        "so were the vectors of others",
     ),
 }  # fmt: skip
 
