@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import is_dataclass
 from functools import cache, lru_cache, partial
@@ -214,12 +214,6 @@ def expect_kind(thing: object, member: str, got: Any, *kinds: type) -> Any:
     return got
 
 
-def expect_kinds(thing: object, *kinds: type, members: Iterable[str]) -> None:
-    """Raise a break unless each of some attributes has one of these types."""
-    for member in members:
-        expect_kind(thing, member, getattr(thing, member), *kinds)
-
-
 def expect_array(
     thing: object, member: str, got: Any, shape: Shape, *, dtype: str, finite: bool = False
 ) -> Any:
@@ -380,7 +374,8 @@ def check_plugin(note: Callable[[str], None], registry: Registry[Any], thing: ob
             found = check_spec(kind, spec)
     except PluginError:
         raise
-    except UsageError:  # it cannot be checked here: what it needs is missing
+    except UsageError as error:  # what it needs is missing here
+        note(f"{file} is used unchecked: {error}")
         found = []
     finally:
         timer.cancel()

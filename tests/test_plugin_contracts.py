@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ import torch
 from numtok import contracts
 from numtok import plugins as plugins_module
 from numtok.encoding.normalizers.base import NORMALIZERS
+from numtok.errors import UsageError
 from numtok.models.heads.base import HEADS
 from numtok.plugins import add_plugin_folders
 from numtok.stages.encode import Config as EncodeConfig
@@ -208,6 +210,19 @@ def test_a_plugin_that_keeps_its_contract_is_used(folder: Path, numtok: Shell, o
     write(folder, of, FOLDERS[of][1])
     ran = used(numtok, of)
     assert (ran.code, ran.err) == (0, "")
+
+
+def test_a_plugin_that_cannot_be_checked_is_used_with_a_note(
+    folder: Path, numtok: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(kind: str, spec: str) -> NoReturn:
+        raise UsageError("a package is missing")
+
+    monkeypatch.setattr(contracts, "check_spec", refuse)
+    file = write(folder, "head", HEAD + "# never checked before\n")
+    ran = numtok(*TRAIN, "--head", "mine")
+    assert ran.code == 0
+    assert f"{file} is used unchecked: a package is missing" in ran.err
 
 
 BROKEN = HEAD.replace(".square()", ".square().mean()").replace(".double().cpu().numpy()", "")
