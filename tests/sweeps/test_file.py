@@ -126,7 +126,7 @@ def test_the_examples_of_the_guide_are_sweeps(tmp_path: Path) -> None:
     example = guide.partition("```toml\n")[2].partition("```")[0]
     sweep = read_sweep(written(tmp_path, example), ["train.steps=[250, 500]", "select.reach=0.05"])
     assert sweep.size == 2 * 2 * 3 * 3
-    of_tables = guide.partition("is of tables.")[2].partition("```toml\n")[2].partition("```")[0]
+    of_tables = guide.partition("is for tables.")[2].partition("```toml\n")[2].partition("```")[0]
     assert read_sweep(written(tmp_path, of_tables)).size == 2 * 4 * 2
     assert sweep.select is not None
     assert (sweep.select.over, sweep.select.reach) == (("lr",), 0.05)
