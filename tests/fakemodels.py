@@ -1,6 +1,7 @@
 """Texts encoded in memory, and small models of random weights, for the tests of ``nn``."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,10 +23,11 @@ from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import TrunkModule
 from numtok.models.vocabulary import Vocabulary
 from numtok.training.model_files import LoadedModel
+from numtok.training.model_json import Trained
 
 __all__ = [
     "CPU", "batch", "batches", "codec", "embedded", "model", "numbers_of", "one_thread",
-    "probe_inputs", "real", "samples", "states", "transformer",
+    "probe_inputs", "real", "samples", "states", "trained", "transformer",
 ]  # fmt: skip
 
 CPU = torch.device("cpu")
@@ -88,6 +90,13 @@ def transformer(of: Model) -> Transformer:
     """The trunk of a model, where it is one."""
     assert isinstance(of.trunk, Transformer)
     return of.trunk
+
+
+def trained(**known: Any) -> Trained:
+    """Return the record of a training that saw no row; ``known`` are fields that differ."""
+    costs: dict[str, Any] = {"samples": 0, "tokens": 0, "steps": 0, "flops": 0.0}
+    plain = {"configuration": {}, "seed": 0, "calibration": {}, "calibrated_on": None}
+    return Trained(**{**plain, "train_mean": None, **costs, **known})
 
 
 def numbers_of(of: Batch) -> NDArray[np.bool_]:

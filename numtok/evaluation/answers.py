@@ -5,7 +5,7 @@ nothing of the true answer is seen. Numbers are asked for one by one elsewhere (
 behind the true text before it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -23,9 +23,8 @@ from numtok.encoding.grammar import Grammar
 from numtok.encoding.schemes.base import Channel, ChannelScheme
 from numtok.encoding.splits import learnt_values
 from numtok.errors import DataError
-from numtok.evaluation.batch_size import BatchSizer
-from numtok.evaluation.evaluated_split import EvaluatedSplit
-from numtok.evaluation.evaluation import ReportMetrics
+from numtok.evaluation.devices import BatchSizer, Done, Note
+from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
 from numtok.metrics.base import Predictions
@@ -140,9 +139,7 @@ class AnswerEvaluation:
         true = samples.lengths[self.asked] - samples.answer_start[self.asked]
         return 2 * int(true.max()) + _SPARE
 
-    def predictions(
-        self, progress: Callable[[int, int], None], note: Callable[[str], None]
-    ) -> "pa.Table":
+    def predictions(self, progress: Done, note: Note) -> "pa.Table":
         """The rows of predictions.parquet."""
         count, done = len(self.asked), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
@@ -241,8 +238,7 @@ class AnswerEvaluation:
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
         """How many rows were not asked, and whose notation numbers have where the scheme keeps
         none."""
-        yield from self.evaluated.notes()
-        yield from scores.notes
+        yield from self.evaluated.notes(scores)
         if lacking := len(self.samples) - len(self.asked):
             yield f"Not asked: {lacking:,} rows without answer_start."
         if not self.codec.keeps_literals:

@@ -18,6 +18,7 @@ from numtok.models.decoding import NumberReadings
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.multiples import Multiples
 from numtok.models.distributions.predictive import Predictive
+from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import Calibration, ExactHead
 from numtok.models.number_heads import NumberHeads
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
@@ -156,3 +157,12 @@ def multiples(
         log_weights=log_weights,
         normalizer=normalizer,
     )
+
+
+def with_tails(exact: Predictive, scaling: Scaling, learnt_from: int) -> Predictive:
+    """Return a distribution with stated tails beyond its range, which ``scaling`` maps to 0 and 1.
+
+    ``learnt_from``: the number of values it was trained on.
+    """
+    low, high = scaling.inverse(np.array([0.0, 1.0]))
+    return Tailed(exact, low, high, 1 / (learnt_from + 1)) if low < high else exact

@@ -36,7 +36,6 @@ from numtok.stages import encode
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel
-from numtok.training.model_json import Trained
 from tests import fakemodels
 from tests.fakemodels import transformer
 from tests.messages import Says
@@ -151,17 +150,8 @@ class Bench:
             ] = -20.0
             logits[codec.text_first :] = text
             transformer(model).norm.weight[0] = 0.0
-        trained = Trained(
-            configuration={},
-            seed=0,
-            calibration={"deviation": DEVIATION},
-            calibrated_on="train",
-            train_mean=0.0,
-            samples=0,
-            tokens=0,
-            steps=0,
-            flops=0.0,
-        )
+        calibration = {"deviation": DEVIATION}
+        trained = fakemodels.trained(calibration=calibration, calibrated_on="train", train_mean=0.0)
         loaded = LoadedModel(artifact=artifact, model=model, codec=codec, trained=trained)
         fill = AUTOREGRESSIVE if model.objective.causal else PARALLEL
         defaults = Options(fill=fill, constrained=True, point="mode", draws=0, batch=256)
@@ -957,9 +947,8 @@ def test_batches_become_smaller_where_memory_is_out(
 def test_where_one_row_is_too_much_that_is_said(bench: Bench, says: Says) -> None:
     predictor = bench.predictor("p1000", "mlm", batch=2)
     on_each_pass(predictor, failing(0, MemoryError()))
-    with pytest.raises(TrainingFailed) as caught:
+    with says.raises(TrainingFailed, "out of memory with --batch 1"):
         predictor.run(lambda done, total: None, lambda note: None)
-    says(caught, "out of memory with --batch 1")
 
 
 def test_an_error_that_is_none_of_memory_is_not_hidden(bench: Bench) -> None:

@@ -16,6 +16,9 @@ from numtok.metrics.base import METRICS, Predictions
 from numtok.registry import name_in, spec_of
 from numtok.reports import Figure, Figures, Report
 
+#: Columns that are not metrics but what a model costs, which is never below zero.
+_COSTS = ("tokens-per-number", "train-hours")
+
 
 class Beside(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of a published table beside what was measured.
@@ -79,19 +82,23 @@ def beside_published(
     for label, group in experiments:
         report = group[0].report
         printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
-        cells += [
-            Beside(
-                label=label,
-                column=one.name,
-                metric=one.metric,
-                where=_where(one) if _part(report, one) is not None else None,
-                measured=_measured(group, one),
-                cell=printed.get(one.name),
-                invalid=_invalid(group, one, shares) if table.prints_invalid else None,
+        for one in columns:
+            is_part = _part(report, one) is not None
+            if column is None and one.head is not None and not is_part:
+                continue
+            measured = _measured(group, one)
+            known = table.prints_invalid and measured is not None
+            cells.append(
+                Beside(
+                    label=label,
+                    column=one.name,
+                    metric=one.metric,
+                    where=_where(one) if is_part else None,
+                    measured=measured,
+                    cell=printed.get(one.name),
+                    invalid=_invalid(group, one, shares) if known else None,
+                )
             )
-            for one in columns
-            if column is not None or one.head is None or _part(report, one) is not None
-        ]
     differs = [
         f"{key} is {here} for {label}, in the paper {there}."
         for label, group in experiments
@@ -149,9 +156,9 @@ def _part(report: Report, column: Column) -> Figures | None:
         head = str(report.configuration.get("head", report.scheme))  # of tables that is the scheme
         is_of_kind = head == column.head or head.startswith((f"{column.head}:", f"{column.head},"))
         return report.metrics if is_of_kind else None
-    for name, value in column.group.items():
-        if value in report.groups.get(name, {}):
-            return report.groups[name][value]
+    if column.group:
+        [(name, value)] = column.group.items()
+        return report.groups.get(name, {}).get(value)
     return None
 
 
@@ -171,50 +178,33 @@ def _measured(group: Sequence[Evaluation], column: Column) -> SeedStatistics | N
 
 def _answers(evaluation: Evaluation, column: Column) -> Predictions:
     """Predictions of the target or group that :func:`_figure` reads."""
-    predictions, report = ReportPredictions.read(evaluation), evaluation.report
-    if _part(report, column) is None:
-        return predictions.answers
-    if column.target is not None:
-        return predictions.of_target(column.target).answers
-    for name, value in column.group.items():
-        if value in report.groups.get(name, {}):
+    predictions = ReportPredictions.read(evaluation)
+    if _part(evaluation.report, column) is not None:
+        if column.target is not None:
+            return predictions.of_target(column.target).answers
+        if column.group:
+            [(name, value)] = column.group.items()
             return predictions.answers.take(predictions.groups(name)[value])
     return predictions.answers
 
 
 def _figure(evaluation: Evaluation, column: Column) -> Figure | None:
-    if column.metric in _COSTS:
-        return _COSTS[column.metric](evaluation)
-    part = _part(evaluation.report, column)
-    return (evaluation.report.metrics if part is None else part).get(column.metric)
-
-
-def _tokens_per_number(evaluation: Evaluation) -> Figure:
-    report = evaluation.report
-    return Figure(report.costs.tokens_per_number, None, None, report.numbers)
-
-
-def _train_hours(evaluation: Evaluation) -> Figure | None:
-    seconds = evaluation.timing.train_seconds
-    return None if seconds is None else Figure(seconds / 3600, None, None, evaluation.report.rows)
-
-
-# Columns that are no metric, but what a model costs, which is never below zero.
-_COSTS: Mapping[str, Callable[[Evaluation], Figure | None]] = {
-    "tokens-per-number": _tokens_per_number,
-    "train-hours": _train_hours,
-}
+    report, seconds = evaluation.report, evaluation.timing.train_seconds
+    if column.metric == "tokens-per-number":
+        return Figure(report.costs.tokens_per_number, None, None, report.numbers)
+    if column.metric == "train-hours":
+        return None if seconds is None else Figure(seconds / 3600, None, None, report.rows)
+    part = _part(report, column)
+    return (report.metrics if part is None else part).get(column.metric)
 
 
 def _invalid(
     group: Sequence[Evaluation],
     column: Column,
     shares: Callable[[str], Mapping[str | None, float]],
-) -> float | None:
-    """The mean over the reports of the share that is no number, which ``shares`` has by REF and
-    target; None where nothing is measured."""
-    if _measured(group, column) is None:
-        return None
+) -> float:
+    """Return the mean over the reports of the fraction of outputs that are not a number, which
+    ``shares`` gives by REF and target."""
     found = [
         shares(one.ref)[None if _part(one.report, column) is None else column.target]
         for one in group

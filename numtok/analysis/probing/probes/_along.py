@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,8 +59,8 @@ class ProbedRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Line:
-    """``n`` predictions of a target in the order of x; ``numbers`` are indices of the rows read,
-    ``clusters`` those of the rows where some have one."""
+    """``n`` predictions of a target in the order of x: those of the queried numbers ``chosen``.
+    ``clusters`` are those of the rows, if some have one."""
 
     target: str
     row: str | None
@@ -67,8 +68,7 @@ class Line:
     x: Floats
     truth: Floats | None
     ids: list[str]
-    numbers: Ints
-    predicted: Predicted
+    chosen: Ints
     clusters: "pa.Array[Any] | None" = None  # [n] strings
 
 
@@ -129,13 +129,16 @@ class AlongProbe(ProbeKind):
         notes: list[str],
         inputs: ProbeInputs,
     ) -> ProbeResult:
-        """What the predictions along a line show."""
+        """Predict along a line, and summarize what the predictions show."""
+        every = predictor.run(partial(inputs.progress, "predicting"), inputs.note, inputs.devices)
+        predicted = Predicted._make(column[line.chosen] for column in every)
         seen = None if rows.train is None else SeenValues.of(rows.train, line.target)
         top = None
         if self.top and predictor.loaded.model.value_head is None:
-            top = top_numbers(predictor, line.numbers, self.top, inputs.devices, inputs.note)
-        valid = line.predicted.valid
-        y = line.predicted.values[valid]
+            numbers = predictor.asked.numbers[line.chosen]
+            top = top_numbers(predictor, numbers, self.top, inputs.devices, inputs.note)
+        valid = predicted.valid
+        y = predicted.values[valid]
         sample = None
         if line.clusters is not None:  # a row without one stands for each of its numbers
             sample = clustered(np.arange(len(valid)), line.clusters)
@@ -168,7 +171,7 @@ class AlongProbe(ProbeKind):
         )
         seen_table = None if seen is None else pa.table({"value": seen.values})
         notes = [*notes, *_notes(predictor, rows, line, seen)]
-        return ProbeResult(found, _table(line, top), notes, seen_table)
+        return ProbeResult(found, _table(line, predicted, top), notes, seen_table)
 
 
 def _measured(
@@ -197,9 +200,8 @@ def _tops(top: TopNumbers) -> list[Top]:
     ]
 
 
-def _table(line: Line, top: TopNumbers | None) -> "pa.Table":
+def _table(line: Line, predicted: Predicted, top: TopNumbers | None) -> "pa.Table":
     """The columns that ``probe_records.Along`` names."""
-    predicted = line.predicted
     truth = pa.nulls(len(line.x), pa.float64()) if line.truth is None else pa.array(line.truth)
     columns: dict[str, Any] = {
         "id": line.ids,
