@@ -168,10 +168,13 @@ class ReportPredictions:
         return [*(name for name in own if name not in found), *found]
 
     def of_target(self, target: str | None) -> "ReportPredictions":
-        """Those of one target alone; all for None."""
-        if target is None:
+        """Return the predictions of one target, or all for None; UsageError if it is unknown."""
+        if not target:
             return self
-        mine = pc.equal(self.table.column(TARGET), target).to_numpy()
+        names = np.array(self.table.column(TARGET).to_pylist(), object)
+        if target not in (known := sorted(set(names.tolist()))):
+            raise unknown(f"target of {self.ref}", target, known)
+        mine = names == target
         return ReportPredictions(self.ref, self.table.filter(mine), self.answers.take(mine))
 
     def groups(self, name: str) -> "dict[str, Ints]":
@@ -406,13 +409,3 @@ def clusters_note(count: int) -> str:
     """
     rough = "; those of so few are rough" if count < _FEW_CLUSTERS else ""
     return f"Intervals are over {count:,} clusters of rows that belong together{rough}."
-
-
-def answers_of(predictions: ReportPredictions, target: str | None) -> Predictions:
-    """Those of one target, or all where none is named; UsageError if it is unknown."""
-    if not target:
-        return predictions.answers
-    names = np.array(predictions.table.column(TARGET).to_pylist(), object)
-    if target not in (known := sorted(set(names.tolist()))):
-        raise unknown(f"target of {predictions.ref}", target, known)
-    return predictions.answers.take(names == target)

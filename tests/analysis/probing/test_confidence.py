@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from numtok.analysis.figures import confidence as figure
 from numtok.analysis.figures._picture import LineMark
 from numtok.analysis.probing.continuity import variation
-from numtok.analysis.probing.probe_files import read
-from numtok.analysis.probing.probe_records import Confidence
+from numtok.analysis.probing.probe_records import Confidence, read
 from numtok.analysis.probing.probes.base import PROBES, ProbeResult
 from numtok.analysis.probing.probes.confidence import ConfidenceProbe
 from numtok.analysis.probing.swept_row import geometric

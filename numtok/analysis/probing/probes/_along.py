@@ -8,16 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from numtok.analysis.probing.continuity import (
-    distinct,
-    errors,
-    evenly,
-    jump,
-    path,
-    repeated,
-    saturation,
-    slope,
-)
+from numtok.analysis.probing import continuity
 from numtok.analysis.probing.probe_records import Along, Top
 from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
 from numtok.analysis.probing.top_numbers import TopNumbers, top_numbers
@@ -154,8 +145,8 @@ class AlongProbe(ProbeKind):
             high=float(line.x[-1]),
             rows=len(line.x),
             invalid=share(int((~valid).sum()), len(valid)),
-            distinct=distinct(y, 0),
-            distinct_rounded=distinct(y, self.digits),
+            distinct=continuity.distinct(y, 0),
+            distinct_rounded=continuity.distinct(y, self.digits),
             digits=self.digits,
             seen=None if seen is None else len(seen.values),
             top=[] if top is None else _tops(top),
@@ -181,14 +172,14 @@ def _measured(
     if len(np.unique(x)) < 2:
         nothing = dict.fromkeys(("jump", "saturation", "repeated"))
         return nothing | {"slope": Figure(None, None, None, len(x)), "errors": {}}
-    along = path(x, y)
-    floor = x if is_truth else evenly(y)
+    along = continuity.path(x, y)
+    floor = x if is_truth else continuity.evenly(y)
     return {
-        "jump": jump(along, is_truth=is_truth),
-        "slope": slope(x, y, sample),
-        "saturation": saturation(along, y, seen),
-        "repeated": None if seen is None else repeated(y, floor, seen, digits),
-        "errors": errors(x, y, seen, sample) if is_truth else {},
+        "jump": continuity.jump(along, is_truth=is_truth),
+        "slope": continuity.slope(x, y, sample),
+        "saturation": continuity.saturation(along, y, seen),
+        "repeated": None if seen is None else continuity.repeated(y, floor, seen, digits),
+        "errors": continuity.errors(x, y, seen, sample) if is_truth else {},
     }
 
 
