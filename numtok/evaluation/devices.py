@@ -126,7 +126,7 @@ class Devices:
 
 @contextmanager
 def devices(asked: str, device: torch.device) -> Iterator[Devices]:
-    """As many devices of this type as ``--devices`` says; UsageError for more GPUs than exist."""
+    """Open the devices of this type that ``--devices`` names; UsageError if there are too few."""
     count = device_count(asked, device)
     gpus = gpu_slots(count, torch.cuda.device_count()) if device.type == "cuda" else ()
     with Workers(count, gpus, _DIED) as workers:

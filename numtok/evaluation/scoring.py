@@ -91,7 +91,7 @@ def score(
     progress("scoring", 1, total)
     by_group: dict[str, dict[str, Figures]] = defaultdict(dict)
     for done, (group, name, rows) in enumerate(parts, 2):
-        # A group of one value is everything, whose figures are known.
+        # A group of one value contains all rows, whose metrics are known.
         is_all = len(rows) == kept.num_rows
         found = over_all if is_all else figures([*few, *more], answers.take(rows))
         by_group[group][name] = found
@@ -209,7 +209,7 @@ def _targets(kept: "pa.Table") -> NDArray[np.object_]:
 
 
 def _parts(kept: "pa.Table") -> Iterator[tuple[str, str, Ints]]:
-    """The parts that get figures of their own: group ("" for targets), value, and rows int64[k]."""
+    """Yield each part that is scored: group ("" for targets), value, and rows int64[k]."""
     groups = [name for name in kept.column_names if name.startswith(GROUP)]
     for column in (*([TARGET] if TARGET in kept.column_names else []), *groups):
         group = column.removeprefix(GROUP) if column in groups else ""

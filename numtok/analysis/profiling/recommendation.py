@@ -47,7 +47,7 @@ def recommended(
 ) -> SchemeLosses | None:
     """The scheme to try first, of those that were tried with the advised normalization.
 
-    Hidden changes count in the slots of ``targets``, or in all slots if there are none: a year
+    Hidden changes count in the slots of ``targets``, or in all slots if data have none: a year
     among the inputs does not decide. Clipped numbers count in thousandths of all: a stray one does
     not decide. Schemes without a measured rank come after the others, the shortest one first.
     """
