@@ -86,17 +86,17 @@ def model(
     return made.eval()
 
 
+def trained(**known: Any) -> Trained:
+    """What a model tells of its training that had none."""
+    nothing: dict[str, Any] = {"configuration": {}, "calibration": {}, "calibrated_on": None}
+    nothing |= dict.fromkeys(("seed", "samples", "tokens", "steps"), 0)
+    return Trained(**nothing | {"train_mean": None, "flops": 0.0} | known)
+
+
 def transformer(of: Model) -> Transformer:
     """The trunk of a model, where it is one."""
     assert isinstance(of.trunk, Transformer)
     return of.trunk
-
-
-def trained(**known: Any) -> Trained:
-    """Return the record of a training that saw no row; ``known`` are fields that differ."""
-    costs: dict[str, Any] = {"samples": 0, "tokens": 0, "steps": 0, "flops": 0.0}
-    plain = {"configuration": {}, "seed": 0, "calibration": {}, "calibrated_on": None}
-    return Trained(**{**plain, "train_mean": None, **costs, **known})
 
 
 def numbers_of(of: Batch) -> NDArray[np.bool_]:

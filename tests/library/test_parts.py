@@ -25,6 +25,7 @@ from numtok.reports import QUANTILES
 from numtok.stages import encode
 from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel
+from numtok.training.model_json import Trained
 from tests import fakemodels
 from tests.cases import case, each
 from tests.messages import Says
@@ -243,7 +244,17 @@ def test_a_head_learns_and_says_what_that_of_a_model_does(scheme: str, spec: str
     head.calibration = {"deviation": 0.7}
     predicted = head.predict(hidden)
     artifact: Any = None
-    trained = fakemodels.trained(calibration={"deviation": 0.7}, calibrated_on="train")
+    trained = Trained(
+        configuration={},
+        seed=0,
+        calibration={"deviation": 0.7},
+        calibrated_on="train",
+        train_mean=0.0,
+        samples=0,
+        tokens=0,
+        steps=0,
+        flops=0.0,
+    )
     loaded = LoadedModel(artifact=artifact, model=model, codec=one.inner, trained=trained)
     split = fakemodels.samples(scheme, TEXTS, targets=[2, 5, 7, 10])
     expected = Predictor(

@@ -48,6 +48,7 @@ from numtok.store.artifact import TIMING, Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.training.model_files import write_model
+from numtok.training.model_json import Trained
 from numtok.training.weights import weights_of
 from tests import fakemodels
 from tests.cases import case
@@ -132,7 +133,17 @@ class World:
                 codec.number_first + codec.scheme.paper_vocabulary_size : codec.text_first
             ] = -20.0
             logits[codec.text_first :] = text
-        trained = fakemodels.trained(configuration={"by": "chance"}, train_mean=12.5)
+        trained = Trained(
+            configuration={"by": "chance"},
+            seed=0,
+            calibration={},
+            calibrated_on=None,
+            train_mean=12.5,
+            samples=0,
+            tokens=0,
+            steps=0,
+            flops=0.0,
+        )
         command = ["numtok", "train", encoded.ref]
         given = {"objective": objective, "text": text}
         parents = [encoded.as_parent()]

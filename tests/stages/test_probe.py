@@ -40,6 +40,7 @@ from numtok.stages import probe
 from numtok.store.artifact import Artifact
 from numtok.store.verification import verify
 from numtok.training.model_files import LoadedModel, read_model
+from numtok.training.model_json import Trained
 from tests import fakemodels
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
@@ -273,7 +274,17 @@ def predictor(scheme: str, objective: str, samples: EncodedSplit | None = None) 
     codec = fakemodels.codec(scheme)
     samples = samples or fakemodels.samples(scheme, SUMS, targets=[2, 5, 8, 11])
     model = fakemodels.model(scheme, objective)
-    trained = fakemodels.trained()
+    trained = Trained(
+        configuration={},
+        seed=0,
+        calibration={},
+        calibrated_on=None,
+        train_mean=None,
+        samples=0,
+        tokens=0,
+        steps=0,
+        flops=0.0,
+    )
     artifact = Artifact(Path(), "model", "fake", "0" * 16)
     fill = "autoregressive" if objective == "ar" else "parallel"
     options = Options(fill=fill, constrained=True, point="mode", draws=0, batch=4)
@@ -346,7 +357,17 @@ def test_a_number_of_another_length_has_no_probability_where_masks_say_how_long(
 
 def loaded(scheme: str, **options: Any) -> LoadedModel:
     model = fakemodels.model(scheme, "mlm:targets", **options)
-    trained = fakemodels.trained()
+    trained = Trained(
+        configuration={},
+        seed=0,
+        calibration={},
+        calibrated_on=None,
+        train_mean=None,
+        samples=0,
+        tokens=0,
+        steps=0,
+        flops=0.0,
+    )
     artifact = Artifact(Path(), "model", "fake", "0" * 16)
     return LoadedModel(
         artifact=artifact, model=model, codec=fakemodels.codec(scheme), trained=trained
