@@ -18,7 +18,7 @@ from numtok.evaluation.report_files import Evaluation, read
 from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
 from numtok.training.log import LOG_FILE
-from tests.cases import case, each
+from tests.cases import case
 from tests.fakereports import Fake, make
 from tests.messages import Says
 from tests.stages.test_compare import Run, numtok, store
@@ -59,7 +59,7 @@ def of(store: Store, level: str, evaluations: Sequence[Evaluation]) -> TokensToT
     return one
 
 
-@each(
+@pytest.mark.parametrize(
     ("level", "looks", "tokens"),
     [
         # Between two looks a figure goes in a straight line.
