@@ -138,11 +138,7 @@ def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iter
     fills = {"autoregressive": True} if model.objective.causal else _MASKED
     for fill, constrained in fills.items():
         how = Options(
-            fill=fill,
-            constrained=constrained,
-            point="mode",
-            draws=int(constrained),
-            batch=BATCH,
+            fill=fill, constrained=constrained, point="mode", draws=int(constrained), batch=BATCH
         )
         yield Predictor(loaded, rows, how, learnt_from=10).run(ignored, ignored)
     if model.objective.causal:

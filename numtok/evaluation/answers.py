@@ -46,6 +46,10 @@ _SPARE = 16  # tokens that an answer may have beyond twice the longest true one
 _TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18, "mps": 1 << 16}
 
 
+#: Tokens, where its numbers start in them, how long they are, and their channel.
+_Answer = tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], Channel | None]
+
+
 @dataclass(frozen=True)
 class AnswerOptions:
     """How answers are written: at most ``batch`` at a time, and only what the scheme's grammar
@@ -144,17 +148,12 @@ class AnswerEvaluation:
         count, done = len(self.asked), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
         true = [literals for _, literals in self.truths.values()]
-        reader = AnswerReader(
-            self.evaluated.loaded,
-            self.samples,
-            self.asked,
-            self.options,
-            self.longest,
-        )
+        loaded = self.evaluated.loaded
+        reader = AnswerReader(loaded, self.samples, self.asked, self.options, self.longest)
         for places, written in self.evaluated.devices.batches(reader, note):
             ended[places] = written.ended
             for k, place in enumerate(places.tolist()):
-                texts[place] = self._text(*written.answer(k), true[place])
+                texts[place] = self._text(written.answer(k), true[place])
             done += len(places)
             progress(done, count)
         columns = {
@@ -164,17 +163,10 @@ class AnswerEvaluation:
         }
         return self.evaluated.table(columns, "answers", pa.array(self.asked))
 
-    def _text(
-        self,
-        tokens: NDArray[np.uint32],
-        starts: NDArray[np.int32],
-        lengths: NDArray[np.int32],
-        channel: Channel | None,
-        true: Sequence[str],
-    ) -> str:
+    def _text(self, answer: _Answer, true: Sequence[str]) -> str:
         """Tokens as text. Numbers of schemes that write values are put into the notation of the
         true ones (``true``), each into that of the one at its place."""
-        codec = self.codec
+        (tokens, starts, lengths, channel), codec = answer, self.codec
         literals = codec.literals(tokens, starts, lengths, channel)
         if not codec.keeps_literals:
             told = [*true, *[true[-1] if true else ""] * len(literals)]
@@ -230,7 +222,7 @@ class AnswerEvaluation:
             tokens, starts, lengths, numbers = self.samples.answer(row)
             channel = self.samples.channel
             beside = None if channel is None else channel[numbers]
-            perfect.append(self._text(tokens, starts, lengths, beside, literals))
+            perfect.append(self._text((tokens, starts, lengths, beside), literals))
         truth = list(scores.answers.truth_literal or ())
         answers = Predictions.of_texts(truth, perfect, sample=scores.answers.sample)
         yield BaselineAnswers("quantisation", answers)

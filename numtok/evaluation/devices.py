@@ -96,11 +96,7 @@ class Devices:
         return self.workers.count
 
     def each(
-        self,
-        reader: Reader,
-        read: Read[Reader, Item, Result],
-        items: Iterable[Item],
-        note: Note,
+        self, reader: Reader, read: Read[Reader, Item, Result], items: Iterable[Item], note: Note
     ) -> Iterator[Result]:
         """Yield ``read(reader, item, note)`` for each item, in order; a few items are taken at a
         time.

@@ -210,10 +210,7 @@ class EvaluatedSplit:
         return f"split {self.split!r} of {self.encoded.ref}"
 
     def table(
-        self,
-        columns: Mapping[str, Any],
-        measures: Measures,
-        rows: "pa.Array[Any] | None" = None,
+        self, columns: Mapping[str, Any], measures: Measures, rows: "pa.Array[Any] | None" = None
     ) -> pa.Table:
         """The rows of predictions.parquet: columns of their own, and of the row of data that each
         belongs to (``rows``; all for None) the id, its groups and its cluster."""

@@ -106,24 +106,18 @@ class RawNumbers:
 
         Of none where neither a value head nor the ``support`` says them.
         """
-        scheme = self.codec.scheme
-        if self.heads.value_head is not None:
+        scheme, head = self.codec.scheme, self.heads.value_head
+        if head is not None:
             assert reading.parameters is not None
             for part, calibration in calibrated:
-                parameters = reading.parameters[part]
                 if not splits_numbers(scheme):
-                    yield (
-                        part,
-                        self.heads.value_head.predictive(parameters, calibration, self.scaling),
-                    )
+                    yield part, head.predictive(reading.parameters[part], calibration, self.scaling)
                     continue
                 assert reading.logits is not None
                 for first in range(0, len(part), _OF_MANTISSAS):
                     near = part[first : first + _OF_MANTISSAS]
-                    mantissa = self.heads.value_head.predictive(
-                        reading.parameters[near], calibration, self.scaling
-                    )
-                    logits = reading.logits[near, 0]
+                    parameters, logits = reading.parameters[near], reading.logits[near, 0]
+                    mantissa = head.predictive(parameters, calibration, self.scaling)
                     yield near, multiples(mantissa, scheme, logits, self.codec.normalizer)
         elif self.support is not None:
             assert reading.logits is not None
@@ -135,10 +129,7 @@ class RawNumbers:
 
 
 def multiples(
-    mantissa: Predictive,
-    scheme: ChannelScheme,
-    logits: NDArray[np.float32],
-    normalizer: Scaling,
+    mantissa: Predictive, scheme: ChannelScheme, logits: NDArray[np.float32], normalizer: Scaling
 ) -> Multiples:
     """The distribution of numbers of which a head says the mantissa.
 

@@ -194,28 +194,11 @@ class ReportPredictions:
 
     def check_pairs(self, other: "ReportPredictions") -> None:
         """DataError unless both are of the same numbers or labels, with the first that differs."""
-        mine, others = _keys(self.table), _keys(other.table)
-        if mine != others:
-            key = min(set(mine) ^ set(others))
-            which, lacking = (self, other) if key in set(mine) else (other, self)
-            why = f"{_key_text(key)} is in {which.ref} and not in {lacking.ref}"
-        else:
-            truth, others_truth = (_truth(one.answers) for one in (self, other))
-            differing = np.flatnonzero(truth != others_truth)
-            if not len(differing):
-                self._check_clusters(other)
-                return
-            row = differing[0]
-            why = (
-                f"{_key_text(mine[row])} is {truth[row]} in {self.ref} "
-                f"and {others_truth[row]} in {other.ref}"
+        if why := self._differs(other):
+            raise DataError(
+                f"different test sets: {why}; compare needs reports on the same rows: "
+                "evaluate both models on one split of the same data"
             )
-        raise DataError(
-            f"different test sets: {why}; compare needs reports on the same rows: "
-            "evaluate both models on one split of the same data"
-        )
-
-    def _check_clusters(self, other: "ReportPredictions") -> None:
         mine, others = (
             one.table.column(CLUSTER) if has_clusters(one.table) else None for one in (self, other)
         )
@@ -224,6 +207,19 @@ class ReportPredictions:
                 f"the rows of {self.ref} and {other.ref} are in other clusters, so they cannot be "
                 "drawn together; evaluate both models on one split of the same data"
             )
+
+    def _differs(self, other: "ReportPredictions") -> str:
+        """Describe the first row that only one of the two has, or whose true values differ."""
+        mine, others = _keys(self.table), _keys(other.table)
+        if mine != others:
+            key = min(set(mine) ^ set(others))
+            which, lacking = (self, other) if key in set(mine) else (other, self)
+            return f"{_key_text(key)} is in {which.ref} and not in {lacking.ref}"
+        truth, others_truth = (_truth(one.answers) for one in (self, other))
+        for row in np.flatnonzero(truth != others_truth)[:1]:
+            ours, theirs = f"{truth[row]} in {self.ref}", f"{others_truth[row]} in {other.ref}"
+            return f"{_key_text(mine[row])} is {ours} and {theirs}"
+        return ""
 
 
 def _read_predictions(path: Path, report: Report) -> "pa.Table":

@@ -221,10 +221,8 @@ class TableEvaluation:
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
         """As of :class:`Evaluator`; samples, steps and FLOPs are summed over the folds."""
         loaded, trained = self.loaded, self.loaded.file.trained
-        head, model = (
-            HEADS.from_settings(loaded.file.settings.head),
-            next(iter(loaded.fitted.values())).model,
-        )
+        head = HEADS.from_settings(loaded.file.settings.head)
+        model = next(iter(loaded.fitted.values())).model
         written = model.reader.tokens_per_number if isinstance(model.reader, TokenReader) else 0
         return {
             "scheme": spec_of(head),
@@ -265,12 +263,8 @@ class TableEvaluation:
         parts = list(self.parts())
         if any(self._is_held_back(part.fold) for part in parts):
             return
-        yield (
-            "mean",
-            np.concatenate(
-                [np.full(len(part.rows), part.fitted.learnt_from.mean) for part in parts]
-            ),
-        )
+        means = [np.full(len(part.rows), part.fitted.learnt_from.mean) for part in parts]
+        yield "mean", np.concatenate(means)
         if not self._is_learnt:
             return
         columns = Features(self.table.numbers, self.table.categories)

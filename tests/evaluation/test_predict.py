@@ -532,11 +532,7 @@ def test_constrained_decoding_gives_only_well_formed_numbers(
     bench: Bench, readings: list[NumberReadings], scheme: str
 ) -> None:
     rows = [row(index, text) for index, text in enumerate(TEXTS[::2])]
-    for objective, fill in (
-        ("mlm", PARALLEL),
-        ("mlm", LEFT_TO_RIGHT),
-        ("ar", AUTOREGRESSIVE),
-    ):
+    for objective, fill in (("mlm", PARALLEL), ("mlm", LEFT_TO_RIGHT), ("ar", AUTOREGRESSIVE)):
         readings.clear()
         predictor = bench.predictor(scheme, objective, rows, fill=fill, draws=2)
         run(predictor)

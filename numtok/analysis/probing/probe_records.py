@@ -313,11 +313,7 @@ class LoadedProbe:
 
 
 def publish(
-    draft: Draft,
-    probe: Probe,
-    points: pa.Table,
-    seen: pa.Table | None,
-    timing: Mapping[str, float],
+    draft: Draft, probe: Probe, points: pa.Table, seen: pa.Table | None, timing: Mapping[str, float]
 ) -> Artifact:
     """Write a probe and publish it.
 

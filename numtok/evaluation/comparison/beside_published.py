@@ -199,9 +199,7 @@ def _figure(evaluation: Evaluation, column: Column) -> Figure | None:
 
 
 def _invalid(
-    group: Sequence[Evaluation],
-    column: Column,
-    shares: Callable[[str], Mapping[str | None, float]],
+    group: Sequence[Evaluation], column: Column, shares: Callable[[str], Mapping[str | None, float]]
 ) -> float:
     """Return the mean over the reports of the fraction of outputs that are not a number, which
     ``shares`` gives by REF and target."""

@@ -71,8 +71,7 @@ def columns(found: ProbeResult) -> tuple[NDArray[np.float64], NDArray[np.float64
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("scheme", "objective"),
-    [("digits", "classify,causal=yes"), ("numgpt", "classify")],
+    ("scheme", "objective"), [("digits", "classify,causal=yes"), ("numgpt", "classify")]
 )
 def test_of_labels_it_is_the_probability_of_one(scheme: str, objective: str) -> None:
     one = loaded(scheme, objective, classes=CLASSES, spread=0.1)

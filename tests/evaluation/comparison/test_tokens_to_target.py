@@ -80,11 +80,7 @@ def test_tokens_are_those_at_which_the_level_is_first_reached(
     assert Level.parse(level).tokens(looks) == tokens
 
 
-@given(
-    st.lists(st.floats(0, 10), min_size=1, max_size=8),
-    st.floats(0, 10),
-    st.floats(0, 10),
-)
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=8), st.floats(0, 10), st.floats(0, 10))
 def test_a_stricter_level_takes_no_fewer_tokens(
     figures: list[float], one: float, other: float
 ) -> None:

@@ -212,11 +212,7 @@ def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
     """Reads numbers as ``eval`` does unless it is asked for something else."""
     fill = AUTOREGRESSIVE if loaded.model.objective.causal else PARALLEL
     options = Options(
-        fill=fill,
-        constrained=True,
-        point=default_point(loaded.model.head),
-        draws=0,
-        batch=_BATCH,
+        fill=fill, constrained=True, point=default_point(loaded.model.head), draws=0, batch=_BATCH
     )
     return Predictor(loaded, samples, options)
 
