@@ -27,7 +27,8 @@ ILLUSTRATED = (
 
 
 @pytest.mark.integration
-def test_examples_give_what_they_say() -> None:
+def test_examples_give_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     for name, source in tree().items():
         if ">>> " in source.text and not f"{name}.".startswith(ILLUSTRATED):
             with case(name):
