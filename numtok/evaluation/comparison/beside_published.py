@@ -76,29 +76,27 @@ def beside_published(
             f"--against {name}: the reports have none of its groups, targets, data or heads; name "
             "a column with --column: " + ", ".join(one.name for one in table.columns)
         )
-    cells = []
     by_ref = {one.ref: one for _, group in experiments for one in group}
     shares = cache(lambda ref: left_alone(by_ref[ref]))  # predictions are read once
+    cells: list[Beside] = []
     for label, group in experiments:
         report = group[0].report
         printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
         for one in columns:
-            is_part = _part(report, one) is not None
-            if column is None and one.head is not None and not is_part:
+            if column is None and one.head is not None and _part(report, one) is None:
                 continue
             measured = _measured(group, one)
-            known = table.prints_invalid and measured is not None
-            cells.append(
-                Beside(
-                    label=label,
-                    column=one.name,
-                    metric=one.metric,
-                    where=_where(one) if is_part else None,
-                    measured=measured,
-                    cell=printed.get(one.name),
-                    invalid=_invalid(group, one, shares) if known else None,
-                )
+            is_shown = table.prints_invalid and measured is not None
+            beside = Beside(
+                label=label,
+                column=one.name,
+                metric=one.metric,
+                where=None if _part(report, one) is None else _where(one),
+                measured=measured,
+                cell=printed.get(one.name),
+                invalid=_invalid(group, one, shares) if is_shown else None,
             )
+            cells.append(beside)
     differs = [
         f"{key} is {here} for {label}, in the paper {there}."
         for label, group in experiments
