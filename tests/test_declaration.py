@@ -1,5 +1,6 @@
 """A setting is declared once: what is made of it, wherever it is met."""
 
+import doctest
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,10 @@ class Boil:
 
     def __post_init__(self) -> None:
         check(self)
+
+
+def test_its_doctests_hold() -> None:
+    assert doctest.testmod(declaration).failed == 0
 
 
 def test_a_value_out_of_bounds_is_told_where_it_stands(says: Says) -> None:

@@ -1,6 +1,7 @@
 """The estimator for scikit-learn: its conventions, what it answers, what it refuses."""
 
 import copy
+import doctest
 import importlib
 import pickle
 import sys
@@ -403,3 +404,9 @@ def test_without_scikit_learn_one_line_says_what_to_install(
     with pytest.raises(UsageError) as caught:
         importlib.import_module("numtok.sklearn")
     says(caught, "numtok.sklearn", "`pip install scikit-learn`")
+
+
+def test_the_example_in_the_docstring_is_true() -> None:
+    found = doctest.testmod(module)
+    assert found.attempted > 4
+    assert found.failed == 0

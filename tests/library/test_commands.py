@@ -1,5 +1,6 @@
 """Commands as functions, and what they make as objects."""
 
+import doctest
 import inspect
 import pkgutil
 import subprocess
@@ -15,6 +16,7 @@ import numtok
 from numtok import settings
 from numtok.declaration import declarations, setting
 from numtok.errors import DataError, UsageError
+from numtok.library import view
 from numtok.library.settings import settings_of
 from numtok.settings.gen import Config as GenConfig
 from numtok.stages import encode as encode_stage
@@ -184,6 +186,10 @@ def test_what_a_notebook_shows_is_escaped(tmp_path: Path) -> None:
     report = make(Store(tmp_path), Fake(scheme="<script>alert(1)</script>"), name="odd")
     shown = numtok.load(report.ref, store=tmp_path)._repr_html_()
     assert "<script" not in shown and "&lt;script" in shown
+
+
+def test_tables_become_html() -> None:
+    assert doctest.testmod(view) == (0, 1)
 
 
 def test_a_number_is_explained() -> None:

@@ -1,5 +1,7 @@
 """Metrics against slow definitions in exact arithmetic, hand-computed rows, and their contract."""
 
+import doctest
+import importlib
 import math
 import re
 import statistics
@@ -50,6 +52,13 @@ def same(got: float, expected: float, scale: float = 0.0) -> None:
 
 
 # --- what holds for every metric: a new file is tested without an edit here -------------------
+
+
+@each("name", ["base", "_literals", "_squares", "_weighted"])
+def test_the_examples_of_what_metrics_share_are_right(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(f"numtok.metrics.{name}"))
+    assert found.attempted > 0
+    assert not found.failed
 
 
 @every_metric

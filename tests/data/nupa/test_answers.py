@@ -1,5 +1,6 @@
 """NUPA's scores of whole answers, worked out by hand, and the tables that are made of them."""
 
+import doctest
 import gzip
 import json
 from pathlib import Path
@@ -9,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from numtok.analysis import nupa_tables
 from numtok.analysis.nupa_tables import MEASURES, Scored, tables
-from numtok.data.nupa import answers
+from numtok.data.nupa import answers, keys, wording
 from numtok.data.nupa.answers import Score, in_notation, score
+from numtok.data.tasks import _nupa_answers, _nupa_operands, _nupa_questions
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.report_files import ReportPredictions
 from numtok.metrics.base import METRICS, Predictions, Z, ends
@@ -402,3 +405,11 @@ def test_a_value_in_float32_has_seven_digits() -> None:
         ("1234567890", "1234567936.0", "1234568000"),
     ]:
         assert in_notation(truth, said, 7) == expected, (truth, said, expected)
+
+
+def test_the_examples_are_true() -> None:
+    for module in (
+        *(answers, keys, wording, stage, nupa_tables),
+        *(_nupa_answers, _nupa_operands, _nupa_questions),
+    ):
+        assert doctest.testmod(module).failed == 0, module.__name__

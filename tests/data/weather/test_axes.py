@@ -1,11 +1,15 @@
 """Windows on axes of any order and any convention, against plain loops."""
 
+import doctest
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from numtok.data.sources import era5
+from numtok.data.weather import axes, field, variables
 from numtok.data.weather.axes import (
     Area,
     Period,
@@ -235,3 +239,10 @@ def test_all_hours_of_each_day_of_a_period_are_expected() -> None:
                 found = without[time_steps(without, period, every)]
                 expected = hourly("2019-03-01", "2019-03-05", every or 1)
                 assert (expected_steps(without, found, period, every) == expected).all()
+
+
+def test_the_examples_of_docstrings_hold() -> None:
+    for module in [axes, variables, era5, field]:
+        with case(module):
+            found = doctest.testmod(module)
+            assert found.attempted and not found.failed

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from numtok.encoding.schemes import _literals
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
@@ -120,3 +121,9 @@ def test_a_prefix_stands_before_each_part_or_the_number_is_none(
 )
 def test_digits_are_read_whatever_was_counted(tokens: str, expected: tuple[str, str]) -> None:
     assert read("numerologic", tokens) == expected
+
+
+def test_the_examples_are_true() -> None:
+    import doctest
+
+    assert doctest.testmod(_literals).failed == 0

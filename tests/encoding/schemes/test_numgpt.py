@@ -1,5 +1,7 @@
 """NumGPT's numbers: exponent and mantissa of the digits as written, and how both go in; DICE."""
 
+import doctest
+import importlib
 import json
 import math
 from collections.abc import Sequence
@@ -58,6 +60,14 @@ def read(pairs: Sequence[tuple[str, float]], spec: str = "numgpt") -> list[str]:
 
 
 # --- the scheme ---------------------------------------------------------------------------------
+
+
+@each("name", ["base", "_channel"])
+def test_the_examples_are_right(name: str) -> None:
+    module = importlib.import_module(f"numtok.encoding.schemes.{name}")
+    found = doctest.testmod(module, extraglobs={"np": np})
+    assert found.attempted > 0
+    assert not found.failed
 
 
 def test_the_paper_counts_23_exponents() -> None:

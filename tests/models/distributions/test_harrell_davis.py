@@ -1,5 +1,6 @@
 """The Harrell-Davis estimator."""
 
+import doctest
 import math
 
 import numpy as np
@@ -7,9 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numtok.models.distributions import harrell_davis as module
 from numtok.models.distributions.harrell_davis import harrell_davis
 from tests.cases import each
 from tests.messages import Says
+
+
+def test_the_examples_are_right() -> None:
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert not found.failed
 
 
 def test_the_estimates_are_those_of_scipy() -> None:

@@ -1,5 +1,7 @@
 """The normal distribution in its tails, and mixtures of Gaussians: right, whole, of one mind."""
 
+import doctest
+import importlib
 import math
 from statistics import NormalDist
 
@@ -25,6 +27,13 @@ NORMALIZATIONS = {
     "signed-log": FittedNormalizer(NORMALIZERS.build("signed-log"), {}),
 }
 LINEAR = ["none", "scale", "affine"]
+
+
+@each("name", ["normal", "mixture"])
+def test_the_examples_are_right(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(f"numtok.models.distributions.{name}"))
+    assert found.attempted > 0
+    assert not found.failed
 
 
 # --- the normal distribution -------------------------------------------------------------------
