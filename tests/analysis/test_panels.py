@@ -1,5 +1,7 @@
 """What figures and pages show, by values."""
 
+import doctest
+import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +23,18 @@ from numtok.reports import Figure
 from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
 from numtok.training.log import LOG_FILE
+from tests.cases import case
 from tests.fakereports import Fake, make
+
+
+def test_the_examples_are_right() -> None:
+    for name in ("costs", "differences", "numbers", "rows"):
+        with case(name):
+            module = importlib.import_module(f"numtok.analysis.panels.{name}")
+            found = doctest.testmod(module, extraglobs={"Predictions": Predictions})
+            assert found.attempted > 0
+            assert not found.failed
+
 
 # --- errors by magnitude and by slot -------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """What figures show, by values: panels, axes and marks made of plain columns."""
 
+import doctest
+import importlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,7 @@ from numtok.analysis.figures._picture import (
 )
 from numtok.analysis.figures._settings import placed
 from numtok.analysis.figures._sources import sources_of
+from numtok.data.tables.table import Feature
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.seeds import SeedStatistics
 from numtok.evaluation.report_files import Evaluation, read
@@ -85,6 +88,19 @@ UNDEFINED = SeedStatistics(
 def only(marks: Any, kind: type[Mark]) -> Any:
     [found] = [mark for mark in marks if isinstance(mark, kind)]
     return found
+
+
+def test_the_examples_are_right() -> None:
+    for name in [
+        *("analysis.figures._labels", "analysis.figures._measures", "analysis.figures._picture"),
+        *("analysis.figures._settings", "analysis.figures._tables", "analysis.figures.lines"),
+        *("analysis.figures.truth", "evaluation.comparison.experiments"),
+    ]:
+        with case(name):
+            module = importlib.import_module(f"numtok.{name}")
+            found = doctest.testmod(module, extraglobs={"Feature": Feature})
+            assert found.attempted > 0
+            assert not found.failed
 
 
 # --- axes ----------------------------------------------------------------------------------------
