@@ -76,11 +76,7 @@ class MissingPart(UsageError):
         """Told of an artifact that was made with these plugins (``plugins.loaded``)."""
         ref = ref if self.named_in is None else f"{ref} ({self.named_in})"
         known = f"known without plugins: {', '.join(self.args[2])}"
-        # Before, heads and what else belongs to models lay one folder deeper.
-        places = [
-            folder for file, folder in plugins.items() if f"/{file}".endswith(f"/{self.file}")
-        ]
-        if places and (folder := places[0]) is not None:
+        if (folder := plugins.get(self.file)) is not None:
             return (
                 f"{ref} was made with the {self.what} of a plugin, {self.file} in {folder}; name "
                 f"that folder in numtok.toml here: [plugins] folders = [{str(folder)!r}]"

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -125,35 +126,14 @@ def _called_import(call: ast.Call, importers: set[str], package: str) -> Import 
     return Import(call.lineno, _absolute(bare, len(text) - len(bare), package))
 
 
-def cycles(modules: Mapping[str, Source]) -> list[tuple[str, ...]]:
-    """Groups of modules that import one another, each sorted: strongly connected components of
-    more than one module (Tarjan 1972)."""
+def cycle(modules: Mapping[str, Source]) -> list[str]:
+    """Modules that import one another, sorted; one such group, if there are several."""
     targets: dict[str, list[str]] = {module: [] for module in modules}
     for module, found in edges(modules):
         if found.target and found.target in modules and found.target != module:
             targets[module].append(found.target)
-    order: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-    components: list[tuple[str, ...]] = []
-
-    def visit(module: str) -> None:
-        order[module] = lowest[module] = len(order)
-        stack.append(module)
-        for target in targets[module]:
-            if target not in order:
-                visit(target)
-                lowest[module] = min(lowest[module], lowest[target])
-            elif target in stack:
-                lowest[module] = min(lowest[module], order[target])
-        if lowest[module] == order[module]:
-            place = stack.index(module)
-            component = tuple(sorted(stack[place:]))
-            del stack[place:]
-            if len(component) > 1:
-                components.append(component)
-
-    for module in modules:
-        if module not in order:
-            visit(module)
-    return components
+    try:
+        TopologicalSorter(targets).prepare()
+    except CycleError as error:
+        return sorted(set(error.args[1]))
+    return []

@@ -99,8 +99,7 @@ def test_a_file_of_several_parts_is_found_by_those_that_it_defines(plugins: Path
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"),
-    [("[715, 364, 924]", "[716, 364, 924]"), ("% 1001 - 500", "% 1001")],
+    ("right", "wrong"), [("[715, 364, 924]", "[716, 364, 924]"), ("% 1001 - 500", "% 1001")]
 )
 def test_remainders_that_are_put_together_wrongly_are_found(
     plugins: Path, right: str, wrong: str

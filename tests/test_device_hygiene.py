@@ -41,7 +41,6 @@ from numtok.training.device import device_of
 from numtok.training.examples import SplitExamples
 from numtok.training.features import Features
 from numtok.training.model_files import LoadedModel
-from numtok.training.model_json import Trained
 from numtok.training.ranks import ALONE
 from numtok.training.table_learner import FittingRecipe
 from numtok.training.text_learner import _calibration
@@ -103,16 +102,8 @@ def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None
     if (answers := split.answers()) is not None:
         losses |= answers.shares(trainer.model)
     calibration = _calibration(trainer.model, split, 1, ALONE)
-    trained = Trained(
-        configuration={},
-        seed=0,
-        calibration=calibration,
-        calibrated_on="train" if calibration else None,
-        train_mean=None,
-        samples=0,
-        tokens=0,
-        steps=0,
-        flops=0.0,
+    trained = fakemodels.trained(
+        calibration=calibration, calibrated_on="train" if calibration else None
     )
     loaded = LoadedModel(
         artifact=cast(Artifact, None), model=trainer.model.eval(), codec=of, trained=trained
@@ -147,11 +138,7 @@ def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iter
     fills = {"autoregressive": True} if model.objective.causal else _MASKED
     for fill, constrained in fills.items():
         how = Options(
-            fill=fill,
-            constrained=constrained,
-            point="mode",
-            draws=int(constrained),
-            batch=BATCH,
+            fill=fill, constrained=constrained, point="mode", draws=int(constrained), batch=BATCH
         )
         yield Predictor(loaded, rows, how, learnt_from=10).run(ignored, ignored)
     if model.objective.causal:

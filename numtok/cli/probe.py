@@ -14,7 +14,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
     Example: numtok probe samples era5-xval-nano era5-xval --target temperature
     """
-    from numtok.analysis.probing.probe_files import read
+    from numtok.analysis.probing.probe_records import read
     from numtok.cli.output.probe import print_probe
     from numtok.cli.output.progress import Count
     from numtok.stages.probe import run

@@ -5,9 +5,7 @@ published/          the numbers printed in the papers: one TOML file a table, wi
                     doubtful about it
 answers.py          whole answers that a model writes to a report
 baselines.py        what needs no model: mean, nearest, linear, ...
-batch_size.py       rows in batches that memory has room for
-devices.py          rows on several devices, gathered in order
-evaluated_split.py  what every evaluation of texts is of: a model, and rows of a split
+devices.py          rows on several devices, in batches that memory has room for
 evaluation.py       what every evaluation goes through: predictions to a report
 label_baselines.py  what needs no model for labels: majority, TF-IDF
 labels.py           a model of labels and a split to predictions and a report
@@ -24,7 +22,6 @@ rivals.py           what needs no model as predictions of numbers, to be paired 
 scoring.py          from predictions to the figures of a report
 seen_values.py      values of a target in the train split
 slots.py            slot and field of each number, and what the train split has there
-stated_tails.py     tails where a head's numbers end
 table_options.py    how numbers are read off a model of tables
 table_rows.py       rows of a table without the target, and what a model says of them
 tables.py           a model of tables and a split to predictions and a report

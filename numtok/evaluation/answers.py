@@ -5,7 +5,7 @@ nothing of the true answer is seen. Numbers are asked for one by one elsewhere (
 behind the true text before it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -23,9 +23,8 @@ from numtok.encoding.grammar import Grammar
 from numtok.encoding.schemes.base import Channel, ChannelScheme
 from numtok.encoding.splits import learnt_values
 from numtok.errors import DataError
-from numtok.evaluation.batch_size import BatchSizer
-from numtok.evaluation.evaluated_split import EvaluatedSplit
-from numtok.evaluation.evaluation import ReportMetrics
+from numtok.evaluation.devices import BatchSizer, Done, Note
+from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
 from numtok.metrics.base import Predictions
@@ -45,6 +44,10 @@ _IN_GROUPS = ("answer-exact-match", "answer-digit-match", "answer-d-length", "an
 _SPARE = 16  # tokens that an answer may have beyond twice the longest true one
 # Of prompts and answers of a batch, at most.
 _TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18, "mps": 1 << 16}
+
+
+#: Tokens, where its numbers start in them, how long they are, and their channel.
+_Answer = tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], Channel | None]
 
 
 @dataclass(frozen=True)
@@ -140,24 +143,17 @@ class AnswerEvaluation:
         true = samples.lengths[self.asked] - samples.answer_start[self.asked]
         return 2 * int(true.max()) + _SPARE
 
-    def predictions(
-        self, progress: Callable[[int, int], None], note: Callable[[str], None]
-    ) -> "pa.Table":
+    def predictions(self, progress: Done, note: Note) -> "pa.Table":
         """The rows of predictions.parquet."""
         count, done = len(self.asked), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
         true = [literals for _, literals in self.truths.values()]
-        reader = AnswerReader(
-            self.evaluated.loaded,
-            self.samples,
-            self.asked,
-            self.options,
-            self.longest,
-        )
+        loaded = self.evaluated.loaded
+        reader = AnswerReader(loaded, self.samples, self.asked, self.options, self.longest)
         for places, written in self.evaluated.devices.batches(reader, note):
             ended[places] = written.ended
             for k, place in enumerate(places.tolist()):
-                texts[place] = self._text(*written.answer(k), true[place])
+                texts[place] = self._text(written.answer(k), true[place])
             done += len(places)
             progress(done, count)
         columns = {
@@ -167,17 +163,10 @@ class AnswerEvaluation:
         }
         return self.evaluated.table(columns, "answers", pa.array(self.asked))
 
-    def _text(
-        self,
-        tokens: NDArray[np.uint32],
-        starts: NDArray[np.int32],
-        lengths: NDArray[np.int32],
-        channel: Channel | None,
-        true: Sequence[str],
-    ) -> str:
+    def _text(self, answer: _Answer, true: Sequence[str]) -> str:
         """Tokens as text. Numbers of schemes that write values are put into the notation of the
         true ones (``true``), each into that of the one at its place."""
-        codec = self.codec
+        (tokens, starts, lengths, channel), codec = answer, self.codec
         literals = codec.literals(tokens, starts, lengths, channel)
         if not codec.keeps_literals:
             told = [*true, *[true[-1] if true else ""] * len(literals)]
@@ -233,7 +222,7 @@ class AnswerEvaluation:
             tokens, starts, lengths, numbers = self.samples.answer(row)
             channel = self.samples.channel
             beside = None if channel is None else channel[numbers]
-            perfect.append(self._text(tokens, starts, lengths, beside, literals))
+            perfect.append(self._text((tokens, starts, lengths, beside), literals))
         truth = list(scores.answers.truth_literal or ())
         answers = Predictions.of_texts(truth, perfect, sample=scores.answers.sample)
         yield BaselineAnswers("quantisation", answers)
@@ -241,8 +230,7 @@ class AnswerEvaluation:
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
         """How many rows were not asked, and whose notation numbers have where the scheme keeps
         none."""
-        yield from self.evaluated.notes()
-        yield from scores.notes
+        yield from self.evaluated.notes(scores)
         if lacking := len(self.samples) - len(self.asked):
             yield f"Not asked: {lacking:,} rows without answer_start."
         if not self.codec.keeps_literals:

@@ -1,71 +1,128 @@
-"""Rows on several devices: a process for each, to which who reads them goes as a whole, once.
+"""Rows on several devices, one process each, in batches that memory has room for.
 
-What is done of rows is cut into the same tasks whatever the number of devices, batches above all,
-and gathered in order. So predictions are those of one device; on a CPU to the bit, where a process
-has as many threads.
+The work is cut into the same items and batches whatever the number of devices, and results come in
+order. So predictions do not depend on the number of devices; on CPUs they are equal to the bit if
+each process has as many threads.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Protocol, TypeVar
 
+import numpy as np
 import torch
 
 from numtok.arrays import Ints
-from numtok.evaluation.batch_size import BatchReader, read_batch
+from numtok.errors import TrainingFailed
+from numtok.models.model import Model
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import gpu_slots, threads_each
-from numtok.training.device import device_count
+from numtok.training.device import device_count, oom_advice
 
 Reader = TypeVar("Reader")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 Made = TypeVar("Made")
-Note = Callable[[str], None]
-Task = Callable[[Reader, Note], Result]  # what a reader does, and whom it tells of it
+MadeOf = TypeVar("MadeOf", covariant=True)
+Note = Callable[[str], None]  # prints a message for a waiting user
+Done = Callable[[int, int], None]  # reports progress: numbers done, of all
+Read = Callable[[Reader, Item, Note], Result]
 
 _DIED = "run the same command again; fewer --devices need less memory"
+# Most tokens of a batch. More leave a core's cache and take half as long again or longer.
+_TOKENS: Mapping[str, int] = {"cpu": 1 << 12, "cuda": 1 << 16, "mps": 1 << 14}
+
+
+@dataclass
+class BatchSizer:
+    """Limits of a batch, lowered when memory runs out: rows, and tokens including padding.
+
+    >>> room = BatchSizer(256, 4096)
+    >>> room.rows(10), room.rows(1000), room.rows(10_000)
+    (256, 4, 1)
+    """
+
+    most: int
+    tokens: int
+
+    @classmethod
+    def of(cls, model: Model, most: int, tokens: Mapping[str, int] = _TOKENS) -> "BatchSizer":
+        """Return the limits for the model's device; ``tokens`` by device type, such as "cpu"."""
+        return cls(most, tokens[next(model.parameters()).device.type])
+
+    def rows(self, longest: int) -> int:
+        """Return the number of rows of up to ``longest`` tokens, at least one."""
+        return max(1, min(self.most, self.tokens // max(1, longest)))
+
+    def planned(self, lengths: Ints) -> Iterator[Ints]:
+        """Yield indices of ``lengths`` (int64[n], tokens) in batches, each index once."""
+        # Rows of similar length go together, because padding costs time; the longest come first.
+        waiting = np.argsort(-lengths, kind="stable")
+        while len(waiting):
+            rows = self.rows(int(lengths[waiting[0]]))
+            yield waiting[:rows]
+            waiting = waiting[rows:]
+
+
+class BatchReader(Protocol[MadeOf]):
+    """Reads rows batch by batch."""
+
+    @property
+    def room(self) -> BatchSizer:
+        """Limits of a batch."""
+
+    @property
+    def lengths(self) -> Ints:
+        """int64[n]: the tokens of each query."""
+
+    def answers(self, chosen: Ints) -> MadeOf:
+        """Return the answers to some queries, by their indices int64[k]."""
+
+    def forget(self) -> None:
+        """Release memory that was kept for the next batch."""
 
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices that a command works with; with one, this process does everything."""
+    """The devices that a command uses; with one, this process does everything."""
 
     workers: Workers
 
     @property
     def count(self) -> int:
-        """How many they are."""
+        """Number of devices."""
         return self.workers.count
 
     def each(
-        self, reader: Reader, tasks: Iterable[Task[Reader, Result]], note: Note
+        self, reader: Reader, read: Read[Reader, Item, Result], items: Iterable[Item], note: Note
     ) -> Iterator[Result]:
-        """What becomes of each task, in order; they are taken a few at a time.
+        """Yield ``read(reader, item, note)`` for each item, in order; a few items are taken at a
+        time.
 
-        Reader and tasks go to other processes, and results come back: models and data that lie in
-        the store are read there anew.
+        A reader is sent to each process once; models and data in the store are read there again.
         """
         if self.count == 1:
-            yield from (task(reader, note) for task in tasks)
+            yield from (read(reader, item, note) for item in items)
             return
-        work = _ReaderWork(reader, threads_each(self.count))
-        for result, notes in self.workers.in_order(work, tasks):
+        work = partial(_with_notes, reader, threads_each(self.count))
+        for result, notes in self.workers.in_order(work, ((read, item) for item in items)):
             for one in notes:
                 note(one)
             yield result
 
     def batches(self, reader: BatchReader[Made], note: Note) -> Iterator[tuple[Ints, Made]]:
-        """Indices int64[k] of what is asked for, with what the reader makes of them, each once;
-        smaller batches where memory is out (``batch_size.read_batch``)."""
+        """Yield indices int64[k] of queries with their answers, each query once; in smaller batches
+        when memory runs out."""
         planned = reader.room.planned(reader.lengths)
-        for made in self.each(reader, map(_BatchTask, planned), note):
+        for made in self.each(reader, _read_batch, planned, note):
             yield from made
 
 
 @contextmanager
 def devices(asked: str, device: torch.device) -> Iterator[Devices]:
-    """As many as ``--devices`` says, of this kind; UsageError for more GPUs than there are."""
+    """Open the devices of this type that ``--devices`` names; UsageError if there are too few."""
     count = device_count(asked, device)
     gpus = gpu_slots(count, torch.cuda.device_count()) if device.type == "cuda" else ()
     with Workers(count, gpus, _DIED) as workers:
@@ -75,24 +132,35 @@ def devices(asked: str, device: torch.device) -> Iterator[Devices]:
 ONE = Devices(Workers(1))
 
 
-@dataclass(frozen=True)
-class _BatchTask:
-    """A batch, smaller ones where memory is out."""
+def _with_notes(
+    reader: Reader, threads: int, task: tuple[Read[Reader, Item, Result], Item]
+) -> tuple[Result, list[str]]:
+    """Read an item in a worker process; its notes travel with the result."""
+    torch.set_num_threads(threads)
+    notes: list[str] = []
+    read, item = task
+    return read(reader, item, notes.append), notes
 
-    chosen: Ints
 
-    def __call__(self, reader: BatchReader[Made], note: Note) -> list[tuple[Ints, Made]]:
-        return list(read_batch(reader, self.chosen, note))
+def _read_batch(reader: BatchReader[Made], chosen: Ints, note: Note) -> list[tuple[Ints, Made]]:
+    """Read a planned batch: indices int64[k] with their answers, each index once.
 
-
-@dataclass(frozen=True)
-class _ReaderWork(Generic[Reader]):
-    """A reader in a process of its own, and what it tells with each result."""
-
-    reader: Reader
-    threads: int
-
-    def __call__(self, task: Task[Reader, Result]) -> tuple[Result, list[str]]:
-        torch.set_num_threads(self.threads)
-        notes: list[str] = []
-        return task(self.reader, notes.append), notes
+    When memory runs out, ``note`` reports it and batches of half as many tokens follow, down to one
+    row, then TrainingFailed.
+    """
+    room, waiting, made = reader.room, chosen, []
+    while len(waiting):
+        longest = int(reader.lengths[waiting[0]])
+        some = waiting[: room.rows(longest)]
+        try:
+            with oom_advice("--batch 1; evaluate where there is more of it"):
+                made.append((some, reader.answers(some)))
+        except TrainingFailed:
+            reader.forget()
+            if len(some) == 1:
+                raise
+            room.tokens = len(some) * longest // 2
+            note(f"out of memory with --batch {len(some)}; going on with {len(some) // 2}")
+            continue
+        waiting = waiting[len(some) :]
+    return made

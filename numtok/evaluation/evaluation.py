@@ -4,20 +4,35 @@ Each kind says what its predictions are, what they are set beside and what a rea
 them (:class:`Evaluator`); how that becomes a report is the same for all (:func:`report_of`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from numtok.arrays import Floats
+from numtok.arrays import Floats, Ints
+from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.schemes.base import title_of
+from numtok.encoding.splits import read_split
+from numtok.evaluation.devices import Devices, Done, Note
 from numtok.evaluation.report_files import TrainMeans, repeated_ids
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, baseline_figures, score
 from numtok.metrics.base import METRICS, Metric
-from numtok.reports import QUANTILES, SLOT, Figures, Report, quantile_column
+from numtok.reports import (
+    QUANTILES,
+    SLOT,
+    Figures,
+    Measures,
+    Report,
+    predictions_schema,
+    quantile_column,
+)
+from numtok.row import CLUSTER, GROUP
 from numtok.store.artifact import ENCODED, TABLE, Artifact
+from numtok.training.model_files import LoadedModel, check_reads, row_limit
 
 
 @dataclass(frozen=True)
@@ -59,9 +74,7 @@ class Evaluator(Protocol):
     def train_means(self) -> TrainMeans:
         """What an invalid prediction counts as."""
 
-    def predictions(
-        self, progress: Callable[[int, int], None], note: Callable[[str], None]
-    ) -> "pa.Table":
+    def predictions(self, progress: Done, note: Note) -> "pa.Table":
         """The rows of predictions.parquet; DataError where there are none."""
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterable[BaselineAnswers]:
@@ -142,3 +155,84 @@ def _column(values: Any, type: "pa.DataType", count: int) -> "pa.Array[Any]":
             return pa.array(values, mask=np.isnan(values)).cast(type)
         values = values.tolist() if values.dtype == object else values
     return pa.array(values).cast(type)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluatedSplit:
+    """One model on rows of one split, in memory, and the devices that predict them."""
+
+    loaded: LoadedModel
+    encoded: Artifact
+    split: str
+    rows: Ints  # indices in the split, ascending
+    samples: EncodedSplit  # these rows
+    skipped: int  # rows longer than the model reads
+    devices: Devices
+
+    @classmethod
+    def of(
+        cls,
+        loaded: LoadedModel,
+        encoded: Artifact,
+        split: str,
+        *,
+        rows: int | None,
+        devices: Devices,
+        skip_long: bool = False,
+    ) -> "EvaluatedSplit":
+        """Draw ``rows`` of the split by their ids; None takes all. Rows longer than the model reads
+        are skipped if ``skip_long`` is set; DataError if it is not, or if all are longer."""
+        whole = read_split(encoded, split)
+        drawn = whole.drawn(rows)
+        fits = whole.lengths[drawn] <= row_limit(loaded.model)
+        kept = drawn[fits] if skip_long and fits.any() else drawn
+        one = cls(
+            loaded=loaded,
+            encoded=encoded,
+            split=split,
+            rows=kept,
+            samples=whole.take(kept),
+            skipped=len(drawn) - len(kept),
+            devices=devices,
+        )
+        check_reads(loaded, one.samples, str(one), ", or skip such rows: --on-error skip")
+        return one
+
+    def notes(self, scores: Scores) -> Iterator[str]:
+        """Yield the notes of every report of texts: on skipped rows, and those of scoring."""
+        if self.skipped:
+            rows = "1 row is" if self.skipped == 1 else f"{self.skipped:,} rows are"
+            limit = row_limit(self.loaded.model)
+            yield f"{rows} longer than the {limit:,} tokens that the model reads, and skipped."
+        yield from scores.notes
+
+    def __str__(self) -> str:
+        return f"split {self.split!r} of {self.encoded.ref}"
+
+    def table(
+        self, columns: Mapping[str, Any], measures: Measures, rows: "pa.Array[Any] | None" = None
+    ) -> pa.Table:
+        """The rows of predictions.parquet: columns of their own, and of the row of data that each
+        belongs to (``rows``; all for None) the id, its groups and its cluster."""
+        samples = self.samples
+        of_rows = {"id": samples.ids} | {
+            GROUP + name: column for name, column in samples.groups.items()
+        }
+        if samples.clusters is not None:
+            of_rows[CLUSTER] = samples.clusters
+        if rows is not None:
+            of_rows = {name: column.take(rows) for name, column in of_rows.items()}
+        clusters = samples.clusters is not None
+        schema = predictions_schema(list(samples.groups), measures=measures, clusters=clusters)
+        return predictions_table({**of_rows, **columns}, schema)
+
+    def facts(self, lengths: NDArray[np.int32]) -> dict[str, Any]:
+        """Fields of every report of texts. ``lengths`` are the tokens of each of its numbers."""
+        loaded = self.loaded
+        return {
+            "scheme": title_of(loaded.codec.scheme),
+            "configuration": loaded.trained.configuration,
+            "seed": loaded.trained.seed,
+            "rows": len(self.samples),
+            "costs": loaded.costs(lengths),
+        }

@@ -1,7 +1,7 @@
 """A model of labels on one split: predictions, and the report of them."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,9 +16,8 @@ from numtok.arrays import Ints
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_data, learnt_values
 from numtok.errors import DataError
-from numtok.evaluation.batch_size import BatchSizer
-from numtok.evaluation.evaluated_split import EvaluatedSplit
-from numtok.evaluation.evaluation import ReportMetrics
+from numtok.evaluation.devices import BatchSizer, Done, Note
+from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics
 from numtok.evaluation.label_baselines import FITTED_ON, Guesses, RowWords, label_baselines
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
@@ -115,9 +114,7 @@ class LabelEvaluation:
         """The labels that the model tells apart, in the order of its outputs."""
         return self.evaluated.loaded.model.settings.classes
 
-    def predictions(
-        self, progress: Callable[[int, int], None], note: Callable[[str], None]
-    ) -> "pa.Table":
+    def predictions(self, progress: Done, note: Note) -> "pa.Table":
         """The rows of predictions.parquet."""
         samples, done = self.samples, 0
         place = samples.class_of(self.classes)
@@ -169,8 +166,7 @@ class LabelEvaluation:
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
         """Rows without a label or with one that training never saw, and what is said of
         baselines."""
-        yield from self.evaluated.notes()
-        yield from scores.notes
+        yield from self.evaluated.notes(scores)
         if lacking := self.samples.labels.null_count:
             yield f"Not scored: {_rows(lacking)} without a label."
         if unseen := self._unseen():

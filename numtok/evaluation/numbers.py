@@ -1,6 +1,6 @@
 """A model of numbers on one split: predictions, and the report of them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,8 +17,8 @@ from numtok.encoding.schemes.base import Failure, splits_numbers
 from numtok.encoding.splits import learnt_data, learnt_values, read_learnt
 from numtok.errors import DataError
 from numtok.evaluation.baselines import baselines, fitted_baselines, not_fitted, target_means
-from numtok.evaluation.evaluated_split import EvaluatedSplit
-from numtok.evaluation.evaluation import ReportMetrics, quantile_columns
+from numtok.evaluation.devices import Done, Note
+from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics, quantile_columns
 from numtok.evaluation.predict import AUTOREGRESSIVE, Options, Predictor
 from numtok.evaluation.queries import Queries, number_names, target_names
 from numtok.evaluation.report_files import TrainMeans
@@ -77,33 +77,27 @@ class NumberEvaluation:
         if not len(predictor.asked.numbers):
             raise DataError(f"{evaluated} has no number to predict; evaluate on rows with numbers")
         learnt = learnt_data(loaded.artifact, encoded, find)
-        if learnt is None or train is None:
-            return cls(
-                evaluated=evaluated,
-                train=train,
-                predictor=predictor,
-                slots=None,
-                slots_sought=False,
-                fielded=None,
-            )
-        from numtok.evaluation.slots import Rows, number_fields, number_slots  # which loads numba
+        found, fielded, sought = None, None, False
+        if learnt is not None and train is not None:
+            from numtok.evaluation.slots import Rows, number_fields, number_slots  # loads numba
 
-        samples = evaluated.samples
-        every = np.arange(len(samples))
-        rows = Rows(encoded, evaluated.split, samples, every, evaluated.rows)
-        of_train, of_samples = number_fields(
-            Rows(learnt, TRAIN, train, fitted_rows(train)),
-            rows._replace(chosen=np.unique(samples.target_row)),
-        )
-        sought = _wanted(slots, predictor.asked)
-        found = number_slots(rows, predictor.asked, learnt, train) if sought else None
+            samples = evaluated.samples
+            every = np.arange(len(samples))
+            rows = Rows(encoded, evaluated.split, samples, every, evaluated.rows)
+            of_train, of_samples = number_fields(
+                Rows(learnt, TRAIN, train, fitted_rows(train)),
+                rows._replace(chosen=np.unique(samples.target_row)),
+            )
+            fielded = of_train, of_samples
+            if sought := _wanted(slots, predictor.asked):
+                found = number_slots(rows, predictor.asked, learnt, train)
         return cls(
             evaluated=evaluated,
             train=train,
             predictor=predictor,
             slots=found,
             slots_sought=sought,
-            fielded=(of_train, of_samples),
+            fielded=fielded,
         )
 
     @property
@@ -129,9 +123,7 @@ class NumberEvaluation:
         turn."""
         return self.predictor.asked
 
-    def predictions(
-        self, progress: Callable[[int, int], None], note: Callable[[str], None]
-    ) -> "pa.Table":
+    def predictions(self, progress: Done, note: Note) -> "pa.Table":
         """The rows of predictions.parquet."""
         samples, asked = self.samples, self.asked
         rows = asked.rows[asked.queries]
@@ -251,8 +243,7 @@ class NumberEvaluation:
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
         """What is not scored or not comparable, and which baselines and options have no part."""
-        yield from self.evaluated.notes()
-        yield from scores.notes
+        yield from self.evaluated.notes(scores)
         left_out, predictor = scores.left_out, self.predictor
         yield from self._slot_notes(scores)
         if left_out:

@@ -10,7 +10,7 @@ number is a pure function of the number, and only the last bits of sums of
 floats, which a device may take in another order, differ with the shape of a batch.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
@@ -24,11 +24,9 @@ from numtok.encoding.grammar import Grammar
 from numtok.encoding.schemes.base import splits_numbers
 from numtok.encoding.splits import learnt_values
 from numtok.errors import UsageError
-from numtok.evaluation.batch_size import BatchSizer
-from numtok.evaluation.devices import ONE, Devices
+from numtok.evaluation.devices import ONE, BatchSizer, Devices, Done, Note
 from numtok.evaluation.queries import number_names, queries_of, resolutions
-from numtok.evaluation.raw_numbers import RawNumbers, listed
-from numtok.evaluation.stated_tails import with_tails
+from numtok.evaluation.raw_numbers import RawNumbers, listed, with_tails
 from numtok.models.batches import Batch, Batches, positions
 from numtok.models.decoding import LONGEST, NumberReadings, Reader
 from numtok.models.distributions.multiples import Multiples
@@ -46,9 +44,6 @@ POINTS = ("mode", "median", "mean")
 _SCORES = (
     "values", "log_density", "crps", "pit", "log_density_tailed", "log_interval", "token_nll",
 )  # fmt: skip
-
-Progress = Callable[[int, int], None]  # numbers done, of all
-Note = Callable[[str], None]  # what a waiting user should know
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +151,7 @@ class Predictor:
         made_of = self.loaded, self.samples, self.options, self._learnt_from, self.spreads
         return Predictor, made_of
 
-    def run(self, progress: Progress, note: Note, devices: Devices = ONE) -> Predicted:
+    def run(self, progress: Done, note: Note, devices: Devices = ONE) -> Predicted:
         """Predict every number that is asked for, in the order of :attr:`asked`.
 
         Where memory is out, batches of half as many tokens follow, down to one row; then

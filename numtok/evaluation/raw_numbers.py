@@ -18,6 +18,7 @@ from numtok.models.decoding import NumberReadings
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.multiples import Multiples
 from numtok.models.distributions.predictive import Predictive
+from numtok.models.distributions.tailed import Tailed
 from numtok.models.heads.base import Calibration, ExactHead
 from numtok.models.number_heads import NumberHeads
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
@@ -105,24 +106,18 @@ class RawNumbers:
 
         Of none where neither a value head nor the ``support`` says them.
         """
-        scheme = self.codec.scheme
-        if self.heads.value_head is not None:
+        scheme, head = self.codec.scheme, self.heads.value_head
+        if head is not None:
             assert reading.parameters is not None
             for part, calibration in calibrated:
-                parameters = reading.parameters[part]
                 if not splits_numbers(scheme):
-                    yield (
-                        part,
-                        self.heads.value_head.predictive(parameters, calibration, self.scaling),
-                    )
+                    yield part, head.predictive(reading.parameters[part], calibration, self.scaling)
                     continue
                 assert reading.logits is not None
                 for first in range(0, len(part), _OF_MANTISSAS):
                     near = part[first : first + _OF_MANTISSAS]
-                    mantissa = self.heads.value_head.predictive(
-                        reading.parameters[near], calibration, self.scaling
-                    )
-                    logits = reading.logits[near, 0]
+                    parameters, logits = reading.parameters[near], reading.logits[near, 0]
+                    mantissa = head.predictive(parameters, calibration, self.scaling)
                     yield near, multiples(mantissa, scheme, logits, self.codec.normalizer)
         elif self.support is not None:
             assert reading.logits is not None
@@ -134,10 +129,7 @@ class RawNumbers:
 
 
 def multiples(
-    mantissa: Predictive,
-    scheme: ChannelScheme,
-    logits: NDArray[np.float32],
-    normalizer: Scaling,
+    mantissa: Predictive, scheme: ChannelScheme, logits: NDArray[np.float32], normalizer: Scaling
 ) -> Multiples:
     """The distribution of numbers of which a head says the mantissa.
 
@@ -156,3 +148,12 @@ def multiples(
         log_weights=log_weights,
         normalizer=normalizer,
     )
+
+
+def with_tails(exact: Predictive, scaling: Scaling, learnt_from: int) -> Predictive:
+    """Return a distribution with stated tails beyond its range, which ``scaling`` maps to 0 and 1.
+
+    ``learnt_from``: the number of values it was trained on.
+    """
+    low, high = scaling.inverse(np.array([0.0, 1.0]))
+    return Tailed(exact, low, high, 1 / (learnt_from + 1)) if low < high else exact

@@ -168,10 +168,13 @@ class ReportPredictions:
         return [*(name for name in own if name not in found), *found]
 
     def of_target(self, target: str | None) -> "ReportPredictions":
-        """Those of one target alone; all for None."""
-        if target is None:
+        """Return the predictions of one target, or all for None; UsageError if it is unknown."""
+        if not target:
             return self
-        mine = pc.equal(self.table.column(TARGET), target).to_numpy()
+        names = np.array(self.table.column(TARGET).to_pylist(), object)
+        if target not in (known := sorted(set(names.tolist()))):
+            raise unknown(f"target of {self.ref}", target, known)
+        mine = names == target
         return ReportPredictions(self.ref, self.table.filter(mine), self.answers.take(mine))
 
     def groups(self, name: str) -> "dict[str, Ints]":
@@ -191,28 +194,11 @@ class ReportPredictions:
 
     def check_pairs(self, other: "ReportPredictions") -> None:
         """DataError unless both are of the same numbers or labels, with the first that differs."""
-        mine, others = _keys(self.table), _keys(other.table)
-        if mine != others:
-            key = min(set(mine) ^ set(others))
-            which, lacking = (self, other) if key in set(mine) else (other, self)
-            why = f"{_key_text(key)} is in {which.ref} and not in {lacking.ref}"
-        else:
-            truth, others_truth = (_truth(one.answers) for one in (self, other))
-            differing = np.flatnonzero(truth != others_truth)
-            if not len(differing):
-                self._check_clusters(other)
-                return
-            row = differing[0]
-            why = (
-                f"{_key_text(mine[row])} is {truth[row]} in {self.ref} "
-                f"and {others_truth[row]} in {other.ref}"
+        if why := self._differs(other):
+            raise DataError(
+                f"different test sets: {why}; compare needs reports on the same rows: "
+                "evaluate both models on one split of the same data"
             )
-        raise DataError(
-            f"different test sets: {why}; compare needs reports on the same rows: "
-            "evaluate both models on one split of the same data"
-        )
-
-    def _check_clusters(self, other: "ReportPredictions") -> None:
         mine, others = (
             one.table.column(CLUSTER) if has_clusters(one.table) else None for one in (self, other)
         )
@@ -221,6 +207,19 @@ class ReportPredictions:
                 f"the rows of {self.ref} and {other.ref} are in other clusters, so they cannot be "
                 "drawn together; evaluate both models on one split of the same data"
             )
+
+    def _differs(self, other: "ReportPredictions") -> str:
+        """Describe the first row that only one of the two has, or whose true values differ."""
+        mine, others = _keys(self.table), _keys(other.table)
+        if mine != others:
+            key = min(set(mine) ^ set(others))
+            which, lacking = (self, other) if key in set(mine) else (other, self)
+            return f"{_key_text(key)} is in {which.ref} and not in {lacking.ref}"
+        truth, others_truth = (_truth(one.answers) for one in (self, other))
+        for row in np.flatnonzero(truth != others_truth)[:1]:
+            ours, theirs = f"{truth[row]} in {self.ref}", f"{others_truth[row]} in {other.ref}"
+            return f"{_key_text(mine[row])} is {ours} and {theirs}"
+        return ""
 
 
 def _read_predictions(path: Path, report: Report) -> "pa.Table":
@@ -406,13 +405,3 @@ def clusters_note(count: int) -> str:
     """
     rough = "; those of so few are rough" if count < _FEW_CLUSTERS else ""
     return f"Intervals are over {count:,} clusters of rows that belong together{rough}."
-
-
-def answers_of(predictions: ReportPredictions, target: str | None) -> Predictions:
-    """Those of one target, or all where none is named; UsageError if it is unknown."""
-    if not target:
-        return predictions.answers
-    names = np.array(predictions.table.column(TARGET).to_pylist(), object)
-    if target not in (known := sorted(set(names.tolist()))):
-        raise unknown(f"target of {predictions.ref}", target, known)
-    return predictions.answers.take(names == target)

@@ -11,8 +11,7 @@ from numtok.data.tables.table import read_table_of
 from numtok.encoding.splits import check_codec, read_split, splits
 from numtok.evaluation.answers import AnswerEvaluation, AnswerOptions
 from numtok.evaluation.devices import Devices
-from numtok.evaluation.evaluated_split import EvaluatedSplit
-from numtok.evaluation.evaluation import Evaluator, ReportMetrics
+from numtok.evaluation.evaluation import EvaluatedSplit, Evaluator, ReportMetrics
 from numtok.evaluation.labels import LabelEvaluation
 from numtok.evaluation.numbers import NumberEvaluation
 from numtok.evaluation.predict import AUTOREGRESSIVE, Options

@@ -1,5 +1,6 @@
 """From a table of predictions to the figures of a report: of all, of each part, of baselines."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.arrays import Bools, Floats, Ints
+from numtok.arrays import Floats, Ints
 from numtok.errors import DataError
 from numtok.evaluation.report_files import (
     TARGET,
@@ -82,18 +83,19 @@ def score(
     answers = answers_of(kept, means, ref)
     every = [metric for metric in usual if metric.missing(answers) is None]
     metrics = list(dict.fromkeys([*every, *more]))
-    parts = dict(_parts(kept))
+    parts = list(_parts(kept))
     slots = _slots(kept, answers)
     total = 2 + len(parts) + len(slots)
     progress("scoring", 0, total)
     over_all = figures(metrics, answers)
     progress("scoring", 1, total)
-    found: dict[tuple[str, str], Figures] = {}
-    for done, (part, rows) in enumerate(parts.items()):
-        # A group of one value is everything: what is known of that need not be found again.
-        of_part = [*few, *more]
-        found[part] = over_all if rows.all() else figures(of_part, answers.take(rows))
-        progress("scoring", 2 + done, total)
+    by_group: dict[str, dict[str, Figures]] = defaultdict(dict)
+    for done, (group, name, rows) in enumerate(parts, 2):
+        # A group of one value contains all rows, whose metrics are known.
+        is_all = len(rows) == kept.num_rows
+        found = over_all if is_all else figures([*few, *more], answers.take(rows))
+        by_group[group][name] = found
+        progress("scoring", done, total)
     in_slots = list(dict.fromkeys([*map(METRICS.build, _IN_SLOTS), *more]))
     by_slot: dict[str, Figures] = {}
     for name, indices in slots.items():
@@ -107,11 +109,8 @@ def score(
         left_out=table.num_rows - kept.num_rows,
         metrics=over_all,
         valid_metrics=valid,
-        by_target={name: figs for (kind, name), figs in found.items() if not kind},
-        groups={
-            group: {name: figs for (kind, name), figs in found.items() if kind == group}
-            for group in sorted({kind for kind, _ in found if kind})
-        },
+        by_target=by_group.pop("", {}),
+        groups=dict(sorted(by_group.items())),
         slots=by_slot,
         notes=[
             *([clusters_note(count)] if (count := cluster_count(kept, answers)) else []),
@@ -209,12 +208,11 @@ def _targets(kept: "pa.Table") -> NDArray[np.object_]:
     return np.array(names, object)
 
 
-def _parts(kept: "pa.Table") -> Iterator[tuple[tuple[str, str], Bools]]:
-    """The parts that get figures of their own: ("", target), (group, value)."""
+def _parts(kept: "pa.Table") -> Iterator[tuple[str, str, Ints]]:
+    """Yield each part that is scored: group ("" for targets), value, and rows int64[k]."""
     groups = [name for name in kept.column_names if name.startswith(GROUP)]
     for column in (*([TARGET] if TARGET in kept.column_names else []), *groups):
         group = column.removeprefix(GROUP) if column in groups else ""
         found = rows_by_value(kept.column(column))
         if (1 if group else 2) <= len(found) <= _MOST_GROUPS:
-            for value, rows in found.items():
-                yield (group, value), np.isin(np.arange(len(kept)), rows)
+            yield from ((group, value, rows) for value, rows in found.items())

@@ -62,7 +62,7 @@ def predict_table(
             )
     with devices(config.devices, device) as these:
         asking = _AskedFold(options, loaded, fold)
-        blocks = these.each(asking, _blocks(columns), note)
+        blocks = these.each(asking, _AskedFold.predict, _blocks(columns), note)
         begun = list(islice(blocks, 1))  # what cannot be is refused before anything is written
         yield [*header, *COLUMNS]
         for made in chain(begun, blocks):
@@ -72,33 +72,26 @@ def predict_table(
 
 @dataclass(frozen=True)
 class _AskedFold:
-    """A model that is asked, that of a fold."""
+    """The model of one fold, and how its predictions are read off."""
 
     options: TableOptions
     loaded: LoadedRegressor
     fold: int
 
-
-@dataclass(frozen=True)
-class _FileBlock:
-    """Some rows, of which the first has that place in the file."""
-
-    first: int
-    columns: Features
-
-    def __call__(self, asking: _AskedFold, note: Note) -> Floats:
-        """float64[rows, 1 + quantiles]."""
-        options, fitted = asking.options, asking.loaded.fitted[asking.fold]
-        exact = fitted.predictive(self.columns)
-        used = options.used(exact, asking.loaded.artifact.ref, asking.fold, self.first)
-        values = options.values(used, len(self.columns.numbers), fitted.learnt_from)
-        return np.column_stack([values, options.quantiles(used)])
+    def predict(self, block: tuple[int, Features], note: Note) -> Floats:
+        """Return float64[rows, 1 + quantiles] for some rows, given with the index of the first."""
+        first, columns = block
+        fitted = self.loaded.fitted[self.fold]
+        exact = fitted.predictive(columns)
+        used = self.options.used(exact, self.loaded.artifact.ref, self.fold, first)
+        values = self.options.values(used, len(columns.numbers), fitted.learnt_from)
+        return np.column_stack([values, self.options.quantiles(used)])
 
 
-def _blocks(columns: Features) -> Iterator[_FileBlock]:
+def _blocks(columns: Features) -> Iterator[tuple[int, Features]]:
     for first in range(0, len(columns.numbers), AT_ONCE):
         rows = np.arange(first, min(first + AT_ONCE, len(columns.numbers)))
-        yield _FileBlock(first, columns.take(rows))
+        yield first, columns.take(rows)
 
 
 def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, FittedTable]:

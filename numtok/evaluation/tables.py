@@ -6,7 +6,7 @@ Where a fold has no split ``validation``, that name means the rows of the train
 split that were held back while the model was fitted.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,11 +21,11 @@ from numtok.arrays import Floats, Ints
 from numtok.data.tables.table import VALIDATION, Table, learnt_rows
 from numtok.errors import DataError
 from numtok.evaluation.baselines import fits, not_installed
-from numtok.evaluation.devices import ONE, Devices, Note
+from numtok.evaluation.devices import ONE, Devices, Done, Note
 from numtok.evaluation.evaluation import ReportMetrics, predictions_table, quantile_columns
+from numtok.evaluation.raw_numbers import with_tails
 from numtok.evaluation.report_files import FOLD, TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
-from numtok.evaluation.stated_tails import with_tails
 from numtok.evaluation.table_options import TableOptions
 from numtok.evaluation.target_features import fitted_on
 from numtok.models.distributions.predictive import Predictive
@@ -61,6 +61,14 @@ class _TablePart(NamedTuple):
     fold: int
     rows: Ints
     fitted: FittedTable
+
+
+class _TableBlock(NamedTuple):
+    """Rows that are predicted together; the first of them is row ``first`` of its part."""
+
+    fold: int
+    rows: Ints
+    first: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +138,7 @@ class TableEvaluation:
                 f"to {wanted}; give a table with the same ones, in that order"
             )
 
-    def predictions(
-        self, progress: Callable[[int, int], None], note: Callable[[str], None]
-    ) -> "pa.Table":
+    def predictions(self, progress: Done, note: Note) -> "pa.Table":
         """The rows of predictions.parquet; DataError where there are none."""
         parts = list(self.parts())
         if not parts:
@@ -146,16 +152,16 @@ class TableEvaluation:
             for first in range(0, len(part.rows), AT_ONCE)
         )
         made: list[dict[str, Any]] = []
-        for one in self.devices.each(self, blocks, note):
+        for one in self.devices.each(self, TableEvaluation._predicted, blocks, note):
             made.append(one)
             done += len(one["id"])
             progress(done, total)
         columns = {name: np.concatenate([one[name] for one in made]) for name in made[0]}
         return predictions_table(columns, predictions_schema([FOLD] if len(parts) > 1 else []))
 
-    def predicted(self, fold: int, rows: Ints, first: int) -> dict[str, Any]:
-        """The columns of some rows, int64[k], of the split in a fold, of which they begin with that
-        one."""
+    def _predicted(self, block: "_TableBlock", note: Note) -> dict[str, Any]:
+        """Return the columns of some rows."""
+        fold, rows, first = block
         fitted, truth = self.loaded.fitted[fold], self.table.target[rows]
         inputs = fitted.inputs.of(Features(self.table.numbers, self.table.categories).take(rows))
         parameters = fitted.parameters(inputs)
@@ -215,10 +221,8 @@ class TableEvaluation:
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
         """As of :class:`Evaluator`; samples, steps and FLOPs are summed over the folds."""
         loaded, trained = self.loaded, self.loaded.file.trained
-        head, model = (
-            HEADS.from_settings(loaded.file.settings.head),
-            next(iter(loaded.fitted.values())).model,
-        )
+        head = HEADS.from_settings(loaded.file.settings.head)
+        model = next(iter(loaded.fitted.values())).model
         written = model.reader.tokens_per_number if isinstance(model.reader, TokenReader) else 0
         return {
             "scheme": spec_of(head),
@@ -259,12 +263,8 @@ class TableEvaluation:
         parts = list(self.parts())
         if any(self._is_held_back(part.fold) for part in parts):
             return
-        yield (
-            "mean",
-            np.concatenate(
-                [np.full(len(part.rows), part.fitted.learnt_from.mean) for part in parts]
-            ),
-        )
+        means = [np.full(len(part.rows), part.fitted.learnt_from.mean) for part in parts]
+        yield "mean", np.concatenate(means)
         if not self._is_learnt:
             return
         columns = Features(self.table.numbers, self.table.categories)
@@ -313,18 +313,6 @@ class TableEvaluation:
                 f"{outside:,} of {table.num_rows:,} targets lie outside the range of the train "
                 f"split{remedy if bounded else ''}."
             )
-
-
-@dataclass(frozen=True)
-class _TableBlock:
-    """Rows that are predicted together."""
-
-    fold: int
-    rows: Ints
-    first: int
-
-    def __call__(self, evaluation: TableEvaluation, note: Note) -> dict[str, Any]:
-        return evaluation.predicted(self.fold, self.rows, self.first)
 
 
 def _literals(values: Floats) -> NDArray[np.object_]:

@@ -28,9 +28,9 @@ from numtok.encoding.text_tokenizers.base import Pieces
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.answers import AnswerOptions, AnswerReader
-from numtok.evaluation.devices import ONE, devices
+from numtok.evaluation.devices import ONE, Note, devices
 from numtok.evaluation.labels import LabelOptions, LabelReader
-from numtok.evaluation.predict import Note, Options, Predictor
+from numtok.evaluation.predict import Options, Predictor
 from numtok.evaluation.prediction_mode import Mode, prediction_mode
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.registry import spec_of
@@ -104,13 +104,13 @@ def predict_texts(
         asking = TextPredictor.of(config, model, file, device)
         waiting: deque[list[Query]] = deque()
 
-        def blocks() -> Iterator[_RowBlock]:
+        def blocks() -> Iterator[list[Query]]:
             left = iter(rows)
             while some := list(islice(left, _ROWS)):
                 waiting.append(some)
-                yield _RowBlock(some)
+                yield some
 
-        for said in these.each(asking, blocks(), note):
+        for said in these.each(asking, TextPredictor.say, blocks(), note):
             yield from zip(waiting.popleft(), said, strict=True)
 
 
@@ -312,16 +312,6 @@ class TextPredictor:
         samples = rows_of(encoded, targets)
         check_reads(self.loaded, samples, rows[int(samples.lengths.argmax())].where)
         return samples
-
-
-@dataclass(frozen=True)
-class _RowBlock:
-    """Rows that are encoded together."""
-
-    rows: Sequence[Query]
-
-    def __call__(self, asking: TextPredictor, note: Note) -> list[RowPrediction]:
-        return asking.say(self.rows, note)
 
 
 def _number(literal: str | None, value: float, quantiles: Floats) -> dict[str, Any]:

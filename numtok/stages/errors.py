@@ -29,7 +29,7 @@ from numtok.evaluation.number_parts import (
     decimal_parts,
     kind,
 )
-from numtok.evaluation.report_files import Evaluation, ReportPredictions, answers_of, read
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.metrics.base import Predictions, means
 from numtok.reports import REPORT, Figure
 from numtok.settings.errors import Config as Config
@@ -113,12 +113,12 @@ def run(config: Config, store: Store) -> ErrorAnalysis:
     firsts: dict[tuple[object, ...], tuple[str, ReportPredictions]] = {}
     for name, evaluation in zip(names, evaluations, strict=True):
         predictions = ReportPredictions.of_numbers(evaluation)
-        own = answers_of(predictions, config.target)
+        own = predictions.of_target(config.target).answers
         found.append(report_errors(config, name, predictions.ref, own))
         reference, first = firsts.setdefault(_same_rows(evaluation), (name, predictions))
         if first is not predictions:
             first.check_pairs(predictions)
-            other = answers_of(first, config.target)
+            other = first.of_target(config.target).answers
             differences += _differences(config, (reference, other), (name, own))
     return ErrorAnalysis(found, differences)
 

@@ -7,8 +7,7 @@ is looked at is what a kind of probe says (``analysis/probing/probes``).
 import time
 from dataclasses import dataclass, replace
 
-from numtok.analysis.probing.probe_files import publish
-from numtok.analysis.probing.probe_records import PROBE, Probe
+from numtok.analysis.probing.probe_records import PROBE, Probe, publish
 from numtok.analysis.probing.probes.base import PROBES, ProbeInputs
 from numtok.class_settings import option_words
 from numtok.declaration import command_line

@@ -300,6 +300,7 @@ def _profile(
             for one in tried
         ],
         slots,
+        [found.slots.target(name) for name in found.targets],
     )
     lossless = tuple(one.spec for one in tried if _lossless(one))
     return Profile(

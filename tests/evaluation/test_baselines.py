@@ -295,17 +295,12 @@ def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.Monke
         return fit(self, *arguments)
 
     monkeypatch.setattr(ensemble.HistGradientBoostingRegressor, "fit", counting)
-    baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
-    assert set(seen) == {1}
-    seen.clear()
-    monkeypatch.setenv("NUMTOK_THREADS", "3")
-    baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
-    assert set(seen) == {1}
-    seen.clear()
-    monkeypatch.setattr(baselines, "_SEVERAL_THREADS", 0)
-    monkeypatch.setenv("NUMTOK_THREADS", "2")
-    baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
-    assert set(seen) == {2}
+    for threads, several, used in (("1", 1 << 20, 1), ("3", 1 << 20, 1), ("2", 0, 2)):
+        monkeypatch.setenv("NUMTOK_THREADS", threads)
+        monkeypatch.setattr(baselines, "_SEVERAL_THREADS", several)
+        baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
+        assert set(seen) == {used}
+        seen.clear()
 
 
 def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyPatch) -> None:

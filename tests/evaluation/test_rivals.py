@@ -1,6 +1,7 @@
 """What needs no model as predictions: of whom, in which order, and what trees are tuned on."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,20 @@ def rows_of_table(folder: Path, header: str) -> Artifact:
     return made.artifact
 
 
+def rows_of_text(folder: Path, rows: Sequence[tuple[str, str, str]]) -> Artifact:
+    """Rows of a split, a text and the target that follows it, encoded."""
+    path = folder / "rows.jsonl"
+    with path.open("w") as file:
+        for row, (split, text, total) in enumerate(rows):
+            targets = {"total": [[len(text), len(text) + len(total)]]}
+            one = {"id": row, "text": text + total, "targets": targets, "split": split}
+            file.write(json.dumps(one) + "\n")
+    config = encode.Config((str(path),), scheme="digits")
+    made = encode.run(config, Store(folder / "store"), lambda *_: None)
+    assert made.artifact is not None
+    return made.artifact
+
+
 def test_rivals_of_a_table_are_of_its_rows(tmp_path: Path) -> None:
     found = rivals(rows_of_table(tmp_path, "x,y,z,split"), "test")
     assert found.keys == [(str(row), "z", 0) for row in range(4, 200, 5)]
@@ -55,18 +70,10 @@ def test_rivals_of_texts_are_without_those_that_know_the_truth(tmp_path: Path) -
     lines = []
     for row in range(300):
         split = ("train", "train", "validation", "test")[row % 4]
-        text, total = f"{row % 17} and {row % 11} are ", str(row % 17 + row % 11)
-        span = [len(text), len(text) + len(total)]
-        lines.append({"id": row, "text": text + total, "targets": {"sum": [span]}, "split": split})
-    path = tmp_path / "rows.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    made = encode.run(
-        encode.Config((str(path),), scheme="digits"), Store(tmp_path / "store"), lambda *_: None
-    )
-    assert made.artifact is not None
-    found = rivals(made.artifact, "test", rows=50)
+        lines.append((split, f"{row % 17} and {row % 11} are ", str(row % 17 + row % 11)))
+    found = rivals(rows_of_text(tmp_path, lines), "test", rows=50)
     asked = [int(row) for row, _, _ in found.keys]
-    assert found.keys == [(str(row), "sum", 2) for row in asked]
+    assert found.keys == [(str(row), "total", 2) for row in asked]
     assert len(set(asked)) == 50 and asked == sorted(asked) and asked[-1] > 203
     assert set(found.values) == {"mean", "linear", "boosted", TUNED}
     truth = np.array([row % 17 + row % 11 for row in asked])
@@ -83,22 +90,9 @@ def test_rows_that_lack_a_number_have_rivals(tmp_path: Path) -> None:
         text = "" if row % 10 == 3 else f"width {width} m, "
         text += f"length {length} m, area "
         total = str(100 if row % 10 == 3 else 5 * width + length)
-        lines.append(
-            {
-                "id": row,
-                "text": text + total,
-                "targets": {"area": [[len(text), len(text) + len(total)]]},
-                "split": split,
-            }
-        )
+        lines.append((split, text, total))
         truth += [float(total)] if split == "test" else []
-    path = tmp_path / "rows.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    made = encode.run(
-        encode.Config((str(path),), scheme="digits"), Store(tmp_path / "store"), lambda *_: None
-    )
-    assert made.artifact is not None
-    found = rivals(made.artifact, "test")
+    found = rivals(rows_of_text(tmp_path, lines), "test")
     assert set(found.values) == {"mean", "linear", "boosted", TUNED} and not found.notes
     wanted = np.array(truth)
     usual = np.abs(wanted - np.median(wanted)).mean()

@@ -5,63 +5,47 @@ import pyarrow as pa
 import pytest
 
 from numtok.evaluation.report_files import TrainMeans
-from numtok.evaluation.scoring import score
+from numtok.evaluation.scoring import Scores, score
 from numtok.metrics.base import METRICS
 from tests.fakereports import Fake
 
 
-def test_a_number_without_a_distribution_takes_no_figure_from_the_others() -> None:
-    table = Fake(later=True).table()
-    known = [None if row == 3 else row / 200 for row in range(200)]
-    for name in ("crps", "pit"):
-        column = pa.array(known, pa.float64())
-        table = table.set_column(table.column_names.index(name), name, column)
-    usual = [METRICS.build(name) for name in ("mae", "crps", "pit-distance", "nll", "coverage")]
-    found = score(
+def scored(table: pa.Table, *metrics: str) -> Scores:
+    usual = [METRICS.build(name) for name in metrics]
+    return score(
         table,
         TrainMeans(0.0),
         usual=usual,
-        few=[],
+        few=usual[:1],
         more=[],
         ref="a report",
         progress=lambda *told: None,
     )
-    assert {name: figure.n for name, figure in found.metrics.items()} == {
-        "mae": 200,
-        "crps": 199,
-        "pit-distance": 199,
-        "coverage": 200,
-    }
+
+
+def test_a_number_without_a_distribution_takes_no_figure_from_the_others() -> None:
+    table = Fake(later=True).table()
+    metrics = ("mae", "crps", "pit-distance", "nll", "coverage")
+    whole = scored(table, *metrics)
+    assert whole.notes == [] and np.isfinite(whole.metrics["coverage"].value or np.nan)
+    known = [None if row == 3 else row / 200 for row in range(200)]
+    for name in ("crps", "pit"):
+        column = pa.array(known, pa.float64())
+        table = table.set_column(table.column_names.index(name), name, column)
+    found = scored(table, *metrics)
+    counts = {name: figure.n for name, figure in found.metrics.items()}
+    assert counts == {"mae": 200, "crps": 199, "pit-distance": 199, "coverage": 200}
     assert found.metrics["crps"].value == pytest.approx((sum(range(200)) - 3) / 200 / 199)
     assert found.notes == [
         "Of 199 of 200 numbers alone: crps, pit-distance; nothing is known of the others."
     ]
-    whole = score(
-        Fake(later=True).table(),
-        TrainMeans(0.0),
-        usual=usual,
-        few=[],
-        more=[],
-        ref="a",
-        progress=lambda *told: None,
-    )
-    assert whole.notes == [] and np.isfinite(whole.metrics["coverage"].value or np.nan)
 
 
 def test_a_group_of_many_values_is_told_of() -> None:
     table = Fake(count=70).table()
     many = pa.array([f"{row}" for row in range(70)])
     table = table.set_column(table.column_names.index("group_operands"), "group_operands", many)
-    usual = [METRICS.build("mae")]
-    found = score(
-        table,
-        TrainMeans(0.0),
-        usual=usual,
-        few=usual,
-        more=[],
-        ref="a report",
-        progress=lambda *told: None,
-    )
+    found = scored(table, "mae")
     assert "operands" not in found.groups and "operator" in found.groups
     assert found.notes == [
         "No figures by operands, which has 70 values; up to 64 have some, and "

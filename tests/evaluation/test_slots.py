@@ -53,9 +53,7 @@ def person(age: float, weight: float, **more: float) -> str:
     return json.dumps({"age": age, "weight": weight} | more)
 
 
-def test_each_number_has_the_mean_and_median_of_its_slot_in_the_train_split(
-    tmp_path: Path,
-) -> None:
+def test_each_number_has_the_mean_and_median_of_its_slot_in_the_train_split(tmp_path: Path) -> None:
     """Height is in too few rows of the test split, shoe in none of the train split; of an even
     number the median is the smaller of the two in the middle."""
     train = [person(10, 50.5, height=1), person(30, 60), person(20, 90), person(60, 80, height=3)]

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.analysis.probing.probe_files import read as read_probe
 from numtok.analysis.probing.probe_records import Along
+from numtok.analysis.probing.probe_records import read as read_probe
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError

@@ -12,8 +12,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from numtok.analysis.probing.probe_files import LoadedProbe, read
-from numtok.analysis.probing.probe_records import Along, Embedding, Probe, TokenComponents
+from numtok.analysis.probing.probe_records import (
+    Along,
+    Embedding,
+    LoadedProbe,
+    Probe,
+    TokenComponents,
+    read,
+)
 from numtok.analysis.probing.probes.base import PROBES
 from numtok.analysis.probing.probes.embedding import EmbeddingProbe
 from numtok.analysis.probing.probes.pca import tokens

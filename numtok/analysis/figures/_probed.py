@@ -6,13 +6,14 @@ from typing import TypeVar, cast
 import numpy as np
 
 from numtok.analysis.figures._labels import labels_of
-from numtok.analysis.probing.probe_files import LoadedProbe, read
 from numtok.analysis.probing.probe_records import (
     Along,
     Confidence,
     Embedding,
+    LoadedProbe,
     Summary,
     TokenComponents,
+    read,
 )
 from numtok.arrays import Floats
 from numtok.errors import UsageError

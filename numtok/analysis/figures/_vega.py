@@ -217,7 +217,7 @@ def _scaled(panel: Panel, of: str, field: str = "") -> Spec:
 def signed_ticks(axis: Axis) -> list[float]:
     """Return powers of ten on both sides of 0, far enough apart to be labeled.
 
-    >>> signed_ticks(Axis("y", "signed-log", -100.0, 1e4))
+    >>> signed_ticks(Axis(label="y", scale="signed-log", low=-100.0, high=1e4))
     [-100.0, 0.0, 100.0, 10000.0]
     """
     if axis.low is None or axis.high is None:

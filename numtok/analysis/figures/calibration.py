@@ -9,7 +9,7 @@ from numtok.analysis.figures._picture import Picture
 from numtok.analysis.figures.base import FigureKind
 from numtok.analysis.panels.calibration import coverage_panel, pit_panel
 from numtok.errors import UsageError
-from numtok.evaluation.report_files import ReportPredictions, answers_of, read
+from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.store.artifact import Artifact, Resolve
 
 
@@ -36,7 +36,7 @@ class CalibrationFigure(FigureKind):
         colours = colours_of(labels)
         panels = []
         answers = {
-            label: answers_of(ReportPredictions.of_numbers(evaluation), self.target)
+            label: ReportPredictions.of_numbers(evaluation).of_target(self.target).answers
             for label, evaluation in zip(labels, evaluations, strict=True)
         }
         for (label, one), evaluation in zip(answers.items(), evaluations, strict=False):

@@ -8,8 +8,7 @@ from numtok.analysis.figures._labels import colours_of
 from numtok.analysis.figures._picture import Axis, LineMark, Mark, Panel, Picture
 from numtok.analysis.figures._probed import column, read_probes
 from numtok.analysis.figures.base import FigureKind
-from numtok.analysis.probing.probe_files import LoadedProbe
-from numtok.analysis.probing.probe_records import PROBE
+from numtok.analysis.probing.probe_records import PROBE, LoadedProbe
 from numtok.analysis.probing.probe_records import Confidence as Summary
 from numtok.store.artifact import Artifact, Resolve
 

@@ -10,7 +10,7 @@ from numtok.analysis.figures._sources import sources_of
 from numtok.analysis.figures.base import FigureKind
 from numtok.analysis.panels.numbers import size_panel
 from numtok.errors import DataError
-from numtok.evaluation.report_files import ReportPredictions, answers_of, read
+from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.metrics.base import Predictions
 from numtok.store.artifact import Artifact, Resolve
 
@@ -40,7 +40,7 @@ class Error(FigureKind):
         panels, notes = [], ["Strokes: from the lower to the upper quartile."]
         for name in dict.fromkeys(source.name for source in sources):
             lines = [
-                (label, answers_of(ReportPredictions.of_numbers(evaluation), self.target))
+                (label, ReportPredictions.of_numbers(evaluation).of_target(self.target).answers)
                 for label, evaluation, source in zip(labels, evaluations, sources, strict=True)
                 if source.name == name
             ]

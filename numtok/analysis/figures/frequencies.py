@@ -11,7 +11,7 @@ from numtok.analysis.figures._picture import Axis, BarMarks, Panel, Picture
 from numtok.analysis.figures.base import FigureKind
 from numtok.declaration import setting
 from numtok.evaluation.number_parts import PartShares, decimal_parts
-from numtok.evaluation.report_files import ReportPredictions, answers_of, read
+from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.store.artifact import Artifact, Resolve
 
 _APART = 0.2  # of a place: distance of a dot from its middle
@@ -45,7 +45,7 @@ class Frequencies(FigureKind):
         titles = report_labels(evaluations, "data")
         panels = []
         for title, evaluation in zip(titles, evaluations, strict=True):
-            answers = answers_of(ReportPredictions.of_numbers(evaluation), self.target)
+            answers = ReportPredictions.of_numbers(evaluation).of_target(self.target).answers
             truths, found = decimal_parts(answers, self.digits)
             valid = [one for one in found if one is not None]
             true, predicted = (getattr(PartShares.of(one), self.part) for one in (truths, valid))

@@ -20,8 +20,7 @@ from numtok.analysis.figures._picture import (
 )
 from numtok.analysis.figures._probed import column, read_probes
 from numtok.analysis.figures.base import FigureKind
-from numtok.analysis.probing.probe_files import LoadedProbe
-from numtok.analysis.probing.probe_records import PROBE, Along
+from numtok.analysis.probing.probe_records import PROBE, Along, LoadedProbe
 from numtok.arrays import Floats
 from numtok.store.artifact import Artifact, Resolve
 

@@ -23,7 +23,7 @@ from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.declaration import setting
 from numtok.errors import UsageError
-from numtok.evaluation.report_files import Evaluation, ReportPredictions, answers_of, read
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.store.artifact import ENCODED, TABLE, Artifact, Resolve
 
 _MOST = 5000  # dots of a panel
@@ -56,7 +56,7 @@ class Truth(FigureKind):
         titles = _titles(evaluations, resolve)
         panels, notes = [], []
         for title, evaluation in zip(titles, evaluations, strict=True):
-            answers = answers_of(ReportPredictions.of_numbers(evaluation), self.target)
+            answers = ReportPredictions.of_numbers(evaluation).of_target(self.target).answers
             seen = self._seen(evaluation, resolve) if self.seen else None
             prediction = np.where(answers.valid, answers.prediction, np.nan)
             panel, told = panel_of(title, answers.truth, prediction, self.scale, seen)

@@ -1,4 +1,4 @@
-"""What ``probe`` writes: a model as a function of its numbers, measured.
+"""Probe artifacts, written and read: a model as a function of its numbers, measured.
 
 A *probe* artifact holds ``probe.json`` (a :class:`Probe`) and ``points.parquet``, whose columns
 depend on what was found (:class:`Along`, :class:`Embedding`, :class:`TokenComponents`,
@@ -6,15 +6,21 @@ depend on what was found (:class:`Along`, :class:`Embedding`, :class:`TokenCompo
 values of the target in the train split.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from numtok import files
+from numtok.errors import PluginError
 from numtok.reports import QUANTILES, Configuration, Figure, Figures, quantile_column
-from numtok.stored_json import Natural
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from numtok.store.artifact import Artifact
+from numtok.store.columns import check_nulls, check_schema, read_columns
+from numtok.store.draft import Draft
+from numtok.stored_json import Natural, StoredJson
 
 PROBE = "probe"  # the kind of artifact
 PROBE_FILE, POINTS_FILE, SEEN_FILE = "probe.json", "points.parquet", "seen.parquet"
@@ -268,14 +274,13 @@ class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 _QUANTILES = tuple(map(quantile_column, QUANTILES))
+_SEEN = pa.schema({"value": pa.float64()})  # of seen.parquet
 #: Columns of points in which a value may be missing.
 MAY_LACK = ("truth", "prediction", "prediction_literal", "formula", *_QUANTILES)
 
 
-def points_schema(found: Summary) -> "pa.Schema":
+def points_schema(found: Summary) -> pa.Schema:
     """The columns of points.parquet."""
-    import pyarrow as pa
-
     texts: tuple[str, ...] = ()
     if isinstance(found, Along):
         texts = ("id", "prediction_literal")
@@ -293,8 +298,59 @@ def points_schema(found: Summary) -> "pa.Schema":
     return pa.schema({name: pa.string() if name in texts else pa.float64() for name in names})
 
 
-def seen_schema() -> "pa.Schema":
-    """The column of seen.parquet."""
-    import pyarrow as pa
+_PROBE = StoredJson(name=PROBE_FILE, kind=Probe, newest=SCHEMA)
 
-    return pa.schema({"value": pa.float64()})
+
+@dataclass(frozen=True, eq=False)
+class LoadedProbe:
+    """One probe artifact: its summary, its points, and the values of the target seen in training
+    (None where there are none)."""
+
+    ref: str
+    probe: Probe
+    points: pa.Table
+    seen: pa.Table | None
+
+
+def publish(
+    draft: Draft, probe: Probe, points: pa.Table, seen: pa.Table | None, timing: Mapping[str, float]
+) -> Artifact:
+    """Write a probe and publish it.
+
+    Raises PluginError unless the points are those that the summary speaks of.
+    """
+    wanted = points_schema(probe.found)
+    if not points.schema.equals(wanted):
+        got, expected = (_columns(schema) for schema in (points.schema, wanted))
+        raise PluginError(f"probe {probe.form} gives points of {got}, expected {expected}")
+    for name in set(wanted.names) - set(MAY_LACK):
+        if lost := points.column(name).null_count:
+            raise PluginError(f"probe {probe.form} gives {lost:,} points without {name!r}")
+    for name, table in ((POINTS_FILE, points), (SEEN_FILE, seen)):
+        if table is not None:
+            with files.Sink(draft.path / name) as sink:
+                pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    _PROBE.write(draft.path, probe)
+    return draft.publish({"points": len(points)}, timing)
+
+
+def read(artifact: Artifact) -> LoadedProbe:
+    """Raises StoreError for a probe that is damaged or of a newer schema."""
+    names = {output.path for output in artifact.files()}
+    probe = _PROBE.read(artifact.path)
+    return LoadedProbe(
+        artifact.ref,
+        probe,
+        _table(artifact.path / POINTS_FILE, points_schema(probe.found)),
+        _table(artifact.path / SEEN_FILE, _SEEN) if SEEN_FILE in names else None,
+    )
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def _table(path: Path, schema: pa.Schema) -> pa.Table:
+    found = read_columns(path, lambda there: check_schema(path, there, schema))
+    check_nulls(path, found, MAY_LACK.__contains__)
+    return found

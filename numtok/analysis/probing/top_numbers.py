@@ -7,8 +7,7 @@ else in each scheme (a mantissa in P1000, a digit in P10, all of the number in F
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +18,8 @@ from numtok.evaluation.devices import Devices, Note
 from numtok.evaluation.predict import AUTOREGRESSIVE, Predictor
 from numtok.models.steps import DecodingStates
 
-Each = Callable[..., Iterator[Any]]  # what becomes of tasks, in order
+Read = Callable[[Predictor, Ints, Note], Any]
+Each = Callable[[Read], Iterator[Any]]  # reads all queries
 _AT_ONCE = 16  # numbers whose probabilities over all of a scheme's numbers are held at a time
 
 
@@ -45,32 +45,36 @@ def top_numbers(
     Where all numbers of a scheme can be listed and one pass gives the probabilities of all, it is
     among all of them; else among those that are predicted, and the most frequent of these.
     """
+
+    def each(read: Read) -> Iterator[Any]:
+        return devices.each(predictor, read, predictor.parts(), note)
+
     of = _of_predicted if predictor.support is None else _of_all
-    return of(predictor, numbers, most, partial(devices.each, predictor, note=note))
+    return of(predictor, numbers, most, each)
 
 
 def _of_all(predictor: Predictor, numbers: Ints, most: int, each: Each) -> TopNumbers:
     support = predictor.support
     assert support is not None
     best = np.full(len(support.values), -np.inf)
-    for highest in each(tasks=(_Highest(part, numbers) for part in predictor.parts())):
+    for highest in each(partial(_highest, numbers)):
         np.maximum(best, highest, out=best)
     top = np.sort(np.argsort(-best, kind="stable")[:most])  # ascending in value
     # Once more, since to keep all of them takes a gigabyte for every few thousand numbers.
     found = np.empty((len(numbers), len(top)))
-    for places, log_p in each(tasks=(_Listed(part, numbers, top) for part in predictor.parts())):
+    for places, log_p in each(partial(_listed, numbers, top)):
         found[places] = log_p
     return _named(predictor, support.paths[top].tolist(), found, "all numbers of the scheme")
 
 
 def _of_predicted(predictor: Predictor, numbers: Ints, most: int, each: Each) -> TopNumbers:
     said: Counter[tuple[int, ...]] = Counter()
-    for paths in each(tasks=(_Predicted(part, numbers) for part in predictor.parts())):
+    for paths in each(partial(_predicted, numbers)):
         said.update(paths)
     del said[()]  # of what is no number
     top = [list(path) for path, _ in said.most_common(most)]
     log_p = np.full((len(numbers), len(top)), -np.inf)
-    for places, found in each(tasks=(_Scored(part, numbers, top) for part in predictor.parts())):
+    for places, found in each(partial(_scored, numbers, top)):
         log_p[places] = found
     among = "the numbers predicted most often"
     open_ended = predictor.loaded.codec.scheme.tokens_per_number is None
@@ -94,89 +98,83 @@ def _named(predictor: Predictor, paths: list[list[int]], log_p: Floats, among: s
     return TopNumbers(literals, values, log_p, among)
 
 
-@dataclass(frozen=True, eq=False)
-class _NumberTask:
-    """Some queries of a predictor, and the numbers that are followed, of which they ask for a
-    few."""
-
-    queries: Ints
-    numbers: Ints
-
-    def passes(self, predictor: Predictor) -> Iterator[tuple[Bools, Ints, DecodingStates]]:
-        """Which of the numbers that are read together are followed, their places among those, and
-        the steps that read all."""
-        order = np.argsort(self.numbers)
-        known = self.numbers[order]
-        for asked, steps in predictor.passes(self.queries):
-            at = np.minimum(np.searchsorted(known, asked), len(known) - 1)
-            mine = known[at] == asked
-            yield mine, order[at[mine]], steps
-
-    def log_probabilities(self, predictor: Predictor) -> Iterator[tuple[Ints, Floats]]:
-        """Places, and float64[some, numbers of the scheme]."""
-        assert predictor.support is not None
-        for mine, places, steps in self.passes(predictor):
-            logits = predictor.reader.read(steps, keep_logits=True).logits
-            assert logits is not None
-            logits = logits[mine]
-            for first in range(0, len(places), _AT_ONCE):
-                part = slice(first, first + _AT_ONCE)
-                yield places[part], predictor.support.log_probabilities(logits[part])
+def _passes(
+    predictor: Predictor, queries: Ints, numbers: Ints
+) -> Iterator[tuple[Bools, Ints, DecodingStates]]:
+    """Read some queries. Of the numbers that are read together, yield which ones are among
+    ``numbers``, their indices there, and the steps that read all of them."""
+    order = np.argsort(numbers)
+    known = numbers[order]
+    for asked, steps in predictor.passes(queries):
+        at = np.minimum(np.searchsorted(known, asked), len(known) - 1)
+        mine = known[at] == asked
+        yield mine, order[at[mine]], steps
 
 
-class _Highest(_NumberTask):
-    """float64[numbers of the scheme]: the log-probability of each where it is highest."""
-
-    def __call__(self, predictor: Predictor, note: Note) -> Floats:
-        assert predictor.support is not None
-        best = np.full(len(predictor.support.values), -np.inf)
-        for _, log_p in self.log_probabilities(predictor):
-            np.maximum(best, log_p.max(axis=0), out=best)
-        return best
-
-
-@dataclass(frozen=True, eq=False)
-class _Listed(_NumberTask):
-    """Places, and the log-probabilities there of some numbers of the scheme, int64[k]."""
-
-    top: Ints
-
-    def __call__(self, predictor: Predictor, note: Note) -> tuple[Ints, Floats]:
-        every, parts = [np.zeros(0, np.int64)], [np.zeros((0, len(self.top)))]
-        for places, log_p in self.log_probabilities(predictor):
-            every.append(places)
-            parts.append(log_p[:, self.top])
-        return np.concatenate(every), np.concatenate(parts)
+def _log_probabilities(
+    predictor: Predictor, queries: Ints, numbers: Ints
+) -> Iterator[tuple[Ints, Floats]]:
+    """Yield indices in ``numbers``, and float64[some, numbers of the scheme]."""
+    assert predictor.support is not None
+    for mine, places, steps in _passes(predictor, queries, numbers):
+        logits = predictor.reader.read(steps, keep_logits=True).logits
+        assert logits is not None
+        logits = logits[mine]
+        for first in range(0, len(places), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            yield places[part], predictor.support.log_probabilities(logits[part])
 
 
-class _Predicted(_NumberTask):
-    """The tokens of each number that is predicted; none of what is no number."""
-
-    def __call__(self, predictor: Predictor, note: Note) -> list[tuple[int, ...]]:
-        return [
-            tuple(token for token in path if token >= 0)
-            for mine, _, steps in self.passes(predictor)
-            for path in predictor.reader.read(steps).tokens[mine].tolist()
-        ]
+def _highest(numbers: Ints, predictor: Predictor, queries: Ints, note: Note) -> Floats:
+    """float64[numbers of the scheme]: the highest log-probability of each in some queries."""
+    assert predictor.support is not None
+    best = np.full(len(predictor.support.values), -np.inf)
+    for _, log_p in _log_probabilities(predictor, queries, numbers):
+        np.maximum(best, log_p.max(axis=0), out=best)
+    return best
 
 
-@dataclass(frozen=True, eq=False)
-class _Scored(_NumberTask):
-    """Places, and the log-probabilities there of numbers by their tokens."""
+def _listed(
+    numbers: Ints, top: Ints, predictor: Predictor, queries: Ints, note: Note
+) -> tuple[Ints, Floats]:
+    """Indices in ``numbers``, and the log-probabilities of some numbers of the scheme, int64[k]."""
+    found = _log_probabilities(predictor, queries, numbers)
+    return _stacked(((places, log_p[:, top]) for places, log_p in found), len(top))
 
-    paths: Sequence[Sequence[int]]
 
-    def __call__(self, predictor: Predictor, note: Note) -> tuple[Ints, Floats]:
-        every, parts = [np.zeros(0, np.int64)], [np.zeros((0, len(self.paths)))]
-        for mine, places, steps in self.passes(predictor):
-            log_p = np.empty((len(places), len(self.paths)))
-            for column, path in enumerate(self.paths):
+def _predicted(
+    numbers: Ints, predictor: Predictor, queries: Ints, note: Note
+) -> list[tuple[int, ...]]:
+    """The tokens of each predicted number; empty for what is not a number."""
+    return [
+        tuple(token for token in path if token >= 0)
+        for mine, _, steps in _passes(predictor, queries, numbers)
+        for path in predictor.reader.read(steps).tokens[mine].tolist()
+    ]
+
+
+def _scored(
+    numbers: Ints, paths: Sequence[Sequence[int]], predictor: Predictor, queries: Ints, note: Note
+) -> tuple[Ints, Floats]:
+    """Indices in ``numbers``, and the log-probabilities of numbers given by their tokens."""
+
+    def scored() -> Iterator[tuple[Ints, Floats]]:
+        for mine, places, steps in _passes(predictor, queries, numbers):
+            log_p = np.empty((len(places), len(paths)))
+            for column, path in enumerate(paths):
                 tokens = np.full((len(mine), len(path)), -1)
                 tokens[mine] = path
-                # Where the number of masks says how many tokens there are, others cannot be.
+                # The number of masks says how many tokens there are; other lengths cannot be.
                 fits = True if steps.lengths is None else steps.lengths[mine] == len(path)
                 found = predictor.reader.score(steps, tokens)[mine]
                 log_p[:, column] = np.where(fits, found, -np.inf)
-            every.append(places)
-            parts.append(log_p)
-        return np.concatenate(every), np.concatenate(parts)
+            yield places, log_p
+
+    return _stacked(scored(), len(paths))
+
+
+def _stacked(parts: Iterable[tuple[Ints, Floats]], width: int) -> tuple[Ints, Floats]:
+    """Concatenate indices int64[k] and rows float64[k, width]."""
+    every = [(np.zeros(0, np.int64), np.zeros((0, width))), *parts]
+    places, rows = zip(*every, strict=True)
+    return np.concatenate(places), np.concatenate(rows)

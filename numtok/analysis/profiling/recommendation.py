@@ -1,11 +1,12 @@
 """The encoding to try first, by one rule that docs/guide/which-encoding.md shares.
 
 1. Values go in by ``signed-log``, or by ``affine`` where a logarithm would leave them nearly equal.
-2. Schemes that lose numbers come last: those that clip, round or merge them, or hide their changes.
+2. Schemes that lose numbers come last: those that clip, round or merge them, or hide changes of
+   targets (of any number, if the data have no targets).
 3. Among the rest, the best mean rank of the grand table in docs/RESULTS.md decides.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -42,15 +43,17 @@ def advised_normalizer(moments: Moments) -> str:
 
 
 def recommended(
-    tried: Sequence[SchemeLosses], slots: Mapping[int, SlotProfile]
+    tried: Sequence[SchemeLosses], slots: Mapping[int, SlotProfile], targets: Collection[int] = ()
 ) -> SchemeLosses | None:
     """The scheme to try first, of those that were tried with the advised normalization.
 
-    Clipped numbers count in thousandths of all: a stray one does not decide. Schemes without a
-    measured rank come after the others, the shortest one first.
+    Hidden changes count in the slots of ``targets``, or in all slots if data have none: a year
+    among the inputs does not decide. Clipped numbers count in thousandths of all: a stray one does
+    not decide. Schemes without a measured rank come after the others, the shortest one first.
     """
     numbers = max(1, sum(slot.numbers for slot in slots.values()))
     warnings = profile_warnings(tried, slots, numbers)
+    predicted = slots.keys() & targets or slots.keys()
 
     def cost(one: SchemeLosses) -> tuple[int, list[float], int, int, float, int, str]:
         losses = one.by_node.items()
@@ -60,7 +63,7 @@ def recommended(
             max((badness(warning) for warning in own if warning.kind == kind), default=0)
             for kind in _LOST
         ]
-        hidden = sum(_hides_slot(one, slots[node]) for node in one.by_node)
+        hidden = sum(_hides_slot(one, slots[node]) for node in one.by_node if node in predicted)
         name = name_of(one.scheme)
         rank = MEASURED.index(name) if name in MEASURED else len(MEASURED)
         tokens = sum(loss.tokens_per_number * slots[node].numbers for node, loss in losses)

@@ -17,12 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.analysis.profiling.slot_statistics import (
-    DECADES,
-    FIRST_DECADE,
-    NumberStatistics,
-    most,
-)
+from numtok.analysis.profiling.slot_statistics import DECADES, FIRST_DECADE, NumberStatistics, most
 from numtok.arrays import Bools, Floats, Ints
 from numtok.encoding.channel import normalized
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
@@ -101,10 +96,7 @@ def length_leakage(
     if whole > 0 and numbers > means:
         explained = max(0.0, 1 - within / whole * (numbers - 1) / (numbers - means))
     return LengthLeakage(
-        numbers,
-        tuple(groups),
-        explained,
-        float(-(shares * np.log2(shares)).sum()) + 0.0,
+        numbers, tuple(groups), explained, float(-(shares * np.log2(shares)).sum()) + 0.0
     )
 
 

@@ -32,7 +32,7 @@ class ProfileWarning:
 
     kind: str  # one of ORDER
     schemes: tuple[str, ...]
-    slot: str | None
+    slot: str | None = None
     figure: float
     text: str
 
@@ -100,7 +100,6 @@ def _unwritable(schemes: Sequence[SchemeLosses]) -> Iterator[ProfileWarning]:
             yield ProfileWarning(
                 kind="unwritable",
                 schemes=(one.spec,),
-                slot=None,
                 figure=1.0,
                 text=f"{one.spec}: {one.problem}",
             )
@@ -180,7 +179,6 @@ def _rare(schemes: Sequence[SchemeLosses], numbers: int) -> Iterator[ProfileWarn
         yield ProfileWarning(
             kind="rare",
             schemes=tuple(one.spec for one in many),
-            slot=None,
             figure=numbers / many[0].scheme.paper_vocabulary_size,
             text=f"{listed(sizes)} {verb} so many number tokens that in {counted(numbers)} most "
             "are seen hardly ever",

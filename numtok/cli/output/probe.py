@@ -7,8 +7,7 @@ from numtok.cli.output.figures import Told, number
 from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
 
 if TYPE_CHECKING:
-    from numtok.analysis.probing.probe_files import LoadedProbe
-    from numtok.analysis.probing.probe_records import Along, Embedding
+    from numtok.analysis.probing.probe_records import Along, Embedding, LoadedProbe
     from numtok.reports import Figure
 
 Rows = list[tuple[str, object]]

@@ -16,6 +16,9 @@ from numtok.metrics.base import METRICS, Predictions
 from numtok.registry import name_in, spec_of
 from numtok.reports import Figure, Figures, Report
 
+#: Columns that are not metrics but what a model costs, which is never below zero.
+_COSTS = ("tokens-per-number", "train-hours")
+
 
 class Beside(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of a published table beside what was measured.
@@ -73,25 +76,27 @@ def beside_published(
             f"--against {name}: the reports have none of its groups, targets, data or heads; name "
             "a column with --column: " + ", ".join(one.name for one in table.columns)
         )
-    cells = []
     by_ref = {one.ref: one for _, group in experiments for one in group}
     shares = cache(lambda ref: left_alone(by_ref[ref]))  # predictions are read once
+    cells: list[Beside] = []
     for label, group in experiments:
         report = group[0].report
         printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
-        cells += [
-            Beside(
+        for one in columns:
+            if column is None and one.head is not None and _part(report, one) is None:
+                continue
+            measured = _measured(group, one)
+            is_shown = table.prints_invalid and measured is not None
+            beside = Beside(
                 label=label,
                 column=one.name,
                 metric=one.metric,
-                where=_where(one) if _part(report, one) is not None else None,
-                measured=_measured(group, one),
+                where=None if _part(report, one) is None else _where(one),
+                measured=measured,
                 cell=printed.get(one.name),
-                invalid=_invalid(group, one, shares) if table.prints_invalid else None,
+                invalid=_invalid(group, one, shares) if is_shown else None,
             )
-            for one in columns
-            if column is not None or one.head is None or _part(report, one) is not None
-        ]
+            cells.append(beside)
     differs = [
         f"{key} is {here} for {label}, in the paper {there}."
         for label, group in experiments
@@ -149,9 +154,9 @@ def _part(report: Report, column: Column) -> Figures | None:
         head = str(report.configuration.get("head", report.scheme))  # of tables that is the scheme
         is_of_kind = head == column.head or head.startswith((f"{column.head}:", f"{column.head},"))
         return report.metrics if is_of_kind else None
-    for name, value in column.group.items():
-        if value in report.groups.get(name, {}):
-            return report.groups[name][value]
+    if column.group:
+        [(name, value)] = column.group.items()
+        return report.groups.get(name, {}).get(value)
     return None
 
 
@@ -171,50 +176,31 @@ def _measured(group: Sequence[Evaluation], column: Column) -> SeedStatistics | N
 
 def _answers(evaluation: Evaluation, column: Column) -> Predictions:
     """Predictions of the target or group that :func:`_figure` reads."""
-    predictions, report = ReportPredictions.read(evaluation), evaluation.report
-    if _part(report, column) is None:
-        return predictions.answers
-    if column.target is not None:
-        return predictions.of_target(column.target).answers
-    for name, value in column.group.items():
-        if value in report.groups.get(name, {}):
+    predictions = ReportPredictions.read(evaluation)
+    if _part(evaluation.report, column) is not None:
+        if column.target is not None:
+            return predictions.of_target(column.target).answers
+        if column.group:
+            [(name, value)] = column.group.items()
             return predictions.answers.take(predictions.groups(name)[value])
     return predictions.answers
 
 
 def _figure(evaluation: Evaluation, column: Column) -> Figure | None:
-    if column.metric in _COSTS:
-        return _COSTS[column.metric](evaluation)
-    part = _part(evaluation.report, column)
-    return (evaluation.report.metrics if part is None else part).get(column.metric)
-
-
-def _tokens_per_number(evaluation: Evaluation) -> Figure:
-    report = evaluation.report
-    return Figure(report.costs.tokens_per_number, None, None, report.numbers)
-
-
-def _train_hours(evaluation: Evaluation) -> Figure | None:
-    seconds = evaluation.timing.train_seconds
-    return None if seconds is None else Figure(seconds / 3600, None, None, evaluation.report.rows)
-
-
-# Columns that are no metric, but what a model costs, which is never below zero.
-_COSTS: Mapping[str, Callable[[Evaluation], Figure | None]] = {
-    "tokens-per-number": _tokens_per_number,
-    "train-hours": _train_hours,
-}
+    report, seconds = evaluation.report, evaluation.timing.train_seconds
+    if column.metric == "tokens-per-number":
+        return Figure(report.costs.tokens_per_number, None, None, report.numbers)
+    if column.metric == "train-hours":
+        return None if seconds is None else Figure(seconds / 3600, None, None, report.rows)
+    part = _part(report, column)
+    return (report.metrics if part is None else part).get(column.metric)
 
 
 def _invalid(
-    group: Sequence[Evaluation],
-    column: Column,
-    shares: Callable[[str], Mapping[str | None, float]],
-) -> float | None:
-    """The mean over the reports of the share that is no number, which ``shares`` has by REF and
-    target; None where nothing is measured."""
-    if _measured(group, column) is None:
-        return None
+    group: Sequence[Evaluation], column: Column, shares: Callable[[str], Mapping[str | None, float]]
+) -> float:
+    """Return the mean over the reports of the fraction of outputs that are not a number, which
+    ``shares`` gives by REF and target."""
     found = [
         shares(one.ref)[None if _part(one.report, column) is None else column.target]
         for one in group

@@ -11,17 +11,19 @@ import pytest
 
 from numtok.analysis.figures import embedding, error, pca, sweep
 from numtok.analysis.figures._picture import Band, Levels, LineMark, Mark, Panel, Points
-from numtok.analysis.probing.probe_files import LoadedProbe, publish, read
 from numtok.analysis.probing.probe_records import (
     MAY_LACK,
     PROBE,
     Along,
     Embedding,
+    LoadedProbe,
     Probe,
     Saturation,
     TokenComponents,
     Top,
     points_schema,
+    publish,
+    read,
 )
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, StoreError, UsageError

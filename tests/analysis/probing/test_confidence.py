@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from numtok.analysis.figures import confidence as figure
 from numtok.analysis.figures._picture import LineMark
 from numtok.analysis.probing.continuity import variation
-from numtok.analysis.probing.probe_files import read
-from numtok.analysis.probing.probe_records import Confidence
+from numtok.analysis.probing.probe_records import Confidence, read
 from numtok.analysis.probing.probes.base import PROBES, ProbeResult
 from numtok.analysis.probing.probes.confidence import ConfidenceProbe
 from numtok.analysis.probing.swept_row import geometric
@@ -28,7 +27,6 @@ from numtok.seeds import generator
 from numtok.stages.figure import picture_of
 from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel
-from numtok.training.model_json import Trained
 from tests import fakemodels
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
@@ -47,17 +45,7 @@ def loaded(scheme: str, objective: str, **options: Any) -> LoadedModel:
     if (options.get("head") or "").startswith("riemann"):
         model.scaling = FittedNormalizer(NORMALIZERS.build("unit"), {"low": -50.0, "width": 200.0})
     artifact = Artifact(Path(), "model", "fake", "0" * 16)
-    trained = Trained(
-        configuration={},
-        seed=0,
-        calibration={"deviation": 0.1},
-        calibrated_on="train",
-        train_mean=None,
-        samples=0,
-        tokens=0,
-        steps=0,
-        flops=0.0,
-    )
+    trained = fakemodels.trained(calibration={"deviation": 0.1}, calibrated_on="train")
     return LoadedModel(
         artifact=artifact, model=model, codec=fakemodels.codec(scheme), trained=trained
     )
@@ -83,8 +71,7 @@ def columns(found: ProbeResult) -> tuple[NDArray[np.float64], NDArray[np.float64
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("scheme", "objective"),
-    [("digits", "classify,causal=yes"), ("numgpt", "classify")],
+    ("scheme", "objective"), [("digits", "classify,causal=yes"), ("numgpt", "classify")]
 )
 def test_of_labels_it_is_the_probability_of_one(scheme: str, objective: str) -> None:
     one = loaded(scheme, objective, classes=CLASSES, spread=0.1)
@@ -227,35 +214,28 @@ def test_what_cannot_be_asked_is_refused(says: Says) -> None:
         (TEXT, {"from_": 80.0, "to": 81.0}, ["--from 80 --to 81", "2 values", "at least 3"]),
     ]
     for text, options, parts in cases:
-        with case(text, options):
-            with pytest.raises(UsageError) as caught:
-                asked(one, text, **options)
-            says(caught, *parts)
+        with case(text, options), says.raises(UsageError, *parts):
+            asked(one, text, **options)
 
 
 def test_labels_are_for_models_of_labels_and_likelihoods_for_heads_with_a_density(
     says: Says,
 ) -> None:
-    with pytest.raises(NumtokError) as caught:
+    with says.raises(NumtokError, "--label 'correct'", "fake@0000000000000000", "leave it out"):
         asked(loaded("digits", "ar"), label="correct")
-    says(caught, "--label 'correct'", "fake@0000000000000000", "leave it out")
-    with pytest.raises(NumtokError) as caught:
+    with says.raises(NumtokError, "scalar", "no likelihood of rows", "--head", "mdn:5"):
         asked(loaded("xval", "ar"), label=None)
-    says(caught, "scalar", "no likelihood of rows", "--head", "mdn:5")
 
 
 def test_it_is_of_a_text_or_of_data(says: Says) -> None:
     for option, value in (("split", "ood"), ("row", "7")):
-        with pytest.raises(UsageError) as caught:
+        with says.raises(UsageError, "--text", f"leave --{option} {value!r} out"):
             PROBES.build("confidence", {"text": TEXT, option: value})
-        says(caught, "--text", f"leave --{option} {value!r} out")
     data = Artifact(Path(), "encoded", "data", "0" * 16)
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "needs encoded data beside the model, or --text"):
         ConfidenceProbe(text=None).check(data, None)
-    says(caught, "needs encoded data beside the model, or --text")
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "--text", "leave encoded data 'data@0000000000000000' out"):
         ConfidenceProbe(text=TEXT).check(data, data)
-    says(caught, "--text", "leave encoded data 'data@0000000000000000' out")
 
 
 # --- the command and the figure ------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """How continuous a line of predictions is: by arrays whose answer is known."""
 
-import doctest
-import importlib
 import math
 
 import numpy as np
@@ -30,23 +28,6 @@ SEEN = SeenValues(np.array([1.0, 2.0, 3.0]))
 X = np.linspace(1.0, 3.0, 201)
 #: It says what it has seen, the nearest to the truth; of two the larger one.
 SNAPS = np.where(X < 1.5, 1.0, np.where(X < 2.5, 2.0, 3.0))
-
-
-def test_the_examples_are_right() -> None:
-    for name in [
-        *(
-            "analysis.probing.continuity",
-            "analysis.probing.probes.embedding",
-            "analysis.probing.probes.pca",
-        ),
-        *("analysis.probing.swept_row", "evaluation.seen_values", "metrics._bootstrap"),
-        "cli.output.probe",
-    ]:
-        with case(name):
-            module = importlib.import_module(f"numtok.{name}")
-            found = doctest.testmod(module, extraglobs={"Figure": Figure})
-            assert found.attempted > 0
-            assert not found.failed
 
 
 # --- a continuous model and one that snaps -------------------------------------------------------

@@ -9,6 +9,8 @@ import pytest
 from numtok.analysis.profiling.recommendation import MEASURED, advised_normalizer
 from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.schemes.base import SCHEMES
+from numtok.registry import name_in
+from tests.stages.test_profile import profile, write
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
@@ -50,3 +52,19 @@ def test_affine_is_advised_where_a_logarithm_hides_changes(level: float, advised
 def test_constants_and_no_numbers_have_the_usual_advice() -> None:
     assert advised_normalizer(Moments.of(np.full(9, 7.0))) == "signed-log"
     assert advised_normalizer(Moments()) == "signed-log"
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("target", "scheme"), [("price", "xval"), ("year", "fone")])
+def test_a_year_decides_where_it_is_a_target_and_not_among_the_inputs(
+    tmp_path: Path, target: str, scheme: str
+) -> None:
+    rows = []
+    for k in range(200):
+        numbers = {"year": str(1980 + k % 40), "rooms": str(k % 7), "price": str(k * k % 991)}
+        last = numbers.pop(target)
+        text = ", ".join(f"{name} {number}" for name, number in numbers.items()) + f", {target} "
+        span = [len(text), len(text) + len(last)]
+        rows.append({"text": text + last, "targets": {target: [span]}})
+    found = profile(tmp_path, write(tmp_path / "a.jsonl", rows))
+    assert found.recommended is not None and name_in(found.recommended) == scheme

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numtok.analysis.profiling import slot_statistics as tallies
 from numtok.analysis.profiling.slot_statistics import Distinct, NumberStatistics
 from numtok.analysis.profiling.unit import Counted
-from numtok.encoding.number_sample import ROWS_KEPT
+from numtok.encoding.number_sample import ROWS_KEPT, Sample
 from numtok.encoding.row_keys import KEPT
 from tests.cases import case
 from tests.counted import count, figures, labels, tally
@@ -165,6 +165,10 @@ def test_no_value_is_the_neutral_element() -> None:
     assert (nothing.number, nothing.exact) == (0, True)
 
 
+def written(sample: Sample) -> list[str]:
+    return [sample.literals.at(k) for k in range(len(sample))]
+
+
 # --- samples -----------------------------------------------------------------------------------
 
 
@@ -174,23 +178,21 @@ def test_a_sample_of_few_numbers_is_all_of_them() -> None:
     assert (first.sampled, first.quartiles) == (3, (1.5, 1.5, 3.0))
     assert (second.common, second.common_share, second.common_exact) == (2.0, 2 / 3, True)
     sample = count([[rows[:1]], [rows[1:]]]).sample
-    literals = [sample.literals.at(k) for k in range(len(sample))]
-    assert sorted(literals) == ["1.50", "1.50", "2", "2", "3", "4"]
+    assert sorted(written(sample)) == ["1.50", "1.50", "2", "2", "3", "4"]
     assert sample.weights.tolist() == [1] * 6
 
 
 def test_equal_rows_of_one_id_are_in_a_sample_together() -> None:
     rows = ["[1.50, 2]", "[1.50, 2]", "[3, 4]"]
     sample = count([[rows[:1]], [rows[1:]]], same_ids=True).sample
-    assert sorted(sample.literals.at(k) for k in range(4)) == ["1.50", "2", "3", "4"]
+    assert sorted(written(sample)) == ["1.50", "2", "3", "4"]
     assert sorted(sample.weights.tolist()) == [1, 1, 2, 2]
 
 
 def test_rows_of_one_id_that_differ_in_sign_or_exponent_are_in_a_sample_apart() -> None:
     rows = ["[7e-13]", "[7e-12]", "[-7e-13]", "[+7e-13]", "[700000]", "[7e-13]"]
     sample = count([[rows]], same_ids=True).sample
-    written = [sample.literals.at(k) for k in range(len(sample))]
-    assert sorted(written) == sorted(rows[k][1:-1] for k in range(5))
+    assert sorted(written(sample)) == sorted(rows[k][1:-1] for k in range(5))
     assert sorted(sample.weights.tolist()) == [1, 1, 1, 1, 2]
 
 
@@ -200,8 +202,8 @@ def test_a_sample_is_the_same_in_any_division_and_like_the_whole() -> None:
     one, other = many(values, 1).sample, many(values, 3).sample
     assert len(one) == KEPT
     assert one.hashes.tolist() == other.hashes.tolist()
-    literals = [one.literals.at(k) for k in range(len(one))]
-    assert literals == [other.literals.at(k) for k in range(len(other))]
+    literals = written(one)
+    assert literals == written(other)
     drawn = np.array([float(literal) for literal in literals])
     # The mean and the deviation of 1,024 draws have standard errors of 0.031 and 0.022.
     assert abs(drawn.mean()) < 0.1
@@ -216,7 +218,7 @@ def test_a_sample_of_many_equal_rows_of_one_id_is_complete() -> None:
     found = count([[rows]], same_ids=True)
     names = {label: node for node, label in labels(found).items()}
     few, many = found.sample.at(names["a"]), found.sample.at(names["c"])
-    assert sorted(few.literals.at(k) for k in range(len(few))) == [str(k) for k in range(10)]
+    assert sorted(written(few)) == [str(k) for k in range(10)]
     assert few.weights.tolist() == [2000] * 10
     assert len(found.sample.at(names["b[]"])) == 90
     assert len(many) == KEPT
@@ -237,7 +239,7 @@ def test_a_value_that_most_rows_have_is_as_frequent_in_the_sample() -> None:
 def test_a_number_too_long_for_the_sample_is_counted_all_the_same() -> None:
     found = count([[["[" + "7" * 2000 + "]", "[5]"]]])
     assert tally(found).numbers == 2
-    assert [found.sample.literals.at(k) for k in range(len(found.sample))] == ["5"]
+    assert written(found.sample) == ["5"]
 
 
 def test_rows_that_have_a_slot_are_counted_exactly_while_they_are_few() -> None:

@@ -25,8 +25,6 @@ from tests.stages.test_compare import Run, numtok, store
 
 __all__ = ["numtok", "store"]  # fixtures
 
-NOTHING: list[tuple[float, float | None]] = []
-
 
 def logged(store: Store, losses: Sequence[float | None], seed: int, split: str) -> Artifact:
     """A model that looked every 100 tokens; nothing of it but the log is there."""
@@ -61,36 +59,28 @@ def of(store: Store, level: str, evaluations: Sequence[Evaluation]) -> TokensToT
     return one
 
 
-def test_between_two_looks_a_figure_goes_in_a_straight_line() -> None:
-    falls = [(100.0, 3.0), (200.0, 1.0), (300.0, 0.5)]
-    assert Level.parse("loss<=2").tokens(falls) == 150
-    assert Level.parse("loss<=1").tokens(falls) == 200
-    assert Level.parse("loss<1").tokens(falls) == 200  # from where on it is below
-    assert Level.parse("exact>=0.9").tokens([(100, 0.0), (300, 1.0)]) == 280
-
-
-def test_what_is_there_at_the_first_look_was_reached_by_then() -> None:
-    assert Level.parse("loss<=5").tokens([(100, 3.0), (200, 1.0)]) == 100
-
-
-def test_the_first_time_counts() -> None:
-    assert Level.parse("loss<=1").tokens([(100, 2.0), (200, 0.0), (300, 2.0), (400, 0.0)]) == 150
-
-
-def test_a_level_that_no_look_has_is_not_reached() -> None:
-    assert Level.parse("loss<=1").tokens([(100, 3.0), (200, 1.1)]) is None
-    assert Level.parse("loss<=1").tokens(NOTHING) is None
-
-
-def test_nothing_is_said_across_a_look_that_was_not_finite() -> None:
-    assert Level.parse("loss<=1").tokens([(100, 2.0), (200, None), (300, 0.5)]) == 300
-
-
-@given(
-    st.lists(st.floats(0, 10), min_size=1, max_size=8),
-    st.floats(0, 10),
-    st.floats(0, 10),
+@pytest.mark.parametrize(
+    ("level", "looks", "tokens"),
+    [
+        # Between two looks a figure goes in a straight line.
+        ("loss<=2", [(100, 3.0), (200, 1.0), (300, 0.5)], 150),
+        ("loss<=1", [(100, 3.0), (200, 1.0), (300, 0.5)], 200),
+        ("loss<1", [(100, 3.0), (200, 1.0), (300, 0.5)], 200),  # from where on it is below
+        ("exact>=0.9", [(100, 0.0), (300, 1.0)], 280),
+        ("loss<=5", [(100, 3.0), (200, 1.0)], 100),  # reached by the first look
+        ("loss<=1", [(100, 2.0), (200, 0.0), (300, 2.0), (400, 0.0)], 150),  # the first time
+        ("loss<=1", [(100, 3.0), (200, 1.1)], None),
+        ("loss<=1", [], None),
+        ("loss<=1", [(100, 2.0), (200, None), (300, 0.5)], 300),  # nothing across a gap
+    ],
 )
+def test_tokens_are_those_at_which_the_level_is_first_reached(
+    level: str, looks: list[tuple[float, float | None]], tokens: float | None
+) -> None:
+    assert Level.parse(level).tokens(looks) == tokens
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=8), st.floats(0, 10), st.floats(0, 10))
 def test_a_stricter_level_takes_no_fewer_tokens(
     figures: list[float], one: float, other: float
 ) -> None:
@@ -119,9 +109,8 @@ def test_a_seed_that_never_got_there_leaves_no_mean(store: Store) -> None:
 
 def test_an_unknown_figure_is_told_with_those_of_the_log(store: Store, says: Says) -> None:
     [one] = evaluated(store, [1.0])
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "--until", "'exat'", "'exact'?", "known: exact, loss"):
         of(store, "exat>=0.9", [one])
-    says(caught, "--until", "'exat'", "'exact'?", "known: exact, loss")
 
 
 def test_an_experiment_whose_logs_lack_the_figure_is_told_as_such(store: Store) -> None:
@@ -144,25 +133,21 @@ def test_an_experiment_whose_logs_lack_the_figure_is_told_as_such(store: Store) 
 
 def test_a_run_that_looked_at_nothing_is_refused(store: Store, says: Says) -> None:
     [one] = evaluated(store, [1.0], split="train")
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, one.report.model, "no validation split"):
         of(store, "loss<=1", [one])
-    says(caught, one.report.model, "no validation split")
 
 
 def test_what_is_no_model_of_texts_has_no_log(store: Store, says: Says) -> None:
     [one] = evaluated(store, [1.0])
     report = msgspec.structs.replace(one.report, model=one.ref)
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "--until", one.ref, "leave it out"):
         of(store, "loss<=1", [replace(one, report=report)])
-    says(caught, "--until", one.ref, "leave it out")
 
 
 def test_a_malformed_level_is_refused(says: Says) -> None:
     for text in ["loss", "loss=1", "loss<=", "<=1", "loss<=low"]:
-        with case(text):
-            with pytest.raises(UsageError) as caught:
-                Level.parse(text)
-            says(caught, f"--until {text!r}", ">=, >, <= or <")
+        with case(text), says.raises(UsageError, f"--until {text!r}", ">=, >, <= or <"):
+            Level.parse(text)
 
 
 @pytest.mark.integration

@@ -1,6 +1,5 @@
 """Stated tails: whole, of one mind with what lies inside, and by hand."""
 
-import doctest
 import math
 from collections.abc import Callable
 
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
-from numtok.models.distributions import tailed as module
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
@@ -42,12 +40,6 @@ def tailed(rows: int, mass: float = MASS) -> Tailed:
 def answers(ask: Callable[[Tailed], Callable[[Floats], Floats]], values: Floats) -> Floats:
     """One distribution's answers at many values."""
     return ask(tailed(len(values)))(values)
-
-
-def test_the_example_is_right() -> None:
-    found = doctest.testmod(module)
-    assert found.attempted > 0
-    assert not found.failed
 
 
 def test_densities_are_those_worked_out_by_hand() -> None:

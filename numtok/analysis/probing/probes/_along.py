@@ -2,21 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from numtok.analysis.probing.continuity import (
-    distinct,
-    errors,
-    evenly,
-    jump,
-    path,
-    repeated,
-    saturation,
-    slope,
-)
+from numtok.analysis.probing import continuity
 from numtok.analysis.probing.probe_records import Along, Top
 from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
 from numtok.analysis.probing.top_numbers import TopNumbers, top_numbers
@@ -58,8 +50,8 @@ class ProbedRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Line:
-    """``n`` predictions of a target in the order of x; ``numbers`` are indices of the rows read,
-    ``clusters`` those of the rows where some have one."""
+    """``n`` predictions of a target in the order of x: those of the queried numbers ``chosen``.
+    ``clusters`` are those of the rows, if some have one."""
 
     target: str
     row: str | None
@@ -67,8 +59,7 @@ class Line:
     x: Floats
     truth: Floats | None
     ids: list[str]
-    numbers: Ints
-    predicted: Predicted
+    chosen: Ints
     clusters: "pa.Array[Any] | None" = None  # [n] strings
 
 
@@ -129,13 +120,16 @@ class AlongProbe(ProbeKind):
         notes: list[str],
         inputs: ProbeInputs,
     ) -> ProbeResult:
-        """What the predictions along a line show."""
+        """Predict along a line, and summarize what the predictions show."""
+        every = predictor.run(partial(inputs.progress, "predicting"), inputs.note, inputs.devices)
+        predicted = Predicted._make(column[line.chosen] for column in every)
         seen = None if rows.train is None else SeenValues.of(rows.train, line.target)
         top = None
         if self.top and predictor.loaded.model.value_head is None:
-            top = top_numbers(predictor, line.numbers, self.top, inputs.devices, inputs.note)
-        valid = line.predicted.valid
-        y = line.predicted.values[valid]
+            numbers = predictor.asked.numbers[line.chosen]
+            top = top_numbers(predictor, numbers, self.top, inputs.devices, inputs.note)
+        valid = predicted.valid
+        y = predicted.values[valid]
         sample = None
         if line.clusters is not None:  # a row without one stands for each of its numbers
             sample = clustered(np.arange(len(valid)), line.clusters)
@@ -151,8 +145,8 @@ class AlongProbe(ProbeKind):
             high=float(line.x[-1]),
             rows=len(line.x),
             invalid=share(int((~valid).sum()), len(valid)),
-            distinct=distinct(y, 0),
-            distinct_rounded=distinct(y, self.digits),
+            distinct=continuity.distinct(y, 0),
+            distinct_rounded=continuity.distinct(y, self.digits),
             digits=self.digits,
             seen=None if seen is None else len(seen.values),
             top=[] if top is None else _tops(top),
@@ -168,7 +162,7 @@ class AlongProbe(ProbeKind):
         )
         seen_table = None if seen is None else pa.table({"value": seen.values})
         notes = [*notes, *_notes(predictor, rows, line, seen)]
-        return ProbeResult(found, _table(line, top), notes, seen_table)
+        return ProbeResult(found, _table(line, predicted, top), notes, seen_table)
 
 
 def _measured(
@@ -178,14 +172,14 @@ def _measured(
     if len(np.unique(x)) < 2:
         nothing = dict.fromkeys(("jump", "saturation", "repeated"))
         return nothing | {"slope": Figure(None, None, None, len(x)), "errors": {}}
-    along = path(x, y)
-    floor = x if is_truth else evenly(y)
+    along = continuity.path(x, y)
+    floor = x if is_truth else continuity.evenly(y)
     return {
-        "jump": jump(along, is_truth=is_truth),
-        "slope": slope(x, y, sample),
-        "saturation": saturation(along, y, seen),
-        "repeated": None if seen is None else repeated(y, floor, seen, digits),
-        "errors": errors(x, y, seen, sample) if is_truth else {},
+        "jump": continuity.jump(along, is_truth=is_truth),
+        "slope": continuity.slope(x, y, sample),
+        "saturation": continuity.saturation(along, y, seen),
+        "repeated": None if seen is None else continuity.repeated(y, floor, seen, digits),
+        "errors": continuity.errors(x, y, seen, sample) if is_truth else {},
     }
 
 
@@ -197,9 +191,8 @@ def _tops(top: TopNumbers) -> list[Top]:
     ]
 
 
-def _table(line: Line, top: TopNumbers | None) -> "pa.Table":
+def _table(line: Line, predicted: Predicted, top: TopNumbers | None) -> "pa.Table":
     """The columns that ``probe_records.Along`` names."""
-    predicted = line.predicted
     truth = pa.nulls(len(line.x), pa.float64()) if line.truth is None else pa.array(line.truth)
     columns: dict[str, Any] = {
         "id": line.ids,
@@ -219,11 +212,7 @@ def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
     """Reads numbers as ``eval`` does unless it is asked for something else."""
     fill = AUTOREGRESSIVE if loaded.model.objective.causal else PARALLEL
     options = Options(
-        fill=fill,
-        constrained=True,
-        point=default_point(loaded.model.head),
-        draws=0,
-        batch=_BATCH,
+        fill=fill, constrained=True, point=default_point(loaded.model.head), draws=0, batch=_BATCH
     )
     return Predictor(loaded, samples, options)
 

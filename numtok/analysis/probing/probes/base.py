@@ -4,6 +4,7 @@
 (``probe_records``).
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ import pyarrow as pa
 
 from numtok.analysis.probing.probe_records import Summary
 from numtok.class_settings import as_stored, settings_fields
+from numtok.declaration import setting
+from numtok.errors import UsageError
 from numtok.evaluation.devices import ONE, Devices, Note
 from numtok.evaluation.scoring import Progress
 from numtok.registry import Registry, name_of
@@ -21,6 +24,7 @@ from numtok.training.model_files import LoadedModel
 
 #: What some settings are called in artifacts: versions are made of the names that they had first.
 _STORED = {"number": "sweep", "from_": "low", "to": "high"}
+LEAST = 3  # points of a line of numbers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,3 +93,22 @@ class ProbeKind(ABC):
 
 
 PROBES: Registry[ProbeKind] = Registry("numtok.analysis.probing.probes", "probe")
+
+
+def line_end() -> Any:
+    """Declare the first or the last number of a line."""
+
+    def wrong(value: float) -> str | None:
+        return None if math.isfinite(value) else "is not possible; a finite number is"
+
+    return setting(None, refuse=wrong)
+
+
+def line_points() -> Any:
+    return setting(201, at_least=LEAST)
+
+
+def check_ends(low: float | None, high: float | None) -> None:
+    """Raise UsageError unless a line that has both ends rises."""
+    if low is not None and high is not None and not low < high:
+        raise UsageError(f"--from {low:g} --to {high:g} is not possible: --from is less than --to")

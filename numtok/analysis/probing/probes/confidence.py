@@ -10,10 +10,17 @@ import torch
 
 from numtok.analysis.probing.continuity import variation
 from numtok.analysis.probing.probe_records import Confidence
-from numtok.analysis.probing.probes import _settings
-from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
+from numtok.analysis.probing.probes.base import (
+    LEAST,
+    ProbeInputs,
+    ProbeKind,
+    ProbeResult,
+    check_ends,
+    line_end,
+    line_points,
+)
 from numtok.analysis.probing.swept_row import decimals_of, geometric, row_index, swept_row
-from numtok.arrays import Floats
+from numtok.arrays import Floats, Ints
 from numtok.declaration import setting
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.in_memory import row_of
@@ -74,13 +81,13 @@ class ConfidenceProbe(ProbeKind):
     text: str | None = None
     row: str | None = None
     number: int | None = setting(None, at_least=0)
-    from_: float | None = _settings.end()
-    to: float | None = _settings.end()
-    points: int = _settings.points()
+    from_: float | None = line_end()
+    to: float | None = line_end()
+    points: int = line_points()
     label: str | None = None
 
     def __post_init__(self) -> None:
-        _settings.check_ends(self.from_, self.to)
+        check_ends(self.from_, self.to)
         for option in ("split", "row"):
             value = getattr(self, option)
             if self.text is not None and value is not None:
@@ -118,10 +125,10 @@ class ConfidenceProbe(ProbeKind):
         number, stands = one.number(self.number)
         low, high, decimals = self._line(one, number, stands)
         x = geometric(low, high, self.points, decimals)
-        if len(x) < _settings.LEAST:
+        if len(x) < LEAST:
             raise UsageError(
                 f"--from {low:g} --to {high:g} is not possible: with {decimals} decimals, as they "
-                f"are written, there are {len(x)} values; at least {_settings.LEAST} are needed"
+                f"are written, there are {len(x)} values; at least {LEAST} are needed"
             )
         written = Numerals.of_literals([f"{value:.{decimals}f}" for value in x.tolist()])
         made = swept_row(one.samples, one.row, number, loaded.codec, written)
@@ -162,7 +169,7 @@ class ConfidenceProbe(ProbeKind):
         if low is None:
             low = max(round(stands / _REACH, decimals), 10.0**-decimals)
         high = stands * _REACH if high is None else high
-        _settings.check_ends(low, high)
+        check_ends(low, high)
         return low, high, decimals
 
 
@@ -216,9 +223,10 @@ class _ConfidenceReader:
     def read(self, x: Floats, inputs: ProbeInputs) -> Floats:
         """float64[n]: the confidence at each x."""
         size = max(1, min(_ROWS, _TOKENS // max(1, self.made.longest)))
-        tasks = (_ConfidenceBatch(first, size) for first in range(0, len(self.made), size))
+        every = np.arange(len(self.made))
+        batches = (every[first : first + size] for first in range(0, len(every), size))
         parts = []
-        for part in inputs.devices.each(self, tasks, inputs.note):
+        for part in inputs.devices.each(self, _ConfidenceReader.of, batches, inputs.note):
             parts.append(part)
             inputs.progress("reading", sum(map(len, parts)), len(x))
         found = np.concatenate(parts)
@@ -226,18 +234,18 @@ class _ConfidenceReader:
             found += self._log_slope(x)
         return found
 
-    @torch.no_grad()
-    def of(self, first: int, size: int) -> Floats:
-        """float64[k]: of some rows, from the first on."""
-        batches = Batches(self.made, learnt_values(self.made, self.loaded.codec), size)
-        batch = batches.of(np.arange(first, min(first + size, len(self.made))))
-        model = self.loaded.model
-        if self.label is None:
-            return log_likelihoods(model, self._example(batch))
-        log_BC = model.class_log_probabilities(row_end_batch(batch, model.objective.causal))
-        place = model.settings.classes.index(self.label)
-        found: Floats = np.exp(on_host(log_BC[:, place]))
-        return found
+    def of(self, rows: Ints, note: Note) -> Floats:
+        """Return the confidence float64[k] of some rows, by their indices int64[k]."""
+        with oom_advice("so long a text; ask where there is more of it"), torch.no_grad():
+            values = learnt_values(self.made, self.loaded.codec)
+            batch = Batches(self.made, values, len(rows)).of(rows)
+            model = self.loaded.model
+            if self.label is None:
+                return log_likelihoods(model, self._example(batch))
+            log_BC = model.class_log_probabilities(row_end_batch(batch, model.objective.causal))
+            place = model.settings.classes.index(self.label)
+            found: Floats = np.exp(on_host(log_BC[:, place]))
+            return found
 
     def _example(self, batch: Batch) -> TrainingBatch:
         chosen = batch.number % (len(self.made.numbers) // len(self.made)) == self.number
@@ -254,18 +262,6 @@ class _ConfidenceReader:
         factors = Vocabulary.of(codec).multipliers[self.made.tokens[first]]
         found: Floats = codec.normalizer.log_slope(x) - np.log(factors)
         return found + scaling.log_slope(codec.normalizer.forward(x) / factors)
-
-
-@dataclass(frozen=True)
-class _ConfidenceBatch:
-    """Rows that are read together."""
-
-    first: int
-    size: int
-
-    def __call__(self, reader: _ConfidenceReader, note: Note) -> Floats:
-        with oom_advice("so long a text; ask where there is more of it"):
-            return reader.of(self.first, self.size)
 
 
 def _label(loaded: LoadedModel, label: str | None) -> str | None:

@@ -1,14 +1,20 @@
 """embedding: how that of a number saturates, along one direction after the first norm."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from numtok.analysis.probing.probe_records import Embedding
-from numtok.analysis.probing.probes import _settings
-from numtok.analysis.probing.probes.base import ProbeInputs, ProbeKind, ProbeResult
+from numtok.analysis.probing.probes.base import (
+    ProbeInputs,
+    ProbeKind,
+    ProbeResult,
+    check_ends,
+    line_end,
+    line_points,
+)
 from numtok.arrays import Floats
 from numtok.encoding.schemes.base import ChannelScheme
 from numtok.errors import UsageError
@@ -41,12 +47,12 @@ class EmbeddingProbe(ProbeKind):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Figure 2"
-    from_: float | None = _settings.end()
-    to: float | None = _settings.end()
-    points: int = _settings.points()
+    from_: float | None = line_end()
+    to: float | None = line_end()
+    points: int = line_points()
 
     def __post_init__(self) -> None:
-        _settings.check_ends(*self._ends)
+        check_ends(*self._ends)
 
     @property
     def _ends(self) -> tuple[float, float]:
@@ -78,46 +84,36 @@ class EmbeddingProbe(ProbeKind):
 
 def _result(x: Floats, found: Projections) -> ProbeResult:
     mean = found.lengths.mean(axis=1)
-    formula = None if found.unit is None else _formula(x, mean, found.unit, found)
     columns = {
         "x": x,
         "mean": mean,
         "deviation": found.lengths.std(axis=1),
         "low": found.lengths.min(axis=1),
         "high": found.lengths.max(axis=1),
-        "formula": pa.nulls(len(x), pa.float64()) if formula is None else formula.y,
+        "formula": pa.nulls(len(x), pa.float64()),
     }
-    named = {} if formula is None else formula._asdict()
-    named.pop("y", None)
+    constants: dict[str, float] = {}
+    if found.unit is not None:
+        columns["formula"], constants = _formula(x, mean, found.unit, found)
     summary = Embedding(
-        direction="the first principal component of the mean over positions"
-        if formula is None
-        else "the vector of [NUM]",
+        direction="the vector of [NUM]"
+        if constants
+        else "the first principal component of the mean over positions",
         positions=len(found.positions),
         low=float(x[0]),
         high=float(x[-1]),
-        formula=None if formula is None else _FORMULA,
+        formula=_FORMULA if constants else None,
         half=_half(x, mean),
-        **named,
+        **constants,
     )
     return ProbeResult(summary, pa.table(columns), [])
 
 
-class _Formula(NamedTuple):
-    """The curve, and what ``probe_records.Embedding`` says of it."""
-
-    y: Floats
-    scale: float
-    scale_deviation: float
-    cosine: float
-    cosine_deviation: float
-    offset: float
-    height: float
-    residual: float
-
-
-def _formula(x: Floats, mean: Floats, unit: Floats, found: Projections) -> _Formula:
-    """With offset and height by least squares."""
+def _formula(
+    x: Floats, mean: Floats, unit: Floats, found: Projections
+) -> tuple[Floats, dict[str, float]]:
+    """Fit offset and height by least squares. Returns the curve, float64[n], and the fields of
+    :class:`Embedding` that describe it."""
     u = unit - unit.mean()
     p = found.positions - found.positions.mean(axis=1, keepdims=True)
     size = np.sqrt(np.square(u).sum())
@@ -125,15 +121,17 @@ def _formula(x: Floats, mean: Floats, unit: Floats, found: Projections) -> _Form
     r, cosine = sizes / size, p @ u / (sizes * size)
     shape = (x[:, None] / np.sqrt(np.square(r) + np.square(x)[:, None])).mean(axis=1)
     design = np.column_stack([np.ones(len(x)), shape])
-    constants, *_ = np.linalg.lstsq(design, mean, rcond=None)
-    y = design @ constants
-    offset, height = constants.tolist()
-    return _Formula(
-        y,
-        *(float(r.mean()), float(r.std()), float(cosine.mean()), float(cosine.std())),
-        *(offset, height),
-        residual=float(np.sqrt(np.square(mean - y).mean()) / np.ptp(mean)),
-    )
+    fitted, *_ = np.linalg.lstsq(design, mean, rcond=None)
+    y = design @ fitted
+    return y, {
+        "scale": float(r.mean()),
+        "scale_deviation": float(r.std()),
+        "cosine": float(cosine.mean()),
+        "cosine_deviation": float(cosine.std()),
+        "offset": float(fitted[0]),
+        "height": float(fitted[1]),
+        "residual": float(np.sqrt(np.square(mean - y).mean()) / np.ptp(mean)),
+    }
 
 
 def _half(x: Floats, y: Floats) -> float | None:

@@ -1,17 +1,14 @@
 """samples: predictions over the rows of a split, in the order of the truth."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from numtok.analysis.probing.probes._along import AlongProbe, Line, is_of, once, predictor_of
-from numtok.analysis.probing.probes._settings import LEAST
-from numtok.analysis.probing.probes.base import ProbeInputs, ProbeResult
+from numtok.analysis.probing.probes.base import LEAST, ProbeInputs, ProbeResult
 from numtok.errors import DataError
-from numtok.evaluation.predict import Predicted
 from numtok.training.model_files import check_reads
 
 
@@ -46,8 +43,6 @@ class SamplesProbe(AlongProbe):
                 f"{rows.description} has {different} different values of target {target!r}; at "
                 f"least {LEAST} are needed to see how predictions follow them"
             )
-        progress = partial(inputs.progress, "predicting")
-        predicted = predictor.run(progress, inputs.note, inputs.devices)
         places = pa.array(asked.rows[asked.queries[chosen]])
         line = Line(
             target=target,
@@ -56,8 +51,7 @@ class SamplesProbe(AlongProbe):
             x=truth[chosen],
             truth=truth[chosen],
             ids=samples.ids.take(places).to_pylist(),
-            numbers=asked.numbers[chosen],
-            predicted=Predicted._make(column[chosen] for column in predicted),
+            chosen=chosen,
             clusters=None if samples.clusters is None else samples.clusters.take(places),
         )
         lost = int((mine & ~np.isfinite(truth)).sum())

@@ -1,12 +1,10 @@
 """sweep: predictions along one number of one row, with all else as it is."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from numtok.analysis.probing.probes import _settings
 from numtok.analysis.probing.probes._along import (
     AlongProbe,
     Line,
@@ -15,7 +13,13 @@ from numtok.analysis.probing.probes._along import (
     once,
     predictor_of,
 )
-from numtok.analysis.probing.probes.base import ProbeInputs, ProbeResult
+from numtok.analysis.probing.probes.base import (
+    ProbeInputs,
+    ProbeResult,
+    check_ends,
+    line_end,
+    line_points,
+)
 from numtok.analysis.probing.swept_row import (
     evenly_spaced,
     range_of_place,
@@ -25,7 +29,6 @@ from numtok.analysis.probing.swept_row import (
 )
 from numtok.declaration import setting
 from numtok.errors import UsageError
-from numtok.evaluation.predict import Predicted
 from numtok.training.model_files import check_reads
 
 
@@ -54,12 +57,12 @@ class SweepProbe(AlongProbe):
     checked_at: ClassVar[str] = "sweep,number=0"
     number: int = setting(at_least=0)
     row: str | None = None
-    from_: float | None = _settings.end()
-    to: float | None = _settings.end()
-    points: int = _settings.points()
+    from_: float | None = line_end()
+    to: float | None = line_end()
+    points: int = line_points()
 
     def __post_init__(self) -> None:
-        _settings.check_ends(self.from_, self.to)
+        check_ends(self.from_, self.to)
 
     @property
     def suffix(self) -> str:
@@ -88,9 +91,6 @@ class SweepProbe(AlongProbe):
         predictor = predictor_of(loaded, made)
         asked = predictor.asked
         here = is_of(asked.targets, made, target) & (asked.numbers % count == place)
-        chosen = once(asked, here)
-        progress = partial(inputs.progress, "predicting")
-        predicted = predictor.run(progress, inputs.note, inputs.devices)
         if len(of_target) > 1:
             notes.append(f"The row has {len(of_target)} numbers of this target; it is the first.")
         line = Line(
@@ -100,8 +100,7 @@ class SweepProbe(AlongProbe):
             x=x,
             truth=None,
             ids=made.ids.to_pylist(),
-            numbers=asked.numbers[chosen],
-            predicted=Predicted._make(column[chosen] for column in predicted),
+            chosen=once(asked, here),
         )
         return self.result(predictor, rows, line, notes, inputs)
 
@@ -137,5 +136,5 @@ class SweepProbe(AlongProbe):
                 f"The range is that of number {self.number} in the {found.rows:,} rows of the "
                 f"train split that have {count:,} numbers."
             ]
-        _settings.check_ends(low, high)
+        check_ends(low, high)
         return low, high, notes
