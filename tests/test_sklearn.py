@@ -32,7 +32,7 @@ from numtok.sklearn import NumericRegressor
 from numtok.stages import table, train
 from numtok.store.store import Store
 from numtok.training.features import Features
-from numtok.training.regressor_files import read_regressor
+from numtok.training.model_files import read_regressor
 from tests.cases import case
 from tests.messages import Says
 

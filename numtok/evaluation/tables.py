@@ -37,7 +37,7 @@ from numtok.row import GROUP
 from numtok.seeds import uniforms
 from numtok.store.artifact import Artifact
 from numtok.training.features import Features
-from numtok.training.regressor_files import LoadedRegressor
+from numtok.training.model_files import LoadedRegressor
 from numtok.training.table_learner import held_back
 from numtok.training.trained_table import FittedTable
 

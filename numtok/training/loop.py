@@ -12,10 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from numtok.models.settings import ModelSettings
 from numtok.training.checkpoint import belonging, read_steps, write_steps
-from numtok.training.device import peak_memory
+from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.examples import SplitExamples
 from numtok.training.log import Line
-from numtok.training.matmul_rate import MatmulRate
 from numtok.training.profiler import Cost, traced
 from numtok.training.ranks import ALONE, Ranks
 from numtok.training.resolved_texts import ResolvedTexts

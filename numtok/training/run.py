@@ -19,9 +19,8 @@ import torch
 from numtok import files
 from numtok.store.draft import Draft
 from numtok.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from numtok.training.device import peak_memory
+from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.log import LOG_FILE, Line
-from numtok.training.matmul_rate import MatmulRate
 from numtok.training.trainer import Execution
 
 _CHECKPOINT_SECONDS = 60.0

@@ -27,6 +27,7 @@ from numtok.training.checkpoint import Finished, belonging
 from numtok.training.device import peak_memory, tune_malloc
 from numtok.training.features import Features
 from numtok.training.log import Line
+from numtok.training.model_files import write_regressor
 from numtok.training.model_json import (
     FORMAT,
     Fold,
@@ -34,7 +35,6 @@ from numtok.training.model_json import (
     TableModelSettings,
     TrainedFolds,
 )
-from numtok.training.regressor_files import write_regressor
 from numtok.training.resolved_table import ResolvedTable
 from numtok.training.run import TrainingRun, clocks, write_log
 from numtok.training.table_learner import Epoch, FittingState

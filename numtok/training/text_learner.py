@@ -27,7 +27,7 @@ from numtok.row import in_order
 from numtok.store.artifact import Artifact
 from numtok.store.draft import Draft
 from numtok.training.checkpoint import Finished
-from numtok.training.curriculum_sampler import CurriculumSampler
+from numtok.training.curriculum import CurriculumSampler
 from numtok.training.examples import SplitExamples
 from numtok.training.loop import ENDLESS, Progress, Training, new_trainer, seconds_per_step
 from numtok.training.model_files import write_model

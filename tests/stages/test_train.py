@@ -42,14 +42,13 @@ from numtok.stages.train import Config, pace, run
 from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
-from numtok.training import matmul_rate, text_learner
+from numtok.training import text_learner
+from numtok.training.device import MatmulRate
 from numtok.training.examples import SplitExamples
 from numtok.training.log import LOG_FILE
 from numtok.training.loop import Speed, Training, TrainingProgress
-from numtok.training.matmul_rate import MatmulRate
-from numtok.training.model_files import read_model
+from numtok.training.model_files import read_model, read_regressor
 from numtok.training.model_json import MODEL_FILE
-from numtok.training.regressor_files import read_regressor
 from numtok.training.weights import WEIGHTS
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store

@@ -17,10 +17,9 @@ from numtok.reports import PREDICTIONS_FILE, REPORT
 from numtok.stages import eval, table, train
 from numtok.store.artifact import MODEL
 from numtok.store.store import Store
-from numtok.sweeps.averages import Average, averages, ranks
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.runs import Run
-from numtok.sweeps.sweep import Config, Result, run
+from numtok.sweeps.sweep import Average, Config, Result, averages, ranks, run
 from numtok.training.table_learner import held_back
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell

@@ -14,8 +14,7 @@ from numtok.errors import UsageError
 from numtok.stages.train import Config, run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from numtok.training.curriculum import Curriculum, shares
-from numtok.training.curriculum_sampler import CurriculumSampler
+from numtok.training.curriculum import Curriculum, CurriculumSampler, shares
 from numtok.training.trainer import Recipe
 from tests import fakemodels
 from tests.cases import each

@@ -18,7 +18,7 @@ from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import compare, encode, eval, gen, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from numtok.training.exact_match import ExactAnswers
+from numtok.training.examples import ExactAnswers
 from numtok.training.log import Look, read_log
 from tests import fakemodels
 from tests.stages.test_eval import TINY, quiet
@@ -194,7 +194,7 @@ def test_groups_are_told_where_they_have_a_few_values_of_many_rows(
 
     def parts(**settings: int) -> dict[str, list[bool]]:
         for name, setting in settings.items():
-            monkeypatch.setattr(f"numtok.training.exact_match.{name}", setting)
+            monkeypatch.setattr(f"numtok.training.examples.{name}", setting)
         found = ExactAnswers.of(samples, batches, codec, 16)
         assert found is not None
         for part, of in found.parts.items():
@@ -215,7 +215,7 @@ def test_long_answers_are_fewer_rows(store: Store, monkeypatch: pytest.MonkeyPat
     codec, samples = read_codec(data), read_split(data, "validation")
     batches = Batches(samples, learnt_values(samples, codec), 16)
     whole = ExactAnswers.of(samples, batches, codec, 16)
-    monkeypatch.setattr("numtok.training.exact_match._TOKENS", 60)
+    monkeypatch.setattr("numtok.training.examples._TOKENS", 60)
     few = ExactAnswers.of(samples, batches, codec, 16)
     assert whole is not None and few is not None
     assert 1 <= len(few.rows) == 60 // (few.longest + 1) < len(whole.rows)

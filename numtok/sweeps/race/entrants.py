@@ -33,7 +33,7 @@ from numtok.sweeps.race.candidates import (
     table_entries,
     text_entries,
 )
-from numtok.sweeps.race.progress import Progress, RaceProgress
+from numtok.sweeps.race.plan import Progress, RaceProgress
 from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_columns, split_of_texts
 from numtok.sweeps.race.words import Slot
 from numtok.training.table_learner import FittingRecipe, held_back

@@ -33,13 +33,14 @@ from numtok.sweeps.race.plan import (
     Candidate,
     LaterRounds,
     Plan,
+    Progress,
+    RaceProgress,
     Round,
     Time,
     entered,
     rounds_of,
     shortened,
 )
-from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.skill import medians
 from numtok.sweeps.runs import Run, RunUnit, with_threads
 from numtok.sweeps.side import Side

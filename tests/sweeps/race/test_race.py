@@ -23,8 +23,7 @@ from numtok.stages import train
 from numtok.store.artifact import ENCODED, TABLE
 from numtok.store.store import Store
 from numtok.sweeps.race import planning
-from numtok.sweeps.race.plan import PLAN, RACE
-from numtok.sweeps.race.progress import CandidateState, RaceProgress
+from numtok.sweeps.race.plan import PLAN, RACE, CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
 from numtok.sweeps.race.rounds import Rounds
 from tests.cli import test_store_commands as test_cli_store

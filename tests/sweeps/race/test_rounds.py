@@ -18,7 +18,7 @@ from numtok.store.store import Store
 from numtok.sweeps.race import rounds
 from numtok.sweeps.race.leaderboard import Contestant, choice
 from numtok.sweeps.race.plan import Candidate, Plan, Round
-from numtok.sweeps.race.reasons import reasons_of
+from numtok.sweeps.race.race import reasons_of
 from numtok.sweeps.race.rounds import Rounds, RoundsOutcome
 from numtok.sweeps.runs import Failed, Run, RunOutcome
 from tests.fakereports import Fake, make
