@@ -42,6 +42,7 @@ from numtok.stages.train import Config, pace, run
 from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
+from numtok.training import device as devices
 from numtok.training import text_learner
 from numtok.training.device import MatmulRate
 from numtok.training.examples import SplitExamples
@@ -162,7 +163,7 @@ def test_a_cpu_that_has_no_bfloat16_is_told(
 ) -> None:
     monkeypatch.setattr(MatmulRate, "_known", {})
     monkeypatch.setattr(
-        matmul_rate,
+        devices,
         "measured_matmul_rate",
         lambda _, bfloat16, tries: rate if bfloat16 else 60e9,
     )
