@@ -34,8 +34,7 @@ from numtok.models.heads._decoder import DecoderReader
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.device import MatmulRate, tune_malloc
 from numtok.training.features import Features
-from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import FittedTable, Preparation, table_head
+from numtok.training.trained_table import FittedTable, FittingRecipe, Preparation, table_head
 
 CPU = torch.device("cpu")
 PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})

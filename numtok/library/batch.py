@@ -20,8 +20,8 @@ from numtok.encoding.in_memory import rows_of
 from numtok.encoding.splits import learnt_values
 from numtok.encoding.texts import Spans, Texts
 from numtok.errors import DataError, UsageError, unknown
+from numtok.library.arguments import as_arguments, typed
 from numtok.library.codec import TextCodec
-from numtok.library.wording import as_arguments, typed
 from numtok.models.batches import Batch, Batches
 from numtok.models.inputs import single
 from numtok.models.training_batch import MASK, autoregressive_batch, masked_batch

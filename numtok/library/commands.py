@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numtok.cli.output.printing import Format
 from numtok.errors import UsageError
-from numtok.library.opened import open_store
-from numtok.library.settings import described, settings_of
+from numtok.library.arguments import as_arguments, described, open_store, settings_of
 from numtok.library.stored import StoredArtifact, stored
 from numtok.library.view import Shown
-from numtok.library.wording import as_arguments
 from numtok.settings.compare import Config as CompareConfig
 from numtok.settings.encode import Config as EncodeConfig
 from numtok.settings.errors import Config as ErrorsConfig

@@ -14,15 +14,13 @@ model_json.py          what a model file says, of texts or of tables
 placement.py           how a model lies on the ranks: copies, or parts
 profiler.py            where the time of training goes
 ranks.py               processes that train one model together
-resolved.py            the half of a resolved run that texts and tables share
 resolved_table.py      the options of a run on a table, with every part built
 resolved_texts.py      the options of a run on texts, with every part built
-run.py                 a run in its draft: checkpoints, signals, log, time
+run.py                 a run: what both kinds resolve, checkpoints, signals, log, time
 table_folds.py         fitting a model to each fold of a table, in a draft
-table_learner.py       the epochs of fitting one, and their state
 tensorboard.py         what is logged as event files, to watch runs by
 text_learner.py        from encoded splits to the files of a model of texts, in a draft
-trained_table.py       a fitted model of a table with all that its predictions need
+trained_table.py       the epochs of fitting a table, and a fitted model with what it needs
 transformers_folder.py  a model as a folder that transformers loads
 trainer.py             the steps of training, and their state
 weights.py             weights of a model, written, and read in full distrust

@@ -54,6 +54,17 @@ def threads_alone() -> int:
     return threads() or torch.get_num_threads()
 
 
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Have PyTorch use this many threads within the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def device_count(asked: str, device: torch.device) -> int:
     """How many processes ``--devices`` means; UsageError for more GPUs than there are, for more
     processes than the cores can run, or for several where one GPU is named."""

@@ -36,7 +36,7 @@ from numtok.training.log import LOG_FILE
 from numtok.training.model_files import LoadedModel
 from numtok.training.model_json import MODEL_FILE
 from numtok.training.ranks import ALONE, Ranks, launched
-from numtok.training.resolved import ResolvedTraining
+from numtok.training.run import ResolvedTraining
 from numtok.training.tensorboard import check_tensorboard
 from numtok.training.trainer import Execution, Recipe
 from numtok.training.warm_start import (

@@ -20,7 +20,7 @@ from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.runs import Run
 from numtok.sweeps.sweep import Average, Config, Result, averages, ranks, run
-from numtok.training.table_learner import held_back
+from numtok.training.trained_table import held_back
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says

@@ -17,8 +17,15 @@ from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
 from numtok.registry import settings_of
 from numtok.training.features import Features
-from numtok.training.table_learner import FittingRecipe, TableLearner, TableRows, held_back
-from numtok.training.trained_table import FittedTable, LearntFrom, Preparation
+from numtok.training.trained_table import (
+    FittedTable,
+    FittingRecipe,
+    LearntFrom,
+    Preparation,
+    TableLearner,
+    TableRows,
+    held_back,
+)
 from tests.cases import each
 from tests.fakeheads import Floats
 from tests.fakemodels import CPU, one_thread

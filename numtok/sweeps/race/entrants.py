@@ -36,7 +36,7 @@ from numtok.sweeps.race.candidates import (
 from numtok.sweeps.race.plan import Progress, RaceProgress
 from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_columns, split_of_texts
 from numtok.sweeps.race.words import Slot
-from numtok.training.table_learner import FittingRecipe, held_back
+from numtok.training.trained_table import FittingRecipe, held_back
 
 #: Rows of the train split, and of the two others, below which a race is refused, or warned of.
 LEAST, FEW = (40, 10), (200, 30)

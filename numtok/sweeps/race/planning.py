@@ -45,7 +45,7 @@ from numtok.sweeps.race.skill import medians
 from numtok.sweeps.runs import Run, RunUnit, with_threads
 from numtok.sweeps.side import Side
 from numtok.training.device import device_of
-from numtok.training.table_learner import FittingRecipe
+from numtok.training.trained_table import FittingRecipe
 
 REVISION = 6
 _LONG = 1200.0  # seconds from which three are in the last round, and not two
