@@ -79,7 +79,7 @@ class Training:
             steps = self._steps(self.resolved.config.budget)
             if execution.ranks.first:
                 write_steps(run.draft, steps)
-        trainer = self._trainer(steps)
+        trainer = new_trainer(self.resolved, self.settings, steps)
         if (checkpoint := run.checkpoint()) is not None:
             with belonging(run.draft.path):
                 trainer.load(checkpoint.tensors, checkpoint.plain)
@@ -114,7 +114,7 @@ class Training:
 
         The model is thrown away, so that training is the same with and without.
         """
-        trainer = self._trainer(ENDLESS)
+        trainer = new_trainer(self.resolved, self.settings, ENDLESS)
         for step in range(_WARM_STEPS):
             trainer.advance(self.train.training_batch(step))
         steps = range(_WARM_STEPS, _WARM_STEPS + _TRACED_STEPS)
@@ -125,22 +125,18 @@ class Training:
             path,
         )
 
-    def _trainer(self, steps: int) -> Trainer:
-        return new_trainer(self.resolved, self.settings, steps)
-
     def _steps(self, budget: dict[str, float]) -> int:
         ((unit, amount),) = budget.items()
         if unit == "steps":
             return int(amount)
         if unit == "tokens":
             return self.train.steps(int(amount))
-        return max(1, int(amount * 60 / self._seconds_per_step(amount * 60)))
-
-    def _seconds_per_step(self, budget: float) -> float:
-        """Measured on a model that is thrown away, for 5 seconds or a tenth of the budget."""
-        limit = min(5.0, 0.1 * budget)
-        ranks = self.resolved.execution.ranks
-        return seconds_per_step(self._trainer(ENDLESS), self.train, limit, ranks)
+        # Minutes: steps are timed on a model that is thrown away, for a tenth of the budget.
+        trainer = new_trainer(self.resolved, self.settings, ENDLESS)
+        seconds = 60 * amount
+        limit = min(5.0, 0.1 * seconds)
+        pace = seconds_per_step(trainer, self.train, limit, self.resolved.execution.ranks)
+        return max(1, int(seconds / pace))
 
     def _loop(self, trainer: Trainer, watch: Watch) -> None:
         steps = trainer.steps

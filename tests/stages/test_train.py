@@ -43,11 +43,11 @@ from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.training import device as devices
-from numtok.training import text_learner
+from numtok.training import loop, text_learner
 from numtok.training.device import MatmulRate
 from numtok.training.examples import SplitExamples
 from numtok.training.log import LOG_FILE
-from numtok.training.loop import Speed, Training, TrainingProgress
+from numtok.training.loop import Speed, TrainingProgress
 from numtok.training.model_files import read_model, read_regressor
 from numtok.training.model_json import MODEL_FILE
 from numtok.training.weights import WEIGHTS
@@ -398,7 +398,7 @@ def test_a_budget_in_minutes_is_measured_and_is_what_the_version_depends_on(
     assert steps > 1
     assert 0.024 < timing["seconds"] < 6  # asked were 0.24; other work may take the processor
     store.remove(made)
-    monkeypatch.setattr(Training, "_seconds_per_step", lambda self, budget: budget / 4)
+    monkeypatch.setattr(loop, "seconds_per_step", lambda *_: 0.004 * 60 / 4)
     slower = train(store, tiny(minutes=0.004))
     assert slower.version == made.version
     assert slower.manifest.counts["steps"] == 4

@@ -7,6 +7,7 @@ plan, models, reports. A race that was stopped goes on where it stood.
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -18,15 +19,10 @@ from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Verdict
-from numtok.sweeps.race.entrants import (
-    Encodings,
-    enter_table,
-    enter_texts,
-    is_table,
-)
+from numtok.sweeps.race.entrants import Encodings, Entered, enter_table, enter_texts, is_table
 from numtok.sweeps.race.leaderboard import CHEAPER, Leaderboard
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, expected
-from numtok.sweeps.race.planning import Replanning, finalists_of, planned, rates_of, time_of
+from numtok.sweeps.race.planning import Planning, finalists_of, rates_of, time_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.skill import in_slots, skill_apart
 from numtok.sweeps.race.words import Slot
@@ -103,62 +99,44 @@ def _raced(
     config: Config,
     side: Side,
     store: Store,
+    *,
     progress: Progress,
     told: Callable[[RaceResult], None],
     started: float,
 ) -> RaceResult:
-    quiet = Store(store.root, lambda note: None, any_name=True)
     of_table = is_table(config, store)
     there = (enter_table if of_table else enter_texts)(config, store, progress)
-    if not there.entries:
-        raise UsageError(
-            "no scheme may take part: "
-            + "; ".join(f"{one.scheme} {one.reason}" for one in there.verdicts)
-        )
-    result = RaceResult(
-        data=list(config.inputs),
-        of_table=of_table,
-        target=config.target,
-        minutes=config.seconds / 60,
-        rows=there.rows,
-        slots=there.slots,
-        verdicts=there.verdicts,
-        entered=[one.label for one in there.entries],
-        expected=expected(
-            time_of(config, side),
-            len(there.entries),
-            finalists_of(config),
-            config.seeds,
-            rates_of(config, of_table),
-        ),
-        notes=there.notes,
-    )
+    result = _introduced(config, side, there)
     told(result)
     if config.dry_run:
         return result
+    quiet = Store(store.root, lambda note: None, any_name=True)
     data = Encodings(config, there, quiet, progress)
-    made = planned(config, there, data, store=quiet, side=side, progress=progress, started=started)
+    planning = Planning(
+        config=config,
+        there=there,
+        data=data,
+        store=quiet,
+        side=side,
+        progress=progress,
+        started=started,
+    )
+    made = planning.stored()
     plan = PLAN.read(made.path)
     entries = {one.label: one for one in there.entries}
     artifacts = {one.data: data.of(entries[one.label]) for one in plan.candidates}
-    # What a run learns depends, in its last digits, on its threads.
-    side = side._replace(threads=plan.threads)
     deadline = max(started + config.seconds, time.monotonic() + config.seconds / 2)
-    replan = Replanning(
-        config=config, plan=plan, stored=made, store=quiet, jobs=side.jobs,
-        progress=progress, deadline=deadline,
-    )  # fmt: skip
     race = Rounds(
         config=config,
         plan=plan,
         data=artifacts,
         store=quiet,
-        side=side,
+        side=side._replace(threads=plan.threads),  # the last digits of a run depend on them
         progress=progress,
-        replan=replan,
+        replan=partial(planning.replanned, plan=plan, stored=made, deadline=deadline),
     )
     rounds, validation, board = race.run()
-    winner = board.place(board.winner)
+    model = board.place(board.winner).models[0]
     return msgspec.structs.replace(
         result,
         plan=made.ref,
@@ -167,11 +145,33 @@ def _raced(
         validation=validation,
         leaderboard=board,
         winner=board.winner,
-        model=winner.models[0],
+        model=model,
         reasons=reasons_of(validation, board, plan, there.verdicts),
         close_calls=list(close_calls(rounds, plan, quiet, config.target)),
-        commands=_commands(config, of_table, winner.models[0]),
+        commands=_commands(config, of_table, model),
         failed={label: str(problem) for label, problem in race.failed},
+    )
+
+
+def _introduced(config: Config, side: Side, there: Entered) -> RaceResult:
+    """What is known before anything is trained; UsageError if no scheme takes part."""
+    if not there.entries:
+        raise UsageError(
+            "no scheme may take part: "
+            + "; ".join(f"{one.scheme} {one.reason}" for one in there.verdicts)
+        )
+    shape = finalists_of(config), config.seeds, rates_of(config, there.of_table)
+    return RaceResult(
+        data=list(config.inputs),
+        of_table=there.of_table,
+        target=config.target,
+        minutes=config.seconds / 60,
+        rows=there.rows,
+        slots=there.slots,
+        verdicts=there.verdicts,
+        entered=[one.label for one in there.entries],
+        expected=expected(time_of(config, side), len(there.entries), *shape),
+        notes=there.notes,
     )
 
 

@@ -45,7 +45,7 @@ def paced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMTOK_THREADS", "1")
         patch.setattr(train, "pace", lambda config, store, limit: 0.1)
-        patch.setattr(planning._Planning, "_beside", lambda *_: 0.0)
+        patch.setattr(planning.Planning, "_beside", lambda *_: 0.0)
         yield
 
 

@@ -116,14 +116,9 @@ def contestant(label: str, skill: float | None, pace: float, tied: bool = True) 
         over_baseline=known,
         behind=known,
         tied=tied,
-        log_likelihood=known,
         errors={},
         invalid=known,
         pace=pace,
-        rate=0.002,
-        costs=None,
-        models=[],
-        reports=[],
     )
 
 
