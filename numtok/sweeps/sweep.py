@@ -97,11 +97,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             side = side_by_side(sweep, config.jobs)
         else:
             side = on_cluster(sweep, config.jobs, config.engine, nodes)
-        return _swept(sweep, side, config.part, Store(store.root, _untold, any_name=True), progress)
-
-
-def _untold(note: str) -> None:
-    """What stages would say of one run is no news among many."""
+        quiet = Store(store.root, lambda note: None, any_name=True)  # one run of many is no news
+        return _swept(sweep, side, config.part, quiet, progress)
 
 
 def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: Progress) -> Result:
