@@ -20,8 +20,7 @@ from numtok.store.store import Store
 from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.training.device import device_of, oom_advice, tune_malloc
 from numtok.training.launch import launch
-from numtok.training.loop import TrainingProgress
-from numtok.training.profiler import Cost
+from numtok.training.loop import Cost, TrainingProgress
 from numtok.training.ranks import ALONE, Ranks, joined
 from numtok.training.resolved_table import ResolvedTable, resolve_table
 from numtok.training.resolved_texts import ResolvedTexts, resolve_texts

@@ -28,9 +28,18 @@ from numtok.store.engines.engine import LOCAL, connected
 from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, Trainings, label_of
-from numtok.sweeps.runs import Failed, OthersLeft, Progress, Run, Runner, SweepProgress
+from numtok.sweeps.runs import (
+    Failed,
+    OthersLeft,
+    Progress,
+    Run,
+    Runner,
+    Side,
+    SweepProgress,
+    on_cluster,
+    side_by_side,
+)
 from numtok.sweeps.selection import Choice, Selection
-from numtok.sweeps.side import Side, on_cluster, side_by_side
 
 # What sets test sets of one data set apart, and so tables.
 _TEST_SETS = ("split", "eval.split", "rows", "eval.rows")

@@ -7,18 +7,16 @@ device.py              devices: names, speed, memory
 examples.py            batches to train on and to validate by, and exact answers
 features.py            columns of a table to inputs, with constants of the train split
 launch.py              ranks on this machine: started, watched, ended
-log.py                 what was logged as a model learnt, read back
-loop.py                training on texts: budget, what is looked at, speed
+log.py                 what training logs, read back; the same as event files of TensorBoard
+loop.py                training on texts: budget, validation, speed, traces of steps
 model_files.py         models of texts and of tables, written and read
 model_json.py          what a model file says, of texts or of tables
 placement.py           how a model lies on the ranks: copies, or parts
-profiler.py            where the time of training goes
 ranks.py               processes that train one model together
 resolved_table.py      the options of a run on a table, with every part built
 resolved_texts.py      the options of a run on texts, with every part built
 run.py                 a run: what both kinds resolve, checkpoints, signals, log, time
 table_folds.py         fitting a model to each fold of a table, in a draft
-tensorboard.py         what is logged as event files, to watch runs by
 text_learner.py        from encoded splits to the files of a model of texts, in a draft
 trained_table.py       the epochs of fitting a table, and a fitted model with what it needs
 transformers_folder.py  a model as a folder that transformers loads

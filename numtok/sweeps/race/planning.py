@@ -42,8 +42,7 @@ from numtok.sweeps.race.plan import (
     shortened,
 )
 from numtok.sweeps.race.skill import medians
-from numtok.sweeps.runs import Run, RunUnit, with_threads
-from numtok.sweeps.side import Side
+from numtok.sweeps.runs import Run, RunUnit, Side, with_threads
 from numtok.training.device import device_of
 from numtok.training.trained_table import FittingRecipe
 

@@ -26,7 +26,7 @@ from numtok.sweeps.race.planning import Planning, finalists_of, rates_of, time_o
 from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.skill import in_slots, skill_apart
 from numtok.sweeps.race.words import Slot
-from numtok.sweeps.side import Side, race_side
+from numtok.sweeps.runs import Side, race_side
 
 
 class RaceResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,8 +20,7 @@ from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard
 from numtok.sweeps.race.plan import Candidate, CandidateState, Plan, Progress, RaceProgress, Round
 from numtok.sweeps.race.planning import training
 from numtok.sweeps.race.skill import score
-from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome
-from numtok.sweeps.side import Side
+from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome, Side
 
 
 class RoundResult(msgspec.Struct, frozen=True, kw_only=True):

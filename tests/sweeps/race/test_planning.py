@@ -12,7 +12,7 @@ from numtok.store.store import Store
 from numtok.sweeps.race import planning
 from numtok.sweeps.race.plan import RaceProgress
 from numtok.sweeps.race.race import Config, run
-from numtok.sweeps.side import race_side
+from numtok.sweeps.runs import race_side
 
 TINY = "nano,layers=1,width=16,heads=2"
 
