@@ -112,9 +112,8 @@ def test_more_ranks_than_gpus_are_refused(says: Says) -> None:
     mps = torch.device("mps")
     assert [device_count(one, mps) for one in ("1", "all")] == [1, 1]
     assert [device_count(one, CPU) for one in ("3", "all")] == [3, 1]
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "--devices 2", "1 GPU;", "all"):
         device_count("2", mps)
-    says(found, "--devices 2", "1 GPU;", "all")
 
 
 def test_mps_is_waited_for_and_asked_for_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
