@@ -389,24 +389,23 @@ class Preparation:
         while not fitting.done:
             fitting.advance()
         model = fitting.finish()
-        fit = FitRecord(
-            epochs=fitting.epoch,
-            best_epoch=fitting.best_epoch,
-            best_loss=fitting.best_loss,
-            steps=fitting.step,
-            samples=fitting.epoch * fitting.rows,
-        )
-        bare = FittedTable(
+        fitted = FittedTable(
             model=model,
             inputs=self.inputs,
             scaling=self.scaling,
             calibration={},
             learnt_from=self.learnt_from,
-            fit=fit,
+            fit=FitRecord(
+                epochs=fitting.epoch,
+                best_epoch=fitting.best_epoch,
+                best_loss=fitting.best_loss,
+                steps=fitting.step,
+                samples=fitting.epoch * fitting.rows,
+            ),
         )
+        if not isinstance(model.reader, CalibratedReader):
+            return fitted
         with torch.no_grad():
-            parameters = bare.parameters(self.looked_at.inputs)
-            calibration: Calibration = {}
-            if isinstance(model.reader, CalibratedReader):
-                calibration = model.reader.calibrate(parameters, self.looked_at_values)
-        return replace(bare, calibration=calibration)
+            parameters = fitted.parameters(self.looked_at.inputs)
+            calibration = model.reader.calibrate(parameters, self.looked_at_values)
+        return replace(fitted, calibration=calibration)
