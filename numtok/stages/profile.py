@@ -383,7 +383,7 @@ def _lossless(tried: SchemeLosses) -> bool:
 
 
 def _notes(found: Counted, slots: Collection[SlotProfile], advised: str) -> Iterator[str]:
-    """What a reader must know of the data, whatever the scheme."""
+    """Yield what a reader must know about the data, for any scheme."""
     if unread := found.unread.note():
         yield unread
     if not found.splits[TRAIN]:

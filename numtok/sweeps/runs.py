@@ -34,12 +34,12 @@ _FINALISTS = 2  # of a race, at least
 
 
 class Side(NamedTuple):
-    """How many runs go on side by side, the threads of each, and what there is to say of it.
+    """Number of parallel runs, threads per run, and a note on the choice.
 
     gpus
-        As of :class:`Workers`.
+        The GPUs, as :class:`Workers` takes them.
     engine, gpu
-        Where that is done; whether each run has a GPU of a cluster of its own.
+        The engine of the runs, and whether each run has its own GPU on a cluster.
     """
 
     jobs: int
@@ -50,19 +50,18 @@ class Side(NamedTuple):
     gpu: bool = False
 
     def workers(self, spool: Spool) -> Engine:
-        """That do the runs; ``spool`` is the store's."""
+        """Return the engine of the runs; ``spool`` makes folders in the store."""
         if self.engine == LOCAL:
             return Workers(self.jobs, self.gpus)
         return cluster(self.engine, self.jobs, spool, self.threads or 1, self.gpu)
 
 
 def side_by_side(sweep: Sweep, asked: int | None) -> Side:
-    """As many jobs as asked for; else one a GPU, or one a core, so that cores are shared, and one
-    alone where runs would disturb each other: where their budget is a time, or the file says which
-    GPU they use.
+    """Choose the jobs of a sweep on this machine: ``asked``, or one per GPU, or one per core.
 
-    The same for the whole of a sweep however much of it is left, because what a run learns
-    depends, in its last digits, on the number of threads.
+    Only one runs at a time if parallel runs would disturb each other: if their budget is a time, or
+    the file names the GPU. The choice does not depend on how much of the sweep is left, because the
+    last digits of what a run learns depend on its number of threads.
     """
     most = threads() or cores()
     used = [device_of(one.device) for one in sweep.trainings]
@@ -79,25 +78,25 @@ def side_by_side(sweep: Sweep, asked: int | None) -> Side:
 
 
 def on_cluster(sweep: Sweep, asked: int | None, engine: str, nodes: Sequence[ClusterNode]) -> Side:
-    """As many jobs as asked for; else one for each GPU, or as many as the CPUs of all nodes are
-    enough for, and one a node where their budget is a time.
+    """Choose the jobs of a sweep on a cluster: ``asked``, or one per GPU, or as many as the CPUs of
+    all nodes can run, or one per node if their budget is a time.
 
-    A run has a GPU of its own where there are any, unless the file says ``cpu``, and as many
-    threads as ``NUMTOK_THREADS`` says. Without that it has one, so that what it learns does not
-    depend on the cluster, to the last digit; beside a GPU its part of the CPUs there; all of a node
-    where its budget is a time.
+    A run has its own GPU if there are any, unless the file says ``cpu``, and ``NUMTOK_THREADS``
+    threads. If that is not set, it has one thread, so that the last digits of what it learns do not
+    depend on the cluster; with a GPU, its part of the node's CPUs; a whole node if its budget is a
+    time.
     """
     gpu = {one.device for one in sweep.trainings} != {"cpu"}
     return _on_nodes(nodes, asked, engine, gpu=gpu, timed=sweep.timed, most=sweep.size)
 
 
 def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
-    """Of the runs of a race, whose budgets are steps: as many as asked for; else one a GPU, or one
-    a core, as far as the last round has so many, which learn more in all than one on all cores; on
-    a cluster as of a sweep.
+    """Choose the jobs of a race: ``--jobs``, or one per GPU, or one per core, up to the size of the
+    last round; on a cluster as in a sweep. Budgets are steps, and several runs train more steps in
+    the same time than one run on all cores.
 
-    The number of threads is always said: it is a part of the plan, so that a race has the same
-    result wherever it goes on.
+    The number of threads is always set: the plan stores it, so a race has the same result on
+    whichever machine it resumes.
     """
     if config.engine != LOCAL:
         return _on_nodes(nodes, config.jobs, config.engine, gpu=config.device != "cpu")

@@ -57,11 +57,10 @@ class Ranking(NamedTuple):
     """Which way is the best on how many data sets, as Demšar (2006) compares classifiers.
 
     metric
-        By which they are ranked, on each data set, the best with 1; ways that are as good share
-        theirs.
+        The metric that ranks them on each data set, the best first (1); equal ways share a rank.
     ways
-        The mean of the ranks of each way that has a figure on all data sets, and their deviation;
-        the best first.
+        Mean and standard deviation of the ranks of each way with a value on all data sets, the best
+        first.
     apart
         Two mean ranks that differ by less may do so by chance: the critical difference of Nemenyi's
         test at 5%, for all pairs together.
@@ -106,7 +105,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             side = side_by_side(sweep, config.jobs)
         else:
             side = on_cluster(sweep, config.jobs, config.engine, nodes)
-        quiet = Store(store.root, lambda note: None, any_name=True)  # one run of many is no news
+        quiet = Store(
+            store.root, lambda note: None, any_name=True
+        )  # notes on single runs would be too many
         return _swept(sweep, side, config.part, quiet, progress)
 
 
@@ -249,9 +250,8 @@ def averages(
     reports: Mapping[int, Path],
     comparisons: Sequence[Comparison],
 ) -> list[Average]:
-    """From the runs, the report of each by its index, and the comparison of each data set.
-
-    A way with figures on one data set alone has none; so is it where figures are by group.
+    """Average the ways over data sets, given the runs, their reports by index, and a comparison per
+    data set. Ways with values on only one data set are left out, and so are values by group.
     """
     of_data = {axis for point, _ in sweep.data for axis in point} | {FETCHED}
     ways = {}
@@ -280,8 +280,8 @@ def averages(
 
 
 def ranks(ways: Sequence[Average], better: Mapping[str, str]) -> Ranking | None:
-    """Of the first metric of which one direction is ``better``; None where there are not two ways
-    with a figure on all data sets."""
+    """Rank the ways by the first metric with a ``better`` direction; None unless at least two ways
+    have a value on all data sets."""
     from scipy.stats import rankdata, studentized_range  # takes half a second
 
     metric = next((metric for metric, which in better.items() if which != "neither"), None)

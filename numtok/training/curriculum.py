@@ -219,17 +219,17 @@ def _line(error: Exception) -> str:
 
 
 class CurriculumSampler:
-    """A curriculum over the rows of a split, for a run of so many steps in batches of ``size``.
+    """The rows of each step of a run under a curriculum: a pure function of (seed, step).
 
-    In each phase the rows of each of its choices are gone through in an order of their own, epoch
-    after epoch, so a run goes on at any step of any phase. Where a phase mixes several, each has
-    its share of every batch, however few rows it has.
+    In each phase, each choice of rows is read in its own order, epoch after epoch, so a run resumes
+    at any step of any phase. If a phase mixes several choices, each has its fraction of every
+    batch, however few rows it has.
     """
 
     def __init__(
         self, curriculum: Curriculum, samples: EncodedSplit, size: int, steps: int
     ) -> None:
-        """Raises UsageError, with the phase, for rows that are not there and batches too small."""
+        """Raise UsageError, with the phase, for rows that do not exist and batches too small."""
         self._starts = curriculum.starts(steps)
         self._phases = [
             _orders(number, phase, samples, size)
@@ -237,7 +237,7 @@ class CurriculumSampler:
         ]
 
     def at(self, seed: int, step: int) -> NDArray[np.int64]:
-        """int64[rows of the batch]: those that a step learns."""
+        """Return the rows of a step, int64[batch]."""
         phase = min(bisect_right(self._starts, step), len(self._phases)) - 1
         within = step - self._starts[phase]
         return np.concatenate(
@@ -248,7 +248,7 @@ class CurriculumSampler:
         )
 
     def row_count(self, steps: int) -> int:
-        """How many rows so many steps learn."""
+        """Number of rows in the first ``steps`` steps."""
         return sum(
             order.row_count(max(0, min(steps, end) - first))
             for orders, first, end in zip(

@@ -147,19 +147,19 @@ def tune_malloc() -> None:
         mallopt(_M_MMAP_THRESHOLD, 1 << 30)  # the most that it takes
 
 
-# Of a square matrix: large enough for the full rate.
+# Side of a square matrix that is large enough for the full rate.
 _SIDES = {"cpu": 1024, "cuda": 8192, "mps": 4096}
 _TRIES, _TRIES_AGAIN = 10, 3
 _LONGEST = 1.0  # seconds, after which no further try is made: bfloat16 may be emulated
 
 
 class MatmulRate:
-    """How fast large matrix products are on a device: multiplications and additions a second.
+    """Speed of large matrix products on a device: multiplications and additions per second.
 
-    It is the best that was ever found in this process, because a look while something else runs
-    finds too little. So a CPU is looked at again and again over a run (:meth:`look_again`); a GPU
-    only once, before the run has taken its memory. And what the run itself reached, the device can
-    do (:meth:`share`). On a machine that is busy throughout it is too low all the same.
+    It is the best rate measured in this process, because a measurement next to other work is too
+    low. A CPU is measured repeatedly over a run (:meth:`look_again`), a GPU only once, before the
+    run has taken its memory. A rate that the run itself reaches counts as measured (:meth:`share`).
+    On a machine that is always busy the rate stays too low.
     """
 
     _known: ClassVar[dict[tuple[str, bool, int], "_Known"]] = {}
@@ -177,14 +177,13 @@ class MatmulRate:
         return max(self._known[self._key].rate, self._reached)
 
     def look_again(self) -> None:
-        """Measure once more, where that takes less than half a percent of the time since the last
-        look."""
+        """Measure once more if that takes less than 0.5% of the time since the last measurement."""
         known = self._known[self._key]
         if self._device.type == "cpu" and time.monotonic() - known.looked >= 200 * known.cost:
             self._look(_TRIES_AGAIN)
 
     def share(self, flops_per_second: float) -> float:
-        """What was reached, as a share of it; 1 at most."""
+        """Return a speed as a fraction of the best one, at most 1."""
         self._reached = max(self._reached, flops_per_second)
         return flops_per_second / self.per_second
 
@@ -198,7 +197,7 @@ class MatmulRate:
 
 
 class _Known(NamedTuple):
-    """What was found; when the last look was, and the seconds that it took."""
+    """The best rate, the time of the last measurement, and how long it took."""
 
     rate: float
     looked: float
@@ -206,13 +205,11 @@ class _Known(NamedTuple):
 
 
 def measured_matmul_rate(device: torch.device, bfloat16: bool, tries: int = _TRIES) -> float:
-    """Multiplications and additions a second of large matrix products in float32 or bfloat16.
-
-    The best of some tries, in a fraction of a second; of one try where that takes long.
-    """
+    """Measure multiplications and additions per second in float32 or bfloat16: the best of a few
+    tries within a second, or the only try if one takes longer."""
     side = _SIDES[device.type]
     dtype = torch.bfloat16 if bfloat16 else torch.float32
-    # Not random, so that the generator stays as it is; nor zeros, on which some chips are faster.
+    # Random values would advance the generator, and some chips are faster on zeros.
     matrix = torch.linspace(-1, 1, side * side, device=device).view(side, side).to(dtype)
     seconds = []
     for _ in range(tries):

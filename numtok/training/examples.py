@@ -46,8 +46,8 @@ class ExactAnswers:
     def of(
         cls, samples: EncodedSplit, batches: Batches, codec: Codec, size: int
     ) -> "ExactAnswers | None":
-        """None where no row has an answer, and for schemes whose tokens do not say a number alone:
-        what is said beside them is never exact."""
+        """Choose the rows; None if no row has an answer, and for schemes that write a value next to
+        the tokens, which is never exact."""
         asked = np.flatnonzero(samples.answer_start >= 0)
         if isinstance(codec.scheme, ChannelScheme) or not len(asked):
             return None
@@ -69,7 +69,7 @@ class ExactAnswers:
         )
 
     def shares(self, model: Model, ranks: Ranks = ALONE) -> dict[str, float]:
-        """Of the rows, those whose answer the model writes as it stands there, and then ends:
+        """Fraction of the rows whose answer the model writes exactly, and then ends:
         ``{"exact": 0.5, "exact,operation=add": 0.25, ...}``. Numbers obey the scheme's grammar."""
         exact = ranks.total(torch.from_numpy(self._exact(model, ranks).astype(np.uint8))).numpy()
         parts = {f"{EXACT},{part}": float(exact[of].mean()) for part, of in self.parts.items()}

@@ -93,7 +93,7 @@ class FoldFit:
         return read_table_of(self.resolved.data)
 
     def __call__(self, fold: int) -> FoldDone:
-        """Fit a fold in a worker process, with its share of the cores; nobody follows it there."""
+        """Fit a fold in a worker process, with its part of the cores and without progress."""
         torch.set_num_threads(threads_each(self.devices))
         if self.resolved.execution.device.type == "cpu":
             tune_malloc()

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -1163,10 +1164,11 @@ def test_ranks_leave_their_files_in_a_spool_which_gc_sweeps(
         raise TrainingFailed("rank 1 died (SIGKILL)")
 
     monkeypatch.setattr(stage, "launch", killed)
+    resolved: Any = SimpleNamespace(devices=2, config=Config("d"))
     with (
         store.draft(MODEL, "m", {}, [], []) as draft,
         pytest.raises(TrainingFailed, match="SIGKILL"),
     ):
         assert not isinstance(draft, Artifact)
-        stage._launch(2, Config("d"), store, draft, lambda _: None)
+        stage._launch(resolved, store, draft, lambda _: None)
     assert [(one.parent, one.name[:7]) for one in folders] == [(store.root, ".spool-")]

@@ -262,12 +262,11 @@ class CandidateState(NamedTuple):
     """One candidate while it races.
 
     state
-        ``waiting``, ``running``, ``done``, ``out`` (of an earlier round) or ``failed``, of this
-        round.
+        ``waiting``, ``running``, ``done`` or ``failed`` in this round; ``out`` after earlier ones.
     steps
-        Of this round, or of the last one that it was in.
+        Number of steps in its last round.
     skill
-        On the validation split, after the last round that it was in; None where there is none yet.
+        Skill on the validation split after its last round; None before the first is scored.
     """
 
     label: str
@@ -277,8 +276,8 @@ class CandidateState(NamedTuple):
 
 
 class RaceProgress(NamedTuple):
-    """What was done last, a line to keep (empty where there is none); what is being done, and how
-    much of it is; and the candidates, none before they are known. ``unit`` is that of their steps.
+    """A line to keep about what has just ended (or an empty one), the current work and how much of
+    it is done, and the candidates once they are known. ``unit`` is the unit of their steps.
     """
 
     line: str

@@ -154,7 +154,7 @@ def _raced(
 
 
 def _introduced(config: Config, side: Side, there: Entered) -> RaceResult:
-    """What is known before anything is trained; UsageError if no scheme takes part."""
+    """Describe the race before anything is trained; UsageError if no scheme takes part."""
     if not there.entries:
         raise UsageError(
             "no scheme may take part: "
