@@ -219,7 +219,7 @@ class MadeArtifact(NamedTuple):
 
     @property
     def ref(self) -> str:
-        """The REF of the artifact."""
+        """``name@version``, as commands take it."""
         return self.artifact.ref
 
 
