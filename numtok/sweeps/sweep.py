@@ -46,7 +46,11 @@ _TEST_SETS = ("split", "eval.split", "rows", "eval.rows")
 
 
 class Average(NamedTuple):
-    """One way, by its place on the other axes: each metric over the data sets, and on each."""
+    """One way, by its place on the other axes: each metric over the data sets, and on each.
+
+    A way is what runs share that differ only in the data set, the seed and what was chosen: the
+    best ``decoder:ud`` is one, whatever its base was on each data set.
+    """
 
     label: str
     metrics: dict[str, FoldStatistics]

@@ -11,8 +11,7 @@ log.py                 what training logs, read back; the same as event files of
 loop.py                training on texts: budget, validation, speed, traces of steps
 model_files.py         models of texts and of tables, written and read
 model_json.py          what a model file says, of texts or of tables
-placement.py           how a model lies on the ranks: copies, or parts
-ranks.py               processes that train one model together
+ranks.py               processes that train one model together: in copies, or in parts
 resolved_table.py      the options of a run on a table, with every part built
 resolved_texts.py      the options of a run on texts, with every part built
 run.py                 a run: what both kinds resolve, checkpoints, signals, log, time
