@@ -4,8 +4,8 @@ Texts and tables differ in this alone; afterwards candidates learn from artifact
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,8 @@ _MORE = 5
 _MOST_NAMED = 5  # fields in a message
 
 
-class Entered(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Entered:
     """Data and what may race on them.
 
     of_table
