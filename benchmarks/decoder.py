@@ -32,11 +32,9 @@ from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.flops import value_flops
 from numtok.models.heads._decoder import DecoderReader
 from numtok.models.trunks.mlp import Mlp
-from numtok.training.device import tune_malloc
+from numtok.training.device import MatmulRate, tune_malloc
 from numtok.training.features import Features
-from numtok.training.matmul_rate import MatmulRate
-from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import FittedTable, Preparation, table_head
+from numtok.training.trained_table import FittedTable, FittingRecipe, Preparation, table_head
 
 CPU = torch.device("cpu")
 PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})

@@ -35,11 +35,10 @@ from numtok.settings.race import Config
 from numtok.stages import fetch, gen
 from numtok.store.store import Store
 from numtok.sweeps.race.leaderboard import Leaderboard
-from numtok.sweeps.race.plan import Plan, Round
-from numtok.sweeps.race.progress import RaceProgress
+from numtok.sweeps.race.plan import Plan, RaceProgress, Round
 from numtok.sweeps.race.race import RaceResult, run
 from numtok.sweeps.race.rounds import Rounds
-from numtok.sweeps.side import race_side
+from numtok.sweeps.runs import race_side
 
 SEEDS, TIMES = 3, 5
 MOST_STEPS = 100_000

@@ -56,9 +56,8 @@ from numtok.models.training_batch import TrainingBatch
 from numtok.models.trunks.transformer import TransformerTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.seeds import generator
-from numtok.training.device import device_of, peak_memory, tune_malloc, wait
+from numtok.training.device import device_of, measured_matmul_rate, peak_memory, tune_malloc, wait
 from numtok.training.launch import launch
-from numtok.training.matmul_rate import measured_matmul_rate
 from numtok.training.ranks import ALONE, Ranks, joined
 from numtok.training.trainer import WHOLE_STEP, Execution, Recipe, Trainer
 

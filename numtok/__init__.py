@@ -50,7 +50,7 @@ from numtok.version import __version__ as __version__
 _PUBLIC = {
     "Codec": "codec:TextCodec",
     "batch": "batch:batch",
-    "check_visibility": "visibility:check_visibility",
+    "check_visibility": "batch:check_visibility",
     "compare": "commands:compare",
     "embedder": "embedder:embedder",
     "encode": "commands:encode",

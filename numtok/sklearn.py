@@ -23,8 +23,7 @@ from numtok.models.distributions.predictive import Predictive
 from numtok.models.presets import trunk
 from numtok.training.device import device_of, oom_advice
 from numtok.training.features import Features
-from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import FittedTable, Preparation, table_head
+from numtok.training.trained_table import FittedTable, FittingRecipe, Preparation, table_head
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin

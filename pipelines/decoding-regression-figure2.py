@@ -38,8 +38,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.models.heads.base import ValueHead
 from numtok.models.trunks.mlp import Mlp
 from numtok.training.features import Features
-from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import FittedTable, Preparation, table_head
+from numtok.training.trained_table import FittedTable, FittingRecipe, Preparation, table_head
 
 TASK = TruncatedGaussian()
 HEAD = {"riemann": "riemann:{cells}", "decoder": "decoder:nd,base=2,length={bits}"}

@@ -47,15 +47,16 @@ def rows(told: Sequence[ReportPredictions], schemes: Sequence[str]) -> Iterator[
     over its seeds; the truths last."""
     for scheme in dict.fromkeys(schemes):
         seeds = [one.answers for one, own in zip(told, schemes, strict=True) if own == scheme]
-        row = []
+        row: list[str] = []
         for name in RANGES:
-            shares = []
+            fractions, of_errors = [], []
             for answers in seeds:
-                said = 100 * within(answers.prediction, name)
+                inside = 100 * within(answers.prediction, name)
                 errors = (answers.prediction - answers.truth) ** 2
-                shares.append((*means([said], answers), float(errors @ said / errors.sum())))
-            row.append(figure(seed_statistics([share for share, _ in shares], (0, 100))))
-            row.append(f"{np.mean([part for _, part in shares]):.0f}")
+                fractions += means([inside], answers)
+                of_errors.append(float(errors @ inside / errors.sum()))
+            row.append(figure(seed_statistics(fractions, (0, 100))))
+            row.append(f"{np.mean(of_errors):.0f}")
         different = np.mean([len(np.unique(answers.prediction)) for answers in seeds])
         yield scheme, *row, int(np.rint(different))
     truth = told[0].answers.truth

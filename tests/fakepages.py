@@ -16,8 +16,7 @@ from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.leaderboard import Finalist, leaderboard
 from numtok.sweeps.race.plan import Candidate, Plan, Round
-from numtok.sweeps.race.race import RaceResult
-from numtok.sweeps.race.reasons import reasons_of
+from numtok.sweeps.race.race import RaceResult, reasons_of
 from numtok.sweeps.race.rounds import RoundResult
 from numtok.sweeps.race.words import Slot
 from numtok.sweeps.sweep import Result, SweepTable

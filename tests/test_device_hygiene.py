@@ -42,9 +42,8 @@ from numtok.training.examples import SplitExamples
 from numtok.training.features import Features
 from numtok.training.model_files import LoadedModel
 from numtok.training.ranks import ALONE
-from numtok.training.table_learner import FittingRecipe
 from numtok.training.text_learner import _calibration
-from numtok.training.trained_table import Preparation
+from numtok.training.trained_table import FittingRecipe, Preparation
 from numtok.training.trainer import Execution, Recipe, Trainer
 from tests import combinations, fakemodels
 from tests.cases import case, each

@@ -32,7 +32,7 @@ from numtok.sklearn import NumericRegressor
 from numtok.stages import table, train
 from numtok.store.store import Store
 from numtok.training.features import Features
-from numtok.training.regressor_files import read_regressor
+from numtok.training.model_files import read_regressor
 from tests.cases import case
 from tests.messages import Says
 
@@ -317,10 +317,8 @@ def test_parameters_that_are_not_possible_are_named(says: Says) -> None:
         ("device", "tpu", ("device 'tpu'", "auto, cpu, cuda, cuda:N and mps")),
     ]
     for name, given, told in cases:
-        with case(name):
-            with pytest.raises(ValueError) as caught:
-                NumericRegressor(**{name: given}).fit(ROWS, TARGETS)
-            says(caught, *told)
+        with case(name), says.raises(ValueError, *told):
+            NumericRegressor(**{name: given}).fit(ROWS, TARGETS)
 
 
 def test_data_that_cannot_be_used_are_told(says: Says) -> None:
@@ -346,10 +344,8 @@ def test_data_that_cannot_be_used_are_told(says: Says) -> None:
         (ROWS, [-1e308, 0.0, 1.0, 1e308], ("-1e+308 to 1e+308", "normalize signed-log or none")),
     ]
     for x, y, told in own:
-        with case(told[0]):
-            with pytest.raises(ValueError) as caught:
-                NumericRegressor().fit(x, y)
-            says(caught, *told)
+        with case(told[0]), says.raises(ValueError, *told):
+            NumericRegressor().fit(x, y)
 
 
 def test_a_target_of_one_value_is_learnt() -> None:
@@ -366,9 +362,10 @@ def test_a_column_for_y_is_taken_with_scikit_learns_warning() -> None:
 def test_what_differs_from_what_was_fitted_is_told(says: Says) -> None:
     frame = frames()["pandas"]
     model = small(epochs=1).fit(frame, LEVELS)
-    with pytest.raises(ValueError) as caught:
+    with says.raises(
+        ValueError, "feature kind of X is a number and was a category", "the same kinds"
+    ):
         model.predict(frame.assign(kind=1.0))
-    says(caught, "feature kind of X is a number and was a category", "the same kinds")
     with pytest.raises(ValueError, match="The feature names should match those that were passed"):
         model.predict(frame.rename(columns={"kind": "sort"}))
 
@@ -390,9 +387,10 @@ def test_questions_that_are_not_possible_are_refused() -> None:
 
 def test_a_loss_that_is_not_finite_is_told_in_the_words_of_the_estimator(says: Says) -> None:
     x, y = data()
-    with pytest.raises(TrainingFailed) as caught:
+    with says.raises(
+        TrainingFailed, "in epoch 1", "learning_rate (it was 0.9), or normalize affine"
+    ):
         small(learning_rate=0.9, epochs=50, patience=0, normalize="none").fit(x, y * 1e30)
-    says(caught, "in epoch 1", "learning_rate (it was 0.9), or normalize affine")
 
 
 def test_without_scikit_learn_one_line_says_what_to_install(
@@ -401,9 +399,8 @@ def test_without_scikit_learn_one_line_says_what_to_install(
     for name in [name for name in sys.modules if name.partition(".")[0] == "sklearn"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "numtok.sklearn")
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "numtok.sklearn", "`pip install scikit-learn`"):
         importlib.import_module("numtok.sklearn")
-    says(caught, "numtok.sklearn", "`pip install scikit-learn`")
 
 
 def test_the_example_in_the_docstring_is_true() -> None:

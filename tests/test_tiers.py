@@ -9,7 +9,7 @@ from multiprocessing import get_context
 import pytest
 
 from numtok.training.loop import Training
-from numtok.training.table_learner import TableLearner
+from numtok.training.trained_table import TableLearner
 
 FORBIDDEN: dict[str, Callable[[], object]] = {
     "subprocess.Popen": lambda: subprocess.run([sys.executable, "-c", ""], check=True),

@@ -23,7 +23,7 @@ INTEGRATION = {"cli", "pipelines", "stages", "sweeps"}
 #: What trains, looked for once it is loaded: importing it here would slow every run of a few tests.
 _TRAINING = {
     "numtok.training.loop": "Training.learn",
-    "numtok.training.table_learner": "TableLearner.advance",
+    "numtok.training.trained_table": "TableLearner.advance",
 }
 _PROCESS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
 

@@ -24,9 +24,8 @@ from numtok.registry import settings_of
 from numtok.settings.eval import Config
 from numtok.store.artifact import Artifact, Find
 from numtok.training.device import check_compiler, device_of
-from numtok.training.model_files import read_model
+from numtok.training.model_files import read_model, read_regressor
 from numtok.training.model_json import TableModelFile, TextModelFile
-from numtok.training.regressor_files import read_regressor
 
 TEXTS_REVISION, TABLES_REVISION = 13, 6
 

@@ -38,7 +38,7 @@ from numtok.evaluation.target_features import (
 from numtok.reports import LIMITS
 from numtok.store.artifact import TABLE, Artifact
 from numtok.training.features import Features, Inputs
-from numtok.training.table_learner import held_back
+from numtok.training.trained_table import held_back
 
 TUNED = "tuned boosting"
 _RATE, _LEAVES, _LOSSES = 0.05, (8, 31), ("squared_error", "absolute_error")

@@ -25,8 +25,8 @@ from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
 from numtok.training.device import device_of
 from numtok.training.features import Features
+from numtok.training.model_files import LoadedRegressor, read_regressor
 from numtok.training.model_json import TableModelFile
-from numtok.training.regressor_files import LoadedRegressor, read_regressor
 from numtok.training.trained_table import FittedTable
 
 PREDICTED = "predicted"

@@ -37,9 +37,8 @@ from numtok.row import GROUP
 from numtok.seeds import uniforms
 from numtok.store.artifact import Artifact
 from numtok.training.features import Features
-from numtok.training.regressor_files import LoadedRegressor
-from numtok.training.table_learner import held_back
-from numtok.training.trained_table import FittedTable
+from numtok.training.model_files import LoadedRegressor
+from numtok.training.trained_table import FittedTable, held_back
 
 _METRICS = (
     "r2", "mse", "mae", "median-relative-error", "kendall-tau", "relative-mse", "nll",

@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import DataError, UsageError
-from numtok.library.batch import NumberBatch, batch
+from numtok.library.batch import NumberBatch, batch, check_visibility
 from numtok.library.codec import TextCodec
 from numtok.library.embedder import NumberEmbedding
 from numtok.library.head import NumberHead
-from numtok.library.visibility import check_visibility
 from numtok.models.pretrained.architecture import learned_positions
 
 

@@ -1,15 +1,12 @@
 """numtok in a program of your own: what ``import numtok`` offers, each name imported when used.
 
-batch.py       numtok.batch: texts as tensors, with the places at which numbers are predicted
+arguments.py   arguments of functions: settings, types, errors that name them; the store
+batch.py       numtok.batch: texts as tensors; whether a causal model sees its targets
 codec.py       numtok.Codec: texts to tokens and values and back
 commands.py    numtok.encode, numtok.train, numtok.eval ...: commands as functions
 embedder.py    numtok.embedder: tokens and values to vectors
 head.py        numtok.head: hidden states to numbers in raw units
-opened.py      the store that functions read and write
 prediction.py  what a head predicts: points, and distributions where they are asked for
-settings.py    settings of commands as arguments of functions
 stored.py      numtok.load: what is in a store, as an object of its kind
-visibility.py  numtok.check_visibility: whether a causal model sees what it must predict
 view.py        what a command prints of a result, as text and in a notebook
-wording.py     errors in the words of Python
 """

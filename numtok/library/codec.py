@@ -15,8 +15,7 @@ from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.splits import read_codec
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError
-from numtok.library.opened import open_store
-from numtok.library.wording import as_arguments, typed
+from numtok.library.arguments import as_arguments, open_store, typed
 from numtok.registry import spec_of
 from numtok.store.artifact import ENCODED, MODEL
 

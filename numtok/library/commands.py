@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numtok.cli.output.printing import Format
 from numtok.errors import UsageError
-from numtok.library.opened import open_store
-from numtok.library.settings import described, settings_of
+from numtok.library.arguments import as_arguments, described, open_store, settings_of
 from numtok.library.stored import StoredArtifact, stored
 from numtok.library.view import Shown
-from numtok.library.wording import as_arguments
 from numtok.settings.compare import Config as CompareConfig
 from numtok.settings.encode import Config as EncodeConfig
 from numtok.settings.errors import Config as ErrorsConfig
@@ -49,22 +47,18 @@ Config = TypeVar("Config")
 Result = TypeVar("Result")
 
 
-def _command(
-    config: type[Config],
-) -> Callable[[Callable[[Config, Store, bool], Result]], Callable[..., Result]]:
+def _command(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Result]:
     """Make a command of a function of its settings, the opened store, and ``quiet``."""
+    config: type[Config] = work.__annotations__["config"]
 
-    def decorate(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Result]:
-        def call(
-            *arguments: Any, store: str | Path | None = None, quiet: bool = True, **settings: Any
-        ) -> Result:
-            return work(*_begun(config, arguments, settings, store, quiet), quiet)
+    def call(
+        *arguments: Any, store: str | Path | None = None, quiet: bool = True, **settings: Any
+    ) -> Result:
+        return work(*_begun(config, arguments, settings, store, quiet), quiet)
 
-        update_wrapper(call, work)
-        del call.__wrapped__  # type: ignore[attr-defined]  # its signature is not the command's
-        return described(config)(as_arguments()(call))
-
-    return decorate
+    update_wrapper(call, work)
+    del call.__wrapped__  # type: ignore[attr-defined]  # its signature is not the command's
+    return described(config)(as_arguments()(call))
 
 
 def _begun(
@@ -99,7 +93,7 @@ def _write_page(path: Path, page: "Page", store: Store) -> None:
     write_page(path, page, store.note)
 
 
-@_command(GenConfig)
+@_command
 def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
     """Make data of a task from a seed; what is no setting of the command is one of the task.
 
@@ -114,7 +108,7 @@ def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
     return _made(result.artifact, result.estimate, store)
 
 
-@_command(FetchConfig)
+@_command
 def fetch(config: FetchConfig, store: Store, quiet: bool) -> list[Any]:
     """Bring public data sets: a list of what was made."""
     from numtok.cli.output.progress import Bar
@@ -125,7 +119,7 @@ def fetch(config: FetchConfig, store: Store, quiet: bool) -> list[Any]:
     return [_made(one.artifact, one.estimate, store) for one in results]
 
 
-@_command(TableConfig)
+@_command
 def table(config: TableConfig, store: Store, quiet: bool) -> Any:
     """Make a table artifact of a CSV or Parquet file of your own."""
     from numtok.stages.table import run
@@ -133,7 +127,7 @@ def table(config: TableConfig, store: Store, quiet: bool) -> Any:
     return stored(run(config, store).artifact, store.root)
 
 
-@_command(EncodeConfig)
+@_command
 def encode(config: EncodeConfig, store: Store, quiet: bool) -> Any:
     """Encode files of texts, or data of a store, into shards of tokens and numbers.
 
@@ -147,7 +141,7 @@ def encode(config: EncodeConfig, store: Store, quiet: bool) -> Any:
     return _made(result.artifact, result.estimate, store)
 
 
-@_command(TrainConfig)
+@_command
 def train(config: TrainConfig, store: Store, quiet: bool) -> Any:
     """Train a model on encoded data or on a table.
 
@@ -163,7 +157,7 @@ def train(config: TrainConfig, store: Store, quiet: bool) -> Any:
         return stored(run(config, store, progress).artifact, store.root)
 
 
-@_command(EvalConfig)
+@_command
 def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
     """Predict a split and report on it.
 
@@ -183,7 +177,7 @@ def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
         return stored(run(config, store, progress).artifact, store.root)
 
 
-@_command(PredictConfig)
+@_command
 def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
     """What a model says of rows in a file: of texts a list of these rows, each with a field
     ``predicted``; of tables an Arrow table with columns more.
@@ -204,7 +198,7 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
     return list(map(msgspec.json.decode, lines))
 
 
-@_command(ProbeConfig)
+@_command
 def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
     """Measure how a model follows the numbers that it reads."""
     from numtok.cli.output.progress import Count
@@ -214,7 +208,7 @@ def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
         return stored(run(config, store, progress).artifact, store.root)
 
 
-@_command(ExportConfig)
+@_command
 def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
     """Encoded data, or a model, as a folder that datasets or transformers opens; its path."""
     from numtok.stages.export import run
@@ -223,7 +217,7 @@ def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
     return config.to
 
 
-@_command(FigureConfig)
+@_command
 def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
     """Draw reports, probes or models into a file: its path."""
     from numtok.stages.figure import run
@@ -232,7 +226,7 @@ def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
     return config.out
 
 
-@_command(ProfileConfig)
+@_command
 def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
     """What the numbers of some data are like, and what each scheme costs and loses on them."""
     from numtok.analysis.panels.slots import SlotPictures
@@ -269,7 +263,7 @@ def explain(number: str | float, /, **settings: Any) -> Shown:
     return Shown(found, partial(print_explained, config.number, found))
 
 
-@_command(CompareConfig)
+@_command
 def compare(config: CompareConfig, store: Store, quiet: bool) -> Shown:
     """Reports of one test set, paired sample by sample.
 
@@ -285,7 +279,7 @@ def compare(config: CompareConfig, store: Store, quiet: bool) -> Shown:
     return Shown(found, partial(print_comparison, found))
 
 
-@_command(ErrorsConfig)
+@_command
 def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
     """Where predictions go wrong: in sign, mantissa or exponent (``numtok errors``)."""
     from numtok.cli.output.errors import print_errors
@@ -295,7 +289,7 @@ def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
     return Shown(found, partial(print_errors, found))
 
 
-@_command(NupaConfig)
+@_command
 def nupa(config: NupaConfig, store: Store, quiet: bool) -> Shown:
     """The tables of NUPA, from a report or from any model's answers."""
     from numtok.cli.output.nupa import print_tables
@@ -305,7 +299,7 @@ def nupa(config: NupaConfig, store: Store, quiet: bool) -> Shown:
     return Shown(found, partial(print_tables, found))
 
 
-@_command(SweepConfig)
+@_command
 def sweep(config: SweepConfig, store: Store, quiet: bool) -> Shown:
     """Train and evaluate every combination that a file names, and compare them."""
     from numtok.cli.output.pages.sweep import sweep_page
@@ -319,7 +313,7 @@ def sweep(config: SweepConfig, store: Store, quiet: bool) -> Shown:
     return Shown(found, partial(print_sweep, found))
 
 
-@_command(RaceConfig)
+@_command
 def race(config: RaceConfig, store: Store, quiet: bool) -> Shown:
     """Which encoding predicts the numbers of some data best, in the time there is."""
     from numtok.cli.output.pages.race import race_page

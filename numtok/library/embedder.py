@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import UsageError, unknown
+from numtok.library.arguments import as_arguments, check_type, typed
 from numtok.library.batch import NumberBatch
 from numtok.library.codec import TextCodec
-from numtok.library.wording import as_arguments, check_type, typed
 from numtok.models.embedders.base import EMBEDDERS, INIT, Embedder, NumberModule
 from numtok.models.heads.base import Head
 from numtok.models.inputs import moved

@@ -21,10 +21,10 @@ from numtok.encoding.normalizers.base import (
 from numtok.encoding.schemes.base import Channel, ChannelScheme, splits_numbers
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.raw_numbers import RawNumbers, listed
+from numtok.library.arguments import as_arguments, typed
 from numtok.library.codec import TextCodec
 from numtok.library.embedder import check_digits, check_width
 from numtok.library.prediction import PredictedNumbers, floats
-from numtok.library.wording import as_arguments, typed
 from numtok.models.decoding import NumberReadings, Reader
 from numtok.models.heads.base import (
     HEADS,

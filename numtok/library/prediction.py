@@ -11,8 +11,8 @@ from torch import Tensor
 
 from numtok.errors import UsageError
 from numtok.evaluation.raw_numbers import RawNumbers
+from numtok.library.arguments import typed
 from numtok.library.view import html_table
-from numtok.library.wording import typed
 from numtok.models.decoding import NumberReadings
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, default_point

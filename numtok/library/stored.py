@@ -12,9 +12,8 @@ from numtok.cli.output.printing import Format
 from numtok.encoding.splits import check_split, read_codec, splits
 from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
-from numtok.library.opened import open_store, store_root
+from numtok.library.arguments import as_arguments, open_store, store_root
 from numtok.library.view import as_html, printed
-from numtok.library.wording import as_arguments
 from numtok.reports import REPORT, Figure, Report
 from numtok.store.artifact import ENCODED, MODEL, Artifact
 
@@ -124,7 +123,7 @@ class TextModel(StoredArtifact):
         long, UsageError for what the model cannot be asked, TrainingFailed where memory is out.
         """
         from numtok.evaluation.text_rows import Query
-        from numtok.library.settings import settings_of
+        from numtok.library.arguments import settings_of
         from numtok.settings.predict import Config
 
         column = Texts.of(texts).strings()

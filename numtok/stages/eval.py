@@ -7,7 +7,6 @@ predictions are kept, so that ``compare`` can pair them: reports of all of these
 """
 
 import time
-from dataclasses import dataclass
 from functools import partial
 
 from numtok.declaration import CheckApplies, command_line, no_options
@@ -18,17 +17,9 @@ from numtok.evaluation.resolved import ResolvedEvaluation, resolve_table, resolv
 from numtok.evaluation.scoring import Progress
 from numtok.reports import REPORT
 from numtok.settings.eval import Config as Config
-from numtok.store.artifact import ENCODED, MODEL, TABLE, Artifact
+from numtok.store.artifact import ENCODED, MODEL, TABLE, Artifact, MadeArtifact
 from numtok.store.store import Store
 from numtok.training.model_json import TableModelFile, read_model_file
-
-
-@dataclass(frozen=True)
-class Result:
-    """The report, and whether this call made it."""
-
-    artifact: Artifact
-    made: bool
 
 
 def run(
@@ -36,7 +27,7 @@ def run(
     store: Store,
     progress: Progress,
     check: CheckApplies = no_options,
-) -> Result:
+) -> MadeArtifact:
     """Evaluate a model, or find the report that is there. ``check`` may refuse options that are
     not for a model of texts, or of tables.
 
@@ -60,7 +51,7 @@ def run(
         REPORT, name, resolved.settings, parents=parents, command=command, how=config
     ) as draft:
         if isinstance(draft, Artifact):
-            return Result(draft, made=False)
+            return MadeArtifact(draft, made=False)
         with devices(config.devices, resolved.device) as these:
             evaluator = resolved.open(store.find, these)
             started = time.monotonic()
@@ -69,4 +60,4 @@ def run(
         write_predictions(draft, table)
         subject = Subject(model, data, config.split)
         report = report_of(subject, evaluator, table, resolved.metrics, progress)
-        return Result(publish(draft, model, report, timing), made=True)
+        return MadeArtifact(publish(draft, model, report, timing), made=True)

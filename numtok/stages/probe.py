@@ -5,7 +5,7 @@ is looked at is what a kind of probe says (``analysis/probing/probes``).
 """
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from numtok.analysis.probing.probe_records import PROBE, Probe, publish
 from numtok.analysis.probing.probes.base import PROBES, ProbeInputs
@@ -18,22 +18,14 @@ from numtok.evaluation.devices import devices
 from numtok.evaluation.scoring import Progress
 from numtok.registry import name_of
 from numtok.settings.probe import Config as Config
-from numtok.store.artifact import ENCODED, MODEL, Artifact
+from numtok.store.artifact import ENCODED, MODEL, Artifact, MadeArtifact
 from numtok.store.store import Store
 from numtok.training.device import device_of
 from numtok.training.model_files import read_model
 from numtok.training.model_json import TableModelFile, read_model_file
 
 
-@dataclass(frozen=True)
-class Result:
-    """The probe, and whether this call made it."""
-
-    artifact: Artifact
-    made: bool
-
-
-def run(config: Config, store: Store, progress: Progress) -> Result:
+def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
     """Probe a model, or return the existing probe.
 
     Raises UsageError (also for data of another encoding), DataError, StoreError, TrainingFailed.
@@ -68,7 +60,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         PROBE, name, {**settings, **kind.stored}, parents=parents, command=command, how=config
     ) as draft:
         if isinstance(draft, Artifact):
-            return Result(draft, made=False)
+            return MadeArtifact(draft, made=False)
         started = time.monotonic()
         with devices(config.devices, device) as these:
             loaded = read_model(model, device, file)
@@ -92,4 +84,4 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             notes=result.notes,
         )
         timing = {"seconds": time.monotonic() - started, "devices": these.count}
-        return Result(publish(draft, probe, result.points, result.seen, timing), made=True)
+        return MadeArtifact(publish(draft, probe, result.points, result.seen, timing), made=True)

@@ -14,7 +14,7 @@ Nothing is written, and the result depends on the rows and the units alone, not
 on the number of workers.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -260,49 +260,24 @@ def _profile(
     look: Look | None,
 ) -> Profile:
     """The result, from what was counted; schemes by the specs that name them."""
-    notes = [unread] if (unread := found.unread.note()) else []
-    moments = found.moments
-    if not moments.count:
-        moments = reduce(Moments.merged, (one.moments for one in found.tallies.values()), moments)
-    if not found.splits[TRAIN]:
-        notes.append(
-            f"no row is in the split {TRAIN!r}, so constants are fitted on all rows, no merges are "
-            "learnt, and text tokens are not known"
-        )
+    moments = _moments(found)
     folded = _fold(found)
-    places = found.places()
-    beyond = [OTHER] if places.pop(OTHER, None) is not None else []
-    nodes = found.slots.ordered(places) + beyond
-    labels = found.slots.labels(nodes)
-    if folded:
-        labels[OTHER] = f"({folded} others)"
-    slots = {node: slot_profile(node, labels[node], found) for node in nodes}
+    slots = _slots(found, folded)
+    names = {node: slot.name for node, slot in slots.items()}
     numbers = sum(slot.numbers for slot in slots.values())
     trial = Trial.of(found.tallies, found.sample)
-    sizes = NumberSizes(
-        max((slot.largest or 0.0 for slot in slots.values()), default=0.0),
-        max((slot.decimals_most or 0 for slot in slots.values()), default=0),
-    )
-    sized = [
-        one.suited(*sizes) if isinstance(one, SizedScheme) and is_sized(spec) else one
-        for spec, one in schemes.items()
-    ]
-    tried = [losses(one, found.tallies, labels, trial, moments) for one in sized if numbers]
+
+    def tried_with(scheme: Scheme, normalize: str | None = None) -> SchemeLosses:
+        return losses(scheme, found.tallies, names, trial, moments, normalize=normalize)
+
+    tried = [tried_with(one) for one in _sized(schemes, slots.values()) if numbers]
     if look is not None:
-        look({node: slot.name for node, slot in slots.items()}, found, tried)
-    warnings = profile_warnings(tried, slots, numbers)
+        look(names, found, tried)
     advised = advised_normalizer(moments)
-    first = recommended(
-        [
-            losses(one.scheme, found.tallies, labels, trial, moments, normalize=advised)
-            if scales_values(one.scheme)
-            else one
-            for one in tried
-        ],
-        slots,
-        [found.slots.target(name) for name in found.targets],
-    )
-    lossless = tuple(one.spec for one in tried if _lossless(one))
+    scaled = [
+        tried_with(one.scheme, advised) if scales_values(one.scheme) else one for one in tried
+    ]
+    first = recommended(scaled, slots, [found.slots.target(name) for name in found.targets])
     return Profile(
         inputs=config.inputs,
         rows=found.rows,
@@ -317,22 +292,45 @@ def _profile(
             name: (one.low, one.high) if one.count else (None, None)
             for name, one in sorted(found.targets.items())
         },
-        templates=found.slots.examples(nodes),
+        templates=found.slots.examples(list(slots)),
         text=text,
         schemes=tuple(_scheme(one, slots, found.rows, text) for one in tried),
-        warnings=tuple(warnings),
-        lossless=lossless,
-        notes=(
-            *notes,
-            *_high_level(slots.values(), advised),
-            *_notes(slots.values()),
-            *notation_notes(found.notations),
-            *found.twins.notes(found.splits),
-        ),
+        warnings=tuple(profile_warnings(tried, slots, numbers)),
+        lossless=tuple(one.spec for one in tried if _lossless(one)),
+        notes=tuple(_notes(found, slots.values(), advised)),
         recommended=first.spec if first else None,
         recommended_normalize=advised if first and scales_values(first.scheme) else None,
         value_normalize=advised,
     )
+
+
+def _moments(found: Counted) -> Moments:
+    """Moments of the numbers that constants are fitted on: the train split, or all if it is
+    empty."""
+    if found.moments.count:
+        return found.moments
+    return reduce(Moments.merged, (one.moments for one in found.tallies.values()), found.moments)
+
+
+def _slots(found: Counted, folded: int) -> dict[int, SlotProfile]:
+    """The slots by node, in the order of the text; the one of the ``folded`` others comes last."""
+    places = found.places()
+    beyond = [OTHER] if places.pop(OTHER, None) is not None else []
+    nodes = found.slots.ordered(places) + beyond
+    labels = found.slots.labels(nodes)
+    if folded:
+        labels[OTHER] = f"({folded} others)"
+    return {node: slot_profile(node, labels[node], found) for node in nodes}
+
+
+def _sized(schemes: Mapping[str, Scheme], slots: Collection[SlotProfile]) -> Iterator[Scheme]:
+    """The schemes; one whose spec leaves its size open is sized for these numbers."""
+    sizes = NumberSizes(
+        max((slot.largest or 0.0 for slot in slots), default=0.0),
+        max((slot.decimals_most or 0 for slot in slots), default=0),
+    )
+    for spec, one in schemes.items():
+        yield one.suited(*sizes) if isinstance(one, SizedScheme) and is_sized(spec) else one
 
 
 def _fold(found: Counted) -> int:
@@ -384,34 +382,46 @@ def _lossless(tried: SchemeLosses) -> bool:
     )
 
 
-def _notes(slots: Iterable[SlotProfile]) -> list[str]:
-    """What to know of the data whatever the scheme."""
-    notes = []
+def _notes(found: Counted, slots: Collection[SlotProfile], advised: str) -> Iterator[str]:
+    """Yield what a reader must know about the data, for any scheme."""
+    if unread := found.unread.note():
+        yield unread
+    if not found.splits[TRAIN]:
+        yield (
+            f"no row is in the split {TRAIN!r}, so constants are fitted on all rows, no merges are "
+            "learnt, and text tokens are not known"
+        )
+    yield from _high_level(slots, advised)
     for slot in slots:
-        if slot.after_comma >= _NEARLY_ALL:
-            notes.append(
-                f"{slot.name} always follows a comma: if these are decimals, write them with a "
-                "point; for 1,234 give --numerals default,thousands=yes"
-            )
-        if slot.digits_most is not None and slot.digits_most > _FLOAT64_DIGITS:
-            more = "+" if slot.digits_most == MOST_DIGITS else ""
-            notes.append(
-                f"{slot.name} has numbers of {slot.digits_most}{more} digits, and values are "
-                "learnt and compared as float64, which holds 15 to 17"
-            )
-        if slot.outside:
-            notes.append(f"{slot.name} has {counted(slot.outside)} beyond float64, as 1e400 is")
-        elif slot.numbers > 1 and slot.low is not None and slot.low == slot.high:
-            notes.append(f"{slot.name} is always {short_value(slot.low)}")
-        elif slot.numbers > 1 and slot.common is not None and slot.common_share > COMMON:
-            notes.append(
-                f"{100 * slot.common_share:.0f}% of {slot.name} is one value, "
-                f"{short_value(slot.common)}"
-            )
-    return notes
+        yield from _slot_notes(slot)
+    yield from notation_notes(found.notations)
+    yield from found.twins.notes(found.splits)
 
 
-def _high_level(slots: Iterable[SlotProfile], advised: str) -> list[str]:
+def _slot_notes(slot: SlotProfile) -> Iterator[str]:
+    if slot.after_comma >= _NEARLY_ALL:
+        yield (
+            f"{slot.name} always follows a comma: if these are decimals, write them with a "
+            "point; for 1,234 give --numerals default,thousands=yes"
+        )
+    if slot.digits_most is not None and slot.digits_most > _FLOAT64_DIGITS:
+        more = "+" if slot.digits_most == MOST_DIGITS else ""
+        yield (
+            f"{slot.name} has numbers of {slot.digits_most}{more} digits, and values are "
+            "learnt and compared as float64, which holds 15 to 17"
+        )
+    if slot.outside:
+        yield f"{slot.name} has {counted(slot.outside)} beyond float64, as 1e400 is"
+    elif slot.numbers > 1 and slot.low is not None and slot.low == slot.high:
+        yield f"{slot.name} is always {short_value(slot.low)}"
+    elif slot.numbers > 1 and slot.common is not None and slot.common_share > COMMON:
+        yield (
+            f"{100 * slot.common_share:.0f}% of {slot.name} is one value, "
+            f"{short_value(slot.common)}"
+        )
+
+
+def _high_level(slots: Collection[SlotProfile], advised: str) -> Iterator[str]:
     """A note on fields whose numbers vary by far less than their magnitude, and the remedy."""
     fields = [
         f"{slot.name} ({short_value(slot.mean, slot.deviation)} ± {short_value(slot.deviation)})"
@@ -419,13 +429,13 @@ def _high_level(slots: Iterable[SlotProfile], advised: str) -> list[str]:
         if slot.high_level and slot.mean is not None and slot.deviation is not None
     ]
     if not fields:
-        return []
+        return
     remedy = (
         f"Encode with --scheme xval --normalize {advised}"
         if advised == AROUND_THE_MEAN
         else "Subtract a constant from them, or use a scheme that keeps all digits, such as fone"
     )
-    return [
+    yield (
         f"the standard deviation is below {percent(HIGH_LEVEL)} of the mean in {listed(fields)}; "
         f"models barely see such changes. {remedy}"
-    ]
+    )

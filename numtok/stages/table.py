@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,20 +38,12 @@ from numtok.data.tables.file import (
 from numtok.declaration import command_line
 from numtok.errors import UsageError, unknown
 from numtok.settings.table import Config as Config
-from numtok.store.artifact import TABLE, Artifact, Parent
+from numtok.store.artifact import TABLE, Artifact, MadeArtifact, Parent
 from numtok.store.store import Store
 
 REVISION = 1
 SPLIT = "test=0.2,validation=0.1"
 _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # what no number begins with
-
-
-class Result(NamedTuple):
-    """The artifact and whether this call made it."""
-
-    ref: str
-    artifact: Artifact
-    made: bool
 
 
 def table_of(path: str, target: str, store: Store) -> Artifact:
@@ -67,7 +59,7 @@ def table_of(path: str, target: str, store: Store) -> Artifact:
     return run(Config(path, target=target), store).artifact
 
 
-def run(config: Config, store: Store) -> Result:
+def run(config: Config, store: Store) -> MadeArtifact:
     """Make a table artifact of a file, or find the one that is there.
 
     Raises UsageError, DataError (naming the column, and the row where it is one) and StoreError.
@@ -94,7 +86,7 @@ def run(config: Config, store: Store) -> Result:
     command = ["numtok", "table", *command_line(replace(config, name=name))]
     with store.draft(TABLE, name, settings, parents=[parent], command=command, how=config) as draft:
         if isinstance(draft, Artifact):
-            return Result(draft.ref, draft, made=False)
+            return MadeArtifact(draft, made=False)
         columns = _columns(config, parsed(config.path, data), rule)
         if config.path.endswith(".csv"):
             form = csv_form(data)
@@ -102,8 +94,9 @@ def run(config: Config, store: Store) -> Result:
             notes = (*first, *columns.notes, *_codes(data, columns, form))
             columns = replace(columns, notes=notes)
         counts = write_columns(draft.path, columns)
-        artifact = draft.publish(counts, {"seconds": time.monotonic() - started})
-        return Result(artifact.ref, artifact, made=True)
+        return MadeArtifact(
+            draft.publish(counts, {"seconds": time.monotonic() - started}), made=True
+        )
 
 
 def _codes(data: bytes, columns: TableColumns, form: CsvForm) -> Iterator[str]:

@@ -20,8 +20,7 @@ from numtok.store.store import Store
 from numtok.training.checkpoint import Finished, drop_checkpoint, read_finished, write_finished
 from numtok.training.device import device_of, oom_advice, tune_malloc
 from numtok.training.launch import launch
-from numtok.training.loop import TrainingProgress
-from numtok.training.profiler import Cost
+from numtok.training.loop import Cost, TrainingProgress
 from numtok.training.ranks import ALONE, Ranks, joined
 from numtok.training.resolved_table import ResolvedTable, resolve_table
 from numtok.training.resolved_texts import ResolvedTexts, resolve_texts
@@ -62,9 +61,7 @@ def run(
         files.check_output("--profile", config.profile)
     with joined(device_of(config.device)) as ranks:
         resolved = _resolve(config, data, store, ranks)
-        if not ranks.first:
-            return _follow(resolved, store)
-        return _make(resolved, config, store, progress)
+        return _make(resolved, store, progress) if ranks.first else _follow(resolved, store)
 
 
 def pace(config: Config, store: Store, limit: float) -> float:
@@ -88,11 +85,12 @@ def _resolve(config: Config, data: Artifact, store: Store, ranks: Ranks) -> Reso
     return resolve_texts(config, data, former, ranks)
 
 
-def _make(resolved: Resolved, config: Config, store: Store, progress: Progress) -> Result:
-    """What one process does, or the first of several."""
-    name, ranks = config.name or resolved.default_name, resolved.execution.ranks
+def _make(resolved: Resolved, store: Store, progress: Progress) -> Result:
+    """Train in one process, or in the first of several."""
+    config, ranks = resolved.config, resolved.execution.ranks
+    name = config.name or resolved.default_name
     parents = [one.as_parent() for one in resolved.parents]
-    command = ["numtok", "train", *command_line(resolved.config, resolved.kind)]
+    command = ["numtok", "train", *command_line(config, resolved.kind)]
     with store.draft(
         MODEL, name, resolved.settings, parents=parents, command=command, how=config
     ) as draft:
@@ -111,7 +109,7 @@ def _make(resolved: Resolved, config: Config, store: Store, progress: Progress) 
         costs: Sequence[Cost] = ()
         if finished is None:
             if isinstance(resolved, ResolvedTexts) and resolved.devices > 1:
-                finished, costs = _launch(resolved.devices, config, store, draft, progress)
+                finished, costs = _launch(resolved, store, draft, progress)
             else:
                 finished, costs = _train(resolved, draft, store, progress)
             write_finished(draft, resolved.files, finished)
@@ -134,35 +132,31 @@ def _train(
 
 
 def _follow(resolved: Resolved, store: Store) -> Result:
-    """What another rank does, which writes nothing."""
+    """Train in another rank, which writes nothing."""
     ranks = resolved.execution.ranks
     draft = ranks.agreed(None)
     if draft is not None:
-        _train(resolved, draft, store, _untold)
+        _train(resolved, draft, store, lambda update: None)  # the first reports for all
     return Result(store.resolve(ranks.agreed("")), made=False, speaks=False)
 
 
 def _launch(
-    count: int, config: Config, store: Store, draft: Draft, progress: Progress
+    resolved: ResolvedTexts, store: Store, draft: Draft, progress: Progress
 ) -> tuple[Finished, Sequence[Cost]]:
-    """Have ranks leave the files of the model in the draft of this process."""
+    """Start ranks that leave the files of the model in the draft of this process."""
 
     def told(thing: Any) -> None:
         store.note(thing) if isinstance(thing, str) else progress(thing)
 
     with store.spool() as folder:
-        return launch(count, _rank, (config, store.root, draft), told, folder)
+        return launch(resolved.devices, _rank, (resolved.config, store.root, draft), told, folder)
 
 
 def _rank(
     tell: Callable[[Any], None], config: Config, root: Path, draft: Draft
 ) -> tuple[Finished, Sequence[Cost]]:
-    """One of the ranks that :func:`_launch` starts."""
+    """Train in one of the ranks that :func:`_launch` starts."""
     store = Store(root, tell)
     with joined(device_of(config.device)) as ranks:
         data = store.resolve(config.data, kinds={ENCODED})
         return _train(_resolve(config, data, store, ranks), draft, store, tell)
-
-
-def _untold(progress: TrainingProgress | FitProgress) -> None:
-    """The first rank reports the progress of all."""

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -209,6 +209,18 @@ class Artifact:
     def as_parent(self) -> Parent:
         """As the manifest of what is made from it names it: by the digest of its content."""
         return Parent(self.kind, self.ref, self.manifest.content, self.manifest.bytes)
+
+
+class MadeArtifact(NamedTuple):
+    """The artifact of a stage, and whether this call made it."""
+
+    artifact: Artifact
+    made: bool
+
+    @property
+    def ref(self) -> str:
+        """``name@version``, as commands take it."""
+        return self.artifact.ref
 
 
 class Resolve(Protocol):

@@ -1,4 +1,4 @@
-"""The runs of a sweep: a training and its evaluation each, done side by side, in any order.
+"""The runs of a sweep or race: a training and its evaluation each, side by side, in any order.
 
 A run that is there already is found without a process of its own; the others are
 units for the engine. An error that a user can cause is a run's outcome: it stops
@@ -16,14 +16,134 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from numtok.errors import NumtokError
+from numtok.config import threads
+from numtok.errors import NumtokError, UsageError
+from numtok.machine import cores
 from numtok.plugins import fault_of
+from numtok.settings.race import Config as RaceConfig
 from numtok.stages import eval, train
 from numtok.store.artifact import Artifact
-from numtok.store.engines.engine import LOCAL, Engine
+from numtok.store.engines.engine import LOCAL, Engine, Spool, cluster
+from numtok.store.engines.local import Workers
+from numtok.store.engines.workers import ClusterNode, check_processes, gpu_slots
 from numtok.store.store import Absent, Store
-from numtok.sweeps.plan import Point, label_of
-from numtok.sweeps.side import Side
+from numtok.sweeps.plan import Point, Sweep, label_of
+from numtok.training.device import device_count, device_of, threads_alone
+
+_FINALISTS = 2  # of a race, at least
+
+
+class Side(NamedTuple):
+    """Number of parallel runs, threads per run, and a note on the choice.
+
+    gpus
+        The GPUs, as :class:`Workers` takes them.
+    engine, gpu
+        The engine of the runs, and whether each run has its own GPU on a cluster.
+    """
+
+    jobs: int
+    threads: int | None
+    note: str = ""
+    gpus: Sequence[str] = ()
+    engine: str = LOCAL
+    gpu: bool = False
+
+    def workers(self, spool: Spool) -> Engine:
+        """Return the engine of the runs; ``spool`` makes folders in the store."""
+        if self.engine == LOCAL:
+            return Workers(self.jobs, self.gpus)
+        return cluster(self.engine, self.jobs, spool, self.threads or 1, self.gpu)
+
+
+def side_by_side(sweep: Sweep, asked: int | None) -> Side:
+    """Choose the jobs of a sweep on this machine: ``asked``, or one per GPU, or one per core.
+
+    Only one runs at a time if parallel runs would disturb each other: if their budget is a time, or
+    the file names the GPU. The choice does not depend on how much of the sweep is left, because the
+    last digits of what a run learns depend on its number of threads.
+    """
+    most = threads() or cores()
+    used = [device_of(one.device) for one in sweep.trainings]
+    gpus = min((device_count("all", one) for one in used if one.type == "cuda"), default=0)
+    jobs = _asked(asked) or min(gpus or (1 if sweep.timed else most), sweep.size)
+    note = ""
+    if sweep.timed and jobs > max(1, gpus):
+        better = f"better --jobs {max(1, gpus)}"
+        note = f", which makes each of them slower: their budget is a time, {better}"
+    elif sweep.timed and jobs == 1:
+        note = ", as their budget is a time"
+    slots = gpu_slots(jobs, gpus) if gpus > 1 else ()
+    return Side(jobs, None if jobs == 1 else max(1, most // jobs), note, slots)
+
+
+def on_cluster(sweep: Sweep, asked: int | None, engine: str, nodes: Sequence[ClusterNode]) -> Side:
+    """Choose the jobs of a sweep on a cluster: ``asked``, or one per GPU, or as many as the CPUs of
+    all nodes can run, or one per node if their budget is a time.
+
+    A run has its own GPU if there are any, unless the file says ``cpu``, and ``NUMTOK_THREADS``
+    threads. If that is not set, it has one thread, so that the last digits of what it learns do not
+    depend on the cluster; with a GPU, its part of the node's CPUs; a whole node if its budget is a
+    time.
+    """
+    gpu = {one.device for one in sweep.trainings} != {"cpu"}
+    return _on_nodes(nodes, asked, engine, gpu=gpu, timed=sweep.timed, most=sweep.size)
+
+
+def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
+    """Choose the jobs of a race: ``--jobs``, or one per GPU, or one per core, up to the size of the
+    last round; on a cluster as in a sweep. Budgets are steps, and several runs train more steps in
+    the same time than one run on all cores.
+
+    The number of threads is always set: the plan stores it, so a race has the same result on
+    whichever machine it resumes.
+    """
+    if config.engine != LOCAL:
+        return _on_nodes(nodes, config.jobs, config.engine, gpu=config.device != "cpu")
+    device = device_of(config.device)
+    if device.type == "cpu" and config.devices not in ("1", "all"):
+        raise UsageError(
+            f"--devices {config.devices} needs GPUs, and this race runs on the CPU. Leave it "
+            "out; --jobs sets the number of parallel runs"
+        )
+    there = device_count(config.devices, device)
+    cores = threads_alone()
+    usual = min(cores, _FINALISTS * config.seeds) if device.type == "cpu" else there
+    jobs = _asked(config.jobs) or usual
+    slots = gpu_slots(jobs, there) if device.type == "cuda" and there > 1 else ()
+    each = max(1, cores // jobs)
+    return Side(jobs, each, gpus=slots)
+
+
+def _asked(jobs: int | None) -> int | None:
+    """``--jobs`` on this machine, checked."""
+    return None if jobs is None else check_processes("jobs", jobs)
+
+
+def _on_nodes(
+    nodes: Sequence[ClusterNode],
+    asked: int | None,
+    engine: str,
+    *,
+    gpu: bool,
+    timed: bool = False,
+    most: int | None = None,
+) -> Side:
+    """``most`` is how many runs there are, None for any number; ``gpu`` whether they may use
+    one."""
+    gpu = gpu and any(node.gpus for node in nodes)
+    able = [node for node in nodes if node.gpus or not gpu]
+    if gpu:
+        each = min(max(1, node.cpus // node.gpus) for node in able)
+    else:
+        each = min((node.cpus for node in able), default=1) if timed else 1
+    each = threads() or each
+    if gpu:
+        room = sum(node.gpus for node in able)
+    else:
+        room = len(able) if timed else sum(node.cpus // each for node in able)
+    jobs = asked or max(1, room if most is None else min(room, most))
+    return Side(jobs, each, engine=engine, gpu=gpu)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,29 +6,74 @@ of it are artifacts, so a sweep that was stopped goes on where it stood, and
 shares what it makes with other sweeps and with the commands.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from numtok.data.tables.table import read_table_of
 from numtok.encoding.splits import splits
 from numtok.errors import NumtokError, unknown
+from numtok.evaluation.comparison.seeds import FoldStatistics
 from numtok.settings.sweep import Config as Config
 from numtok.stages import compare, encode, fetch, gen, table
+from numtok.stages.compare import Comparison
 from numtok.stages.train import VALIDATION
 from numtok.store.artifact import TABLE, Artifact
 from numtok.store.engines.engine import LOCAL, connected
 from numtok.store.store import Store
-from numtok.sweeps.averages import Average, Ranking, averages, ranks
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, Trainings, label_of
-from numtok.sweeps.runs import Failed, OthersLeft, Progress, Run, Runner, SweepProgress
+from numtok.sweeps.runs import (
+    Failed,
+    OthersLeft,
+    Progress,
+    Run,
+    Runner,
+    Side,
+    SweepProgress,
+    on_cluster,
+    side_by_side,
+)
 from numtok.sweeps.selection import Choice, Selection
-from numtok.sweeps.side import Side, on_cluster, side_by_side
 
 # What sets test sets of one data set apart, and so tables.
 _TEST_SETS = ("split", "eval.split", "rows", "eval.rows")
+
+
+class Average(NamedTuple):
+    """One way, by its place on the other axes: each metric over the data sets, and on each.
+
+    A way is what runs share that differ only in the data set, the seed and what was chosen: the
+    best ``decoder:ud`` is one, whatever its base was on each data set.
+    """
+
+    label: str
+    metrics: dict[str, FoldStatistics]
+    each: list[dict[str, float | None]]
+
+
+class Ranking(NamedTuple):
+    """Which way is the best on how many data sets, as Demšar (2006) compares classifiers.
+
+    metric
+        The metric that ranks them on each data set, the best first (1); equal ways share a rank.
+    ways
+        Mean and standard deviation of the ranks of each way with a value on all data sets, the best
+        first.
+    apart
+        Two mean ranks that differ by less may do so by chance: the critical difference of Nemenyi's
+        test at 5%, for all pairs together.
+    """
+
+    metric: str
+    data_sets: int
+    ways: dict[str, FoldStatistics]
+    apart: float
 
 
 class SweepTable(NamedTuple):
@@ -64,11 +109,10 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             side = side_by_side(sweep, config.jobs)
         else:
             side = on_cluster(sweep, config.jobs, config.engine, nodes)
-        return _swept(sweep, side, config.part, Store(store.root, _untold, any_name=True), progress)
-
-
-def _untold(note: str) -> None:
-    """What stages would say of one run is no news among many."""
+        quiet = Store(
+            store.root, lambda note: None, any_name=True
+        )  # notes on single runs would be too many
+        return _swept(sweep, side, config.part, quiet, progress)
 
 
 def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: Progress) -> Result:
@@ -199,3 +243,69 @@ def _check_splits(artifact: Artifact, sweep: Sweep) -> None:
     for name in sorted(asked - ({VALIDATION} if of_table else set())):
         if name not in there:
             raise unknown(f"split of {artifact.ref}", name, there)
+
+
+_LEVEL = 0.05  # of the test of ranks
+
+
+def averages(
+    sweep: Sweep,
+    runs: Sequence[Run],
+    reports: Mapping[int, Path],
+    comparisons: Sequence[Comparison],
+) -> list[Average]:
+    """Average the ways over data sets, given the runs, their reports by index, and a comparison per
+    data set. Ways with values on only one data set are left out, and so are values by group.
+    """
+    of_data = {axis for point, _ in sweep.data for axis in point} | {FETCHED}
+    ways = {}
+    for run in runs:
+        if (folder := reports.get(run.index)) is not None:
+            way = {axis: value for axis, value in sweep.shared(run.point) if axis not in of_data}
+            ways[f"{folder.parent.name}@{folder.name}"] = label_of(way)
+    found: dict[str, list[dict[str, float | None]]] = {}  # on each data set
+    for comparison in comparisons:
+        part = comparison.parts[0]
+        for experiment in comparison.experiments if part.value is None else ():
+            standings = part.standings[experiment.label]
+            values = {metric: standing.figure.value for metric, standing in standings.items()}
+            found.setdefault(ways[experiment.reports[0]], []).append(values)
+    # Which metrics a comparison has, its data decide; what one of them lacks is undefined.
+    metrics = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(found.values()))))
+    return [
+        Average(
+            label,
+            {metric: FoldStatistics.of([one.get(metric) for one in figures]) for metric in metrics},
+            figures,
+        )
+        for label, figures in found.items()
+        if len(figures) > 1
+    ]
+
+
+def ranks(ways: Sequence[Average], better: Mapping[str, str]) -> Ranking | None:
+    """Rank the ways by the first metric with a ``better`` direction; None unless at least two ways
+    have a value on all data sets."""
+    from scipy.stats import rankdata, studentized_range  # takes half a second
+
+    metric = next((metric for metric, which in better.items() if which != "neither"), None)
+    count = max((len(one.each) for one in ways), default=0)
+    if metric is None:
+        return None
+    figures = {one.label: [on.get(metric) for on in one.each] for one in ways}
+    whole = {
+        label: values
+        for label, values in figures.items()
+        if len(values) == count and None not in values
+    }
+    if len(whole) < 2:
+        return None
+    of_each = np.array(list(whole.values()), np.float64)  # [ways, data sets]
+    order = -of_each if better[metric] == "higher" else of_each
+    ranked = rankdata(order, axis=0)
+    found = {label: FoldStatistics.of(of.tolist()) for label, of in zip(whole, ranked, strict=True)}
+    best_first = sorted(found.items(), key=lambda one: one[1].mean or 0.0)
+    many = len(whole)
+    studentized = float(studentized_range.ppf(1 - _LEVEL, many, np.inf)) / math.sqrt(2)
+    apart = studentized * math.sqrt(many * (many + 1) / (6 * count))
+    return Ranking(metric, count, dict(best_first), apart)

@@ -17,6 +17,7 @@ A TOML file has them. Rows are chosen by their groups, and may come back in late
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -31,7 +32,9 @@ from numpy.typing import NDArray
 from numtok import documents
 from numtok.encoding.dataset import EncodedSplit
 from numtok.errors import UsageError, unknown
+from numtok.models.batches import EpochSampler
 from numtok.registry import Interval
+from numtok.seeds import seed_of
 
 REVISION = 2  # of what is made of a file
 _MOST = 1e12  # lengths and weights; sums of these, and their shares, are numbers too
@@ -213,3 +216,59 @@ def _strange_key(message: str) -> str | None:
 
 def _line(error: Exception) -> str:
     return " ".join(str(error).split()).replace("`", "'").replace("$.", "")
+
+
+class CurriculumSampler:
+    """The rows of each step of a run under a curriculum: a pure function of (seed, step).
+
+    In each phase, each choice of rows is read in its own order, epoch after epoch, so a run resumes
+    at any step of any phase. If a phase mixes several choices, each has its fraction of every
+    batch, however few rows it has.
+    """
+
+    def __init__(
+        self, curriculum: Curriculum, samples: EncodedSplit, size: int, steps: int
+    ) -> None:
+        """Raise UsageError, with the phase, for rows that do not exist and batches too small."""
+        self._starts = curriculum.starts(steps)
+        self._phases = [
+            _orders(number, phase, samples, size)
+            for number, phase in enumerate(curriculum.phase, 1)
+        ]
+
+    def at(self, seed: int, step: int) -> NDArray[np.int64]:
+        """Return the rows of a step, int64[batch]."""
+        phase = min(bisect_right(self._starts, step), len(self._phases)) - 1
+        within = step - self._starts[phase]
+        return np.concatenate(
+            [
+                order.at(seed_of(seed, "phase", phase, number), within)
+                for number, order in enumerate(self._phases[phase])
+            ]
+        )
+
+    def row_count(self, steps: int) -> int:
+        """Number of rows in the first ``steps`` steps."""
+        return sum(
+            order.row_count(max(0, min(steps, end) - first))
+            for orders, first, end in zip(
+                self._phases, self._starts, self._starts[1:], strict=False
+            )
+            for order in orders
+        )
+
+
+def _orders(number: int, phase: Phase, samples: EncodedSplit, size: int) -> list[EpochSampler]:
+    if len(phase.rows) > size:
+        raise UsageError(
+            f"--curriculum: phase {number} mixes {len(phase.rows)} choices of rows and --batch "
+            f"{size} has not a row for each; give a larger one"
+        )
+    counts = shares([one.weight for one in phase.rows], size)
+    try:
+        return [
+            EpochSampler(one.chosen(samples), samples.lengths, count, filled=len(counts) > 1)
+            for one, count in zip(phase.rows, counts, strict=True)
+        ]
+    except UsageError as error:
+        raise UsageError(f"--curriculum: phase {number}: {error}") from None

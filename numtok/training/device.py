@@ -1,4 +1,4 @@
-"""Devices: which one a name means, how many there are, and what is done with one."""
+"""Devices: names, counts, seeds, memory, and how fast one multiplies matrices."""
 
 import ctypes
 import os
@@ -6,8 +6,10 @@ import re
 import resource
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar, NamedTuple
 
 import torch
 
@@ -50,6 +52,17 @@ def threads_alone() -> int:
     """Of a process that shares its machine with no other: ``NUMTOK_THREADS``, or as many as PyTorch
     takes."""
     return threads() or torch.get_num_threads()
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Have PyTorch use this many threads within the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def device_count(asked: str, device: torch.device) -> int:
@@ -132,3 +145,81 @@ def tune_malloc() -> None:
     if mallopt is not None:
         mallopt(_M_TRIM_THRESHOLD, -1)  # never
         mallopt(_M_MMAP_THRESHOLD, 1 << 30)  # the most that it takes
+
+
+# Side of a square matrix that is large enough for the full rate.
+_SIDES = {"cpu": 1024, "cuda": 8192, "mps": 4096}
+_TRIES, _TRIES_AGAIN = 10, 3
+_LONGEST = 1.0  # seconds, after which no further try is made: bfloat16 may be emulated
+
+
+class MatmulRate:
+    """Speed of large matrix products on a device: multiplications and additions per second.
+
+    It is the best rate measured in this process, because a measurement next to other work is too
+    low. A CPU is measured repeatedly over a run (:meth:`look_again`), a GPU only once, before the
+    run has taken its memory. A rate that the run itself reaches counts as measured (:meth:`share`).
+    On a machine that is always busy the rate stays too low.
+    """
+
+    _known: ClassVar[dict[tuple[str, bool, int], "_Known"]] = {}
+
+    def __init__(self, device: torch.device, bfloat16: bool) -> None:
+        self._device, self._bfloat16 = device, bfloat16
+        self._key = device.type, bfloat16, torch.get_num_threads()
+        self._reached = 0.0  # by the run
+        if self._key not in self._known:
+            self._look(_TRIES)
+
+    @property
+    def per_second(self) -> float:
+        """The best so far."""
+        return max(self._known[self._key].rate, self._reached)
+
+    def look_again(self) -> None:
+        """Measure once more if that takes less than 0.5% of the time since the last measurement."""
+        known = self._known[self._key]
+        if self._device.type == "cpu" and time.monotonic() - known.looked >= 200 * known.cost:
+            self._look(_TRIES_AGAIN)
+
+    def share(self, flops_per_second: float) -> float:
+        """Return a speed as a fraction of the best one, at most 1."""
+        self._reached = max(self._reached, flops_per_second)
+        return flops_per_second / self.per_second
+
+    def _look(self, tries: int) -> None:
+        started = time.monotonic()
+        rate = measured_matmul_rate(self._device, self._bfloat16, tries)
+        now = time.monotonic()
+        before = self._known.get(self._key)
+        best = rate if before is None else max(rate, before.rate)
+        self._known[self._key] = _Known(best, now, now - started)
+
+
+class _Known(NamedTuple):
+    """The best rate, the time of the last measurement, and how long it took."""
+
+    rate: float
+    looked: float
+    cost: float
+
+
+def measured_matmul_rate(device: torch.device, bfloat16: bool, tries: int = _TRIES) -> float:
+    """Measure multiplications and additions per second in float32 or bfloat16: the best of a few
+    tries within a second, or the only try if one takes longer."""
+    side = _SIDES[device.type]
+    dtype = torch.bfloat16 if bfloat16 else torch.float32
+    # Random values would advance the generator, and some chips are faster on zeros.
+    matrix = torch.linspace(-1, 1, side * side, device=device).view(side, side).to(dtype)
+    seconds = []
+    for _ in range(tries):
+        wait(device)
+        started = time.perf_counter()
+        matrix @ matrix
+        wait(device)
+        seconds.append(time.perf_counter() - started)
+        if sum(seconds) > _LONGEST:
+            break
+    if device.type == "cuda":  # its own matrices are not what training needs
+        torch.cuda.reset_peak_memory_stats(device)
+    return 2 * side**3 / min(seconds)

@@ -1,9 +1,21 @@
-"""``metrics.jsonl``: what was logged while a model learnt. No torch: reports read it, too."""
+"""``metrics.jsonl``: what training logs. No torch: reports read it too.
 
+``--log tensorboard:DIR`` writes the same values as event files of TensorBoard, to watch runs by;
+``metrics.jsonl`` stays the record. Values are written as they come, so a resumed run hides those of
+the steps that it trains again.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from numtok import files
+from numtok.errors import needing
+from numtok.settings.train import TENSORBOARD
+from numtok.store.draft import Draft
 from numtok.stored_json import Natural, StoredLines, convert, reading
 
 LOG_FILE = "metrics.jsonl"
@@ -60,3 +72,38 @@ def read_epochs(folder: Path) -> list[EpochLosses]:
         with reading(folder / LOG_FILE, where=f"line {number}: "):
             epochs.append(convert(line, EpochLosses))
     return epochs
+
+
+Watch = Callable[[Line], None]
+
+
+def check_tensorboard() -> Any:
+    """PyTorch's writer of event files; UsageError where the package is missing."""
+    with needing(f"--log {TENSORBOARD}DIR", "tensorboard"):
+        from torch.utils.tensorboard import SummaryWriter
+    return SummaryWriter
+
+
+@contextmanager
+def event_file(log: str | None, draft: Draft, step: int) -> Iterator[Watch]:
+    """What is given each line of a run behind ``step``; its file lies in ``DIR/NAME@VERSION``.
+
+    Nothing is written for None. Raises StoreError where it cannot be.
+    """
+    if log is None:
+        yield lambda line: None
+        return
+    folder = Path(log.removeprefix(TENSORBOARD)) / draft.ref
+    with files.reporting("write", folder):
+        writer = check_tensorboard()(str(folder), purge_step=step + 1)
+
+    def watch(line: Line) -> None:
+        place = {key: line[key] for key in ("step", "tokens", "split")}
+        for name, value in line.items():
+            if name not in place and value is not None:
+                writer.add_scalar(f"{place['split']}/{name}", value, place["step"])
+
+    try:
+        yield watch
+    finally:
+        writer.close()

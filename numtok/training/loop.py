@@ -1,4 +1,4 @@
-"""Training on texts: the budget, what is looked at and noted on the way, and how fast it goes."""
+"""Training on texts: the budget, validation, the log, speed, and traces of the costliest steps."""
 
 import math
 import time
@@ -8,20 +8,62 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from numtok import files
 from numtok.models.settings import ModelSettings
 from numtok.training.checkpoint import belonging, read_steps, write_steps
-from numtok.training.device import peak_memory
+from numtok.training.device import MatmulRate, peak_memory, wait
 from numtok.training.examples import SplitExamples
-from numtok.training.log import Line
-from numtok.training.matmul_rate import MatmulRate
-from numtok.training.profiler import Cost, traced
+from numtok.training.log import Line, Watch, event_file
 from numtok.training.ranks import ALONE, Ranks
 from numtok.training.resolved_texts import ResolvedTexts
 from numtok.training.run import TrainingRun
-from numtok.training.tensorboard import Watch, event_file
 from numtok.training.trainer import WHOLE_STEP, DeviceBatch, Trainer, TrainerState
+
+_COSTLIEST = 15
+
+
+class Cost(NamedTuple):
+    """Of one kind of operation in a step, without the operations inside it."""
+
+    operation: str
+    seconds: float  # of the device
+    share: float
+    calls: float
+
+
+def traced(
+    step: Callable[[int], object], steps: range, device: torch.device, path: Path
+) -> list[Cost]:
+    """Take these steps and write a Chrome trace of them to ``path``; the costliest operations."""
+    activities, time = [ProfilerActivity.CPU], "self_cpu_time_total"
+    if device.type == "cuda":
+        activities, time = [*activities, ProfilerActivity.CUDA], "self_device_time_total"
+    with profile(activities=activities) as profiler:
+        for index in steps:
+            step(index)
+        wait(device)
+    with TemporaryDirectory() as folder:
+        trace = Path(folder) / "trace.json"
+        profiler.export_chrome_trace(str(trace))
+        files.write_atomic(path, trace.read_bytes())
+    events = sorted(profiler.key_averages(), key=lambda event: -getattr(event, time))
+    whole = sum(getattr(event, time) for event in events)
+    return [
+        Cost(
+            event.key,
+            getattr(event, time) / len(steps) / 1e6,  # it counts in microseconds
+            getattr(event, time) / max(whole, 1e-9),
+            event.count / len(steps),
+        )
+        for event in events[:_COSTLIEST]
+    ]
+
 
 T = TypeVar("T")
 ENDLESS = 1 << 30  # steps of a run that is only measured
@@ -80,7 +122,7 @@ class Training:
             steps = self._steps(self.resolved.config.budget)
             if execution.ranks.first:
                 write_steps(run.draft, steps)
-        trainer = self._trainer(steps)
+        trainer = new_trainer(self.resolved, self.settings, steps)
         if (checkpoint := run.checkpoint()) is not None:
             with belonging(run.draft.path):
                 trainer.load(checkpoint.tensors, checkpoint.plain)
@@ -115,7 +157,7 @@ class Training:
 
         The model is thrown away, so that training is the same with and without.
         """
-        trainer = self._trainer(ENDLESS)
+        trainer = new_trainer(self.resolved, self.settings, ENDLESS)
         for step in range(_WARM_STEPS):
             trainer.advance(self.train.training_batch(step))
         steps = range(_WARM_STEPS, _WARM_STEPS + _TRACED_STEPS)
@@ -126,22 +168,18 @@ class Training:
             path,
         )
 
-    def _trainer(self, steps: int) -> Trainer:
-        return new_trainer(self.resolved, self.settings, steps)
-
     def _steps(self, budget: dict[str, float]) -> int:
         ((unit, amount),) = budget.items()
         if unit == "steps":
             return int(amount)
         if unit == "tokens":
             return self.train.steps(int(amount))
-        return max(1, int(amount * 60 / self._seconds_per_step(amount * 60)))
-
-    def _seconds_per_step(self, budget: float) -> float:
-        """Measured on a model that is thrown away, for 5 seconds or a tenth of the budget."""
-        limit = min(5.0, 0.1 * budget)
-        ranks = self.resolved.execution.ranks
-        return seconds_per_step(self._trainer(ENDLESS), self.train, limit, ranks)
+        # Minutes: steps are timed on a model that is thrown away, for a tenth of the budget.
+        trainer = new_trainer(self.resolved, self.settings, ENDLESS)
+        seconds = 60 * amount
+        limit = min(5.0, 0.1 * seconds)
+        pace = seconds_per_step(trainer, self.train, limit, self.resolved.execution.ranks)
+        return max(1, int(seconds / pace))
 
     def _loop(self, trainer: Trainer, watch: Watch) -> None:
         steps = trainer.steps

@@ -1,26 +1,30 @@
-"""Processes that train one model together, each with a part of every batch: its ranks.
+"""Ranks: processes that train one model together, each on a part of every batch.
 
-What one of them alone does it does as ever; there is no other code for it. All ranks take the same
-steps, so each of these methods is called by all of them, or by none. The group is torch's own
-(gloo between processes of CPUs, nccl between GPUs); flags and Python values go through gloo.
+A single process runs the same code. All ranks take the same steps, so all of them call a method of
+:class:`Ranks`, or none does. The group is PyTorch's (gloo between CPU processes, nccl between
+GPUs); flags and Python values go through gloo.
 """
 
 import atexit
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
 import torch
-from torch import Tensor, distributed
+from torch import Tensor, distributed, nn
 
-# Its functions have the group as a default that there is when it is imported, which learning on
-# copies does. Imported before, it keeps no group, and no threads, past the end of Python, where one
-# that lets go of a tensor aborts the process.
+# Its functions have the group of the time of import as a default, and training on copies imports
+# it. Imported before there is a group, it keeps none, and no threads, past the end of Python, where
+# a thread that releases a tensor aborts the process.
 from torch.distributed.nn import functional as functional
+from torch.nn.parallel import DistributedDataParallel
+
+from numtok.models.inputs import ModelInputs
+from numtok.models.model import Losses, Model
 
 T = TypeVar("T")
 
@@ -131,3 +135,96 @@ def part_like(tensor: Tensor, other: Tensor) -> Tensor:
 
 def _is_part(tensor: Tensor) -> bool:
     return hasattr(tensor, "full_tensor")  # of torch.distributed.tensor.DTensor alone
+
+
+_LossesOf = Callable[[ModelInputs], Losses]
+
+
+class Placement:
+    """How a model lies on the ranks that train it: whole on one, a copy or a part on each.
+
+    PyTorch averages the gradients of ranks, and training needs their sum, so a loss is multiplied
+    by ``times`` before its gradient is taken.
+    """
+
+    times = 1
+    apart = True  #: whether each rank may run the model by itself, without the others
+
+    def __init__(self, losses: _LossesOf) -> None:
+        self._losses = losses
+
+    def losses(self, given: ModelInputs, last: bool) -> Losses:
+        """What is learnt; ``last``: of the parts of a batch the last one."""
+        return self._losses(given)
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Within the block the model may be called in any way, without gradients."""
+        yield
+
+
+class _Copies(Placement):
+    """A copy on each rank; gradients are exchanged once a batch, with its last part."""
+
+    def __init__(self, model: Model, losses: _LossesOf, ranks: Ranks) -> None:
+        super().__init__(losses)
+        self.times = ranks.count
+        self._together = DistributedDataParallel(_Learnt(model, losses))
+        self._together.broadcast_buffers = False  # they are constants
+
+    def losses(self, given: ModelInputs, last: bool) -> Losses:
+        self._together.require_backward_grad_sync = last
+        return self._together(given)  # type: ignore[no-any-return]
+
+
+class _Shards(Placement):
+    """A part of each weight, its gradient and its moments on each rank. What a trunk runs in turn
+    is whole on a device only while it runs, all else from the first of a step to its last."""
+
+    apart = False
+
+    def __init__(self, model: Model, losses: _LossesOf, ranks: Ranks, device: torch.device) -> None:
+        super().__init__(losses)
+        self.times = ranks.count
+        # Late: it takes half a second, and few need it.
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        mesh = init_device_mesh(device.type, (ranks.count,))
+        for part in model.trunk.in_turn():  # each goes to the device, and only a part of it stays
+            fully_shard(part, mesh=mesh)
+        self._learnt = _Learnt(model, losses)
+        self._shared = fully_shard(self._learnt, mesh=mesh)  # the same module, with more methods
+
+    def losses(self, given: ModelInputs, last: bool) -> Losses:
+        return self._learnt(given)  # type: ignore[no-any-return]
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        self._shared.unshard()
+        try:
+            yield
+        finally:
+            self._shared.reshard()
+
+
+class _Learnt(nn.Module):
+    """The losses of a model as a forward pass, which is what torch watches."""
+
+    def __init__(self, model: Model, losses: _LossesOf) -> None:
+        super().__init__()
+        self.model = model
+        self._losses = losses
+
+    def forward(self, given: ModelInputs) -> Losses:
+        return self._losses(given)
+
+
+def place(
+    model: Model, losses: _LossesOf, ranks: Ranks, device: torch.device, shard: bool
+) -> Placement:
+    """The model goes to the device, of several ranks as a copy or, with ``shard``, in parts."""
+    if ranks.count > 1 and shard:
+        return _Shards(model, losses, ranks, device)
+    model.to(device)
+    return _Copies(model, losses, ranks) if ranks.count > 1 else Placement(losses)

@@ -16,9 +16,8 @@ from numtok.training.device import device_count, device_of
 from numtok.training.log import LOG_FILE
 from numtok.training.model_json import MODEL_FILE
 from numtok.training.ranks import ALONE, Ranks
-from numtok.training.resolved import ResolvedTraining
-from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import table_head
+from numtok.training.run import ResolvedTraining
+from numtok.training.trained_table import FittingRecipe, table_head
 from numtok.training.trainer import Execution
 from numtok.training.weights import WEIGHTS
 

@@ -32,16 +32,16 @@ from numtok.settings.train import Config
 from numtok.store.artifact import Artifact
 from numtok.training.curriculum import Curriculum
 from numtok.training.device import check_compiler, device_count, device_of
-from numtok.training.log import LOG_FILE
+from numtok.training.log import LOG_FILE, check_tensorboard
 from numtok.training.model_files import LoadedModel
 from numtok.training.model_json import MODEL_FILE
-from numtok.training.pretrained import begin_pretrained, check_tokenizer
 from numtok.training.ranks import ALONE, Ranks, launched
-from numtok.training.resolved import ResolvedTraining
-from numtok.training.tensorboard import check_tensorboard
+from numtok.training.run import ResolvedTraining
 from numtok.training.trainer import Execution, Recipe
 from numtok.training.warm_start import (
+    begin_pretrained,
     begin_with,
+    check_tokenizer,
     chosen_preset,
     objective_of,
     read_init,

@@ -1,4 +1,4 @@
-"""A training run in its draft, on texts or a table: checkpoints, signals, log and time.
+"""A training run on texts or a table: what both resolve, and checkpoints, signals, log and time.
 
 A killed run resumes from its checkpoint. A first SIGINT or SIGTERM waits until the current step or
 epoch is done; then a checkpoint is written and the signal takes effect.
@@ -11,22 +11,51 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 import torch
 
 from numtok import files
+from numtok.settings.train import Config
+from numtok.store.artifact import Artifact
 from numtok.store.draft import Draft
 from numtok.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from numtok.training.device import peak_memory
+from numtok.training.device import MatmulRate, peak_memory
 from numtok.training.log import LOG_FILE, Line
-from numtok.training.matmul_rate import MatmulRate
 from numtok.training.trainer import Execution
 
 _CHECKPOINT_SECONDS = 60.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _P = TypeVar("_P", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedTraining:
+    """A training run with every part built, checked before anything starts.
+
+    Texts and tables each add ``default_name``, ``settings`` (what the version depends on),
+    ``configuration`` (the same for people, without the seed: seeds of one experiment share it) and
+    ``less_memory`` (advice when memory runs out).
+
+    config
+        The options with all defaults filled in: they go into the manifest and the recorded command.
+    devices
+        Number of processes that this one starts or shares its work with.
+    """
+
+    kind: ClassVar[str]  #: ``texts`` or ``tables``
+    files: ClassVar[tuple[str, ...]]  #: of the model
+
+    config: Config
+    data: Artifact
+    execution: Execution
+    devices: int
+
+    @property
+    def parents(self) -> list[Artifact]:
+        """The artifacts that the model is made from."""
+        return [self.data]
 
 
 class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=True):

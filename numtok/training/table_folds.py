@@ -8,7 +8,6 @@ the CPU, in the same bytes.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,9 +23,10 @@ from numtok.store.draft import Draft
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import gpu_slots, threads_each
 from numtok.training.checkpoint import Finished, belonging
-from numtok.training.device import peak_memory, tune_malloc
+from numtok.training.device import peak_memory, torch_threads, tune_malloc
 from numtok.training.features import Features
 from numtok.training.log import Line
+from numtok.training.model_files import write_regressor
 from numtok.training.model_json import (
     FORMAT,
     Fold,
@@ -34,11 +34,9 @@ from numtok.training.model_json import (
     TableModelSettings,
     TrainedFolds,
 )
-from numtok.training.regressor_files import write_regressor
 from numtok.training.resolved_table import ResolvedTable
 from numtok.training.run import TrainingRun, clocks, write_log
-from numtok.training.table_learner import Epoch, FittingState
-from numtok.training.trained_table import FittedTable, Preparation
+from numtok.training.trained_table import Epoch, FittedTable, FittingState, Preparation
 from numtok.training.trainer import WHOLE_STEP
 
 
@@ -93,6 +91,20 @@ class FoldFit:
     def table(self) -> Table:
         """The table to train on."""
         return read_table_of(self.resolved.data)
+
+    def __call__(self, fold: int) -> FoldDone:
+        """Fit a fold in a worker process, with its part of the cores and without progress."""
+        torch.set_num_threads(threads_each(self.devices))
+        if self.resolved.execution.device.type == "cpu":
+            tune_malloc()
+        done = self.fit(fold, lambda update: None, lambda note: None)
+        done.fitted.model.cpu()  # it goes to another process
+        return done
+
+    @property
+    def devices(self) -> int:
+        """Number of folds fitted side by side."""
+        return min(self.resolved.devices, len(self.folds))
 
     def fit(self, fold: int, progress: Progress, note: Note) -> FoldDone:
         """Fit a fold to its end, from its checkpoint if there is one."""
@@ -170,112 +182,72 @@ def pace_table(resolved: ResolvedTable, limit: float) -> float:
     return folds * (time.monotonic() - started) / (fitting.epoch - first)
 
 
-@dataclass(frozen=True)
-class _FoldWork:
-    """Fits folds in a process that has one device, and a part of the cores."""
-
-    fit: FoldFit
-    threads: int
-
-    def __call__(self, fold: int) -> FoldDone:
-        torch.set_num_threads(self.threads)
-        if self.fit.resolved.execution.device.type == "cpu":
-            tune_malloc()
-        done = self.fit.fit(fold, _untold, _untold)
-        done.fitted.model.cpu()  # what goes to another process
-        return done
-
-
-def _untold(told: object) -> None:
-    """Who follows a fold from another process: nobody."""
-
-
 def train_table(draft: Draft, resolved: ResolvedTable, note: Note, progress: Progress) -> Finished:
-    """Fit a model for each fold and leave their files in the draft."""
+    """Fit a model for each fold, on one or several devices, and leave their files in the draft."""
     splits = read_table_of(resolved.data).file.splits
     folds = list(resolved.folds) or list(range(len(splits)))
-    return _TableFolds(FoldFit(draft, resolved, folds), progress, note).learn()
-
-
-@dataclass(frozen=True, eq=False)
-class _TableFolds:
-    """One run on a table: a model for each fold, on one or several devices."""
-
-    fit: FoldFit
-    progress: Progress
-    note: Note
-
-    @property
-    def devices(self) -> int:
-        """No more than there are folds."""
-        return min(self.fit.resolved.devices, len(self.fit.folds))
-
-    def learn(self) -> Finished:
-        """Leave the files of the model in the draft."""
-        folds = self.fit.folds
-        if self.devices == 1:
-            return self._written([self.fit.fit(fold, self.progress, self.note) for fold in folds])
-        with _cores(self.devices), self._stopping():
-            done = list(self._side_by_side())
-            return self._written(sorted(done, key=lambda one: folds.index(one.fold)))
-
-    def _side_by_side(self) -> Iterator[FoldDone]:
-        device = self.fit.resolved.execution.device
-        gpus = gpu_slots(self.devices, torch.cuda.device_count()) if device.type == "cuda" else ()
-        work = _FoldWork(self.fit, threads_each(self.devices))
-        with Workers(self.devices, gpus, _DIED) as workers:
-            for done in workers.run(work, self.fit.folds):
-                last = msgspec.convert([done.records[-1][name] for name in Epoch._fields], Epoch)
-                epochs = self.fit.resolved.recipe.epochs
-                self.progress(FitProgress(done.fold, len(self.fit.folds), last, epochs))
-                yield done
-
-    @contextmanager
-    def _stopping(self) -> Iterator[None]:
+    fit = FoldFit(draft, resolved, folds)
+    if fit.devices == 1:
+        return _written(fit, [fit.fit(fold, progress, note) for fold in folds])
+    # What this process computes itself uses as many threads as each worker.
+    with torch_threads(threads_each(fit.devices)):
         try:
-            yield
-        except Exception:
-            raise
-        except BaseException:  # a signal: each process has ended its epoch and kept it
-            self.note("stopped; the same command goes on")
+            done = list(_side_by_side(fit, progress))
+            return _written(fit, sorted(done, key=lambda one: folds.index(one.fold)))
+        except BaseException as error:
+            if not isinstance(error, Exception):  # a signal: each process has kept its last epoch
+                note("stopped; the same command goes on")
             raise
 
-    def _written(self, done: Sequence[FoldDone]) -> Finished:
-        draft, resolved, table = self.fit.draft, self.fit.resolved, self.fit.table
-        folds = [_fold(one.fold, one.fitted) for one in done]
-        settings = TableModelSettings(
-            target=table.file.target,
-            features=table.file.features,
-            trunk=settings_of(resolved.trunk),
-            head=settings_of(resolved.head),
-            normalizer=settings_of(resolved.normalizer),
-        )
-        trained = TrainedFolds(resolved.configuration, resolved.config.seed, folds)
-        file = TableModelFile(FORMAT, settings, trained)
-        write_regressor(draft.path, file, [one.fitted.model for one in done])
-        write_log(draft, [record for one in done for record in one.records])
-        parameters, head = done[0].fitted.model.parameter_counts()
-        counts = {
-            "folds": len(folds),
-            "rows": sum(fold.learnt_from.rows for fold in folds),
-            "unsayable": sum(one.unsayable for one in done),
-            "epochs": sum(fold.fit.epochs for fold in folds),
-            "steps": sum(fold.fit.steps for fold in folds),
-            "samples": sum(fold.fit.samples for fold in folds),
-            "parameters": parameters,
-            "head_parameters": head,
-        }
-        return Finished(counts, self._timing(done, counts["samples"]))
 
-    def _timing(self, done: Sequence[FoldDone], samples: int) -> dict[str, Any]:
-        """Seconds of all folds added up, so speeds are those of one device."""
-        seconds, flops = sum(one.seconds for one in done), sum(_flops(one.fitted) for one in done)
-        rate = max(one.matmul_rate for one in done)
-        share = flops / max(seconds, 1e-9) / rate
-        memory = max(one.memory for one in done)
-        return clocks(
-            seconds, flops, {"samples": samples}, mfu=share, matmul_rate=rate, peak_memory=memory
-        ) | {"device": self.fit.resolved.execution.device.type, "devices": self.devices}
+def _side_by_side(fit: FoldFit, progress: Progress) -> Iterator[FoldDone]:
+    on_gpus = fit.resolved.execution.device.type == "cuda"
+    gpus = gpu_slots(fit.devices, torch.cuda.device_count()) if on_gpus else ()
+    with Workers(fit.devices, gpus, _DIED) as workers:
+        for done in workers.run(fit, fit.folds):
+            last = msgspec.convert([done.records[-1][name] for name in Epoch._fields], Epoch)
+            epochs = fit.resolved.recipe.epochs
+            progress(FitProgress(done.fold, len(fit.folds), last, epochs))
+            yield done
+
+
+def _written(fit: FoldFit, done: Sequence[FoldDone]) -> Finished:
+    draft, resolved, table = fit.draft, fit.resolved, fit.table
+    folds = [_fold(one.fold, one.fitted) for one in done]
+    settings = TableModelSettings(
+        target=table.file.target,
+        features=table.file.features,
+        trunk=settings_of(resolved.trunk),
+        head=settings_of(resolved.head),
+        normalizer=settings_of(resolved.normalizer),
+    )
+    trained = TrainedFolds(resolved.configuration, resolved.config.seed, folds)
+    file = TableModelFile(FORMAT, settings, trained)
+    write_regressor(draft.path, file, [one.fitted.model for one in done])
+    write_log(draft, [record for one in done for record in one.records])
+    parameters, head = done[0].fitted.model.parameter_counts()
+    counts = {
+        "folds": len(folds),
+        "rows": sum(fold.learnt_from.rows for fold in folds),
+        "unsayable": sum(one.unsayable for one in done),
+        "epochs": sum(fold.fit.epochs for fold in folds),
+        "steps": sum(fold.fit.steps for fold in folds),
+        "samples": sum(fold.fit.samples for fold in folds),
+        "parameters": parameters,
+        "head_parameters": head,
+    }
+    return Finished(counts, _timing(fit, done, counts["samples"]))
+
+
+def _timing(fit: FoldFit, done: Sequence[FoldDone], samples: int) -> dict[str, Any]:
+    """Seconds of all folds added up, so speeds are those of one device."""
+    seconds, flops = sum(one.seconds for one in done), sum(_flops(one.fitted) for one in done)
+    rate = max(one.matmul_rate for one in done)
+    share = flops / max(seconds, 1e-9) / rate
+    memory = max(one.memory for one in done)
+    return clocks(
+        seconds, flops, {"samples": samples}, mfu=share, matmul_rate=rate, peak_memory=memory
+    ) | {"device": fit.resolved.execution.device.type, "devices": fit.devices}
 
 
 def _fold(fold: int, fitted: FittedTable) -> Fold:
@@ -292,14 +264,3 @@ def _fold(fold: int, fitted: FittedTable) -> Fold:
 
 def _flops(fitted: FittedTable) -> float:
     return float(WHOLE_STEP * regressor_flops(fitted.model, fitted.fit.samples))
-
-
-@contextmanager
-def _cores(processes: int) -> Iterator[None]:
-    """What this process does itself it does as each of several does, with as many threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads_each(processes))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

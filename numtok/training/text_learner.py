@@ -27,12 +27,11 @@ from numtok.row import in_order
 from numtok.store.artifact import Artifact
 from numtok.store.draft import Draft
 from numtok.training.checkpoint import Finished
-from numtok.training.curriculum_sampler import CurriculumSampler
+from numtok.training.curriculum import CurriculumSampler
 from numtok.training.examples import SplitExamples
-from numtok.training.loop import ENDLESS, Progress, Training, new_trainer, seconds_per_step
+from numtok.training.loop import ENDLESS, Cost, Progress, Training, new_trainer, seconds_per_step
 from numtok.training.model_files import write_model
 from numtok.training.model_json import Trained
-from numtok.training.profiler import Cost
 from numtok.training.ranks import Ranks
 from numtok.training.resolved_texts import ResolvedTexts
 from numtok.training.run import TrainingRun, write_log

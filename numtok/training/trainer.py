@@ -30,8 +30,7 @@ from numtok.stored_json import Natural
 from numtok.training.adamw import AdamW, Group
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 from numtok.training.device import seed_generator
-from numtok.training.placement import place
-from numtok.training.ranks import ALONE, Ranks, part_like, whole
+from numtok.training.ranks import ALONE, Ranks, part_like, place, whole
 
 WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")

@@ -17,7 +17,7 @@ from numtok import settings
 from numtok.declaration import declarations, setting
 from numtok.errors import DataError, UsageError
 from numtok.library import view
-from numtok.library.settings import settings_of
+from numtok.library.arguments import settings_of
 from numtok.settings.gen import Config as GenConfig
 from numtok.stages import encode as encode_stage
 from numtok.stages import train as train_stage

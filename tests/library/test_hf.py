@@ -14,6 +14,7 @@ from tests.cases import case
 from tests.fakepretrained import pretrained
 
 transformers = pytest.importorskip("transformers")
+hf = pytest.importorskip("numtok.hf")
 pytestmark = pytest.mark.integration
 
 one_thread = fakemodels.one_thread
@@ -24,11 +25,9 @@ WIDTH = 16
 
 
 def made(codec: TextCodec, model: Any, head: str = "mdn:3", embedder: str = "lookup") -> Any:
-    import numtok.hf
-
     torch.manual_seed(0)
     embed = numtok.embedder(embedder, codec, width=WIDTH)
-    return numtok.hf.NumberModel(model, embed, numtok.head(head, codec, width=WIDTH))
+    return hf.NumberModel(model, embed, numtok.head(head, codec, width=WIDTH))
 
 
 def gpt2() -> Any:
@@ -49,8 +48,6 @@ def bert() -> Any:
 def test_a_trainer_learns_and_is_told_numbers_in_raw_units(
     scheme: str, model: Any, causal: bool, head: str, tmp_path: Any
 ) -> None:
-    import numtok.hf
-
     codec = TextCodec.fit(TEXTS, scheme=scheme, text_tokenizer="bytes")
     told: list[Any] = []
 
@@ -75,7 +72,7 @@ def test_a_trainer_learns_and_is_told_numbers_in_raw_units(
         ),
         train_dataset=[{"text": text, "id": "a"} for text in TEXTS],
         eval_dataset=list(TEXTS),
-        data_collator=numtok.hf.NumberCollator(codec, causal=causal),
+        data_collator=hf.NumberCollator(codec, causal=causal),
         compute_metrics=kept,
     )
     before = trainer.evaluate()
@@ -87,19 +84,17 @@ def test_a_trainer_learns_and_is_told_numbers_in_raw_units(
 
 
 def test_the_model_says_what_the_same_parts_say_in_a_loop() -> None:
-    import numtok.hf
-
     codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
     model = made(codec, gpt2()).eval()
     rows = numtok.batch(codec, TEXTS, causal=True)
     with torch.no_grad():
-        given = model(**numtok.hf.NumberCollator(codec, causal=True)(TEXTS))
+        given = model(**hf.NumberCollator(codec, causal=True)(TEXTS))
         mask = rows.attention_mask.long()
         hidden = model.model(inputs_embeds=model.embed(rows), attention_mask=mask)
         states = hidden.last_hidden_state[rows.where]
         assert torch.equal(given["loss"], model.head.loss(states, rows.truths))
         assert given["points"].tolist() == model.head.predict(states).point().tolist()
-    assert "points" not in model.train()(**numtok.hf.NumberCollator(codec, causal=True)(TEXTS))
+    assert "points" not in model.train()(**hf.NumberCollator(codec, causal=True)(TEXTS))
 
 
 def test_a_head_of_one_number_is_calibrated() -> None:
@@ -112,26 +107,22 @@ def test_a_head_of_one_number_is_calibrated() -> None:
 
 
 def test_a_model_that_sees_the_numbers_to_predict_is_refused() -> None:
-    import numtok.hf
-
     for scheme in ("xval", "p1000"):
         codec = TextCodec.fit(TEXTS, scheme=scheme, text_tokenizer="bytes")
-        causal = numtok.hf.NumberCollator(codec, causal=True)(TEXTS)
+        causal = hf.NumberCollator(codec, causal=True)(TEXTS)
         leaky = made(codec, bert())
         for _ in range(2):
             with case(scheme), pytest.raises(UsageError, match=r"later tokens.*causal"):
                 leaky(**causal)
         with case(scheme), pytest.raises(UsageError, match="later tokens"):
             leaky.calibrate(numtok.batch(codec, TEXTS, causal=True))
-        leaky(**numtok.hf.NumberCollator(codec)(TEXTS))
+        leaky(**hf.NumberCollator(codec)(TEXTS))
         made(codec, gpt2())(**causal)
 
 
 def test_a_row_longer_than_the_model_reads_is_refused() -> None:
-    import numtok.hf
-
     codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
-    collator = numtok.hf.NumberCollator(codec, causal=True)
+    collator = hf.NumberCollator(codec, causal=True)
     config = transformers.RobertaConfig(
         vocab_size=2,
         hidden_size=WIDTH,
@@ -150,10 +141,8 @@ def test_a_row_longer_than_the_model_reads_is_refused() -> None:
 
 
 def test_other_numbers_are_drawn_each_time_and_the_same_by_the_same_seed() -> None:
-    import numtok.hf
-
     codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
-    collator = numtok.hf.NumberCollator(codec, mask="random", rate=0.5)
+    collator = hf.NumberCollator(codec, mask="random", rate=0.5)
 
     def drawn(seed: int) -> list[Any]:
         torch.manual_seed(seed)
@@ -186,10 +175,8 @@ def test_an_embedder_begins_with_the_vectors_of_a_model(tmp_path: Any) -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    import numtok.hf
-
     codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
-    collator = numtok.hf.NumberCollator(codec, causal=True)
+    collator = hf.NumberCollator(codec, causal=True)
     with pytest.raises(DataError, match=r"'text'.*'answer'.*remove_unused_columns"):
         collator([{"answer": "1"}])
     shape = {"n_embd": WIDTH, "n_layer": 1, "n_head": 2, "vocab_size": 8}

@@ -318,9 +318,8 @@ def test_a_state_without_scaling_replaces_that_of_the_new_head() -> None:
 def test_a_state_without_the_scaling_that_a_head_needs_is_refused(says: Says) -> None:
     head = numtok.head("riemann:8", codec("p1000"), width=WIDTH, truths=[1.0, 2.0])
     state = numtok.head("scalar", codec("p1000"), width=WIDTH).get_extra_state()
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, "no scaling", "riemann:8"):
         head.set_extra_state(state)
-    says(caught, "no scaling", "riemann:8")
 
 
 # --- what does not go together ------------------------------------------------------------------

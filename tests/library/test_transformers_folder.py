@@ -24,6 +24,7 @@ from tests.cases import case
 from tests.fakepretrained import pretrained
 
 transformers = pytest.importorskip("transformers")
+hf = pytest.importorskip("numtok.hf")
 pytestmark = pytest.mark.integration
 
 one_thread = fakemodels.one_thread
@@ -95,8 +96,6 @@ def close(one: Any, other: Any) -> bool:
     [pytest.param(name, marks=[pytest.mark.slow] * (place > 2)) for place, name in enumerate(OWN)],
 )
 def test_a_model_comes_back_as_one_of_transformers(name: str, trained: Any, tmp_path: Path) -> None:
-    import numtok.hf
-
     scheme, settings = OWN[name]
     model = trained(scheme, **settings)
     folder = numtok.export(model, to=tmp_path / "out", store=model.store)
@@ -134,8 +133,6 @@ def test_a_model_comes_back_as_one_of_transformers(name: str, trained: Any, tmp_
 def test_generate_writes_what_numtok_writes(
     scheme: str, settings: dict[str, str], trained: Any, tmp_path: Path
 ) -> None:
-    import numtok.hf
-
     model = trained(scheme, objective="ar", **settings)
     folder = numtok.export(model, to=tmp_path / "out", store=model.store)
     tokenizer, _ = opened(folder)
@@ -169,8 +166,6 @@ def test_generate_writes_what_numtok_writes(
 
 
 def test_labels_are_said_by_the_model_of_transformers(trained: Any, tmp_path: Path) -> None:
-    import numtok.hf
-
     model = trained("xval", preset="nano", objective="classify")
     tokenizer, made = opened(numtok.export(model, to=tmp_path / "out", store=model.store))
     with torch.no_grad():
@@ -270,8 +265,6 @@ def test_the_card_has_what_was_measured(trained: Any, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_is_said(trained: Any, tmp_path: Path) -> None:
-    import numtok.hf
-
     model = trained("xval", preset="nano", objective="ar")
     with pytest.raises(UsageError, match="datasets is not for"):
         numtok.export(model, to=tmp_path / "out", format="datasets", store=model.store)
@@ -289,6 +282,6 @@ def test_what_cannot_be_is_said(trained: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has no"):
         made.predict([TEXTS[0]], tokenizer)
     with pytest.raises(UsageError, match="of a trained model"):
-        numtok.hf.NumtokModel(numtok.hf.NumtokConfig())
+        hf.NumtokModel(hf.NumtokConfig())
     with pytest.raises(UsageError, match="no model of numtok"):
-        numtok.hf.NumtokConfig(numtok={"settings": 1}).parsed()
+        hf.NumtokConfig(numtok={"settings": 1}).parsed()

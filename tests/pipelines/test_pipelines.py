@@ -19,7 +19,7 @@ from numtok.models.heads.base import HEADS
 from numtok.models.presets import trunk
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import name_in
-from numtok.stages import fetch, gen, train
+from numtok.stages import fetch, gen
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, kind_of
 from numtok.training.curriculum import Curriculum
@@ -191,7 +191,7 @@ def test_models_of_xval_learn_as_in_the_paper_at_every_scale(
     def objectives(**environment: str) -> set[str | None]:
         sweeps = asked_for(script, tmp_path, SCALE=scale, ERA5="a place", **environment)
         configs = [one for sweep in sweeps for one in sweep.trainings]
-        return {one.objective for one in configs if isinstance(one, train.Config)}
+        return {one.objective for one in configs}
 
     masks_any = script.name in ("xval-table4.sh", "xval-table5.sh")
     assert objectives() == {"mlm:tokens" if masks_any else "mlm:targets"}
@@ -264,9 +264,7 @@ def test_what_is_set_from_outside_reaches_the_runs(tmp_path: Path) -> None:
     small = {"SCALE": "smoke", "SCHEMES": "xval", "OPERANDS": "3", "SEEDS": "5 6", "SHARES": "4 2"}
     sweeps = asked_for(ROOT / "pipelines/xval-table3.sh", tmp_path, **small, JOBS="3")
     assert (tmp_path / "calls").read_text().count("--jobs\n3\n") == len(sweeps) == 3
-    assert [
-        one.steps for sweep in sweeps for _, one in sweep.train[:1] if isinstance(one, train.Config)
-    ] == [5, 10, 20]
+    assert [one.steps for sweep in sweeps for _, one in sweep.train[:1]] == [5, 10, 20]
     assert [one.seed for _, one in sweeps[0].train] == [5, 6]
     assert [one and one.scheme for _, one in sweeps[0].encode] == ["xval"]
     ((_, data),) = sweeps[0].data
@@ -354,7 +352,7 @@ def test_the_script_of_numgpt_is_read_at_every_scale(
         seeds = {one.seed for one in sweep.trainings}
         assert len(seeds) == (2 if scale == "smoke" else 5)
         for one in sweep.trainings:
-            assert isinstance(one, train.Config) and one.batch == 96 and one.steps is not None
+            assert one.batch == 96 and one.steps is not None
             if scale == "smoke":
                 continue
             is_gru = script.name == "numgpt-table2.sh" and sweep is sweeps[-1]
@@ -398,11 +396,9 @@ def test_nupa_is_asked_of_five_ways_and_of_other_schemes(scale: str, tmp_path: P
         ((_, data),) = sweep.data
         assert isinstance(data, gen.Config) and data.task.startswith("nupa,")
         for one in (one for _, made in sweep.ways for _, one in made):
-            assert isinstance(one, train.Config)
             assert (one.curriculum is not None) == (scale == "paper")
     if scale == "paper":  # Table 5
         one = sweeps[0].trainings[0]
-        assert isinstance(one, train.Config)
         assert (one.batch, one.learning_rate, one.final_rate, one.warmup) == (256, 5e-5, 6e-6, 0.3)
         assert one.curriculum is not None and Curriculum.read(Path(one.curriculum)).restart
 

@@ -35,13 +35,20 @@ def headlines(path: Path, count: int = 600) -> None:
     path.write_text(json.dumps(rows))
 
 
-def check_goes_on(
-    script: Path, folder: Path, settings: dict[str, str], printed: str, reports: list[Path]
-) -> None:
-    """The same command again prints the same and makes no report anew."""
+def ran_twice(script: Path, folder: Path, settings: dict[str, str]) -> tuple[str, list[Path]]:
+    """Run a script, and once more: then it prints the same and makes no report. Return what it
+    prints, and its reports."""
+    if drawn := DRAWN.get(script.name):
+        pytest.importorskip("vl_convert")
+        settings = settings | {"OUT": "figures"}
+    first = shell(str(script), folder, **settings)
+    assert first.returncode == 0, first.stderr
+    assert len(list((folder / "figures").glob("*.png"))) == len(drawn or ())
+    reports = sorted((folder / "artifacts/report").rglob("report.json"))
     times = [path.stat().st_mtime_ns for path in reports]
-    assert shell(str(script), folder, **settings).stdout == printed
+    assert shell(str(script), folder, **settings).stdout == first.stdout
     assert [path.stat().st_mtime_ns for path in reports] == times
+    return first.stdout, reports
 
 
 @pytest.mark.slow
@@ -53,18 +60,11 @@ def test_a_pipeline_of_numgpt_runs_and_goes_on_where_it_stood(script: Path, tmp_
     small = {"SCALE": "smoke", "NUMTOK_THREADS": "1", "JOBS": "1", "JUDGED": "comparison"}
     small |= {"SIGMAS": "0.5 100", "NUMERACY": str(tmp_path / "Numeracy_600K_article_title.json")}
     small |= {"CORPUS": str(tmp_path / "corpus.jsonl")}
-    if drawn := DRAWN.get(script.name):
-        pytest.importorskip("vl_convert")
-        small["OUT"] = "figures"
-    first = shell(str(script), tmp_path, **small)
-    assert first.returncode == 0, first.stderr
-    assert "printed" in first.stdout or script.name == "numgpt-figure3.sh"
-    assert ("=== " in first.stdout) == (script.name != "numgpt-figure3.sh")
-    reports = sorted((tmp_path / "artifacts/report").rglob("report.json"))
+    printed, reports = ran_twice(script, tmp_path, small)
+    assert "printed" in printed or script.name == "numgpt-figure3.sh"
+    assert ("=== " in printed) == (script.name != "numgpt-figure3.sh")
     ways = {"numgpt-table1.sh": 7, "numgpt-table2.sh": 7, "numgpt-table3.sh": 6}
     assert len(reports) == 2 * ways.get(script.name, 2)
-    assert len(list((tmp_path / "figures").glob("*.png"))) == len(drawn or ())
-    check_goes_on(script, tmp_path, small, first.stdout, reports)
 
 
 @pytest.mark.slow
@@ -81,14 +81,11 @@ def test_how_sure_the_models_of_numgpt_are_is_drawn(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_pipeline_of_value_aware_runs_and_goes_on_where_it_stood(tmp_path: Path) -> None:
     small = {"SCALE": "smoke", "NUMTOK_THREADS": "1", "JOBS": "1"}
-    first = shell(str(NUMVALUE), tmp_path, **small)
-    assert first.returncode == 0, first.stderr
-    assert first.stdout.count("\nexact>=0.9:\n") == 4
-    for printed in ("0.687", "0.633", "0.72", "0.864", "0.837", "0.545"):  # of Tables 1, 2 and 6
-        assert f" {printed}" in first.stdout
-    reports = sorted((tmp_path / "artifacts/report").rglob("report.json"))
+    printed, reports = ran_twice(NUMVALUE, tmp_path, small)
+    assert printed.count("\nexact>=0.9:\n") == 4
+    for value in ("0.687", "0.633", "0.72", "0.864", "0.837", "0.545"):  # of Tables 1, 2 and 6
+        assert f" {value}" in printed
     assert len(reports) == 2 * 8
-    check_goes_on(NUMVALUE, tmp_path, small, first.stdout, reports)
 
 
 @pytest.mark.slow
@@ -104,15 +101,8 @@ def test_a_pipeline_of_tables_runs_and_goes_on_where_it_stood(script: Path, tmp_
         pytest.skip(f"needs a copy of uci_datasets in {UCI}")
     small = {"SCALE": "smoke", "JOBS": "1", "UCI": str(UCI), "NUMTOK_THREADS": "1"}
     small |= {"CURVES": "sine", "DENSITIES": "ring", "FUNCTIONS": "1"}
-    if drawn := DRAWN.get(script.name):
-        pytest.importorskip("vl_convert")
-        small["OUT"] = "figures"
-    first = shell(str(script), tmp_path, **small)
-    assert first.returncode == 0, first.stderr
-    reports = sorted((tmp_path / "artifacts/report").rglob("report.json"))
+    _, reports = ran_twice(script, tmp_path, small)
     assert reports
-    assert len(list((tmp_path / "figures").glob("*.png"))) == len(drawn or ())
-    check_goes_on(script, tmp_path, small, first.stdout, reports)
 
 
 @pytest.mark.slow
@@ -123,19 +113,13 @@ def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path
         pytest.importorskip("zarr", reason="needs the package zarr")
         if not ERA5.exists():
             pytest.skip("needs ../shared/data/era5")
-        pytest.importorskip("vl_convert")
-        small |= {"ERA5": str(ERA5), "OUT": "figures"}
+        small |= {"ERA5": str(ERA5)}
     if script.name == "xval-table5.sh":
         pytest.importorskip("rebound", reason="needs the package rebound")
-    first = shell(str(script), tmp_path, **small)
-    assert first.returncode == 0, first.stderr
-    assert "xval" in first.stdout and "printed" in first.stdout
-    reports = sorted((tmp_path / "artifacts/report").rglob("report.json"))
+    printed, reports = ran_twice(script, tmp_path, small)
+    assert "xval" in printed and "printed" in printed
     # Two schemes, two seeds; at three budgets, or with three further ways of xval on three splits.
     assert len(reports) == {"xval-table4.sh": 12, "xval-table5.sh": 30}.get(script.name, 4)
-    drawn = {path.stem for path in (tmp_path / "figures").glob("*.png")}
-    assert len(drawn) == len(DRAWN.get(script.name, ()))
-    check_goes_on(script, tmp_path, small, first.stdout, reports)
 
 
 @pytest.mark.slow

@@ -33,9 +33,8 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.training import table_folds
-from numtok.training.model_files import read_model
+from numtok.training.model_files import read_model, read_regressor
 from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_file
-from numtok.training.regressor_files import read_regressor
 from tests import fakeheads
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -42,14 +43,14 @@ from numtok.stages.train import Config, pace, run
 from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
-from numtok.training import matmul_rate, text_learner
+from numtok.training import device as devices
+from numtok.training import loop, text_learner
+from numtok.training.device import MatmulRate
 from numtok.training.examples import SplitExamples
 from numtok.training.log import LOG_FILE
-from numtok.training.loop import Speed, Training, TrainingProgress
-from numtok.training.matmul_rate import MatmulRate
-from numtok.training.model_files import read_model
+from numtok.training.loop import Speed, TrainingProgress
+from numtok.training.model_files import read_model, read_regressor
 from numtok.training.model_json import MODEL_FILE
-from numtok.training.regressor_files import read_regressor
 from numtok.training.weights import WEIGHTS
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
@@ -163,7 +164,7 @@ def test_a_cpu_that_has_no_bfloat16_is_told(
 ) -> None:
     monkeypatch.setattr(MatmulRate, "_known", {})
     monkeypatch.setattr(
-        matmul_rate,
+        devices,
         "measured_matmul_rate",
         lambda _, bfloat16, tries: rate if bfloat16 else 60e9,
     )
@@ -398,7 +399,7 @@ def test_a_budget_in_minutes_is_measured_and_is_what_the_version_depends_on(
     assert steps > 1
     assert 0.024 < timing["seconds"] < 6  # asked were 0.24; other work may take the processor
     store.remove(made)
-    monkeypatch.setattr(Training, "_seconds_per_step", lambda self, budget: budget / 4)
+    monkeypatch.setattr(loop, "seconds_per_step", lambda *_: 0.004 * 60 / 4)
     slower = train(store, tiny(minutes=0.004))
     assert slower.version == made.version
     assert slower.manifest.counts["steps"] == 4
@@ -1163,10 +1164,11 @@ def test_ranks_leave_their_files_in_a_spool_which_gc_sweeps(
         raise TrainingFailed("rank 1 died (SIGKILL)")
 
     monkeypatch.setattr(stage, "launch", killed)
+    resolved: Any = SimpleNamespace(devices=2, config=Config("d"))
     with (
         store.draft(MODEL, "m", {}, [], []) as draft,
         pytest.raises(TrainingFailed, match="SIGKILL"),
     ):
         assert not isinstance(draft, Artifact)
-        stage._launch(2, Config("d"), store, draft, lambda _: None)
+        stage._launch(resolved, store, draft, lambda _: None)
     assert [(one.parent, one.name[:7]) for one in folders] == [(store.root, ".spool-")]

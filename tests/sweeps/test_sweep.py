@@ -27,8 +27,15 @@ from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import ClusterNode
 from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
-from numtok.sweeps.runs import Run, Runner, RunOutcome, SweepProgress
-from numtok.sweeps.side import Side, on_cluster, side_by_side
+from numtok.sweeps.runs import (
+    Run,
+    Runner,
+    RunOutcome,
+    Side,
+    SweepProgress,
+    on_cluster,
+    side_by_side,
+)
 from numtok.sweeps.sweep import Config, Result, run
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
@@ -284,7 +291,7 @@ def test_a_run_that_cannot_be_here_may_be_on_a_node(
             done.extend(units)
             return map(RunOutcome, units, [tmp_path] * len(units))
 
-    monkeypatch.setattr("numtok.sweeps.side.cluster", lambda *_: Nodes(1))
+    monkeypatch.setattr("numtok.sweeps.runs.cluster", lambda *_: Nodes(1))
     one = train.Config("data", device="cuda")
     run = Run(index=0, table="", point={}, train=one, eval=eval.Config("model", "data"))
     side = Side(1, 1, engine="ray", gpu=True)

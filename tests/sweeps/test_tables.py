@@ -17,11 +17,10 @@ from numtok.reports import PREDICTIONS_FILE, REPORT
 from numtok.stages import eval, table, train
 from numtok.store.artifact import MODEL
 from numtok.store.store import Store
-from numtok.sweeps.averages import Average, averages, ranks
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.runs import Run
-from numtok.sweeps.sweep import Config, Result, run
-from numtok.training.table_learner import held_back
+from numtok.sweeps.sweep import Average, Config, Result, averages, ranks, run
+from numtok.training.trained_table import held_back
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
@@ -223,9 +222,8 @@ def test_a_split_that_is_not_there_is_told_before_anything_is_fitted(says: Says)
 def test_texts_are_no_table(says: Says) -> None:
     Path("rows.jsonl").write_text('{"text": "5"}\n')
     Path("sweep.toml").write_text('data = "rows.jsonl"\n')
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "sweep.toml: rows.jsonl is no table", "[encode] with a scheme"):
         run(Config("sweep.toml"), store(), lambda _: None)
-    says(caught, "sweep.toml: rows.jsonl is no table", "[encode] with a scheme")
 
 
 # --- rows held back ----------------------------------------------------------------------------
@@ -261,12 +259,10 @@ def test_of_fewer_rows_some_are_held_back_and_another_seed_draws_others() -> Non
 
 
 def test_another_table_has_no_rows_that_were_held_back(says: Says) -> None:
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "fold 0 'validation'; known: test, train"):
         validated(other=True)
-    says(caught, "fold 0 'validation'; known: test, train")
 
 
 def test_one_row_is_too_few_to_learn_from(says: Says) -> None:
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "--rows 1 ", "2 or more"):
         train.Config("rows", rows=1)
-    says(caught, "--rows 1 ", "2 or more")

@@ -14,8 +14,7 @@ from numtok.errors import UsageError
 from numtok.stages.train import Config, run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from numtok.training.curriculum import Curriculum, shares
-from numtok.training.curriculum_sampler import CurriculumSampler
+from numtok.training.curriculum import Curriculum, CurriculumSampler, shares
 from numtok.training.trainer import Recipe
 from tests import fakemodels
 from tests.cases import each
@@ -93,9 +92,8 @@ def test_few_rows_that_come_back_have_their_share_of_every_batch(tmp_path: Path)
         of_one_pass += [row for row in rows.tolist() if row >= 70]
     assert {*of_one_pass[:14]} == {*range(70, 79)}  # two batches of 7, of 9 rows
     scarce = samples("3" * 70 + "1" * 2)  # fewer than their share of a batch
-    assert digits_of(
-        CurriculumSampler(curriculum(tmp_path, text), scarce, 21, 60).at(0, 30), scarce
-    ) == ("1" * 7 + "3" * 14)
+    sampler = CurriculumSampler(curriculum(tmp_path, text), scarce, 21, 60)
+    assert digits_of(sampler.at(0, 30), scarce) == "1" * 7 + "3" * 14
 
 
 def test_a_step_is_a_function_of_the_seed_and_the_step(tmp_path: Path) -> None:
@@ -223,36 +221,24 @@ def test_files_that_are_no_curriculum_are_one_line(
     with pytest.raises(UsageError) as caught:
         Curriculum.read(path)
     says(caught, f"--curriculum {path}", *parts)
+    assert "\n" not in str(caught.value)
 
 
 def test_files_that_cannot_be_read_are_one_line(tmp_path: Path, says: Says) -> None:
-    missing = tmp_path / "missing.toml"
-    with pytest.raises(UsageError) as caught:
+    missing, broken = tmp_path / "missing.toml", tmp_path / "broken.toml"
+    with says.raises(UsageError, f"--curriculum {missing}", "no such file; check the path"):
         Curriculum.read(missing)
-    says(caught, f"--curriculum {missing}", "no such file; check the path")
-    broken = tmp_path / "broken.toml"
     broken.write_text("[[phase")
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=f"^--curriculum {broken} cannot be read: [^\n]*$"):
         Curriculum.read(broken)
-    assert str(caught.value).startswith(f"--curriculum {broken} cannot be read: ")
-    assert "\n" not in str(caught.value)
 
 
 @each(
     ("rows", "parts"),
     [
-        (
-            '{ where = { digit = "1" } }',
-            ("phase 1", "'digit'", "digits, task"),
-        ),
-        (
-            '{ where = { digits = "5..9" } }',
-            ("phase 1", "digits 5..9", "1, 2, 3, 4"),
-        ),
-        (
-            '{ where = { digits = ["x", 7] } }',
-            ("phase 1", "digits x, 7", "1, 2, 3, 4"),
-        ),
+        ('{ where = { digit = "1" } }', ("phase 1", "'digit'", "digits, task")),
+        ('{ where = { digits = "5..9" } }', ("phase 1", "digits 5..9", "1, 2, 3, 4")),
+        ('{ where = { digits = ["x", 7] } }', ("phase 1", "digits x, 7", "1, 2, 3, 4")),
         ("{}, {}, {}, {}, {}", ("phase 1", "5 choices", "--batch 4")),
     ],
 )
@@ -260,26 +246,22 @@ def test_rows_that_are_not_there_are_one_line(
     tmp_path: Path, rows: str, parts: tuple[str, ...], says: Says
 ) -> None:
     phases = curriculum(tmp_path, f"[[phase]]\nrows = [{rows}]")
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, *parts):
         CurriculumSampler(phases, samples(), 4, 10)
-    says(caught, *parts)
 
 
 def test_a_phase_without_a_step_is_refused_before_anything_is_begun(
     store: Store, tmp_path: Path, says: Says
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "--steps 6", "phase 1 of --curriculum"):
         learnt(store, tmp_path, OPERATORS.replace("[[phase]]", "[[phase]]\nlength = 1e-3", 1))
-    says(caught, "--steps 6", "phase 1 of --curriculum")
 
 
 def test_a_curriculum_divides_steps(says: Says) -> None:
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "--curriculum", "give --steps"):
         Config("data", curriculum="phases.toml", tokens=1000)
-    says(caught, "--curriculum", "give --steps")
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "--lr-end 0.002", "--lr, 0.001"):
         Recipe(learning_rate=1e-3, final_rate=2e-3)
-    says(caught, "--lr-end 0.002", "--lr, 0.001")
 
 
 @pytest.mark.integration

@@ -1,8 +1,10 @@
-"""Devices by their names, and the memory that was taken on one."""
+"""Devices: names, memory, and the measured rate of matrix products."""
 
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -10,9 +12,12 @@ import pytest
 import torch
 
 from numtok.errors import TrainingFailed, UsageError
+from numtok.training import device
 from numtok.training.device import (
+    MatmulRate,
     device_count,
     device_of,
+    measured_matmul_rate,
     oom_advice,
     peak_memory,
     seed_generator,
@@ -107,9 +112,8 @@ def test_more_ranks_than_gpus_are_refused(says: Says) -> None:
     mps = torch.device("mps")
     assert [device_count(one, mps) for one in ("1", "all")] == [1, 1]
     assert [device_count(one, CPU) for one in ("3", "all")] == [3, 1]
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "--devices 2", "1 GPU;", "all"):
         device_count("2", mps)
-    says(found, "--devices 2", "1 GPU;", "all")
 
 
 def test_mps_is_waited_for_and_asked_for_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,3 +151,60 @@ print(psutil.Process().memory_info().rss - before)
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     kept = int(ran.stdout) > 200e6  # of 268
     assert kept == (platform.libc_ver()[0] == "glibc")
+
+
+@pytest.fixture
+def rates(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """What the looks to come will find; nothing is known yet, and no time goes by."""
+    found: list[float] = []
+    monkeypatch.setattr(MatmulRate, "_known", {})
+    monkeypatch.setattr(device, "measured_matmul_rate", lambda *_: found.pop(0))
+    monkeypatch.setattr(device, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    yield found
+
+
+def test_a_rate_that_was_measured_beside_other_work_is_mended_by_a_later_look(
+    rates: list[float],
+) -> None:
+    rates += [20e9, 45e9, 30e9]
+    rate = MatmulRate(CPU, bfloat16=False)
+    shares = [rate.share(18e9)]
+    for _ in range(2):
+        rate.look_again()
+        shares.append(rate.share(18e9))
+    assert shares == [0.9, 0.4, 0.4]
+    assert rate.per_second == 45e9 == MatmulRate(CPU, bfloat16=False).per_second
+
+
+def test_what_training_reached_the_device_can_do(rates: list[float]) -> None:
+    rates += [20e9]
+    rate = MatmulRate(CPU, bfloat16=False)
+    assert (rate.share(25e9), rate.per_second) == (1.0, 25e9)
+    assert rate.share(5e9) == 0.2
+    assert MatmulRate(CPU, bfloat16=False).per_second == 20e9  # of another run nothing is known
+
+
+def test_looks_at_the_rate_take_little_of_a_run(
+    monkeypatch: pytest.MonkeyPatch, rates: list[float]
+) -> None:
+    now, looks = 0.0, 0
+
+    def look(*_: object) -> float:
+        nonlocal now, looks
+        now += 0.1
+        looks += 1
+        return 1e9
+
+    monkeypatch.setattr(device, "measured_matmul_rate", look)
+    monkeypatch.setattr(device, "time", SimpleNamespace(monotonic=lambda: now))
+    rate = MatmulRate(CPU, bfloat16=False)
+    while now < 1000:
+        now += 0.5
+        rate.look_again()
+    assert 30 < looks <= 0.005 * now / 0.1 + 1
+
+
+def test_measuring_the_rate_of_matrix_products_draws_no_random_numbers() -> None:
+    state = torch.get_rng_state()
+    assert min(measured_matmul_rate(CPU, bfloat16) for bfloat16 in (False, True)) > 1e8
+    assert torch.equal(torch.get_rng_state(), state)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,6 +11,8 @@ import pytest
 
 from numtok.cli.output.printing import Format
 from numtok.cli.output.train import print_result
+from numtok.encoding.codec import Codec
+from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_values, read_codec, read_split
 from numtok.models.batches import Batch, Batches
 from numtok.models.generation import Writer, WrittenAnswers
@@ -18,7 +20,7 @@ from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import compare, encode, eval, gen, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from numtok.training.exact_match import ExactAnswers
+from numtok.training.examples import ExactAnswers
 from numtok.training.log import Look, read_log
 from tests import fakemodels
 from tests.stages.test_eval import TINY, quiet
@@ -47,6 +49,23 @@ def encoded(store: Store, scheme: str) -> Artifact:
 def trained(store: Store, data: Artifact, **more: Any) -> train.Result:
     given: dict[str, Any] = {"preset": TINY, "objective": "ar", "steps": 200, "batch": 16}
     return train.run(train.Config(data.ref, **given | more), store, quiet)
+
+
+class Asked(NamedTuple):
+    """What answers are asked of: the validation split of encoded data."""
+
+    codec: Codec
+    samples: EncodedSplit
+
+    @classmethod
+    def of(cls, store: Store, scheme: str = "digits") -> "Asked":
+        data = encoded(store, scheme)
+        return cls(read_codec(data), read_split(data, "validation"))
+
+    @property
+    def answers(self) -> ExactAnswers | None:
+        batches = Batches(self.samples, learnt_values(self.samples, self.codec), 16)
+        return ExactAnswers.of(self.samples, batches, self.codec, 16)
 
 
 def log(model: Artifact) -> list[Look]:
@@ -114,24 +133,20 @@ def test_where_nothing_can_be_exact_nothing_is_told(
 
 
 def test_rows_without_an_answer_are_not_asked(store: Store) -> None:
-    data = encoded(store, "digits")
-    codec, samples = read_codec(data), read_split(data, "validation")
+    codec, samples = Asked.of(store)
     starts = samples.answer_start.copy()
     starts[::2] = -1
-    some = replace(samples, answer_start=starts)
-    batches = Batches(some, learnt_values(some, codec), 16)
-    found = ExactAnswers.of(some, batches, codec, 16)
+    found = Asked(codec, replace(samples, answer_start=starts)).answers
     assert found is not None
     assert sorted(found.rows.tolist()) == list(range(1, len(samples), 2))
     none = replace(samples, answer_start=np.full_like(starts, -1))
-    assert ExactAnswers.of(none, batches, codec, 16) is None
+    assert Asked(codec, none).answers is None
 
 
 @pytest.mark.parametrize("scheme", ["digits", "p1000", "numvalue", "numerologic"])
 def test_answers_are_the_tokens_behind_the_prompt(store: Store, scheme: str) -> None:
-    data = encoded(store, scheme)
-    codec, samples = read_codec(data), read_split(data, "validation")
-    found = ExactAnswers.of(samples, Batches(samples, learnt_values(samples, codec), 16), codec, 16)
+    codec, samples = asked = Asked.of(store, scheme)
+    found = asked.answers
     assert found is not None and len(found.rows) == len(samples)
     for row, answer in zip(found.rows.tolist(), found.answers, strict=True):
         text, start = samples.answer(row).tokens, int(samples.answer_start[row])
@@ -147,10 +162,8 @@ def test_counts_of_numerologic_are_not_held_against_an_answer(
     store: Store, monkeypatch: pytest.MonkeyPatch, of: str, expected: float
 ) -> None:
     """A model that writes every answer, but for one thing: ``{1:5}`` as ``{7:5}``, as ``{1:7}``."""
-    data = encoded(store, "numerologic")
-    codec, samples = read_codec(data), read_split(data, "validation")
-    batches = Batches(samples, learnt_values(samples, codec), 16)
-    found = ExactAnswers.of(samples, batches, codec, 16)
+    codec, samples = split = Asked.of(store, "numerologic")
+    found = split.answers
     assert found is not None
     seven = codec.number_first + codec.scheme.vocabulary().index("7")
     colon = codec.number_first + codec.scheme.vocabulary().index(":")
@@ -188,19 +201,17 @@ def test_counts_of_numerologic_are_not_held_against_an_answer(
 def test_groups_are_told_where_they_have_a_few_values_of_many_rows(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = encoded(store, "digits")
-    codec, samples = read_codec(data), read_split(data, "validation")
-    batches = Batches(samples, learnt_values(samples, codec), 16)
+    asked = Asked.of(store)
 
     def parts(**settings: int) -> dict[str, list[bool]]:
         for name, setting in settings.items():
-            monkeypatch.setattr(f"numtok.training.exact_match.{name}", setting)
-        found = ExactAnswers.of(samples, batches, codec, 16)
+            monkeypatch.setattr(f"numtok.training.examples.{name}", setting)
+        found = asked.answers
         assert found is not None
         for part, of in found.parts.items():
             group, _, value = part.partition("=")
             assert of.tolist() == [
-                samples.groups[group][row].as_py() == value for row in found.rows.tolist()
+                asked.samples.groups[group][row].as_py() == value for row in found.rows.tolist()
             ]
         return {part: of.tolist() for part, of in found.parts.items()}
 
@@ -211,11 +222,9 @@ def test_groups_are_told_where_they_have_a_few_values_of_many_rows(
 
 
 def test_long_answers_are_fewer_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = encoded(store, "digits")
-    codec, samples = read_codec(data), read_split(data, "validation")
-    batches = Batches(samples, learnt_values(samples, codec), 16)
-    whole = ExactAnswers.of(samples, batches, codec, 16)
-    monkeypatch.setattr("numtok.training.exact_match._TOKENS", 60)
-    few = ExactAnswers.of(samples, batches, codec, 16)
+    asked = Asked.of(store)
+    whole = asked.answers
+    monkeypatch.setattr("numtok.training.examples._TOKENS", 60)
+    few = asked.answers
     assert whole is not None and few is not None
     assert 1 <= len(few.rows) == 60 // (few.longest + 1) < len(whole.rows)

@@ -275,9 +275,10 @@ def test_data_of_another_tokenizer_are_refused(store: Store, says: Says) -> None
     (bare / "tokenizer.json").unlink()
     words = encoded(store, text="words")
     for data, source in ((words, "gpt2"), (words, "bare"), (encoded(store, "p10"), "other")):
-        with pytest.raises(UsageError) as found:
+        with says.raises(
+            UsageError, f"--preset hf:{source}", "another tokenizer", f"hf:{source}`", "random=yes"
+        ):
             begun(store, data, f"hf:{source}")
-        says(found, f"--preset hf:{source}", "another tokenizer", f"hf:{source}`", "random=yes")
     begun(store, words, "hf:gpt2,random=yes")
 
 
@@ -292,9 +293,8 @@ def test_what_does_not_go_with_such_a_trunk_is_refused(store: Store, says: Says)
         ("hf:gpt2", {"compile": True}, ("--compile", "hf:gpt2")),
     ):
         chosen: dict[str, Any] = options
-        with pytest.raises(UsageError) as found:
+        with says.raises(UsageError, *parts):
             begun(store, data, preset, **chosen)
-        says(found, *parts)
 
 
 def test_an_architecture_that_sees_otherwise_is_refused(store: Store, says: Says) -> None:
@@ -313,6 +313,5 @@ def test_an_architecture_that_sees_otherwise_is_refused(store: Store, says: Says
     for kind, model in made.items():
         model.save_pretrained(kind)
         shutil.copy("gpt2/tokenizer.json", kind)
-        with pytest.raises(UsageError) as found:
+        with says.raises(UsageError, f"--preset hf:{kind}", "architecture", "GPT-2, Llama"):
             begun(store, data, f"hf:{kind}", embedder="fourier")
-        says(found, f"--preset hf:{kind}", "architecture", "GPT-2, Llama")

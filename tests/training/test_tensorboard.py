@@ -10,8 +10,7 @@ import pytest
 from numtok.errors import StoreError, UsageError
 from numtok.settings.train import Config
 from numtok.stages import train
-from numtok.training.log import LOG_FILE
-from numtok.training.tensorboard import check_tensorboard, event_file
+from numtok.training.log import LOG_FILE, check_tensorboard, event_file
 from tests.stages.test_eval import TINY, World, quiet
 
 pytestmark = pytest.mark.integration

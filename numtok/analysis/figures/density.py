@@ -61,8 +61,8 @@ class Density(FigureKind):
         # PyTorch is behind these.
         from numtok.training.device import device_of
         from numtok.training.features import Features
+        from numtok.training.model_files import read_regressor
         from numtok.training.model_json import TableModelFile, read_model_file
-        from numtok.training.regressor_files import read_regressor
 
         source, table = tables[0], read_table_of(tables[0])
         feature = one_feature(source.ref, table.file)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
-    from numtok.sweeps.race.progress import CandidateState, RaceProgress
+    from numtok.sweeps.race.plan import CandidateState, RaceProgress
     from numtok.sweeps.race.race import RaceResult
 
 _MINUTE = 60.0

@@ -16,9 +16,8 @@ from numtok.stages.train import Result
 from numtok.store.artifact import Artifact
 from numtok.stored_json import Natural, Positive, Scalar
 from numtok.training.log import EXACT, read_log
-from numtok.training.loop import TrainingProgress
+from numtok.training.loop import Cost, TrainingProgress
 from numtok.training.model_json import TableModelFile, read_model_file
-from numtok.training.profiler import Cost
 from numtok.training.table_folds import FitProgress
 
 if TYPE_CHECKING:

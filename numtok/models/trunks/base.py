@@ -105,7 +105,7 @@ class PretrainedTrunk(TokenTrunk):
     """A pretrained model of a library, which a preset names after ``:``.
 
     The text tokens of the encoding are the model's own, after special tokens and those of the
-    scheme. The embedder's table begins with the model's vectors (``training.pretrained``).
+    scheme. The embedder's table begins with the model's vectors (``training.warm_start``).
     """
 
     @abstractmethod

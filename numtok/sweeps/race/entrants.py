@@ -4,8 +4,8 @@ Texts and tables differ in this alone; afterwards candidates learn from artifact
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -33,10 +33,10 @@ from numtok.sweeps.race.candidates import (
     table_entries,
     text_entries,
 )
-from numtok.sweeps.race.progress import Progress, RaceProgress
+from numtok.sweeps.race.plan import Progress, RaceProgress
 from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_columns, split_of_texts
 from numtok.sweeps.race.words import Slot
-from numtok.training.table_learner import FittingRecipe, held_back
+from numtok.training.trained_table import FittingRecipe, held_back
 
 #: Rows of the train split, and of the two others, below which a race is refused, or warned of.
 LEAST, FEW = (40, 10), (200, 30)
@@ -45,7 +45,8 @@ _MORE = 5
 _MOST_NAMED = 5  # fields in a message
 
 
-class Entered(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Entered:
     """Data and what may race on them.
 
     of_table

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from numtok.arrays import Ints
 from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
@@ -56,19 +57,19 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     label: str
-    is_model: bool
+    is_model: bool = False
     skill: Figure
     over_baseline: Figure
     behind: Figure | None
     tied: bool
-    log_likelihood: Figure
+    log_likelihood: Figure = _NOTHING
     errors: dict[str, Figure]
     invalid: Figure
-    pace: float | None
-    rate: float | None
-    costs: ExperimentCosts | None
-    models: list[str]
-    reports: list[str]
+    pace: float | None = None
+    rate: float | None = None
+    costs: ExperimentCosts | None = None
+    models: list[str] = []
+    reports: list[str] = []
 
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,10 +142,11 @@ def leaderboard(
     skills = {label: judge.skill(some) for label, some in answers.items()}
     best = max(skills, key=lambda label: _value(skills[label]))
     models = [
-        judge.place(
-            one.label,
-            answers[one.label],
-            None if one.label == best else answers[best],
+        replace(
+            judge.place(
+                one.label, answers[one.label], None if one.label == best else answers[best]
+            ),
+            is_model=True,
             log_likelihood=_negative(_over_seeds(_LIKELIHOOD, answers[one.label])),
             pace=one.pace,
             rate=one.rate,
@@ -212,35 +214,21 @@ class _Judge:
         label: str,
         seeds: Sequence[Predictions],
         best: Sequence[Predictions] | None,
-        *,
-        log_likelihood: Figure = _NOTHING,
-        pace: float | None = None,
-        rate: float | None = None,
-        costs: ExperimentCosts | None = None,
-        models: Sequence[str] = (),
-        reports: Sequence[str] = (),
     ) -> Contestant:
-        """``best`` are the answers of the best model; None: it is this one."""
+        """Measure predictions; ``best`` are those of the best model, None if it is this one."""
         median = self.baselines[MEDIAN]
         behind = None if best is None else skill_apart(best, seeds, median)
         return Contestant(
             label=label,
-            is_model=costs is not None,
             skill=self.skill(seeds),
             over_baseline=self.skill(seeds, self.baseline),
             behind=behind,
             tied=behind is None or _holds_zero(behind),
-            log_likelihood=log_likelihood,
             errors={
                 name: _over_seeds(_ERROR, [one.take(rows) for one in seeds])
                 for name, rows in self.slots.items()
             },
             invalid=_share_invalid(seeds),
-            pace=pace,
-            rate=rate,
-            costs=costs,
-            models=list(models),
-            reports=list(reports),
         )
 
 

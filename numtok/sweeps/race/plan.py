@@ -13,7 +13,7 @@ last round, in which few are left and several seeds are trained of each.
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -256,3 +256,36 @@ def entered(
         if statistics.median(first.steps) >= least:
             return count
     return min(finalists, len(paces))
+
+
+class CandidateState(NamedTuple):
+    """One candidate while it races.
+
+    state
+        ``waiting``, ``running``, ``done`` or ``failed`` in this round; ``out`` after earlier ones.
+    steps
+        Number of steps in its last round.
+    skill
+        Skill on the validation split after its last round; None before the first is scored.
+    """
+
+    label: str
+    state: str
+    steps: int
+    skill: float | None
+
+
+class RaceProgress(NamedTuple):
+    """A line to keep about what has just ended (or an empty one), the current work and how much of
+    it is done, and the candidates once they are known. ``unit`` is the unit of their steps.
+    """
+
+    line: str
+    doing: str
+    done: int = 0
+    total: int = 0
+    standings: Sequence[CandidateState] = ()
+    unit: str = "steps"
+
+
+Progress = Callable[[RaceProgress], None]

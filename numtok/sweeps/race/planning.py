@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle, islice
 from pathlib import Path
@@ -33,18 +33,18 @@ from numtok.sweeps.race.plan import (
     Candidate,
     LaterRounds,
     Plan,
+    Progress,
+    RaceProgress,
     Round,
     Time,
     entered,
     rounds_of,
     shortened,
 )
-from numtok.sweeps.race.progress import Progress, RaceProgress
 from numtok.sweeps.race.skill import medians
-from numtok.sweeps.runs import Run, RunUnit, with_threads
-from numtok.sweeps.side import Side
+from numtok.sweeps.runs import Run, RunUnit, Side, with_threads
 from numtok.training.device import device_of
-from numtok.training.table_learner import FittingRecipe
+from numtok.training.trained_table import FittingRecipe
 
 REVISION = 6
 _LONG = 1200.0  # seconds from which three are in the last round, and not two
@@ -63,105 +63,82 @@ _LEAST_CAP = 500  # steps that are always allowed
 _APART = 3.0  # times a learning rate is the next one
 
 
-def planned(
-    config: Config,
-    there: Entered,
-    data: Encodings,
-    store: Store,
-    side: Side,
-    progress: Progress,
-    started: float,
-) -> Artifact:
-    """The plan, which is made where it is not there, of the time that is left since ``started``;
-    measured where runs are done. Its parent is what the first candidate learns from, which is of
-    the same rows as all others."""
-    settings: dict[str, Any] = {
-        "stage": "race",
-        "revision": REVISION,
-        "seconds": config.seconds,
-        "seeds": config.seeds,
-        "rates": rates_of(config, there.of_table),
-        "preset": config.preset,
-        "target": config.target,
-        "test": there.test,
-        "device": "cuda" if side.gpu else device_of(config.device).type,
-        "entries": [msgspec.to_builtins(one) for one in there.entries],
-    }
-    parents = [data.of(there.entries[0]).as_parent()]
-    command = ["numtok", "race", *command_line(config)]
-    with store.draft(RACE, there.name, settings, parents, command) as draft:
-        if isinstance(draft, Artifact):
-            return draft
-        with side.workers(store.spool) as engine:
-            plan = _Planning(
-                config=config,
-                there=there,
-                data=data,
-                store=store,
-                side=side,
-                engine=engine,
-                progress=progress,
-                started=started,
-            ).plan()
-        PLAN.write(draft.path, plan)
-        return draft.publish({"candidates": len(plan.candidates)}, {})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replanning:
-    """Shortens the later rounds of a race if the machine is slower than the plan assumes.
-
-    The rounds are stored as a child of the plan, so a resumed race has the same rounds.
-
-    deadline
-        By ``time.monotonic``; at least half of the time is for the rounds, as in the plan.
-    """
-
-    config: Config
-    plan: Plan
-    stored: Artifact
-    store: Store
-    jobs: int
-    progress: Progress
-    deadline: float
-
-    def __call__(self, number: int, before: Round, slowdown: float) -> list[Round]:
-        """Return the rounds after the round ``number``, which took ``slowdown`` seconds per second
-        planned."""
-        settings = {"stage": "race-rounds", "revision": REVISION, "round": number}
-        name = f"{self.stored.name}-round-{number + 1}"
-        command = ["numtok", "race", *command_line(self.config)]
-        with self.store.draft(RACE, name, settings, [self.stored.as_parent()], command) as draft:
-            if isinstance(draft, Artifact):
-                return LATER_ROUNDS.read(draft.path).rounds
-            planned = [*self.plan.rounds, self.plan.last][number:]
-            rounds = self._shortened(planned, before, slowdown)
-            LATER_ROUNDS.write(draft.path, LaterRounds(slowdown=slowdown, rounds=rounds))
-            draft.publish({"rounds": len(rounds)}, {})
-        if rounds != planned:
-            line = f"runs took {slowdown:.1f} times as long as planned; later rounds are shorter"
-            self.progress(RaceProgress(line, "planning the later rounds"))
-        return rounds
-
-    def _shortened(self, planned: list[Round], before: Round, slowdown: float) -> list[Round]:
-        left = max(1.0, self.deadline - time.monotonic())
-        paces = [one.pace * slowdown for one in self.plan.candidates]
-        there_is = Time(left, self.plan.beside * slowdown, self.jobs)
-        return shortened(there_is, planned, before, paces, self.plan.seeds)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Planning:
-    """Measures what a step takes, and makes a plan of it."""
+@dataclass(kw_only=True)
+class Planning:
+    """Measures the seconds per step of each candidate where runs are done, and makes a plan of the
+    time that is left since ``started``."""
 
     config: Config
     there: Entered
     data: Encodings
     store: Store
     side: Side
-    engine: Engine
     progress: Progress
     started: float
+    engine: Engine = field(init=False)
+
+    def stored(self) -> Artifact:
+        """Return the plan, made if it does not exist.
+
+        Its parent is the data of the first candidate, which has the same rows as all others.
+        """
+        settings: dict[str, Any] = {
+            "stage": "race",
+            "revision": REVISION,
+            "seconds": self.config.seconds,
+            "seeds": self.config.seeds,
+            "rates": self._tried,
+            "preset": self.config.preset,
+            "target": self.config.target,
+            "test": self.there.test,
+            "device": "cuda" if self.side.gpu else device_of(self.config.device).type,
+            "entries": [msgspec.to_builtins(one) for one in self.there.entries],
+        }
+        parents = [self.data.of(self.there.entries[0]).as_parent()]
+        command = ["numtok", "race", *command_line(self.config)]
+        with self.store.draft(RACE, self.there.name, settings, parents, command) as draft:
+            if isinstance(draft, Artifact):
+                return draft
+            with self.side.workers(self.store.spool) as self.engine:
+                plan = self.plan()
+            PLAN.write(draft.path, plan)
+            return draft.publish({"candidates": len(plan.candidates)}, {})
+
+    def replanned(
+        self,
+        number: int,
+        before: Round,
+        slowdown: float,
+        *,
+        plan: Plan,
+        stored: Artifact,
+        deadline: float,
+    ) -> list[Round]:
+        """Return the rounds after the round ``number``, which took ``slowdown`` seconds per second
+        planned: shorter if the machine is slower than the plan assumes.
+
+        They are a child of the ``stored`` plan, so a resumed race has the same rounds.
+
+        deadline
+            By ``time.monotonic``; at least half of the time is for the rounds, as in the plan.
+        """
+        settings = {"stage": "race-rounds", "revision": REVISION, "round": number}
+        name = f"{stored.name}-round-{number + 1}"
+        command = ["numtok", "race", *command_line(self.config)]
+        with self.store.draft(RACE, name, settings, [stored.as_parent()], command) as draft:
+            if isinstance(draft, Artifact):
+                return LATER_ROUNDS.read(draft.path).rounds
+            planned = [*plan.rounds, plan.last][number:]
+            left = max(1.0, deadline - time.monotonic())
+            paces = [one.pace * slowdown for one in plan.candidates]
+            there_is = Time(left, plan.beside * slowdown, self.side.jobs)
+            rounds = shortened(there_is, planned, before, paces, plan.seeds)
+            LATER_ROUNDS.write(draft.path, LaterRounds(slowdown=slowdown, rounds=rounds))
+            draft.publish({"rounds": len(rounds)}, {})
+        if rounds != planned:
+            line = f"runs took {slowdown:.1f} times as long as planned; later rounds are shorter"
+            self.progress(RaceProgress(line, "planning the later rounds"))
+        return rounds
 
     def plan(self) -> Plan:
         """Raises what stopped the first candidate where none can be trained."""

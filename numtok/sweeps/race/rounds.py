@@ -17,12 +17,10 @@ from numtok.store.artifact import Artifact
 from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
 from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard
-from numtok.sweeps.race.plan import Candidate, Plan, Round
+from numtok.sweeps.race.plan import Candidate, CandidateState, Plan, Progress, RaceProgress, Round
 from numtok.sweeps.race.planning import training
-from numtok.sweeps.race.progress import CandidateState, Progress, RaceProgress
 from numtok.sweeps.race.skill import score
-from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome
-from numtok.sweeps.side import Side
+from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome, Side
 
 
 class RoundResult(msgspec.Struct, frozen=True, kw_only=True):

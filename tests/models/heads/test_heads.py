@@ -33,8 +33,7 @@ from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
 from numtok.registry import settings_of
 from numtok.training.features import Features
-from numtok.training.table_learner import FittingRecipe
-from numtok.training.trained_table import FittedTable, Preparation
+from numtok.training.trained_table import FittedTable, FittingRecipe, Preparation
 from tests.cases import each
 from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Told, listed
 from tests.fakemodels import CPU, one_thread

@@ -10,9 +10,9 @@ from numtok.errors import UsageError
 from numtok.store.engines.workers import ClusterNode
 from numtok.store.store import Store
 from numtok.sweeps.race import planning
-from numtok.sweeps.race.progress import RaceProgress
+from numtok.sweeps.race.plan import RaceProgress
 from numtok.sweeps.race.race import Config, run
-from numtok.sweeps.side import race_side
+from numtok.sweeps.runs import race_side
 
 TINY = "nano,layers=1,width=16,heads=2"
 

@@ -23,8 +23,7 @@ from numtok.stages import train
 from numtok.store.artifact import ENCODED, TABLE
 from numtok.store.store import Store
 from numtok.sweeps.race import planning
-from numtok.sweeps.race.plan import PLAN, RACE
-from numtok.sweeps.race.progress import CandidateState, RaceProgress
+from numtok.sweeps.race.plan import PLAN, RACE, CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
 from numtok.sweeps.race.rounds import Rounds
 from tests.cli import test_store_commands as test_cli_store
@@ -46,7 +45,7 @@ def paced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMTOK_THREADS", "1")
         patch.setattr(train, "pace", lambda config, store, limit: 0.1)
-        patch.setattr(planning._Planning, "_beside", lambda *_: 0.0)
+        patch.setattr(planning.Planning, "_beside", lambda *_: 0.0)
         yield
 
 
@@ -88,6 +87,12 @@ def of_texts(folder: Path) -> RaceResult:
 def of_table(folder: Path) -> RaceResult:
     heads = ("pointwise", "mdn:2", "riemann:16")
     return raced(folder, numbers(folder), target="y", schemes=heads, preset="mlp,layers=1,width=8")
+
+
+def raced_again(folder: Path, tmp_path: Path, kind: str = "", **more: Any) -> RaceResult:
+    """Race texts that raced before, in a store with its artifacts, or with those of a kind."""
+    shutil.copytree(folder / "artifacts" / kind, tmp_path / "artifacts" / kind)
+    return raced(tmp_path, str(folder / "rooms.jsonl"), schemes=SCHEMES, preset=TINY, **more)
 
 
 def without_clocks(result: RaceResult) -> Any:
@@ -185,13 +190,10 @@ def test_each_goes_on_with_the_rate_that_was_best_for_it(tmp_path: Path) -> None
 
 def test_a_race_is_found_again(texts: tuple[Path, RaceResult], tmp_path: Path) -> None:
     folder, first = texts
-    shutil.copytree(folder / "artifacts", tmp_path / "artifacts")
-    before = {one.ref for one in Store(tmp_path / "artifacts").artifacts()}
-    store = Store(tmp_path / "artifacts")
-    config = Config((str(folder / "rooms.jsonl"),), schemes=SCHEMES, preset=TINY, **HOW)
-    again = run(config, store, lambda _: None, lambda _: None)
+    again = raced_again(folder, tmp_path)
     assert msgspec.to_builtins(again) == msgspec.to_builtins(first)
-    assert {one.ref for one in store.artifacts()} == before
+    before, after = (Store(one / "artifacts").artifacts() for one in (folder, tmp_path))
+    assert {one.ref for one in after} == {one.ref for one in before}
 
 
 class Stopped(BaseException):
@@ -229,13 +231,8 @@ def test_a_race_on_the_nodes_of_a_cluster_ends_in_the_same(
     texts: tuple[Path, RaceResult], tmp_path: Path
 ) -> None:
     folder, whole = texts
-    shutil.copytree(folder / "artifacts" / RACE, tmp_path / "artifacts" / RACE)
     with ray_cluster(1, 1) as nodes:
-        config = Config(
-            (str(folder / "rooms.jsonl"),), schemes=SCHEMES, preset=TINY,
-            engine=f"ray:{nodes.address}", **HOW,
-        )  # fmt: skip
-        result = run(config, Store(tmp_path / "artifacts"), lambda _: None, lambda _: None)
+        result = raced_again(folder, tmp_path, RACE, engine=f"ray:{nodes.address}")
     expected = msgspec.structs.replace(whole, expected=result.expected)  # of two at a time
     assert without_clocks(result) == without_clocks(expected)
 
@@ -244,10 +241,8 @@ def test_a_plan_is_kept_however_fast_the_machine_is_then(
     texts: tuple[Path, RaceResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, first = texts
-    shutil.copytree(folder / "artifacts", tmp_path / "artifacts")
     monkeypatch.setattr(train, "pace", lambda config, store, limit: 0.001)
-    config = Config((str(folder / "rooms.jsonl"),), schemes=SCHEMES, preset=TINY, **HOW)
-    again = run(config, Store(tmp_path / "artifacts"), lambda _: None, lambda _: None)
+    again = raced_again(folder, tmp_path)
     assert again.planned == first.planned and again.plan == first.plan
 
 
@@ -341,13 +336,9 @@ def test_options_for_a_table_s_file_are_refused_for_a_ref(
 def test_texts_with_splits_of_their_own_keep_them(tmp_path: Path) -> None:
     lines = Path(rooms(tmp_path)).read_text().splitlines(keepends=True)
     inputs = []
-    for name, part in (
-        ("train", lines[:160]),
-        ("validation", lines[160:200]),
-        ("test", lines[200:]),
-    ):
+    for name, first, end in (("train", 0, 160), ("validation", 160, 200), ("test", 200, 240)):
         path = tmp_path / f"{name}.jsonl"
-        path.write_text("".join(part))
+        path.write_text("".join(lines[first:end]))
         inputs.append(f"{name}={path}")
     result = raced(tmp_path, *inputs, dry_run=True)
     assert result.rows == (160, 40, 40)

@@ -7,19 +7,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from numtok.errors import DataError, NumtokError
 from numtok.evaluation.report_files import TARGET, ReportPredictions, read
 from numtok.evaluation.rivals import Rivals
+from numtok.metrics.base import Predictions
 from numtok.reports import Figure
 from numtok.settings.race import Config
 from numtok.store.store import Store
 from numtok.sweeps.race import rounds
-from numtok.sweeps.race.leaderboard import Contestant, choice
+from numtok.sweeps.race.leaderboard import Contestant, _over_seeds, choice
 from numtok.sweeps.race.plan import Candidate, Plan, Round
-from numtok.sweeps.race.reasons import reasons_of
-from numtok.sweeps.race.rounds import Rounds, RoundsOutcome
+from numtok.sweeps.race.race import close_calls, reasons_of
+from numtok.sweeps.race.rounds import RoundResult, Rounds, RoundsOutcome
 from numtok.sweeps.runs import Failed, Run, RunOutcome
 from tests.fakereports import Fake, make
 
@@ -116,14 +118,9 @@ def contestant(label: str, skill: float | None, pace: float, tied: bool = True) 
         over_baseline=known,
         behind=known,
         tied=tied,
-        log_likelihood=known,
         errors={},
         invalid=known,
         pace=pace,
-        rate=0.002,
-        costs=None,
-        models=[],
-        reports=[],
     )
 
 
@@ -203,3 +200,79 @@ def test_an_undefined_skill_is_not_the_next_best(race: Race) -> None:
     plan: Any = SimpleNamespace(seeds=2, candidates=[1, 2, 3], left_out=0)
     _, why_chosen, _ = reasons_of(validation, outcome.test, plan, [])
     assert "worse" in why_chosen and "unknown" not in why_chosen
+
+
+# --- intervals on the leaderboard ---------------------------------------------------------------
+
+
+def answers(noise: int, size: int = 60) -> Predictions:
+    truth = np.arange(float(size))
+    return Predictions.of(truth, truth + np.random.default_rng(noise).normal(0, 5, size))
+
+
+def test_a_model_and_a_baseline_with_equal_answers_have_equal_intervals() -> None:
+    """A model has seeds and a baseline has none, and both are in one column."""
+    for name in ("mae", "r2"):
+        baseline, model = (_over_seeds(name, [answers(0)] * seeds) for seeds in (1, 3))
+        assert baseline.low is not None and baseline.high is not None
+        assert (model.value, model.low, model.high) == pytest.approx(
+            (baseline.value, baseline.low, baseline.high)
+        )
+
+
+def test_seeds_that_differ_widen_an_interval() -> None:
+    near = answers(1)
+    far = near._replace(prediction=near.truth + 20 * (near.prediction - near.truth))
+    alike, apart = _over_seeds("mae", [near] * 3), _over_seeds("mae", [near, near, far])
+    assert None not in (alike.low, alike.high, apart.low, apart.high)
+    assert (apart.low or 0) < (alike.high or 0) < (apart.value or 0) < (apart.high or 0)
+
+
+# --- rounds within noise ------------------------------------------------------------------------
+
+
+def notes(folder: Path, noises: dict[str, float | None], survivors: int) -> list[str]:
+    """Of a round in which candidates have such errors; None is one without a score."""
+    store = Store(folder / "artifacts")
+    reports = {
+        label: make(store, Fake(label, noise_seed=place, noise=noise), label).ref
+        for place, (label, noise) in enumerate(noises.items())
+        if noise is not None
+    }
+    skills = {label: None if noise is None else 1 - noise / 100 for label, noise in noises.items()}
+    result = RoundResult(
+        seconds=1.0,
+        steps=dict.fromkeys(noises, 1),
+        tried={},
+        rates={},
+        skills=skills,
+        reports=reports,
+    )
+    plan: Any = SimpleNamespace(
+        rounds=[Round(len(noises), 1.0, [1])], last=Round(survivors, 1.0, [1]), guesses={"": 0.0}
+    )
+    return list(close_calls([result], plan, store, None))
+
+
+def test_a_race_with_one_round_has_no_close_call(tmp_path: Path) -> None:
+    plan: Any = SimpleNamespace(rounds=[], last=Round(2, 1.0, [1]), guesses={"": 0.0})
+    assert not list(close_calls([], plan, Store(tmp_path), None))
+
+
+@pytest.mark.parametrize(
+    ("noises", "pair"),
+    [
+        ({"a": 10, "b": 30, "c": 31, "d": 90}, ("b survived", "c did not")),
+        ({"d": 90, "c": 31, "a": 10, "b": 30}, ("b survived", "c did not")),
+        ({"a": 10, "b": 30, "c": 90, "d": 91}, None),
+        ({"a": 10, "b": 30, "c": None, "d": None}, None),
+        ({"a": 10, "b": None, "c": 90, "d": 91}, ("c survived", "d did not")),
+    ],
+)
+def test_a_difference_within_noise_is_noted(
+    tmp_path: Path, noises: dict[str, float | None], pair: tuple[str, str] | None
+) -> None:
+    found = notes(tmp_path, noises, survivors=2)
+    assert len(found) == (pair is not None)
+    if pair is not None:
+        assert found[0].startswith("Round 1: ") and all(part in found[0] for part in pair)
