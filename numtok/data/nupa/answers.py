@@ -80,14 +80,7 @@ def score(truth: str, generated: str | None, rule: str) -> Score:
     digits = sum(map(len, parts))
     found = None if generated is None else _found(generated, form, rule)
     if found is None:
-        return Score(
-            valid=False,
-            exact=False,
-            equal=False,
-            digit_match=0.0,
-            d_length=digits,
-            d_length_parts=digits,
-        )
+        return _score_of_whole(False, False, digits)
     got, said = found.groups(), (truth, found[0])
     exact = got == parts and (rule != "strict" or ("-" in found[0]) == ("-" in truth))
     lengths = [len(one) - len(other) for one, other in zip(got, parts, strict=True)]
@@ -112,15 +105,15 @@ def _form(truth: str) -> tuple[int, tuple[str, ...]] | None:
 
 def _score_of_text(truth: str, generated: str | None, rule: str) -> Score:
     got = "" if generated is None else _looked_at(generated, rule)
-    same = got == truth.strip()
     off = abs(sum(map(str.isdigit, got)) - sum(map(str.isdigit, truth)))
+    return _score_of_whole(bool(got), got == truth.strip(), off)
+
+
+def _score_of_whole(valid: bool, same: bool, off: int) -> Score:
+    """Score an answer whose parts cannot be compared; ``off`` is the difference in digits."""
+    match = float(same)
     return Score(
-        valid=bool(got),
-        exact=same,
-        equal=same,
-        digit_match=float(same),
-        d_length=off,
-        d_length_parts=off,
+        valid=valid, exact=same, equal=same, digit_match=match, d_length=off, d_length_parts=off
     )
 
 

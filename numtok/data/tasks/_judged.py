@@ -20,22 +20,11 @@ from numtok.data.tasks._unrepeated import (
     shared_out,
     without_repeats,
 )
-from numtok.data.tasks.base import GivenFile, Made, TaskSplit, TextTask
+from numtok.data.tasks.base import GivenFile, Made, TaskSplit, TextTask, WrittenRow
 from numtok.errors import UsageError
 from numtok.registry import name_of, spec_of
 
 _LABELS = np.array(["incorrect", "correct"])
-
-
-class JudgedRow(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A row as ``row.Row`` has it."""
-
-    id: str
-    text: str
-    targets: dict[str, list[tuple[int, int]]] | None = None
-    answer_start: int | None = None
-    label: str | None = None
-    group: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +89,7 @@ class JudgedTask(TextTask):
         lines = []
         rows = zip(texts, _LABELS[label].tolist(), which.tolist(), strict=True)
         for number, (text, name, kind) in enumerate(rows, first):
-            line = JudgedRow(id=f"{split.name}-{number}", text=text, group=kinds[kind].group)
+            line = WrittenRow(id=f"{split.name}-{number}", text=text, group=kinds[kind].group)
             if self.generates:
                 line.answer_start = text.rindex(" ") + 1
                 line.targets = {"answer": [(line.answer_start, len(text))]}

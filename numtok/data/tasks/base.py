@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.declaration import setting as setting
 from numtok.errors import UsageError
 from numtok.registry import Range, Registry, name_of
+from numtok.stored_json import Scalar
 
 Floats = NDArray[np.float64]
 
@@ -117,6 +119,17 @@ class Made(NamedTuple):
 
     rows: bytes
     counts: dict[str, int]
+
+
+class WrittenRow(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """A ``row.Row`` as tasks write it: its fields in the order of the JSON, defaults left out."""
+
+    id: str
+    text: str
+    targets: dict[str, list[tuple[int, int]]] | None = None
+    answer_start: int | None = None
+    label: str | None = None
+    group: Mapping[str, Scalar] | None = None
 
 
 class TextTask(Task):

@@ -15,9 +15,8 @@ from numtok.data.tasks import _bittokens_pairs as pairs
 from numtok.data.tasks._decimal_draws import Whole, exact, plain
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._unrepeated import DrawnRows, are_of, identities, without_repeats
-from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
+from numtok.data.tasks.base import Made, TaskSplit, TextTask, WrittenRow, setting
 from numtok.errors import UsageError
-from numtok.stored_json import Scalar
 
 _PAIRS = ("addition", "multiplication", "division", "exponentiation")
 _LISTS = ("mean", "std", "minmax", "sorting", "interval")
@@ -33,17 +32,6 @@ _ENGLISH = {
 _FORMS = ("symbols", "english")
 _TRIES = 3  # of a row, where a split has all places
 _AT_ONCE = 1 << 16  # draws
-
-
-class _Line(msgspec.Struct, omit_defaults=True):
-    """A row as ``row.Row`` has it."""
-
-    id: str
-    text: str
-    targets: dict[str, list[tuple[int, int]]] | None = None
-    answer_start: int | None = None
-    label: str | None = None
-    group: dict[str, Scalar] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +89,7 @@ class BitTokensTask(TextTask):
             rows.append(line)
         return Made(msgspec.json.Encoder().encode_lines(rows), {})
 
-    def _pairs(self, columns: Whole) -> Iterator[_Line]:
+    def _pairs(self, columns: Whole) -> Iterator[WrittenRow]:
         for kind, *numbers in columns.T.tolist():
             first, second = exact(*numbers[:2]), exact(*numbers[2:])
             operator = pairs.symbol(self.operation, kind)
@@ -110,20 +98,25 @@ class BitTokensTask(TextTask):
             answer = pairs.answer(operator, first, second)
             yield self._line(prompt, [answer], operator, hard)
 
-    def _lists(self, columns: Whole) -> Iterator[_Line]:
+    def _lists(self, columns: Whole) -> Iterator[WrittenRow]:
         for length, choice, *flat in columns.T.tolist():
             looked_for, *numbers = (exact(*flat[k : k + 2]) for k in range(0, 2 + 2 * length, 2))
             hard = lists.difficulty(self.operation, numbers)
             yield self._list(looked_for, numbers, choice, hard)
 
-    def _list(self, looked_for: Decimal, numbers: list[Decimal], choice: int, hard: int) -> _Line:
+    def _list(
+        self, looked_for: Decimal, numbers: list[Decimal], choice: int, hard: int
+    ) -> WrittenRow:
         written = [plain(number) for number in numbers]
         if self.operation == "interval":
             shown = [plain(number) for number in sorted(numbers)]
             gaps = " ".join(f"{a} {b}" for a, b in zip(lists.LETTERS, [*shown, ""], strict=False))
-            group: dict[str, Scalar] = {"operation": self.operation, "difficulty": hard}
-            text = f"{plain(looked_for)}: {gaps.strip()}"
-            return _Line("", text, label=lists.LETTERS[choice], group=group)
+            return WrittenRow(
+                id="",
+                text=f"{plain(looked_for)}: {gaps.strip()}",
+                label=lists.LETTERS[choice],
+                group={"operation": self.operation, "difficulty": hard},
+            )
         names = _NAMES[self.operation]
         name = names[choice % len(names)]
         if self.operation == "mean":
@@ -138,7 +131,7 @@ class BitTokensTask(TextTask):
             prompt = f"the {_ENGLISH[name]} of {', '.join(written)}"
         return self._line(prompt, answers, name, hard)
 
-    def _line(self, prompt: str, answers: list[str], operator: str, hard: int) -> _Line:
+    def _line(self, prompt: str, answers: list[str], operator: str, hard: int) -> WrittenRow:
         text = f"{prompt} = " if self.form == "symbols" else f"What is {prompt}? "
         start = len(text)
         spans: list[tuple[int, int]] = []
@@ -146,12 +139,10 @@ class BitTokensTask(TextTask):
             text += ", " if spans else ""
             spans.append((len(text), len(text) + len(answer)))
             text += answer
-        group: dict[str, Scalar] = {
-            "operation": self.operation,
-            "operator": operator,
-            "difficulty": hard,
-        }
-        return _Line("", text, {"answer": spans}, start, group=group)
+        group = {"operation": self.operation, "operator": operator, "difficulty": hard}
+        return WrittenRow(
+            id="", text=text, targets={"answer": spans}, answer_start=start, group=group
+        )
 
 
 @lru_cache(maxsize=2)

@@ -27,9 +27,8 @@ from numtok.data.tasks._nupa_questions import (
     validated,
     variants,
 )
-from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
+from numtok.data.tasks.base import Made, TaskSplit, TextTask, WrittenRow, setting
 from numtok.errors import UsageError
-from numtok.stored_json import Scalar
 
 _SPLITS = ("train", "validation", "test")
 _ROUNDINGS = ("published", "correct")
@@ -40,14 +39,9 @@ _FEWEST_STRATA, _ROWS_OF_EACH = 16, 500  # of a sample of a split
 _LACKING = "missing_in_small_strata"  # what is counted
 
 
-class _NupaRow(msgspec.Struct):
-    """A row as ``row.Row`` has it, and what no stage reads."""
+class _NupaRow(WrittenRow, kw_only=True):
+    """A row with fields that no stage reads."""
 
-    id: str
-    text: str
-    targets: dict[str, list[tuple[int, int]]]
-    answer_start: int
-    group: dict[str, Scalar]
     operands: tuple[str, ...]
     operand_spans: list[tuple[int, int]]
     gold: str
