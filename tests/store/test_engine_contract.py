@@ -32,10 +32,7 @@ ROOT = Path(__file__).parents[2]
 #: Each process that Ray starts costs seconds: what needs fresh ones is asked of it among the slow.
 EVERY = pytest.mark.parametrize("name", ["local", "ray"], indirect=True, scope="module")
 LOCAL = pytest.mark.parametrize(
-    "name",
-    ["local", pytest.param("ray", marks=pytest.mark.slow)],
-    indirect=True,
-    scope="module",
+    "name", ["local", pytest.param("ray", marks=pytest.mark.slow)], indirect=True, scope="module"
 )
 
 

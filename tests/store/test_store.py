@@ -609,10 +609,7 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: edit(folder / MANIFEST, schema=2, more=1),
         "has schema 2, this numtok knows up to 1; use the numtok that made it",
     ),
-    "an older format": (
-        lambda folder: edit(folder / MANIFEST, schema=0),
-        "there is no schema 0",
-    ),
+    "an older format": (lambda folder: edit(folder / MANIFEST, schema=0), "there is no schema 0"),
     "no manifest": (
         lambda folder: (folder / MANIFEST).unlink(),
         "manifest.json: No such file or directory",

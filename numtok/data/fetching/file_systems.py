@@ -65,11 +65,7 @@ def web(place: str, session: Mapping[str, Any] | None = None, **more: Any) -> An
     with needing(f"reading {place}", "fsspec and aiohttp"):
         import aiohttp
         from fsspec.implementations.http import HTTPFileSystem
-    client = {
-        "timeout": _timeout(aiohttp),
-        "trust_env": True,
-        **(session or {}),
-    }
+    client = {"timeout": _timeout(aiohttp), "trust_env": True, **(session or {})}
     return HTTPFileSystem(client_kwargs=client, **more)
 
 
@@ -93,9 +89,7 @@ def google(otherwise: str = "", **more: Any) -> Any:
         from gcsfs.core import GCSFileSystem
     logging.getLogger("gcsfs").setLevel(logging.CRITICAL)  # it prints what it raises
     return GCSFileSystem(
-        requests_timeout=_timeout(aiohttp),
-        session_kwargs={"trust_env": True},
-        **more,
+        requests_timeout=_timeout(aiohttp), session_kwargs={"trust_env": True}, **more
     )
 
 

@@ -234,11 +234,7 @@ def _of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[InputFil
     owner = artifact.as_parent()
     sources = [
         InputFile(
-            artifact.path / file.path,
-            split or file.path.rpartition("-")[0],
-            file.path,
-            owner,
-            file,
+            artifact.path / file.path, split or file.path.rpartition("-")[0], file.path, owner, file
         )
         for file in artifact.files()
         if _format_of(Path(file.path))

@@ -86,9 +86,7 @@ some_keys = pytest.mark.parametrize(
 
 
 @some_keys
-def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone(
-    keys: list[Key],
-) -> None:
+def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone(keys: list[Key]) -> None:
     for key in keys:
         with case(key):
             preset = "published" if key.is_published else "paper"

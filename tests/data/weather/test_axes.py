@@ -206,10 +206,7 @@ def test_times_that_are_no_hours_are_refused(says: Says) -> None:
     for times, parts in [
         (np.array([], "datetime64[m]"), ["its axis of time is empty, or has steps"]),
         (np.array(["2019-01-01", "NaT"], "datetime64[m]"), ["its axis of time is empty, or has"]),
-        (
-            hourly("2019-01-01", "2019-01-02")[::-1],
-            ["its times do not ascend, or one comes twice"],
-        ),
+        (hourly("2019-01-01", "2019-01-02")[::-1], ["its times do not ascend, or one comes twice"]),
         (
             np.arange("2019-01", "2020-01", dtype="datetime64[M]").astype("datetime64[m]"),
             ["its steps are months: these are monthly means,"],
