@@ -67,6 +67,32 @@ def no_receipts(draft: drafts.Draft | Artifact) -> drafts.Draft:
     return draft
 
 
+Harm = Callable[[Path], object]
+
+
+def edit(path: Path, **changes: Any) -> None:
+    data = json.loads(path.read_bytes()) | changes
+    path.write_bytes((json.dumps(data, sort_keys=True, indent=1) + "\n").encode())
+
+
+def append(path: Path, text: str) -> None:
+    path.write_bytes(path.read_bytes() + text.encode())
+
+
+def swap_for_link(path: Path) -> None:
+    path.rename(path.parent.parent.parent / "elsewhere")
+    path.symlink_to(path.parent.parent.parent / "elsewhere")
+
+
+def swap(path: Path, old: bytes, new: bytes) -> None:
+    path.write_bytes(path.read_bytes().replace(old, new))
+
+
+def on(name: str, harm: Callable[..., object], /, *given: Any, **more: Any) -> Harm:
+    """Harm one file of a folder."""
+    return lambda folder: harm(folder / name, *given, **more)
+
+
 # --- versions ----------------------------------------------------------------------------------
 
 values = st.recursive(
@@ -336,16 +362,14 @@ def test_a_receipt_is_read_back_with_its_facts(drafted: Path) -> None:
     assert receipt.outputs[0].path == "a.txt"
 
 
-HARMED: dict[str, Callable[[Path], object]] = {
-    "another byte": lambda folder: (folder / "a.txt").write_bytes(b"abd"),
-    "a byte more": lambda folder: (folder / "a.txt").write_bytes(b"abcd"),
-    "no file": lambda folder: (folder / "a.txt").unlink(),
-    "half a receipt": lambda folder: (folder / "receipts" / "u.json").write_bytes(b"{"),
-    "no receipt": lambda folder: (folder / "receipts" / "u.json").unlink(),
+HARMED: dict[str, Harm] = {
+    "another byte": on("a.txt", Path.write_bytes, b"abd"),
+    "a byte more": on("a.txt", Path.write_bytes, b"abcd"),
+    "no file": on("a.txt", Path.unlink),
+    "half a receipt": on("receipts/u.json", Path.write_bytes, b"{"),
+    "no receipt": on("receipts/u.json", Path.unlink),
 } | {
-    f"facts {facts}": partial(
-        lambda facts, folder: edit(folder / "receipts/u.json", facts=facts), facts
-    )
+    f"facts {facts}": on("receipts/u.json", edit, facts=facts)
     for facts in ({"rows": "3"}, {"rows": -1}, {"rows": None}, {}, {"rows": 3, "more": 1})
 }
 
@@ -529,20 +553,6 @@ def test_a_store_behind_a_symbolic_link_works(tmp_path: Path) -> None:
 # --- verify ------------------------------------------------------------------------------------
 
 
-def edit(path: Path, **changes: Any) -> None:
-    data = json.loads(path.read_bytes()) | changes
-    path.write_bytes((json.dumps(data, sort_keys=True, indent=1) + "\n").encode())
-
-
-def append(path: Path, text: str) -> None:
-    path.write_bytes(path.read_bytes() + text.encode())
-
-
-def swap_for_link(path: Path) -> None:
-    path.rename(path.parent.parent.parent / "elsewhere")
-    path.symlink_to(path.parent.parent.parent / "elsewhere")
-
-
 def list_outside(folder: Path) -> None:
     """A whole, consistent artifact whose listing points out of its folder."""
     listing = on_disk.listing([Output("secret", 3, "00" * 32)])
@@ -556,126 +566,70 @@ def list_outside(folder: Path) -> None:
     (folder / MANIFEST).write_bytes(on_disk.manifest_bytes(changed))
 
 
-HARM: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a changed byte": (
-        lambda folder: (folder / "scheme.json").write_bytes(b"[]\n"),
-        "'scheme.json' was changed: its sha256 is",
-    ),
-    "a longer file": (
-        lambda folder: append(folder / "scheme.json", "x"),
-        "'scheme.json' has 4 bytes, files.jsonl says 3",
-    ),
-    "a missing file": (
-        lambda folder: (folder / "part" / "unit-1.txt").unlink(),
-        "'part/unit-1.txt' is missing",
-    ),
-    "an extra file": (
-        lambda folder: (folder / "part" / "extra\n").write_bytes(b""),
-        "'part/extra\\n' is not listed in files.jsonl",
-    ),
-    "a link for a file": (
-        lambda folder: swap_for_link(folder / "part" / "unit-1.txt"),
-        "'part/unit-1.txt' is not a plain file",
-    ),
-    "a link for a folder": (
-        lambda folder: swap_for_link(folder / "part"),
-        "'part/unit-0.txt' is missing",
-    ),
-    "an edited count": (
-        lambda folder: edit(folder / MANIFEST, counts={"rows": 10}),
-        "manifest.json was edited: its digest does not belong to its fields",
-    ),
-    "an edited setting": (
-        lambda folder: edit(folder / MANIFEST, settings={"seed": 8}),
-        "manifest.json was edited: its settings and parents have the version",
-    ),
-    "another name": (
-        lambda folder: edit(folder / MANIFEST, name="joy"),
-        "manifest.json is that of fake/joy@",
-    ),
-    "spaces in the manifest": (
-        lambda folder: append(folder / MANIFEST, " "),
-        "manifest.json was edited",
-    ),
-    "an unknown field": (
-        lambda folder: edit(folder / MANIFEST, more=1),
-        "is damaged: Object contains unknown field `more`",
-    ),
-    "a field of the wrong type": (
-        lambda folder: edit(folder / MANIFEST, files="4"),
-        "is damaged: Expected `int`, got `str`",
-    ),
-    "a newer format": (
-        lambda folder: edit(folder / MANIFEST, schema=2, more=1),
-        "has schema 2, this numtok knows up to 1; use the numtok that made it",
-    ),
-    "an older format": (lambda folder: edit(folder / MANIFEST, schema=0), "there is no schema 0"),
-    "no manifest": (
-        lambda folder: (folder / MANIFEST).unlink(),
-        "manifest.json: No such file or directory",
-    ),
-    "half a manifest": (
-        lambda folder: (folder / MANIFEST).write_bytes((folder / MANIFEST).read_bytes()[:99]),
-        "manifest.json is damaged: it is not JSON",
-    ),
-    "a manifest that is a list": (
-        lambda folder: (folder / MANIFEST).write_bytes(b"[]"),
-        "manifest.json is damaged: Expected `object`, got `array`",
-    ),
-    "a manifest nested without end": (
-        lambda folder: (folder / MANIFEST).write_bytes(b"[" * 100_000),
-        "manifest.json is damaged: it is nested too deep",
-    ),
-    "NaN in the manifest": (
-        lambda folder: edit(folder / MANIFEST, settings={"a": float("nan")}),
-        "NaN is not a JSON number",
-    ),
-    "a number that is none in the manifest": (
-        lambda folder: (folder / MANIFEST).write_bytes(
-            (folder / MANIFEST).read_bytes().replace(b'"seed": 7', b'"seed": 1e999')
-        ),
-        "1e999 is not a JSON number that float64 holds",
-    ),
-    "settings nested beyond measure": (
-        lambda folder: edit(folder / MANIFEST, settings=nested(200)),
-        "manifest.json is damaged: it is nested too deep",
-    ),
-    "a count below 0": (
-        lambda folder: edit(folder / MANIFEST, counts={"rows": -1}),
-        "is damaged: Expected `int` >= 0 - at `$.counts[...]`",
-    ),
-    "a size beyond all disks": (
-        lambda folder: edit(folder / MANIFEST, bytes=10**30),
-        "is damaged: Expected `int` <= 9223372036854775807",
-    ),
-    "a name that leads elsewhere": (
-        lambda folder: edit(folder / MANIFEST, name="../joy"),
-        "is damaged: Expected `str` matching regex",
-    ),
-    "a file that grew beyond all disks": (
-        lambda folder: os.truncate(folder / "scheme.json", 1 << 42),
-        "'scheme.json' has 4398046511104 bytes, files.jsonl says 3",
-    ),
-    "a manifest without end": (
-        lambda folder: (folder / MANIFEST).write_bytes(b" " * (9 << 20)),
-        "manifest.json has 9437184 bytes; at most 8388608 are read",
-    ),
-    "a line more in the listing": (
-        lambda folder: append(folder / FILES, "{}\n"),
-        "files.jsonl is damaged: its sha256 is",
-    ),
-    "a path out of the folder": (
-        list_outside,
-        "files.jsonl is damaged: line 1: '../../../secret' leaves the artifact's folder",
-    ),
-}
-
-
 def nested(levels: int) -> dict[str, Any]:
     value: dict[str, Any] = {}
     for _ in range(levels):
         value = {"a": value}
     return value
+
+
+HARM: dict[str, tuple[Harm, str]] = {
+    "a changed byte": (on("scheme.json", Path.write_bytes, b"[]\n"), "was changed: its sha256 is"),
+    "a longer file": (on("scheme.json", append, "x"), "has 4 bytes, files.jsonl says 3"),
+    "a missing file": (on("part/unit-1.txt", Path.unlink), "'part/unit-1.txt' is missing"),
+    "an extra file": (
+        on("part/extra\n", Path.touch),
+        "'part/extra\\n' is not listed in files.jsonl",
+    ),
+    "a link for a file": (on("part/unit-1.txt", swap_for_link), "unit-1.txt' is not a plain file"),
+    "a link for a folder": (on("part", swap_for_link), "'part/unit-0.txt' is missing"),
+    "an edited count": (on(MANIFEST, edit, counts={"rows": 10}), "digest does not belong to its"),
+    "an edited setting": (
+        on(MANIFEST, edit, settings={"seed": 8}),
+        "its settings and parents have",
+    ),
+    "another name": (on(MANIFEST, edit, name="joy"), "manifest.json is that of fake/joy@"),
+    "spaces in the manifest": (on(MANIFEST, append, " "), "manifest.json was edited"),
+    "an unknown field": (
+        on(MANIFEST, edit, more=1),
+        "is damaged: Object contains unknown field `more`",
+    ),
+    "a field of the wrong type": (
+        on(MANIFEST, edit, files="4"),
+        "damaged: Expected `int`, got `str`",
+    ),
+    "a newer format": (
+        on(MANIFEST, edit, schema=2, more=1),
+        "has schema 2, this numtok knows up to 1",
+    ),
+    "an older format": (on(MANIFEST, edit, schema=0), "there is no schema 0"),
+    "no manifest": (on(MANIFEST, Path.unlink), "manifest.json: No such file or directory"),
+    "half a manifest": (on(MANIFEST, os.truncate, 99), "manifest.json is damaged: it is not JSON"),
+    "a list": (on(MANIFEST, Path.write_bytes, b"[]"), "damaged: Expected `object`, got `array`"),
+    "nested without end": (on(MANIFEST, Path.write_bytes, b"[" * 100_000), "it is nested too deep"),
+    "NaN": (on(MANIFEST, edit, settings={"a": float("nan")}), "NaN is not a JSON number"),
+    "a number that is none": (
+        on(MANIFEST, swap, b'"seed": 7', b'"seed": 1e999'),
+        "1e999 is not a JSON number that float64 holds",
+    ),
+    "nested beyond measure": (on(MANIFEST, edit, settings=nested(200)), "it is nested too deep"),
+    "a count below 0": (on(MANIFEST, edit, counts={"rows": -1}), "`int` >= 0 - at `$.counts[...]`"),
+    "a size beyond all disks": (on(MANIFEST, edit, bytes=10**30), "`int` <= 9223372036854775807"),
+    "a name that leads elsewhere": (on(MANIFEST, edit, name="../joy"), "`str` matching regex"),
+    "a file that grew": (
+        on("scheme.json", os.truncate, 1 << 42),
+        "has 4398046511104 bytes, files.",
+    ),
+    "a manifest without end": (
+        on(MANIFEST, Path.write_bytes, b" " * (9 << 20)),
+        "manifest.json has 9437184 bytes; at most 8388608 are read",
+    ),
+    "a line more in the listing": (on(FILES, append, "{}\n"), "files.jsonl is damaged: its sha256"),
+    "a path out of the folder": (
+        list_outside,
+        "files.jsonl is damaged: line 1: '../../../secret' leaves the artifact's folder",
+    ),
+}
 
 
 def test_what_a_manifest_lacks_is_damage_where_it_is_needed(store: Store) -> None:
