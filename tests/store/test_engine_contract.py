@@ -116,7 +116,9 @@ def test_a_process_that_dies_each_time_is_told_in_a_line(
 ) -> None:
     if name != "local":
         monkeypatch.setattr("numtok.store.engines.ray.RETRIES", 1)
-    with pytest.raises(StoreError, match=r"^a worker process died .*run the same command again"):
+    with pytest.raises(
+        StoreError, match=r"^a worker process died .*\(killed, .*run the same command again"
+    ):
         list(fresh.run(Unpickled(1), [13, 1, 2]))
 
 
