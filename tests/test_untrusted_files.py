@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from torch import nn
@@ -438,26 +439,15 @@ def test_rows_are_counted_beyond_two_to_the_31(
     assert run(config, Store(tmp_path / "store"), lambda *_: None).artifact is not None
 
 
-def test_rows_of_parquet_are_counted_beyond_two_to_the_31() -> None:
+def test_rows_of_parquet_are_counted_beyond_two_to_the_31(tmp_path: Path) -> None:
     from numtok.data.reading import parquet
-    from numtok.data.reading.checksum import Checksum, Stamp
-    from numtok.data.reading.file_part import FilePart
+    from numtok.data.reading.sources import InputFile
+    from numtok.data.reading.units import unread
 
-    part = FilePart(
-        file=0,
-        path=Path("a"),
-        shown="a",
-        split=None,
-        format="parquet",
-        begin=0,
-        end=1,
-        first_row=0,
-        checksum=Checksum(),
-        size=1,
-        stamp=Stamp(1, 0),
-    )
     late = (1 << 31) - 1
     rows = pa.RecordBatch.from_pydict({"text": ["it is 7", None, "8"]})
+    pq.write_table(pa.Table.from_batches([rows]), tmp_path / "a.parquet")
+    ((part,),) = (unit.parts for unit in unread([InputFile(tmp_path / "a.parquet", None, "a")]))
     batch = parquet._parquet_batch(part, rows, "text", [], late)
     assert batch.numbers.tolist() == [late, late + 2]
     assert [bad.number for bad in batch.rejected] == [late + 1]

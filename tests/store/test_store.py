@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import files
-from numtok.errors import NegativeVerdict, NumtokError, StoreError, UsageError
+from numtok.errors import NegativeVerdict, StoreError, UsageError
 from numtok.store import artifact as on_disk
 from numtok.store import draft as drafts
 from numtok.store.artifact import FILES, MANIFEST, TIMING, Artifact, Output, Parent, version_of
@@ -143,16 +143,14 @@ def test_versions_do_not_change_between_releases() -> None:
 GOLDEN_VERSION = "f5895bebf6b1531a"
 
 
-def test_a_key_that_is_no_string_is_refused() -> None:
-    cases: list[Any] = [{1: "a"}, {"a": {2: 3}}, {"a": [{None: 1}]}]
+def test_settings_that_json_cannot_hold_are_refused() -> None:
+    cases: list[Any] = [{1: "a"}, {"a": {2: 3}}, {"a": [{None: 1}]}, {"a": float("nan")}]
     for settings in cases:
-        with case(settings), pytest.raises(TypeError, match="is not a string"):
+        with (
+            case(settings),
+            pytest.raises((TypeError, ValueError), match=r"is not a string|not JSON"),
+        ):
             version_of("k", settings, [])
-
-
-def test_a_value_that_is_not_a_number_is_refused() -> None:
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        version_of("k", {"a": float("nan")}, [])
 
 
 # --- making ------------------------------------------------------------------------------------
@@ -1033,7 +1031,3 @@ def test_a_commit_is_recorded_only_of_numtok_itself() -> None:
 def _no_fault_is_left_behind() -> Iterator[None]:
     yield
     assert isinstance(files.system, files.FileSystem)
-
-
-def test_store_errors_are_errors_that_a_user_can_cause() -> None:
-    assert issubclass(StoreError, NumtokError)

@@ -2,7 +2,6 @@
 be guessed, and nothing comes twice."""
 
 import json
-import pickle
 import re
 import tomllib
 from collections import Counter
@@ -388,15 +387,6 @@ def test_a_task_brings_its_own_rows_and_splits(tmp_path: Path) -> None:
 def test_the_help_of_a_task_says_its_defaults(numtok: Shell) -> None:
     ran = numtok("gen", "measurement", "--help")
     assert ran.code == 0 and "Default: --samples 20000 --split train=0.8,test=0.2" in ran.out
-
-
-def test_what_another_process_is_given_makes_the_same() -> None:
-    for spec in VARIANTS:
-        with case(spec):
-            task = TASKS.build(spec)
-            elsewhere = pickle.loads(pickle.dumps(task))
-            assert isinstance(task, TextTask)
-            assert elsewhere.unit(5, TEST, 0) == task.unit(5, TEST, 0)
 
 
 WRONG = [

@@ -108,13 +108,6 @@ def test_a_dry_run_tells_the_size_of_a_table(numtok: Shell) -> None:
     assert abs(int(told["size, about"]) / artifact.manifest.bytes - 1) < 0.05
 
 
-def test_encode_refuses_a_table(numtok: Shell, says: Says) -> None:
-    ref = numtok("gen", "curves", "--samples", "20").out.strip()
-    ran = numtok("encode", "--scheme", "p10", ref)
-    assert ran.code == 2
-    says(ran.err, f"numtok: {ref}", "of kind table", "must be data")
-
-
 # --- curves ------------------------------------------------------------------------------------
 
 

@@ -67,93 +67,63 @@ def test_a_text_that_cannot_be_filled_in_is_told(says: Says) -> None:
 
 # --- files -------------------------------------------------------------------------------------
 
-STORY = 'text = "[NUMA] and [NUMB]?"\nanswer = "NUMA + NUMB"\n'
-SENTENCE = 'text = "[NUMA] < [NUMB]"\nnumbers = [1, 9]\ncorrect = "NUMA < NUMB"\n'
-QUESTION = '[[templates]]\nname = "w"\ntext = "How heavy [INT is/are] [INT] [OBJ]?"\n'
-THING = '[[objects]]\nname = "egg"\nplural = "eggs"\n'
-
 NAMED = '[[templates]]\nname = "a"\n'
-WRONG = [
-    ("wordproblems", "[[templates]\n", ["']]'", "line 1, column 12)"]),
-    ("wordproblems", "\x00", ["line 1, column 1)", "FILE cannot be read: Invalid statement"]),
-    ("wordproblems", "", ["FILE has no [[templates]]", "at least one is needed"]),
-    ("wordproblems", "templates = []\n", ["templates", "at least one is needed"]),
-    ("wordproblems", f'[[template]]\nname = "a"\n{STORY}', ["'template'", "did you mean"]),
-    ("wordproblems", f"[[templates]]\n{STORY}", ["'name'", "FILE: templates 1: Object missing"]),
-    (
-        "wordproblems",
-        f'[[templates]]\nname = "a"\nrange = 3\n{STORY}',
-        ["'range'", "FILE: templates 1 (a): Object contains"],
-    ),
-    (
-        "wordproblems",
-        '[[templates]]\nname = "a"\nanswer = "NUMA + NUMB"\ntext = "[NUMA] [NUMC]"\n',
-        ["[NUMA]", "[NUMC]", "known: [NUMA], [NUMB]"],
-    ),
-    (
-        "wordproblems",
-        '[[templates]]\nname = "a"\nanswer = "NUMA + NUMB"\ntext = "[NUMA]"\n',
-        ["NUMB", "FILE: templates 1 (a): the field [NUMB]"],
-    ),
-    (
-        "wordproblems",
-        '[[templates]]\nname = "a"\nanswer = "NUMA * NUMB"\ntext = "[NUMA] [NUMB]"\n',
-        ["'NUMA * NUMB'", "'answer'"],
-    ),
-    ("wordproblems", f"{NAMED}{STORY}" * 2, ["'a'", "give each its own"]),
-    (
-        "comparison",
-        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[9, 1]"),
-        [
-            "FILE: templates 1 (a): the range [9, 1] is not",
-            "allowed are two whole numbers from 1 to",
-        ],
-    ),
-    (
-        "comparison",
-        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[0, 9]"),
-        [
-            "FILE: templates 1 (a): the range [0, 9] is not",
-            "allowed are two whole numbers from 1 to",
-        ],
-    ),
-    ("comparison", f"{NAMED}{SENTENCE}".replace("[1, 9]", "[1]"), ["'array'", "'numbers'"]),
-    (
-        "comparison",
-        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[5, 5]"),
-        ["FILE: a: no two different numbers from 5 to 5", "give a wider range"],
-    ),
-    ("measurement", QUESTION, ["FILE has no [[objects]]", "at least one is needed"]),
-    (
-        "measurement",
-        f"{QUESTION}{THING}ranges = {{}}\n",
-        ["FILE: objects 1 (egg): it has no range", "give one for a template at least"],
-    ),
-    ("measurement", f"{QUESTION}{THING}ranges = {{ v = [35, 70] }}\n", ["'v'", "FILE: objects 1"]),
-    ("measurement", f"{QUESTION}{THING}ranges = {{ w = [1, 70] }}\n", ["[1, 70]", "allowed are"]),
-    ("measurement", QUESTION.replace("[OBJ]", "eggs"), ["[OBJ]", "FILE: templates 1 (w): the"]),
-    (
-        "measurement",
-        f"{QUESTION}{THING}ranges = {{ w = [35, 70] }}\n".replace('"eggs"', '"size 3 eggs"'),
-        ["'3'", "write it as a word"],
-    ),
-]
+QUESTION = '[[templates]]\nname = "w"\ntext = "How heavy [INT is/are] [INT] [OBJ]?"\n'
+
+
+def story(text: str = "[NUMA] and [NUMB]?", answer: str = "NUMA + NUMB", begin: str = NAMED) -> str:
+    return f'{begin}text = "{text}"\nanswer = "{answer}"\n'
+
+
+def sentence(numbers: list[int]) -> str:
+    return f'{NAMED}text = "[NUMA] < [NUMB]"\nnumbers = {numbers}\ncorrect = "NUMA < NUMB"\n'
+
+
+def egg(ranges: str = "w = [35, 70]", plural: str = "eggs", question: str = QUESTION) -> str:
+    thing = f'[[objects]]\nname = "egg"\nplural = "{plural}"\nranges = {{ {ranges} }}\n'
+    return f"{question}{thing}"
+
+
+WRONG = {
+    "wordproblems": [
+        ("[[templates]\n", ["']]'", "line 1, column 12)"]),
+        ("\x00", ["line 1, column 1)", "FILE cannot be read: Invalid statement"]),
+        ("", ["FILE has no [[templates]]", "at least one is needed"]),
+        ("templates = []\n", ["templates", "at least one is needed"]),
+        (story(begin='[[template]]\nname = "a"\n'), ["'template'", "did you mean"]),
+        (story(begin="[[templates]]\n"), ["'name'", "FILE: templates 1: Object missing"]),
+        (story(begin=f"{NAMED}range = 3\n"), ["'range'", "FILE: templates 1 (a): Object contains"]),
+        (story("[NUMA] [NUMC]"), ["[NUMA]", "[NUMC]", "known: [NUMA], [NUMB]"]),
+        (story("[NUMA]"), ["NUMB", "FILE: templates 1 (a): the field [NUMB]"]),
+        (story(answer="NUMA * NUMB"), ["'NUMA * NUMB'", "'answer'"]),
+        (story() * 2, ["'a'", "give each its own"]),
+    ],
+    "comparison": [
+        (sentence([9, 1]), ["FILE: templates 1 (a): the range [9, 1] is", "allowed are two whole"]),
+        (sentence([0, 9]), ["FILE: templates 1 (a): the range [0, 9] is", "allowed are two whole"]),
+        (sentence([1]), ["'array'", "'numbers'"]),
+        (sentence([5, 5]), ["FILE: a: no two different numbers from 5 to 5", "give a wider range"]),
+    ],
+    "measurement": [
+        (QUESTION, ["FILE has no [[objects]]", "at least one is needed"]),
+        (egg(""), ["FILE: objects 1 (egg): it has no range", "give one for a template at least"]),
+        (egg("v = [35, 70]"), ["'v'", "FILE: objects 1"]),
+        (egg("w = [1, 70]"), ["[1, 70]", "allowed are"]),
+        (egg(question=QUESTION.replace("[OBJ]", "eggs")), ["[OBJ]", "FILE: templates 1 (w): the"]),
+        (egg(plural="size 3 eggs"), ["'3'", "write it as a word"]),
+    ],
+}
 
 
 def test_a_file_that_is_not_right_is_told_with_its_entry(numtok: Shell, says: Says) -> None:
-    for task, content, parts in WRONG:
-        with case(task, content, parts):
-            Path("mine.toml").write_text(content)
-            if task == "measurement" and "objects" not in content and "eggs" in content:
-                Path("mine.toml").write_text(f"{content}{THING}ranges = {{ w = [35, 70] }}\n")
-            ran = numtok("gen", task, "--templates", "mine.toml")
-            assert (ran.code, ran.out) == (2, "")
-            says(
-                ran.err,
-                "numtok: ",
-                "mine.toml",
-                *(part.replace("FILE", "mine.toml") for part in parts),
-            )
+    for task, wrong in WRONG.items():
+        for content, parts in wrong:
+            with case(task, content, parts):
+                Path("mine.toml").write_text(content)
+                ran = numtok("gen", task, "--templates", "mine.toml")
+                assert (ran.code, ran.out) == (2, "")
+                told = [part.replace("FILE", "mine.toml") for part in parts]
+                says(ran.err, "numtok: ", "mine.toml", *told)
 
 
 def test_a_file_that_is_not_there_is_told(numtok: Shell, says: Says) -> None:
