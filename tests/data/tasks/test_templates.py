@@ -156,26 +156,20 @@ def test_a_file_of_ones_own_is_known_by_its_content(name: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", JUDGED)
-def test_another_process_needs_no_file(name: str, tmp_path: Path) -> None:
-    own = Path(gen.__file__).parents[1] / "data" / "tasks" / "templates" / f"{name}.toml"
-    path = tmp_path / "mine.toml"
-    path.write_bytes(own.read_bytes())
-    task = TASKS.build(f"{name},templates={path}")
-    sent = pickle.dumps(task)
-    path.write_text("")
-    made = pickle.loads(sent).unit(0, TaskSplit("train", 20), 0)
-    assert made == TASKS.build(name).unit(0, TaskSplit("train", 20), 0)  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("name", JUDGED)
 def test_the_templates_of_numtok_are_those_of_a_file_that_holds_them(
     name: str, tmp_path: Path
 ) -> None:
     own = Path(gen.__file__).parents[1] / "data" / "tasks" / "templates" / f"{name}.toml"
-    task = TASKS.build(f"{name},templates={own}")
-    split = TaskSplit("train", 50)
-    assert task.unit(0, split, 0) == TASKS.build(name).unit(0, split, 0)  # type: ignore[attr-defined]
-    assert settings_of(task)["templates"] == str(own)
+    path = tmp_path / "mine.toml"
+    path.write_bytes(own.read_bytes())
+    task = TASKS.build(f"{name},templates={path}")
+    assert settings_of(task)["templates"] == str(path)
     assert task.files["templates"].bytes == own.stat().st_size
+    sent = pickle.dumps(task)
+    path.write_text("")  # another process needs no file
+    units = [
+        one.unit(0, TaskSplit("train", 50), 0) for one in (pickle.loads(sent), TASKS.build(name))
+    ]  # type: ignore[attr-defined]
+    assert units[0] == units[1]
     with pytest.raises(UsageError):
         TASKS.build(f"{name},templates={tmp_path}")
