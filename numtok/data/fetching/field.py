@@ -26,8 +26,8 @@ from numtok.data.weather.field import (
     object_bytes,
     object_name,
     other_objects,
+    physical_range,
 )
-from numtok.data.weather.variables import physical_range
 from numtok.errors import DataError
 from numtok.files import Sink
 from numtok.store.artifact import Artifact, Output

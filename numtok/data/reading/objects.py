@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from numtok.data.fetching import patience
+from numtok.data.fetching import file_systems
 from numtok.data.fetching.file_systems import NoRanges, file_system, is_refused, said
 from numtok.data.reading.addresses import Address, is_web, kind_of, shown_of
 from numtok.data.reading.checksum import Stamp
@@ -34,7 +34,7 @@ class _Store:
 
     def __init__(self, url: str) -> None:
         self.shown = shown_of(url)
-        most = patience.ATTEMPTS
+        most = file_systems.ATTEMPTS
         self._attempts = min(most, _ATTEMPTS.get(kind_of(url), most))
         system, self.path = file_system(url)
         self._real = system
@@ -107,7 +107,7 @@ class _Store:
         return found
 
     async def _tried(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        for pause in patience.pauses(self._attempts):
+        for pause in file_systems.pauses(self._attempts):
             await asyncio.sleep(pause)
             try:
                 return await ask()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from numtok.data.fetching.patience import noting_silence
+from numtok.data.fetching.file_systems import noting_silence
 from numtok.data.reading.addresses import Address, is_address, shown_of
 from numtok.data.reading.split_rule import SPLIT_RULE, SplitRule, is_split
 from numtok.data.reading.streams import STDIN, Spool, is_stdin, is_stream, stem_of

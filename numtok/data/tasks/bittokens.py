@@ -139,9 +139,12 @@ class BitTokensTask(TextTask):
             text += ", " if spans else ""
             spans.append((len(text), len(text) + len(answer)))
             text += answer
-        group = {"operation": self.operation, "operator": operator, "difficulty": hard}
         return WrittenRow(
-            id="", text=text, targets={"answer": spans}, answer_start=start, group=group
+            id="",
+            text=text,
+            targets={"answer": spans},
+            answer_start=start,
+            group={"operation": self.operation, "operator": operator, "difficulty": hard},
         )
 
 

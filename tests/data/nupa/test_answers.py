@@ -14,7 +14,7 @@ from numtok.analysis import nupa_tables
 from numtok.analysis.nupa_tables import MEASURES, Scored, tables
 from numtok.data.nupa import answers, keys, wording
 from numtok.data.nupa.answers import in_notation, score
-from numtok.data.tasks import _nupa_answers, _nupa_operands, _nupa_questions
+from numtok.data.tasks import _nupa_answers, _nupa_operands
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.report_files import ReportPredictions
 from numtok.metrics.base import METRICS, Predictions, Z, ends
@@ -382,6 +382,6 @@ def test_a_value_in_float32_has_seven_digits() -> None:
 def test_the_examples_are_true() -> None:
     for module in (
         *(answers, keys, wording, stage, nupa_tables),
-        *(_nupa_answers, _nupa_operands, _nupa_questions),
+        *(_nupa_answers, _nupa_operands),
     ):
         assert doctest.testmod(module).failed == 0, module.__name__

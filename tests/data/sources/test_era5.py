@@ -31,7 +31,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
 from numtok import files
-from numtok.data.fetching import patience
+from numtok.data.fetching import file_systems
 from numtok.data.sources.era5 import _PLACES, Era5
 from numtok.data.weather import objects
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
@@ -668,7 +668,7 @@ def test_a_part_of_an_object_that_is_too_short_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, asked: Any, got: int
 ) -> None:
     """As parts are asked for of sharded stores."""
-    monkeypatch.setattr(patience, "PAUSE", 0.001)
+    monkeypatch.setattr(file_systems, "PAUSE", 0.001)
     whole = bytes(range(12))
     answers = [whole[:got], whole[: 6 if asked else 12]]
 
@@ -719,7 +719,7 @@ def asked_for(server: Server) -> set[int]:
 def test_what_fails_on_the_way_is_tried_again(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, faults: list[str]
 ) -> None:
-    monkeypatch.setattr(patience, "PATIENCE", 0.3)
+    monkeypatch.setattr(file_systems, "PATIENCE", 0.3)
     place = serve(server, hourly(tmp_path))
     server.faults[OBJECT] = list(faults)
     check(field(fetch(Store(tmp_path / "store"), place, **WINDOW)))
@@ -745,7 +745,7 @@ def test_what_goes_on_failing_is_one_clear_line_and_then_goes_on(
     asked: int,
     why: str,
 ) -> None:
-    monkeypatch.setattr(patience, "PATIENCE", 0.3)
+    monkeypatch.setattr(file_systems, "PATIENCE", 0.3)
     place = serve(server, hourly(tmp_path))
     server.faults[OBJECT] = [fault] * asked
     store = Store(tmp_path / "store")

@@ -26,9 +26,8 @@ from numtok.data.nupa.wording import read, wording
 from numtok.data.nupa.wording import row as written
 from numtok.data.tasks._nupa_answers import answers
 from numtok.data.tasks._nupa_operands import Draws
-from numtok.data.tasks._nupa_questions import variants
 from numtok.data.tasks.base import TaskSplit
-from numtok.data.tasks.nupa import NupaTask
+from numtok.data.tasks.nupa import NupaTask, variants
 from numtok.errors import UsageError
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from numtok.data.tasks._templates import Pattern
-from numtok.data.tasks.base import TASKS, TaskSplit
+from numtok.data.tasks.base import TASKS, TaskSplit, TextTask
 from numtok.errors import UsageError
 from numtok.registry import settings_of
 from numtok.stages import gen
@@ -167,9 +167,8 @@ def test_the_templates_of_numtok_are_those_of_a_file_that_holds_them(
     assert task.files["templates"].bytes == own.stat().st_size
     sent = pickle.dumps(task)
     path.write_text("")  # another process needs no file
-    units = [
-        one.unit(0, TaskSplit("train", 50), 0) for one in (pickle.loads(sent), TASKS.build(name))
-    ]  # type: ignore[attr-defined]
-    assert units[0] == units[1]
+    own_task, split = TASKS.build(name), TaskSplit("train", 50)
+    assert isinstance(own_task, TextTask)
+    assert pickle.loads(sent).unit(0, split, 0) == own_task.unit(0, split, 0)
     with pytest.raises(UsageError):
         TASKS.build(f"{name},templates={tmp_path}")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from numtok.data.sources import era5
-from numtok.data.weather import axes, field, variables
+from numtok.data.weather import axes, field
 from numtok.data.weather.axes import (
     Area,
     Period,
@@ -225,7 +225,7 @@ def test_all_hours_of_each_day_of_a_period_are_expected() -> None:
 
 
 def test_the_examples_of_docstrings_hold() -> None:
-    for module in [axes, variables, era5, field]:
+    for module in [axes, era5, field]:
         with case(module):
             found = doctest.testmod(module)
             assert found.attempted and not found.failed
