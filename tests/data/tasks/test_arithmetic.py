@@ -167,13 +167,8 @@ def test_values_are_exact_up_to_the_largest_that_is_allowed() -> None:
             with case(operators, operands):
                 most = int(2 ** (63 / operands) * (1 - 1e-9))
                 for low, high in ((most - 9, most), (-most, 9 - most)):
-                    task = Arithmetic(
-                        operands=operands,
-                        operators=operators,
-                        places=0,
-                        low=str(low),
-                        high=str(high),
-                    )
+                    ends = {"low": str(low), "high": str(high)}
+                    task = Arithmetic(operands=operands, operators=operators, places=0, **ends)
                     for row in rows(task, 60):
                         tree, source, answer = parsed(row.text)
                         assert answer == written(value_of(tree, source)), row.text
@@ -299,9 +294,8 @@ def test_data_of_one_seed_share_no_expression_between_splits() -> None:
             half = SHARES // 2
             below, above = split_of_all(one, 900, 0, half), split_of_all(other, 900, half)
             assert not classes(below) & classes(above)
-            assert classes(below) & classes(split_of_all(other, 900, 0, half)), (
-                "or the test shows nothing"
-            )
+            shared = classes(below) & classes(split_of_all(other, 900, 0, half))
+            assert shared, "or the test shows nothing"
             assert len(classes(below)) < len(below), "some are there in both orders"
 
 
