@@ -314,34 +314,33 @@ def test_some_hours_of_the_day_are_read_and_no_object_of_another(
     }
 
 
-def test_a_small_grid_of_the_globe_is_one_request_an_hour(tmp_path: Path, server: Server) -> None:
-    """Both sides of Greenwich are in one object, which is brought once."""
-    place = serve(server, write(grid(longitudes=range(0, 360, 10)), tmp_path / "a.zarr"))
-    config = Config(
-        "era5", options={"from_": place, **WINDOW, "area": "53,-20,50,20"}, dry_run=True
-    )
-    (told,) = run(config, Store(tmp_path / "store"), lambda *told: None)
-    assert told.estimate is not None and told.artifact is None
-    assert (told.estimate.requests, told.estimate.bytes) == (18, 18 * 4 * 36 * 4)
-    assert not (tmp_path / "store").exists()
-    server.asked.clear()
-    (made,) = run(replace(config, dry_run=False), Store(tmp_path / "store"), lambda *told: None)
-    assert made.ref == told.ref
-    asked = [path for path, _ in server.asked if path.endswith(".0.0")]
-    assert len(asked) == len(set(asked)) == 18
-
-
 @pytest.mark.integration
-def test_objects_of_several_days_are_brought_once(tmp_path: Path, server: Server) -> None:
-    dataset = grid(days=20, step=6)
-    place = serve(server, write(dataset, tmp_path / "a.zarr", chunks=(8, 2, 6)))
-    window = {"area": "53,-3,50,2", "period": "2019-03-02..2019-03-19"}
-    config = Config("era5", options={"from_": place, **window}, dry_run=True)
-    (told,) = run(config, Store(tmp_path / "store"), lambda *told: None)
-    check(field(fetch(Store(tmp_path / "store"), place, **window)))
-    asked = [path for path, _ in server.asked if path.endswith((".0.0", ".1.0"))]
-    assert told.estimate is not None
-    assert len(asked) == len(set(asked)) == told.estimate.requests == 20
+@pytest.mark.parametrize(
+    ("dataset", "chunks", "window", "asked", "size"),
+    [
+        # Both sides of Greenwich are in one object, which is brought once.
+        (grid(longitudes=range(0, 360, 10)), None, {"area": "53,-20,50,20"}, 18, 4 * 36 * 4),
+        # And so is one of several days.
+        (grid(days=20, step=6), (8, 2, 6), {"period": "2019-03-02..2019-03-19"}, 20, 8 * 2 * 6 * 4),
+    ],
+)
+def test_each_object_is_one_request_which_a_dry_run_counts(
+    tmp_path: Path, server: Server, dataset: Any, chunks: Any, window: dict[str, str], asked: int,
+    size: int,
+) -> None:  # fmt: skip
+    place = serve(server, write(dataset, tmp_path / "a.zarr", chunks=chunks))
+    store = Store(tmp_path / "store")
+    config = Config("era5", options={"from_": place, **WINDOW, **window}, dry_run=True)
+    (told,) = run(config, store, lambda *told: None)
+    assert told.artifact is None and told.estimate is not None
+    assert (told.estimate.requests, told.estimate.bytes) == (asked, asked * size)
+    assert not store.root.exists()
+    server.asked.clear()
+    artifact = fetch(store, place, **WINDOW | window)
+    check(field(artifact))
+    assert artifact.ref == told.ref
+    got = [path for path, _ in server.asked if path.endswith((".0.0", ".1.0"))]
+    assert len(got) == len(set(got)) == asked
 
 
 # --- files of the CDS ----------------------------------------------------------------------------
@@ -448,20 +447,25 @@ def test_a_real_file_of_one_step_has_no_axis_of_time(tmp_path: Path) -> None:
     assert made.shape == (1, 8, 13) and made.attrs["units"] == "Pa"
 
 
-def test_a_single_step_needs_no_axis_of_time(tmp_path: Path) -> None:
-    """As cfgrib opens a message alone, and some converters write one."""
-    grid().isel(time=5).to_netcdf(tmp_path / "one.nc", engine="h5netcdf")
-    made = field(fetch(Store(tmp_path / "store"), tmp_path / "one.nc"))
-    assert made.shape == (1, 4, 6)
-    check(made)
-
-
-def test_times_of_forecasts_are_those_of_validity(tmp_path: Path) -> None:
+def forecasts() -> "xr.Dataset":
     dataset = grid().assign_coords(step=np.timedelta64(6, "h"))
     dataset = dataset.assign_coords(valid_time=dataset.time)
     dataset["time"] = dataset.time - np.timedelta64(6, "h")
+    return dataset
+
+
+@pytest.mark.parametrize(
+    ("dataset", "steps"),
+    [(grid().isel(time=5), 1), (forecasts(), 18)],
+    ids=["a message alone, as cfgrib opens it", "forecasts, with times of validity"],
+)
+def test_times_are_those_of_validity_of_one_step_or_many(
+    tmp_path: Path, dataset: Any, steps: int
+) -> None:
     dataset.to_netcdf(tmp_path / "one.nc", engine="h5netcdf")
-    check(field(fetch(Store(tmp_path / "store"), tmp_path / "one.nc")))
+    made = field(fetch(Store(tmp_path / "store"), tmp_path / "one.nc"))
+    assert made.shape == (steps, 4, 6)
+    check(made)
 
 
 # --- what is missing -----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ def of_key(key: Key, digits: int, **how: Any) -> list[Row]:
 
 @some_keys
 def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone(keys: list[Key]) -> None:
-    for key, digits in ((key, digits) for key in keys for digits in spread(key)):
+    for key, digits in [(one, digits) for one in keys for digits in spread(one)]:
         with case(key, digits):
             made = of_key(key, digits, train=20, validation=5, test=15, rounding="correct")
             assert made
@@ -124,7 +124,7 @@ def test_a_difference_below_one_has_an_exponent_below_zero() -> None:
 
 @some_keys
 def test_operands_are_of_the_stratum_and_as_the_task_wants_them(keys: list[Key]) -> None:
-    for key, digits in ((key, digits) for key in keys for digits in (3, 7)):
+    for key, digits in product(keys, (3, 7)):
         task = key.task
         is_cut = task == "mod_easy" or (task == "multiply_easy" and key.first != FRACTION)
         for row in of_key(key, digits, train=60, validation=0, test=60):
