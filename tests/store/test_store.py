@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,9 +62,20 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def no_receipts(draft: drafts.Draft | Artifact) -> drafts.Draft:
-    assert isinstance(draft, drafts.Draft)
-    return draft
+@contextmanager
+def drafting(
+    store: Store, kind: str = "k", name: str = "n", settings: Any = None, parents: Any = ()
+) -> Iterator[drafts.Draft]:
+    """A draft of an artifact that is not there yet."""
+    with store.draft(kind, name, settings or {}, parents, []) as draft:
+        assert isinstance(draft, drafts.Draft)
+        yield draft
+
+
+def interrupt(store: Store, done: list[str] | None = None) -> None:
+    """Begin the fake artifact; a disk error ends it after its first units."""
+    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
+        make(store, done=done)
 
 
 Harm = Callable[[Path], object]
@@ -179,8 +190,8 @@ def test_an_artifact_says_what_it_is(store: Store) -> None:
 
 def test_facts_are_in_the_manifest_and_not_in_those_that_have_none(store: Store) -> None:
     facts = {"mean": 280.5, "periods": {"train": "2019"}}
-    with store.draft("fake", "told", {}, [], ["numtok", "fake"]) as draft:
-        told = no_receipts(draft).publish({}, {}, facts)
+    with drafting(store) as draft:
+        told = draft.publish({}, {}, facts)
     assert told.manifest.facts == facts
     assert json.loads((told.path / MANIFEST).read_bytes())["facts"] == facts
     assert verify(told).problems == []
@@ -200,8 +211,7 @@ def test_made_again_it_is_found_and_not_made(store: Store) -> None:
 
 def test_a_draft_left_by_an_exception_is_continued(store: Store) -> None:
     done: list[str] = []
-    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
-        make(store, done=done)
+    interrupt(store, done)
     assert 0 < len(done) < 3
     assert store.artifacts() == []
     more: list[str] = []
@@ -210,8 +220,7 @@ def test_a_draft_left_by_an_exception_is_continued(store: Store) -> None:
 
 
 def test_restart_discards_the_draft(store: Store) -> None:
-    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
-        make(store)
+    interrupt(store)
     done: list[str] = []
     make(store, restart=True, done=done)
     assert done == list(fakestage.UNITS)
@@ -220,8 +229,7 @@ def test_restart_discards_the_draft(store: Store) -> None:
 def test_a_draft_begun_by_other_versions_is_not_continued(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
-        make(store)
+    interrupt(store)
     other = Provenance("9.9", None, None, {})
     monkeypatch.setattr(drafts, "provenance", lambda: other)
     notes: list[str] = []
@@ -234,8 +242,7 @@ def test_a_draft_begun_by_other_versions_is_not_continued(
 
 
 def test_what_no_receipt_vouches_for_is_removed_before_a_draft_is_continued(store: Store) -> None:
-    with store.draft("k", "n", {}, [], []) as begun:
-        begun = no_receipts(begun)
+    with drafting(store) as begun:
         (begun.path / "stray.txt").write_bytes(b"half")
         (begun.path / MANIFEST).write_bytes(b"{}")
         (begun.path / "receipts" / ".u.json.part").write_bytes(b"{")
@@ -244,8 +251,7 @@ def test_what_no_receipt_vouches_for_is_removed_before_a_draft_is_continued(stor
             sink.write(b"whole")
         outputs = [Output("good.txt", sink.bytes, sink.sha256)]
         write_receipt(begun.path, "u", input="i", settings="s", outputs=outputs)
-    with store.draft("k", "n", {}, [], []) as draft:
-        draft = no_receipts(draft)
+    with drafting(store) as draft:
         assert draft.continued
         assert draft.path != begun.path
         assert {path for path, _ in on_disk.walk(draft.path)} == {"good.txt"}
@@ -258,11 +264,10 @@ def test_what_no_receipt_vouches_for_is_removed_before_a_draft_is_continued(stor
 def test_a_worker_that_outlived_its_parent_cannot_write_into_the_continued_draft(
     store: Store,
 ) -> None:
-    with store.draft("k", "n", {}, [], []) as draft:
-        old = no_receipts(draft).path
+    with drafting(store) as draft:
+        old = draft.path
         late = files.Sink(old / "late.txt")
-    with store.draft("k", "n", {}, [], []) as draft:
-        draft = no_receipts(draft)
+    with drafting(store) as draft:
         late.write(b"late")
         with pytest.raises(StoreError, match="No such file"):
             late.close()
@@ -272,24 +277,21 @@ def test_a_worker_that_outlived_its_parent_cannot_write_into_the_continued_draft
 
 
 def test_scratch_files_are_not_published(store: Store) -> None:
-    with store.draft("k", "n", {}, [], []) as draft:
-        draft = no_receipts(draft)
+    with drafting(store) as draft:
         (draft.path / ".scratch").write_bytes(b"x")
         assert draft.publish({}, {}).files() == []
     assert hidden(store) == []
 
 
 def test_a_link_is_not_published(store: Store) -> None:
-    with store.draft("k", "n", {}, [], []) as draft:
-        draft = no_receipts(draft)
+    with drafting(store) as draft:
         (draft.path / "link").symlink_to("/etc/passwd")
         with pytest.raises(StoreError, match="link is not a plain file; run the command with"):
             draft.publish({}, {})
 
 
 def test_a_file_that_changed_after_its_receipt_is_not_published(store: Store) -> None:
-    with store.draft("k", "n", {}, [], []) as draft:
-        draft = no_receipts(draft)
+    with drafting(store) as draft:
         (draft.path / "a").write_bytes(b"1")
         outputs = [Output("a", 2, "00"), Output("gone", 1, "00")]
         write_receipt(draft.path, "u", input="i", settings="s", outputs=outputs)
@@ -460,8 +462,8 @@ def shelf(store: Store) -> Store:
         ("encoded", "land", 3),
         ("encoded", "land", 4),
     ]:
-        with store.draft(kind, name, {"seed": seed}, [], []) as draft:
-            no_receipts(draft).publish({}, {})
+        with drafting(store, kind, name, {"seed": seed}) as draft:
+            draft.publish({}, {})
     return store
 
 
@@ -689,13 +691,8 @@ def test_verify_reports_a_file_that_cannot_be_read(store: Store) -> None:
 
 
 def child_of(store: Store, parent: Artifact) -> Artifact:
-    with store.draft("model", "child", {}, [parent.as_parent()], []) as draft:
-        return no_receipts(draft).publish({}, {})
-
-
-def test_an_artifact_is_removed_whole(store: Store) -> None:
-    store.remove(make(store))
-    assert os.listdir(store.root) == []
+    with drafting(store, "model", "child", parents=[parent.as_parent()]) as draft:
+        return draft.publish({}, {})
 
 
 def test_an_artifact_that_another_process_removed_is_not_removed_again(
@@ -762,8 +759,7 @@ def test_a_sweep_takes_what_no_process_holds_and_nothing_else(store: Store) -> N
     (place / ".lock-0123456789abcdef").write_bytes(b"")
     (store.root / ".spool-0123456789abcdef").mkdir()
     (place / ".not-ours").write_bytes(b"")
-    with store.draft("k", "n", {}, [], []) as draft, store.spool() as spool:
-        draft = no_receipts(draft)
+    with drafting(store) as draft, store.spool() as spool:
         swept = {one.path.name: one.bytes for one in store.collect()}
         assert draft.path.is_dir()
         assert spool.is_dir()
@@ -826,9 +822,7 @@ def test_two_processes_make_the_same_artifact_and_one_copy_stands(store: Store) 
 
 @pytest.mark.integration
 def test_a_process_that_waits_says_so_once_and_finds_the_artifact(store: Store) -> None:
-    settings, parents = fakestage.SETTINGS, fakestage.PARENTS
-    with store.draft("fake", "toy", settings, parents, fakestage.COMMAND) as draft:
-        draft = no_receipts(draft)
+    with drafting(store, "fake", "toy", fakestage.SETTINGS, fakestage.PARENTS) as draft:
         process = launch("trace", program=("tests.fakestage", str(store.root)))
         assert process.stderr is not None
         note = process.stderr.readline()
@@ -987,8 +981,7 @@ def test_a_removal_that_fails_leaves_the_artifact_whole_or_gone(tmp_path: Path) 
 
 def interrupted_store(root: Path) -> Store:
     store = Store(root)
-    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
-        make(store)
+    interrupt(store)
     (root / ".spool-0123456789abcdef").mkdir()
     return store
 

@@ -11,12 +11,12 @@ from itertools import product
 from math import sqrt
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numtok.data.tasks._contract import rows_in
 from numtok.data.tasks.arithmetic import Arithmetic
 from numtok.data.tasks.base import SHARES, TASKS, TaskSplit
 from numtok.encoding.texts import Texts
@@ -41,9 +41,7 @@ SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 
 def rows(task: Arithmetic, count: int, seed: int = 0) -> list[Row]:
     """Some rows, all in one split."""
-    return msgspec.json.Decoder(Row).decode_lines(
-        task.unit(seed, TaskSplit("train", count), 0).rows
-    )
+    return rows_in(task.unit(seed, TaskSplit("train", count), 0).rows)
 
 
 def texts(spec: str, count: int) -> list[str]:
@@ -218,8 +216,8 @@ def split_of_all(spec: str, count: int, begin: int = 0, end: int = SHARES) -> li
     """Texts of one split."""
     task = TASKS.build(spec)
     assert isinstance(task, Arithmetic)
-    content = task.unit(0, TaskSplit("train", count, begin, end), 0).rows
-    return [row.text for row in msgspec.json.Decoder(Row).decode_lines(content)]
+    made = task.unit(0, TaskSplit("train", count, begin, end), 0).rows
+    return [row.text for row in rows_in(made)]
 
 
 @pytest.mark.integration

@@ -11,12 +11,12 @@ from math import cos, hypot, pi, sin, tau
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from numtok.data.tasks import orbits
+from numtok.data.tasks._contract import rows_in
 from numtok.data.tasks._nbody import PlanetarySystem, come_close, positions, simulation
 from numtok.data.tasks.base import TASKS, TaskSplit
 from numtok.data.tasks.orbits import Orbits
@@ -50,8 +50,7 @@ def first_axes(systems: Sequence[PlanetarySystem]) -> Floats:
 
 
 def made(task: Orbits, rows: int, split: str = "train") -> list[Row]:
-    content = task.unit(0, TaskSplit(split, rows), 0).rows
-    return msgspec.json.Decoder(Row).decode_lines(content)
+    return rows_in(task.unit(0, TaskSplit(split, rows), 0).rows)
 
 
 def read(row: Row) -> dict[str, Any]:
@@ -224,14 +223,7 @@ def test_intervals_can_be_held_out() -> None:
 def lone(
     axis: float, eccentricity: float, longitude: float, step: float, points: int
 ) -> PlanetarySystem:
-    return PlanetarySystem(
-        masses=[1e-12],
-        axes=[axis],
-        eccentricities=[eccentricity],
-        longitudes=[longitude],
-        step=step,
-        points=points,
-    )
+    return PlanetarySystem([1e-12], [axis], [eccentricity], [longitude], step=step, points=points)
 
 
 def test_a_circle_keeps_its_radius_and_its_period() -> None:
@@ -302,7 +294,7 @@ WIDE = Orbits(planets=Range(2, 2), outer=Range(5, 14), points=FAST.points, span=
 @pytest.mark.integration
 def test_rows_that_leave_the_bound_are_drawn_again_and_counted() -> None:
     content, counts = WIDE.unit(0, TaskSplit("train", 100), 0)
-    found = msgspec.json.Decoder(Row).decode_lines(content)
+    found = rows_in(content)
     for row in found:
         assert np.abs(np.array(read(row)["data"])).max() < 10
     first = [positions(system) for system in WIDE.systems(0, "train", range(100))]
@@ -330,14 +322,7 @@ def test_rows_that_cannot_be_integrated_are_drawn_again_and_counted(
 
 
 def test_planets_that_collide_are_not_integrated() -> None:
-    system = PlanetarySystem(
-        masses=[5e-5, 5e-5],
-        axes=[1.0, 1.0],
-        eccentricities=[0.0, 0.0],
-        longitudes=[0.0, 1e-7],
-        step=0.5,
-        points=10,
-    )
+    system = PlanetarySystem([5e-5] * 2, [1.0, 1.0], [0.0, 0.0], [0.0, 1e-7], step=0.5, points=10)
     assert positions(system) is None
     assert positions(lone(1e-160, 0, 0, 0.1, 3)) is None  # comes to NaN
 

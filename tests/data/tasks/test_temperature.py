@@ -10,12 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from numtok.data.tasks import _temperature_rows
+from numtok.data.tasks._contract import rows_in
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._temperature_rows import Climate, Drawn, TemperatureRows, parts, starts
 from numtok.data.tasks.base import SHARES, TaskSplit
@@ -79,8 +79,7 @@ def made(task: Temperature, folder: Path, rows: int) -> list[Row]:
     """All rows of a train split that has all of a field."""
     maker, split = over(task, folder, train=rows), TaskSplit("train", rows)
     units = range(-(-rows // maker.unit_rows))
-    content = b"".join(maker.unit(0, split, index).rows for index in units)
-    return msgspec.json.Decoder(Row).decode_lines(content)
+    return [row for index in units for row in rows_in(maker.unit(0, split, index).rows)]
 
 
 @pytest.fixture(scope="module")
