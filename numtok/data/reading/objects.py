@@ -119,7 +119,8 @@ class _Store:
 
     def _unreadable(self, error: BaseException) -> NumtokError:
         where = f"cannot read {self.shown}"
-        if _is_missing(error):
+        status = getattr(error, "status", None)  # of aiohttp
+        if isinstance(error, FileNotFoundError) or status in (404, 410):
             return MissingObject(f"{where}: there is no such bucket or object; check the address")
         if _lacks_credentials(error):
             return StoreError(
@@ -128,7 +129,7 @@ class _Store:
                 "read"
             )
         why = said(error)
-        if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
+        if isinstance(error, PermissionError) or status in (401, 403):
             return StoreError(f"{where}: {why}; check the credentials, and what they may read")
         if isinstance(error, NoRanges):
             return StoreError(f"{where}: {why}")
@@ -151,10 +152,6 @@ def _cause(error: Exception) -> BaseException:
         assert cause is not None
         return cause
     return error
-
-
-def _is_missing(error: BaseException) -> bool:
-    return isinstance(error, FileNotFoundError) or getattr(error, "status", None) in (404, 410)
 
 
 def _lacks_credentials(error: BaseException) -> bool:

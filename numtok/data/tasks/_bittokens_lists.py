@@ -1,7 +1,8 @@
 """Two to five numbers around a centre, as BitTokens' benchmark draws them."""
 
 from decimal import Decimal
-from itertools import pairwise
+from functools import reduce
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -147,10 +148,7 @@ def deviation(numbers: list[Decimal]) -> str:
 
 
 def _sum(numbers: list[Decimal]) -> Decimal:
-    total = Decimal(0)
-    for number in numbers:
-        total = EXACT.add(total, number)
-    return total
+    return reduce(EXACT.add, numbers, Decimal(0))
 
 
 def difficulty(operation: str, numbers: list[Decimal]) -> int:
@@ -166,13 +164,8 @@ def difficulty(operation: str, numbers: list[Decimal]) -> int:
 
 
 def _alike(one: Decimal, other: Decimal) -> int:
-    """How many digits two numbers begin with alike; none where sign or size differ."""
+    """Count the leading digits that two numbers share; none if their sign or size differs."""
     if one.is_signed() != other.is_signed() or one.adjusted() != other.adjusted():
         return 0
     pairs = zip(one.as_tuple().digits, other.as_tuple().digits, strict=False)
-    count = 0
-    for first, second in pairs:
-        if first != second:
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

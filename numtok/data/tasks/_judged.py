@@ -12,11 +12,11 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
+from numtok.data.tasks._draws import random_order
 from numtok.data.tasks._templates import Pattern, Templates, fill_each
 from numtok.data.tasks._unrepeated import (
     DrawnRows,
     Whole,
-    in_random_order,
     shared_out,
     without_repeats,
 )
@@ -133,8 +133,8 @@ def _drawn(task: JudgedTask, digest: str, seed: int, split: TaskSplit) -> Whole:
         raise task._too_few(split)
     which = np.repeat(np.arange(len(counts)), 2 * counts)
     purpose = f"{name_of(task)} {split.name} {seed}"
-    order = in_random_order(purpose, len(which))
+    order = random_order(f"order {purpose}", len(which))
     if len(order) > split.rows:  # of the last pair one, either, is too many
-        last = len(order) - 1 - int(in_random_order(f"odd {purpose}", 2)[0])
+        last = len(order) - 1 - int(random_order(f"order odd {purpose}", 2)[0])
         order = order[order != last]
     return np.array([which, *task._draw(seed, split, which)])[:, order]

@@ -12,7 +12,7 @@ import numpy as np
 from numba import boolean, int64, uint64, void
 from numpy.typing import NDArray
 
-from numtok.data.tasks._draws import uniforms_of_rows
+from numtok.data.tasks._draws import random_order
 from numtok.data.tasks.base import SHARES, TaskSplit
 from numtok.kernels import inlined, kernel, reads, writes
 
@@ -174,11 +174,5 @@ def shared_out(pairs: int, possible: Sequence[int], split: TaskSplit) -> Whole |
     each, left = divmod(pairs, len(others))
     open_kinds = np.array(sorted(others))
     counts[open_kinds] = each
-    counts[open_kinds[in_random_order(f"kinds {split.name}", len(others))[:left]]] += 1
+    counts[open_kinds[random_order(f"order kinds {split.name}", len(others))[:left]]] += 1
     return counts
-
-
-def in_random_order(purpose: str, rows: int) -> Whole:
-    """A permutation [rows]."""
-    (chance,) = uniforms_of_rows(f"order {purpose}", range(rows), 1)
-    return np.argsort(chance, kind="stable")

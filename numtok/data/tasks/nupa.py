@@ -22,7 +22,7 @@ from numtok.data.nupa.keys import (
     published,
 )
 from numtok.data.nupa.wording import PROMPTS, row, wording
-from numtok.data.tasks._draws import uniforms_of_rows
+from numtok.data.tasks._draws import random_order
 from numtok.data.tasks._nupa_answers import answers
 from numtok.data.tasks._nupa_operands import Draws, candidates
 from numtok.data.tasks.base import Made, TaskSplit, TextTask, WrittenRow, setting
@@ -169,8 +169,8 @@ class NupaTask(TextTask):
         for stratum, rows, begin, end in self._parts(seed, split, first, first + wanted):
             questions = self._questions(seed, split.name, stratum, rows)[begin:end]
             lines += self._lines(split.name, stratum, begin, questions)
-        (order,) = uniforms_of_rows(f"nupa order {split.name} {index} {seed}", range(len(lines)), 1)
-        mixed = [lines[place] for place in np.argsort(order, kind="stable").tolist()]
+        order = random_order(f"nupa order {split.name} {index} {seed}", len(lines))
+        mixed = [lines[place] for place in order.tolist()]
         lacking = {_LACKING: wanted - len(lines)} if len(lines) < wanted else {}
         return Made(b"".join(mixed), lacking)
 
@@ -183,8 +183,7 @@ class NupaTask(TextTask):
         such as the sample of a dry run, has a part of each of some strata.
         """
         strata = self._strata[split.name]
-        (chance,) = uniforms_of_rows(f"nupa strata {split.name} {seed}", range(len(strata)), 1)
-        order = np.argsort(chance, kind="stable")
+        order = random_order(f"nupa strata {split.name} {seed}", len(strata))
         if split.rows < sum(rows for _, rows in strata):
             order = order[: max(_FEWEST_STRATA, split.rows // _ROWS_OF_EACH)]
         ends = np.cumsum([strata[place][1] for place in order.tolist()])
