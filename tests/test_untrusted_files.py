@@ -13,18 +13,15 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 from torch import nn
 
 from numtok import config, documents, files
 from numtok.data.reading import streams
 from numtok.data.tables.table import TABLE_FILE, Feature, TableFile, read_table, write_table_file
 from numtok.data.tasks._templates import Templates
-from numtok.data.tasks.base import TASKS
 from numtok.data.weather.field import Field
 from numtok.encoding import splits
 from numtok.encoding.dataset import EncodedSplit, bytes_of
@@ -384,13 +381,6 @@ def test_phases_have_lengths_that_can_be_added(tmp_path: Path) -> None:
                 refused(reading, UsageError, f"phase 1: {what}", "1e-12 to 1e+12")
 
 
-def test_noise_is_finite() -> None:
-    for noise in ["nan", "inf", "1e308", "-1"]:
-        with case(noise):
-            making = partial(TASKS.build, f"curves,noise={noise}")
-            refused(making, UsageError, "0 to 1e+300")
-
-
 def test_a_sweep_of_too_many_runs_is_refused_before_they_are_made(
     tmp_path: Path, numtok: Shell, says: Says
 ) -> None:
@@ -461,12 +451,3 @@ def test_empty_lines_cost_nothing_but_their_count() -> None:
     assert found.total == 1000 + 1 + 3 + 1
     assert found.numbers.tolist() == [1000, 1004]
     assert not found.suspicious.any()
-
-
-def test_weights_of_a_model_are_still_read(tmp_path: Path) -> None:
-    from safetensors.torch import save_file
-
-    model = nn.Linear(1, 2, bias=False)
-    save_file({"weight": torch.ones(2, 1)}, tmp_path / WEIGHTS)
-    found = load_weights(tmp_path / "model.json", {}, lambda: model)
-    np.testing.assert_array_equal(found.weight.detach().numpy(), [[1], [1]])

@@ -281,6 +281,7 @@ def test_a_setting_that_cannot_be_is_told(says: Says) -> None:
         ("curves,curve=sinus", ["'sinus'", "curve", "did you mean 'sine'? known: chirp,"]),
         ("curves,noise=-1", ["noise=-1.0", "curves", "it is from 0 to 1e+300"]),
         ("curves,noise=nan", ["noise=nan", "curves", "it is from 0 to 1e+300"]),
+        ("curves,noise=inf", ["noise=inf", "curves", "it is from 0 to 1e+300"]),
         ("densities,density=rings", ["'rings'", "density", "did you mean 'ring'? known: band,"]),
         ("bbob,function=25", ["function=25", "bbob", "it is from 1 to 24"]),
         ("bbob,dimension=0", ["dimension=0", "bbob", "it is from 1 to 100"]),
