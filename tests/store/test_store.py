@@ -313,7 +313,7 @@ def test_a_name_that_cannot_be_one_is_refused(store: Store) -> None:
 def test_a_manifest_that_nobody_could_read_is_refused_before_any_work(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("numtok.store.store.SMALL", 1000)
+    monkeypatch.setattr("numtok.store.artifact.SMALL", 1000)
     with (
         pytest.raises(UsageError, match=r"have [0-9]+ bytes, at most 900 are kept; join"),
         store.draft("k", "n", {"a": "x" * 1000}, [], []),

@@ -13,13 +13,7 @@ from numtok.store.artifact import DATA, FILES, MANIFEST, Output, Parent, Resolve
 from numtok.store.draft import shorten
 
 #: Of a file's name, the split that people mean by it.
-_SPLIT_OF = {
-    "test": "test",
-    "validation": "validation",
-    "valid": "validation",
-    "val": "validation",
-    "dev": "validation",
-}
+_SPLIT_OF = {"test": "test", **dict.fromkeys(("validation", "valid", "val", "dev"), "validation")}
 _OTHER_DATA = (".json", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zst", ".zstd", ".bz2", ".xz")
 _PACKINGS = {"": "jsonl", ".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 FORMATS = {
