@@ -21,7 +21,7 @@ SILENCE = 5.0  # seconds of waiting before a note
 
 
 def pauses(attempts: int) -> Iterator[float]:
-    """The seconds before each of so many attempts.
+    """Return the pause before each attempt, in seconds.
 
     >>> list(pauses(4))
     [0.0, 1.0, 2.0, 4.0]

@@ -36,11 +36,11 @@ _ROWS: dict[str, Any] = {"at_least": _AS_PUBLISHED, "at_most": _MOST_ROWS}
 _FEWEST_STRATA, _ROWS_OF_EACH = 16, 500  # of a sample of a split
 _LACKING = "missing_in_small_strata"  # what is counted
 
-#: A first operand and a second one, which is empty where there is none.
+#: The first and the second operand; the second is empty for tasks with one operand.
 Question = tuple[str, str]
 
 _FIRST_BLOCK, _LARGEST_BLOCK = 32, 4096  # candidates
-_LAST_BLOCK, _NEW = 1024, 64  # no more are to be had where of so many fewer than one in 64 is new
+_LAST_BLOCK, _NEW = 1024, 64  # stop after a block of 1024 or more with fewer than 1 in 64 new
 _SHARE = 10  # of a small stratum, a tenth for test
 _COMMUTATIVE = ("add", "multiply", "max", "min", "digit_max", "digit_min", "digit_add")
 
@@ -256,18 +256,18 @@ def variants(key: Key) -> list[Key]:
 
 
 def tested(seed: int, stratum: Stratum) -> list[Question]:
-    """The questions of the test split."""
+    """Return the questions of the test split."""
     return _dealt(seed, stratum._replace(validation=0), frozenset())[0]
 
 
 def validated(seed: int, stratum: Stratum, others: tuple[Stratum, ...]) -> list[Question]:
-    """Those of the validation split; ``others`` are the strata of the other variants."""
+    """Return the questions of the validation split; ``others`` are strata of other variants."""
     return _held(seed, stratum, others)[1]
 
 
 @lru_cache(maxsize=2)  # a stratum may be of several units
 def trained(seed: int, stratum: Stratum, others: tuple[Stratum, ...], rows: int) -> list[Question]:
-    """The first of the train split, or all where there are not so many."""
+    """Return the first ``rows`` questions of the train split, or all if there are fewer."""
     every = (stratum, *others)
     held: set[Question] = set()
     for one in every:
@@ -292,7 +292,7 @@ def _held(
 def _dealt(
     seed: int, stratum: Stratum, elsewhere: frozenset[Question]
 ) -> tuple[list[Question], list[Question]]:
-    """The questions of test, and those of validation, of which none are ``elsewhere``."""
+    """Return the questions of test and of validation; the latter exclude ``elsewhere``."""
     tests, validations = _counts(seed, stratum)
     test: list[Question] = []
     validation: list[Question] = []
@@ -308,21 +308,24 @@ def _dealt(
 
 
 def _unordered(key: Key, questions: Sequence[Question]) -> Sequence[Question]:
-    """What each asks, whichever operand comes first, where that makes no difference."""
+    """Sort the operands of each question if their order does not change the answer."""
     if key.operation not in _COMMUTATIVE:
         return questions
     return [(b, a) if b < a else (a, b) for a, b in questions]
 
 
 def _outside(key: Key, questions: Sequence[Question], taken: Set[Question]) -> Iterator[Question]:
-    """Those that are not taken in either order."""
+    """Yield the questions that are not taken, in either order of the operands."""
     pairs = zip(questions, _unordered(key, questions), strict=True)
     return (question for question, unordered in pairs if unordered not in taken)
 
 
 def _counts(seed: int, stratum: Stratum) -> tuple[int, int]:
-    """How many questions test and validation have. Of a small stratum not all that are wanted:
-    most are left for train, but for a count that is published."""
+    """Return the number of questions of test and of validation.
+
+    A small stratum gets fewer than wanted, since most of its questions are left for train. Published
+    counts are kept.
+    """
     key, digits, test, validation = stratum
     is_published = test <= (published(key, digits) or 0)
     enough = _SHARE * max(test, validation)
@@ -340,7 +343,7 @@ def _counts(seed: int, stratum: Stratum) -> tuple[int, int]:
 
 
 def _about(key: Key, digits: int) -> int:
-    """How many different questions a stratum has: of that order, and rather less."""
+    """Estimate the number of distinct questions of a stratum, from below."""
     if key.task == "to_float":
         return int(10 ** (digits - 1))
     each = {INTEGER: 10 ** (digits - 1), FLOAT: 10 ** (2 * digits - 1)}
@@ -349,7 +352,7 @@ def _about(key: Key, digits: int) -> int:
 
 
 def _different(seed: int, stratum: Stratum, *, is_held: bool) -> Iterator[list[Question]]:
-    """The different questions of a sequence, a block at a time, until hardly any are new."""
+    """Yield the distinct questions of a sequence by blocks, until hardly any are new."""
     key, digits = stratum.key, stratum.digits
     seen: set[Question] = set()
     size, drawn = _FIRST_BLOCK, 0

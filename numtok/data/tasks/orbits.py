@@ -60,10 +60,10 @@ class SeenRanges:
         return drawn
 
     def gaps(self, figures: int) -> tuple[Range, ...]:
-        """What lies between two parts, less a twentieth of it at each end.
+        """Return the gaps between parts, without a twentieth of each gap at either end.
 
-        A gap is left out if its ends would be written like what is seen, with that many
-        significant figures (0 for all digits).
+        A gap is left out if its ends, with this many significant figures (0: all digits), are
+        written like the parts beside it.
         """
         found = []
         for below, above in pairwise(self.parts):
@@ -91,8 +91,8 @@ def draw_evenly(ranges: tuple[Range, ...], place: Floats) -> Floats:
 
 
 def number_form(figures: int) -> str:
-    """How ``%`` writes numbers with exactly so many significant figures; 0: as few as bring the
-    number back.
+    """Return the ``%`` format with exactly this many significant figures; 0: the shortest that
+    reads back as the same number.
 
     >>> number_form(3) % 2.6, number_form(0) % 2.6
     ('2.60', '2.6')

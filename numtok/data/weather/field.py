@@ -65,7 +65,7 @@ _PUBLIC = {other: name for name, (others, _) in _VARIABLES.items() for other in 
 
 
 def public_name(name: str) -> str:
-    """The name in the public stores; a name that is in no list stays as it is.
+    """Return the name in the public stores; unknown names are returned unchanged.
 
     >>> public_name("t2m"), public_name("2t"), public_name("2m_temperature"), public_name("z")
     ('2m_temperature', '2m_temperature', '2m_temperature', 'z')
