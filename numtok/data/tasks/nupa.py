@@ -323,8 +323,8 @@ def _outside(key: Key, questions: Sequence[Question], taken: Set[Question]) -> I
 def _counts(seed: int, stratum: Stratum) -> tuple[int, int]:
     """Return the number of questions of test and of validation.
 
-    A small stratum gets fewer than wanted, since most of its questions are left for train. Published
-    counts are kept.
+    A small stratum gets fewer than wanted, since most of its questions are left for train.
+    Published counts are kept.
     """
     key, digits, test, validation = stratum
     is_published = test <= (published(key, digits) or 0)

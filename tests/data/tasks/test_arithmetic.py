@@ -165,8 +165,9 @@ def test_values_are_exact_up_to_the_largest_that_is_allowed() -> None:
             with case(operators, operands):
                 most = int(2 ** (63 / operands) * (1 - 1e-9))
                 for low, high in ((most - 9, most), (-most, 9 - most)):
-                    ends = {"low": str(low), "high": str(high)}
-                    task = Arithmetic(operands=operands, operators=operators, places=0, **ends)
+                    task = Arithmetic(
+                        "tree", operands, operators, places=0, low=str(low), high=str(high)
+                    )
                     for row in rows(task, 60):
                         tree, source, answer = parsed(row.text)
                         assert answer == written(value_of(tree, source)), row.text
