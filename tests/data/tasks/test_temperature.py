@@ -5,7 +5,6 @@ import json
 import re
 import sys
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ from tests.cli.test_store_commands import Ran, Shell
 from tests.fakefields import hours, numbered, waves
 from tests.messages import Says
 from tests.stages import test_train
-from tests.stages.test_gen import contents, make
+from tests.stages.test_gen import make
 from tests.stages.test_gen import rows as rows_of
 
 numtok = test_cli_store.numtok
@@ -506,20 +505,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     fakefields.make(Path("artifacts"), hours(60 * DAY), waves(hours(60 * DAY), 256), name="uk")
     return tmp_path / "artifacts"
-
-
-@pytest.mark.integration
-def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
-    times = hours(60 * DAY)
-    field = fakefields.make(tmp_path, times, waves(times, 256))
-    config = Config("temperature,stations=3..4", samples=300, from_=str(field.path))
-    alone = make(replace(config, workers=1), tmp_path / "one")
-    together = make(replace(config, workers=2), tmp_path / "two")
-    assert contents(alone) == contents(together)
-    other = make(replace(config, seed=1), tmp_path / "one")
-    assert {row.text for row in rows_of(other)["test"]}.isdisjoint(
-        row.text for row in rows_of(alone)["test"]
-    )
 
 
 @pytest.mark.integration
