@@ -185,10 +185,9 @@ def other_objects(
         strict=True,
     ):
         _create(group, axis, values.shape, {**described, "standard_name": axis})[:] = values
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(action="ignore"):
         # That the metadata of all arrays stand in one file is an extension of format 3; without
         # it xarray warns at each opening that there is none.
-        warnings.simplefilter("ignore")
         zarr.consolidate_metadata(group.store)
     return {name: item.to_bytes() for name, item in objects.items()}
 

@@ -108,8 +108,7 @@ def unreadable(what: str, place: str, error: Exception | None) -> NumtokError:
 @contextmanager
 def quietly() -> Iterator[None]:
     """For what is done with the libraries: they warn of what is done on purpose here."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         yield
 
 

@@ -106,8 +106,7 @@ def by_its_own_library(name: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[A
                 assert values.dtype == np.int16
                 values = values * stored.attrs["scale_factor"] + stored.attrs["add_offset"]
             return values, file["latitude"][:], file["longitude"][:]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         group = zarr.open_group(path, mode="r")
         arrays = [np.asarray(group[key]) for key in ("2m_temperature", "latitude", "longitude")]
     axes = (0, 2, 1) if name.startswith("wb2") else (0, 1, 2)
@@ -232,8 +231,7 @@ def write(
     consolidated: bool = True,
     **encoding: Any,
 ) -> Path:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         described = {
             name: {"chunks": chunks or (1, *array.shape[1:]), **encoding}
             for name, array in dataset.data_vars.items()
