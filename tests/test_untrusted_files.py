@@ -39,12 +39,9 @@ from numtok.training.curriculum import Curriculum
 from numtok.training.weights import WEIGHTS, load_weights
 from tests import fakefields
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages.test_encode import encode, shards, table, texts
-
-numtok = test_cli_store.numtok
 
 
 @pytest.fixture(autouse=True)

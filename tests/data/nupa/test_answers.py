@@ -20,11 +20,8 @@ from numtok.evaluation.report_files import ReportPredictions
 from numtok.metrics.base import METRICS, Predictions, Z, ends
 from numtok.stages import nupa as stage
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
+from tests.shell import Shell
 
 SUMS = "add_Integer_Integer_Integer"
 LONG = "max_Integer_Integer_Integer"

@@ -41,14 +41,13 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages import test_fetch
 from tests.stages.test_fetch import Server
 
-numtok, server = test_cli_store.numtok, test_fetch.server
+server = test_fetch.server
 
 REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "era5"
 needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="no ERA5 files beside numtok")

@@ -20,14 +20,12 @@ from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.sweeps.file import read_sweep
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages import test_fetch
 from tests.stages.test_fetch import Server, fetched
 
-numtok = test_cli_store.numtok
 server = test_fetch.server
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "shared/data/numeracy600k/readme_examples.json"

@@ -13,12 +13,9 @@ from numtok.errors import DataError, UsageError
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages.test_fetch import fetched
-
-numtok = test_cli_store.numtok
 
 SAMPLE = Path(__file__).parents[4] / "shared/data/nupa/nupa_text_test_1_per_stratum.json"
 needs_sample = pytest.mark.skipif(not SAMPLE.is_file(), reason="no sample of NUPA beside numtok")

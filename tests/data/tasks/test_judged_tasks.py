@@ -23,12 +23,9 @@ from numtok.row import Row
 from numtok.stages import gen
 from numtok.stages.gen import Config
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages.test_gen import make
-
-numtok = test_cli_store.numtok
 
 JUDGED = ("measurement", "comparison", "wordproblems")
 VARIANTS = (

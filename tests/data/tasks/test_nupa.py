@@ -30,12 +30,9 @@ from numtok.data.tasks.base import TaskSplit
 from numtok.data.tasks.nupa import NupaTask, variants
 from numtok.errors import UsageError
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
 from tests.nupa_oracle import answer, value
-
-numtok = test_cli_store.numtok
+from tests.shell import Shell
 
 SAMPLE = Path(__file__).parents[4] / "shared/data/nupa/nupa_text_test_1_per_stratum.json"
 needs_sample = pytest.mark.skipif(not SAMPLE.is_file(), reason="no sample of NUPA beside numtok")

@@ -26,13 +26,11 @@ from numtok.row import Row
 from numtok.stages.gen import Config
 from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages.test_gen import make
 from tests.stages.test_gen import rows as rows_of
 
-numtok = test_cli_store.numtok
 rebound = pytest.importorskip("rebound", reason="needs the package rebound")
 
 Floats = NDArray[np.float64]

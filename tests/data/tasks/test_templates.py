@@ -15,12 +15,9 @@ from numtok.stages import gen
 from numtok.stages.gen import Config
 from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages.test_gen import make
-
-numtok = test_cli_store.numtok
 
 JUDGED = ("measurement", "comparison", "wordproblems")
 
