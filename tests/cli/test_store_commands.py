@@ -42,7 +42,8 @@ from tests.cases import case
 from tests.fakestage import make
 from tests.faults import Plan, installed
 from tests.messages import Says
-from tests.shell import Ran, Shell
+from tests.shell import Ran as Ran
+from tests.shell import Shell as Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)

@@ -63,7 +63,7 @@ class SeenRanges:
         """Return the gaps between parts, without a twentieth of each gap at either end.
 
         A gap is left out if its ends, with this many significant figures (0: all digits), are
-        written like the parts beside it.
+        written like a neighboring part.
         """
         found = []
         for below, above in pairwise(self.parts):
