@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.data.tasks._decimal_draws import (
     EXACT,
     LEAST,
     MOST_DIGITS,
     Decimals,
-    Whole,
     exact,
     is_inside,
     nonzero_digits,
@@ -22,7 +22,6 @@ from numtok.data.tasks._decimal_draws import (
     rounded,
     whole,
 )
-from numtok.data.tasks.base import Floats
 
 LONGEST = 5
 CHANCES = 8 + LONGEST  # shares that a list is drawn by
@@ -39,8 +38,8 @@ class Lists(NamedTuple):
     benchmark."""
 
     numbers: Decimals
-    lengths: Whole
-    choices: Whole
+    lengths: Ints
+    choices: Ints
     references: Decimals
     usable: NDArray[np.bool_]
 
@@ -79,7 +78,7 @@ def drawn(operation: str, chance: Floats) -> Lists:
     return Lists(numbers, lengths, choices, references, usable)
 
 
-def _ends(ascending: Floats, lengths: Whole, spread: Floats, gaps: Whole) -> tuple[Floats, Floats]:
+def _ends(ascending: Floats, lengths: Ints, spread: Floats, gaps: Ints) -> tuple[Floats, Floats]:
     """float64[n] each: where gaps begin and end; the outer ones reach a spread beyond the
     numbers."""
     rows = np.arange(len(lengths))
@@ -106,7 +105,7 @@ def _are_above(more: Floats, less: Floats) -> NDArray[np.bool_]:
     return apart
 
 
-def _are_answered(operation: str, numbers: Decimals, lengths: Whole) -> NDArray[np.bool_]:
+def _are_answered(operation: str, numbers: Decimals, lengths: Ints) -> NDArray[np.bool_]:
     """Whether means or deviations are of a size that the benchmark has; 0 is none. Where numbers
     cancel out so far that float64 leaves doubt, they are worked out exactly."""
     values = numbers.values

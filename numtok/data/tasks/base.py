@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.declaration import setting as setting
 from numtok.errors import UsageError
 from numtok.registry import Range, Registry, name_of
 from numtok.stored_json import Scalar
-
-Floats = NDArray[np.float64]
 
 #: Splits divide [0, SHARES) among them; a task hashes what splits must not share to a place in it.
 SHARES = 1 << 60

@@ -10,9 +10,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.data.tasks import _bittokens_lists as lists
 from numtok.data.tasks import _bittokens_pairs as pairs
-from numtok.data.tasks._decimal_draws import Whole, exact, plain
+from numtok.data.tasks._decimal_draws import exact, plain
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._unrepeated import DrawnRows, are_of, identities, without_repeats
 from numtok.data.tasks.base import Made, TaskSplit, TextTask, WrittenRow, setting
@@ -89,7 +90,7 @@ class BitTokensTask(TextTask):
             rows.append(line)
         return Made(msgspec.json.Encoder().encode_lines(rows), {})
 
-    def _pairs(self, columns: Whole) -> Iterator[WrittenRow]:
+    def _pairs(self, columns: Ints) -> Iterator[WrittenRow]:
         for kind, *numbers in columns.T.tolist():
             first, second = exact(*numbers[:2]), exact(*numbers[2:])
             operator = pairs.symbol(self.operation, kind)
@@ -98,7 +99,7 @@ class BitTokensTask(TextTask):
             answer = pairs.answer(operator, first, second)
             yield self._line(prompt, [answer], operator, hard)
 
-    def _lists(self, columns: Whole) -> Iterator[WrittenRow]:
+    def _lists(self, columns: Ints) -> Iterator[WrittenRow]:
         for length, choice, *flat in columns.T.tolist():
             looked_for, *numbers = (exact(*flat[k : k + 2]) for k in range(0, 2 + 2 * length, 2))
             hard = lists.difficulty(self.operation, numbers)
@@ -149,14 +150,14 @@ class BitTokensTask(TextTask):
 
 
 @lru_cache(maxsize=2)
-def _drawn(task: BitTokensTask, seed: int, split: TaskSplit) -> Whole:
+def _drawn(task: BitTokensTask, seed: int, split: TaskSplit) -> Ints:
     """The numbers of all rows of a split, [columns, rows]: of pairs which operator, and mantissa
     and place of each; of lists the length, what is asked for, and mantissa and place of the number
     that is looked for and of all others."""
     of_pairs = task.operation in _PAIRS
     columns = 5 if of_pairs else 4 + 2 * lists.LONGEST
 
-    def tried(rows: Whole, attempt: int) -> DrawnRows:
+    def tried(rows: Ints, attempt: int) -> DrawnRows:
         purpose = f"bittokens {task.operation} {split.name} {attempt} {seed}"
         parts = []
         for begin in range(0, len(rows), _AT_ONCE):
@@ -175,14 +176,14 @@ def _drawn(task: BitTokensTask, seed: int, split: TaskSplit) -> Whole:
     return found
 
 
-def _of_pairs(task: BitTokensTask, purpose: str, rows: range) -> tuple[Whole, NDArray[np.bool_]]:
+def _of_pairs(task: BitTokensTask, purpose: str, rows: range) -> tuple[Ints, NDArray[np.bool_]]:
     """Columns as of :func:`_drawn`, and which rows are of the benchmark."""
     found = pairs.drawn(task.operation, uniforms_of_rows(purpose, rows, pairs.CHANCES))
     numbers = [*found.first.shortest, *found.second.shortest]
     return np.array([found.operators, *numbers]), found.usable
 
 
-def _of_lists(task: BitTokensTask, purpose: str, rows: range) -> tuple[Whole, NDArray[np.bool_]]:
+def _of_lists(task: BitTokensTask, purpose: str, rows: range) -> tuple[Ints, NDArray[np.bool_]]:
     """The same of lists."""
     found = lists.drawn(task.operation, uniforms_of_rows(purpose, rows, lists.CHANCES))
     mantissas, places = found.numbers.shortest
@@ -190,7 +191,7 @@ def _of_lists(task: BitTokensTask, purpose: str, rows: range) -> tuple[Whole, ND
     return np.array([found.lengths, found.choices, *numbers]), found.usable
 
 
-def _identities(task: BitTokensTask, seed: int, numbers: Whole) -> NDArray[np.uint64]:
+def _identities(task: BitTokensTask, seed: int, numbers: Ints) -> NDArray[np.uint64]:
     """A hash [n] of what two rows must not have in common."""
     kinds = np.full(numbers.shape[1], (*_PAIRS, *_LISTS).index(task.operation))
     found = identities(seed, kinds, numbers[0], kinds)

@@ -9,9 +9,10 @@ from math import tau
 
 import numpy as np
 
+from numtok.arrays import Floats
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._nbody import PlanetarySystem, come_close, positions
-from numtok.data.tasks.base import Floats, Made, TaskSplit, TextTask, check_range, setting
+from numtok.data.tasks.base import Made, TaskSplit, TextTask, check_range, setting
 from numtok.errors import UsageError
 from numtok.registry import Range, spec_of
 
