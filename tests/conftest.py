@@ -34,7 +34,7 @@ _MEMORY = Path("/dev/shm")
 if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
-pytest_plugins = ["tests.messages", "tests.tiers"]
+pytest_plugins = ["tests.messages", "tests.shell", "tests.tiers"]
 
 
 def pytest_collection_finish() -> None:

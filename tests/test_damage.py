@@ -65,16 +65,8 @@ EVAL = {
 }
 COMPARE = (("compare", "{name}"), ("report", "{name}"))
 WEATHER = (
-    "gen",
-    "temperature",
-    "--from",
-    "field",
-    "--samples",
-    "20",
-    "--stations",
-    "4",
-    "--days",
-    "1",
+    *("gen", "temperature", "--from", "field", "--samples", "20"),
+    *("--stations", "4", "--days", "1"),
 )
 # A run that was killed, and goes on where it stood.
 BEGUN = (
@@ -83,9 +75,10 @@ BEGUN = (
 )
 # Of each file what reads it.
 READERS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "data/arithmetic/*/train-00000.jsonl": (("encode", "--scheme", "p10", "arithmetic"),),
-    "data/arithmetic/*/manifest.json": (("encode", "--scheme", "p10", "arithmetic"),),
-    "data/arithmetic/*/files.jsonl": (("encode", "--scheme", "p10", "arithmetic"),),
+    **{
+        f"data/arithmetic/*/{file}": (("encode", "--scheme", "p10", "arithmetic"),)
+        for file in ("train-00000.jsonl", "manifest.json", "files.jsonl")
+    },
     "encoded/arithmetic-xval/*/train-00000.parquet": (("train", "arithmetic-xval", *NANO),),
     "encoded/arithmetic-xval/*/test-00000.parquet": (EVAL["value"],),
     "encoded/arithmetic-xval/*/scheme.json": (("train", "arithmetic-xval", *NANO), EVAL["value"]),
@@ -104,31 +97,32 @@ READERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "model/value/*/timing.json": (EVAL["value"],),
     "model/value/*/metrics.jsonl": (("compare", "values", "--until", "loss<=1"),),
     "model/value/*/manifest.json": (EVAL["value"], ("lineage", "value")),
-    "model/judge/*/model.json": (EVAL["judge"],),
-    "model/token/*/model.json": (EVAL["token"],),
-    "model/writer/*/model.json": (EVAL["writer"],),
-    "model/fitted/*/model.json": (EVAL["fitted"],),
+    **{
+        f"model/{name}/*/model.json": (EVAL[name],)
+        for name in ("judge", "token", "writer", "fitted")
+    },
     "model/fitted/*/weights.safetensors": (EVAL["fitted"],),
     "model/fitted/*/timing.json": (EVAL["fitted"],),
     "report/values/*/report.json": COMPARE,
     "report/values/*/predictions.parquet": (*COMPARE, ("errors", "values")),
     "report/values/*/timing.json": COMPARE,
     "report/values/*/manifest.json": (*COMPARE, ("ls",), ("show", "values")),
-    "report/answers/*/report.json": COMPARE,
-    "report/answers/*/predictions.parquet": COMPARE,
-    "report/labels/*/report.json": COMPARE,
-    "report/labels/*/predictions.parquet": COMPARE,
-    "report/fits/*/report.json": COMPARE,
-    "report/fits/*/predictions.parquet": COMPARE,
-    "probe/line/*/probe.json": (("figure", "sweep", "line", "--out", "line.png"),),
-    "probe/line/*/points.parquet": (("figure", "sweep", "line", "--out", "line.png"),),
-    "probe/line/*/seen.parquet": (("figure", "sweep", "line", "--out", "line.png"),),
+    **{
+        f"report/{name}/*/{file}": COMPARE
+        for name in ("answers", "labels", "fits")
+        for file in ("report.json", "predictions.parquet")
+    },
+    **{
+        f"probe/line/*/{file}": (("figure", "sweep", "line", "--out", "line.png"),)
+        for file in ("probe.json", "points.parquet", "seen.parquet")
+    },
     "table/rows/*/table.json": (("train", "rows", *MLP),),
     "table/rows/*/rows-00000.parquet": (("train", "rows", *MLP), EVAL["fitted"]),
     "table/rows/*/manifest.json": (("train", "rows", *MLP),),
-    "field/field/*/field.zarr/zarr.json": (WEATHER,),
-    "field/field/*/field.zarr/2m_temperature/zarr.json": (WEATHER,),
-    "field/field/*/field.zarr/2m_temperature/c.0.0.0": (WEATHER,),
+    **{
+        f"field/field/*/field.zarr/{file}": (WEATHER,)
+        for file in ("zarr.json", "2m_temperature/zarr.json", "2m_temperature/c.0.0.0")
+    },
 }
 # What is damaged here need not be refused: the run may begin anew.
 DRAFTS: dict[str, tuple[tuple[str, ...], ...]] = {

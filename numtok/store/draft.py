@@ -21,16 +21,7 @@ from numtok.errors import NegativeVerdict, StoreError
 from numtok.plugins import loaded, plugin_code
 from numtok.store import artifact as on_disk
 from numtok.store import receipts
-from numtok.store.artifact import (
-    FILES,
-    MANIFEST,
-    PLUGINS,
-    RECEIPTS,
-    TIMING,
-    Artifact,
-    Manifest,
-    Output,
-)
+from numtok.store.artifact import Artifact, Manifest, Output
 from numtok.store.provenance import provenance
 from numtok.store.receipts import F, Receipt
 
@@ -88,19 +79,19 @@ class Draft:
             outputs = self._outputs()
             if files.is_folder(artifact.path):
                 return self._compare(artifact, outputs)
-            listing = on_disk.listing(outputs)
+            listing, plugins = on_disk.listing(outputs), loaded()
             manifest = msgspec.structs.replace(
                 self._blank,
                 counts={what: int(count) for what, count in counts.items()},
                 files=len(outputs),
                 bytes=sum(output.bytes for output in outputs),
                 content=hashlib.sha256(listing).hexdigest(),
-                facts=dict(facts or {}) | ({PLUGINS: made_with} if (made_with := loaded()) else {}),
+                facts=dict(facts or {}) | ({on_disk.PLUGINS: plugins} if plugins else {}),
             )
-            files.write_atomic(self.path / FILES, listing)
-            files.write_atomic(self.path / TIMING, msgspec.json.encode(timing) + b"\n")
+            files.write_atomic(self.path / on_disk.FILES, listing)
+            files.write_atomic(self.path / on_disk.TIMING, msgspec.json.encode(timing) + b"\n")
             _fsync_tree(self.path)
-            files.write_atomic(self.path / MANIFEST, on_disk.manifest_bytes(manifest))
+            files.write_atomic(self.path / on_disk.MANIFEST, on_disk.manifest_bytes(manifest))
             try:
                 files.system.rename(self.path, artifact.path)
             except OSError as error:
@@ -192,8 +183,8 @@ def claim(
         _discard_stray(folder)
     else:
         files.system.mkdir(folder)
-    if not files.is_folder(folder / RECEIPTS):
-        files.system.mkdir(folder / RECEIPTS)
+    if not files.is_folder(folder / on_disk.RECEIPTS):
+        files.system.mkdir(folder / on_disk.RECEIPTS)
     return folder, continued
 
 
@@ -213,17 +204,17 @@ def shorten(names: Sequence[str]) -> str:
 
 def _discard_stray(folder: Path) -> None:
     """Leave in a draft only its receipts and what they vouch for."""
-    if not files.is_folder(folder / RECEIPTS):
+    if not files.is_folder(folder / on_disk.RECEIPTS):
         vouched: Collection[str] = ()
     else:
         vouched = receipts.vouched(folder)
-        for entry in files.system.scandir(folder / RECEIPTS):
+        for entry in files.system.scandir(folder / on_disk.RECEIPTS):
             if entry.name.startswith("."):
-                files.system.unlink(folder / RECEIPTS / entry.name)
+                files.system.unlink(folder / on_disk.RECEIPTS / entry.name)
     for path, _ in on_disk.walk(folder):
         if path not in vouched:
             files.system.unlink(folder / path)
-    for name in (FILES, TIMING, MANIFEST):
+    for name in (on_disk.FILES, on_disk.TIMING, on_disk.MANIFEST):
         with suppress(FileNotFoundError):
             files.system.unlink(folder / name)
 

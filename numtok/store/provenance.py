@@ -17,22 +17,8 @@ from numtok.version import __version__
 
 # The installed ones of these are recorded: each can change the bytes of an artifact.
 _LIBRARIES = (
-    "coco-experiment",
-    "msgspec",
-    "numba",
-    "numcodecs",
-    "numpy",
-    "openml",
-    "peft",
-    "polars",
-    "pyarrow",
-    "rebound",
-    "safetensors",
-    "tokenizers",
-    "torch",
-    "transformers",
-    "xarray",
-    "zarr",
+    *("coco-experiment", "msgspec", "numba", "numcodecs", "numpy", "openml", "peft", "polars"),
+    *("pyarrow", "rebound", "safetensors", "tokenizers", "torch", "transformers", "xarray", "zarr"),
 )
 
 

@@ -8,14 +8,7 @@ import msgspec
 
 from numtok import files
 from numtok.names import NAME
-from numtok.store.artifact import (
-    FORMAT,
-    RECEIPTS,
-    SMALL,
-    Output,
-    is_there,
-    readable_json,
-)
+from numtok.store.artifact import FORMAT, RECEIPTS, SMALL, Output, is_there, readable_json
 from numtok.stored_json import decode
 
 F = TypeVar("F", bound=msgspec.Struct)

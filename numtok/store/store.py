@@ -29,18 +29,7 @@ from numtok import files
 from numtok.errors import StoreError, UsageError
 from numtok.names import NAME
 from numtok.store import artifact as on_disk
-from numtok.store.artifact import (
-    FORMAT,
-    MANIFEST,
-    SMALL,
-    VERSION,
-    Artifact,
-    Manifest,
-    Parent,
-    manifest_bytes,
-    version_of,
-    walk,
-)
+from numtok.store.artifact import VERSION, Artifact, Manifest, Parent
 from numtok.store.draft import Draft, claim, discard, shorten
 from numtok.store.locks import release, take_lock
 from numtok.store.provenance import provenance
@@ -360,10 +349,10 @@ def _blank_manifest(
     """The manifest as far as it is known before anything is made."""
     seed = settings.get("seed")
     blank = Manifest(
-        schema=FORMAT,
+        schema=on_disk.FORMAT,
         kind=kind,
         name=name,
-        version=version_of(kind, settings, parents),
+        version=on_disk.version_of(kind, settings, parents),
         settings=dict(settings),
         seed=seed if isinstance(seed, int) else None,
         parents=tuple(parents),
@@ -376,10 +365,10 @@ def _blank_manifest(
         digest="",
     )
     # Now and not after hours of work; the rest of a manifest is far below a tenth of the limit.
-    if (size := len(manifest_bytes(blank))) > SMALL * 9 // 10:
+    if (size := len(on_disk.manifest_bytes(blank))) > on_disk.SMALL * 9 // 10:
         raise UsageError(
             f"the settings, inputs and command line of {kind}/{name} have {size} bytes, at most "
-            f"{SMALL * 9 // 10} are kept; join the inputs to fewer, larger files"
+            f"{on_disk.SMALL * 9 // 10} are kept; join the inputs to fewer, larger files"
         )
     return blank
 
@@ -387,7 +376,7 @@ def _blank_manifest(
 def _check_plain(artifact: Artifact) -> None:
     """Raise StoreError for a link or the like: the file behind it could be anyone's."""
     with files.reporting("list", artifact.path):
-        for path, plain in walk(artifact.path):
+        for path, plain in on_disk.walk(artifact.path):
             if not plain:
                 raise StoreError(
                     f"{artifact.path / path} is not a plain file. Make {artifact.ref} again, or "
@@ -398,10 +387,10 @@ def _check_plain(artifact: Artifact) -> None:
 def _at_path(path: Path) -> Artifact:
     with files.reporting("read", path):
         try:
-            files.system.stat(path / MANIFEST)
+            files.system.stat(path / on_disk.MANIFEST)
         except (FileNotFoundError, NotADirectoryError):
             raise UsageError(
-                f"{str(path)!r} is not an artifact's folder (it has no {MANIFEST}); "
+                f"{str(path)!r} is not an artifact's folder (it has no {on_disk.MANIFEST}); "
                 "`numtok ls` lists the artifacts of the store"
             ) from None
     manifest = on_disk.read_manifest(path)

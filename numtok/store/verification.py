@@ -7,19 +7,8 @@ from pathlib import Path
 
 from numtok import files
 from numtok.errors import StoreError
-from numtok.store.artifact import (
-    FILES,
-    MANIFEST,
-    SMALL,
-    Artifact,
-    Manifest,
-    Output,
-    manifest_bytes,
-    read_listing,
-    read_manifest,
-    version_of,
-    walk,
-)
+from numtok.store import artifact as on_disk
+from numtok.store.artifact import FILES, MANIFEST, Artifact, Manifest, Output
 
 
 @dataclass
@@ -41,11 +30,11 @@ def verify(artifact: Artifact, sample: int | None = None) -> Check:
     """
     check = Check()
     try:
-        manifest = read_manifest(artifact.path)
+        manifest = on_disk.read_manifest(artifact.path)
         check.problems += _check_manifest(artifact, manifest)
-        outputs = read_listing(artifact.path, manifest.content)
+        outputs = on_disk.read_listing(artifact.path, manifest.content)
         with files.reporting("list", artifact.path):
-            there = dict(walk(artifact.path))
+            there = dict(on_disk.walk(artifact.path))
     except StoreError as error:
         check.problems.append(str(error))
         return check
@@ -69,7 +58,8 @@ def verify(artifact: Artifact, sample: int | None = None) -> Check:
 
 
 def _check_manifest(artifact: Artifact, manifest: Manifest) -> Iterator[str]:
-    if files.read_bytes(artifact.path / MANIFEST, SMALL) != manifest_bytes(manifest):
+    written = files.read_bytes(artifact.path / MANIFEST, on_disk.SMALL)
+    if written != on_disk.manifest_bytes(manifest):
         yield f"{MANIFEST} was edited: its digest does not belong to its fields"
     if (manifest.kind, manifest.name, manifest.version) != (
         artifact.kind,
@@ -78,7 +68,7 @@ def _check_manifest(artifact: Artifact, manifest: Manifest) -> Iterator[str]:
     ):
         whose = f"{manifest.kind}/{manifest.name}@{manifest.version}"
         yield f"{MANIFEST} is that of {whose}, not of {artifact.kind}/{artifact.ref}"
-    made = version_of(manifest.kind, manifest.settings, manifest.parents)
+    made = on_disk.version_of(manifest.kind, manifest.settings, manifest.parents)
     if made != manifest.version:
         yield f"{MANIFEST} was edited: its settings and parents have the version {made}"
 

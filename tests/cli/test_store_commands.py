@@ -16,12 +16,11 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
 from multiprocessing import popen_spawn_posix
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -38,47 +37,19 @@ from numtok.errors import needing
 from numtok.store.artifact import MANIFEST, Artifact, Parent
 from numtok.store.engines.local import Workers
 from numtok.store.store import Store
+from tests import shell
 from tests.cases import case
 from tests.fakestage import make
 from tests.faults import Plan, installed
 from tests.messages import Says
+from tests.shell import Ran as Ran
+from tests.shell import Shell as Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@dataclass(frozen=True)
-class Shell:
-    """Runs numtok in this process, in a working folder of its own."""
-
-    capture: pytest.CaptureFixture[str]
-    monkeypatch: pytest.MonkeyPatch
-
-    def __call__(self, *arguments: str) -> Ran:
-        self.monkeypatch.setattr(sys, "argv", ["numtok", *arguments])
-        self.capture.readouterr()
-        with pytest.raises(SystemExit) as stopped:
-            main.main()
-        out, err = self.capture.readouterr()
-        assert isinstance(stopped.value.code, int)
-        return Ran(stopped.value.code, out, err)
-
-
-@pytest.fixture
-def numtok(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Shell]:
-    monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "NUMTOK_THREADS", "FORCE_COLOR"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-    yield Shell(capsys, monkeypatch)
+numtok = shell.numtok
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from s3fs import S3FileSystem
 
 from numtok import files
-from numtok.data.fetching import patience
+from numtok.data.fetching import file_systems
 from numtok.data.reading import objects, units
 from numtok.stages import encode as stage
 from tests.cases import case
@@ -64,7 +64,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(units, "UNIT", 4000)
     monkeypatch.setattr(objects, "PIECE", 3000)
     monkeypatch.setattr(files, "PIECE", 3000)
-    monkeypatch.setattr(patience, "PAUSE", 0.001)
+    monkeypatch.setattr(file_systems, "PAUSE", 0.001)
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
 
 
@@ -118,7 +118,7 @@ def test_one_request_in_ten_may_fail(
     numtok: Shell, data: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """botocore and s3fs ask again, and need no help."""
-    monkeypatch.setattr(patience, "ATTEMPTS", 1)
+    monkeypatch.setattr(file_systems, "ATTEMPTS", 1)
     monkeypatch.delenv("AWS_MAX_ATTEMPTS")
     S3FileSystem.clear_instance_cache()  # with the number of attempts
     monkeypatch.setattr("botocore.retryhandler.delay_exponential", lambda **_: 0.001)
@@ -216,7 +216,7 @@ def test_an_object_that_changes_while_it_is_read_is_refused(
 def test_an_address_that_is_none(
     numtok: Shell, server: S3Server, says: Says, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "PAUSE", 0.001)
+    monkeypatch.setattr(file_systems, "PAUSE", 0.001)
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     server.put("other/a.txt", b"x")
     server.put("other/.a.jsonl", b"x")

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.data.fetching import patience
+from numtok.data.fetching import file_systems
 from numtok.data.sources import uci
 from numtok.data.sources.base import SOURCES
 from numtok.data.sources.uci import Uci
@@ -109,7 +109,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(patience, "PAUSE", 0.001)
+    monkeypatch.setattr(file_systems, "PAUSE", 0.001)
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     made = Server()

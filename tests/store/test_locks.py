@@ -13,18 +13,6 @@ def place(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
 
 
-def test_a_lock_is_held_once_and_gone_when_it_is_let_go(tmp_path: Path) -> None:
-    path = tmp_path / "place" / ".lock-1"
-    held = take_lock(path, place)
-    assert held is not None
-    assert take_lock(path, place) is None
-    release(path, held)
-    assert not path.exists()
-    again = take_lock(path, place)
-    assert again is not None
-    release(path, again)
-
-
 def test_the_lock_of_a_file_that_was_removed_meanwhile_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import files
-from numtok.errors import NegativeVerdict, NumtokError, StoreError, UsageError
+from numtok.errors import NegativeVerdict, StoreError, UsageError
 from numtok.store import artifact as on_disk
 from numtok.store import draft as drafts
 from numtok.store.artifact import FILES, MANIFEST, TIMING, Artifact, Output, Parent, version_of
@@ -62,9 +62,46 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def no_receipts(draft: drafts.Draft | Artifact) -> drafts.Draft:
-    assert isinstance(draft, drafts.Draft)
-    return draft
+@contextmanager
+def drafting(
+    store: Store, kind: str = "k", name: str = "n", settings: Any = None, parents: Any = ()
+) -> Iterator[drafts.Draft]:
+    """A draft of an artifact that is not there yet."""
+    with store.draft(kind, name, settings or {}, parents, []) as draft:
+        assert isinstance(draft, drafts.Draft)
+        yield draft
+
+
+def interrupt(store: Store, done: list[str] | None = None) -> None:
+    """Begin the fake artifact; a disk error ends it after its first units."""
+    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
+        make(store, done=done)
+
+
+Harm = Callable[[Path], object]
+
+
+def edit(path: Path, **changes: Any) -> None:
+    data = json.loads(path.read_bytes()) | changes
+    path.write_bytes((json.dumps(data, sort_keys=True, indent=1) + "\n").encode())
+
+
+def append(path: Path, text: str) -> None:
+    path.write_bytes(path.read_bytes() + text.encode())
+
+
+def swap_for_link(path: Path) -> None:
+    path.rename(path.parent.parent.parent / "elsewhere")
+    path.symlink_to(path.parent.parent.parent / "elsewhere")
+
+
+def swap(path: Path, old: bytes, new: bytes) -> None:
+    path.write_bytes(path.read_bytes().replace(old, new))
+
+
+def on(name: str, harm: Callable[..., object], /, *given: Any, **more: Any) -> Harm:
+    """Harm one file of a folder."""
+    return lambda folder: harm(folder / name, *given, **more)
 
 
 # --- versions ----------------------------------------------------------------------------------
@@ -117,16 +154,14 @@ def test_versions_do_not_change_between_releases() -> None:
 GOLDEN_VERSION = "f5895bebf6b1531a"
 
 
-def test_a_key_that_is_no_string_is_refused() -> None:
-    cases: list[Any] = [{1: "a"}, {"a": {2: 3}}, {"a": [{None: 1}]}]
+def test_settings_that_json_cannot_hold_are_refused() -> None:
+    cases: list[Any] = [{1: "a"}, {"a": {2: 3}}, {"a": [{None: 1}]}, {"a": float("nan")}]
     for settings in cases:
-        with case(settings), pytest.raises(TypeError, match="is not a string"):
+        with (
+            case(settings),
+            pytest.raises((TypeError, ValueError), match=r"is not a string|not JSON"),
+        ):
             version_of("k", settings, [])
-
-
-def test_a_value_that_is_not_a_number_is_refused() -> None:
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        version_of("k", {"a": float("nan")}, [])
 
 
 # --- making ------------------------------------------------------------------------------------
@@ -155,8 +190,8 @@ def test_an_artifact_says_what_it_is(store: Store) -> None:
 
 def test_facts_are_in_the_manifest_and_not_in_those_that_have_none(store: Store) -> None:
     facts = {"mean": 280.5, "periods": {"train": "2019"}}
-    with store.draft("fake", "told", {}, [], ["numtok", "fake"]) as draft:
-        told = no_receipts(draft).publish({}, {}, facts)
+    with drafting(store) as draft:
+        told = draft.publish({}, {}, facts)
     assert told.manifest.facts == facts
     assert json.loads((told.path / MANIFEST).read_bytes())["facts"] == facts
     assert verify(told).problems == []
@@ -176,8 +211,7 @@ def test_made_again_it_is_found_and_not_made(store: Store) -> None:
 
 def test_a_draft_left_by_an_exception_is_continued(store: Store) -> None:
     done: list[str] = []
-    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
-        make(store, done=done)
+    interrupt(store, done)
     assert 0 < len(done) < 3
     assert store.artifacts() == []
     more: list[str] = []
@@ -186,8 +220,7 @@ def test_a_draft_left_by_an_exception_is_continued(store: Store) -> None:
 
 
 def test_restart_discards_the_draft(store: Store) -> None:
-    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
-        make(store)
+    interrupt(store)
     done: list[str] = []
     make(store, restart=True, done=done)
     assert done == list(fakestage.UNITS)
@@ -196,8 +229,7 @@ def test_restart_discards_the_draft(store: Store) -> None:
 def test_a_draft_begun_by_other_versions_is_not_continued(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
-        make(store)
+    interrupt(store)
     other = Provenance("9.9", None, None, {})
     monkeypatch.setattr(drafts, "provenance", lambda: other)
     notes: list[str] = []
@@ -210,8 +242,7 @@ def test_a_draft_begun_by_other_versions_is_not_continued(
 
 
 def test_what_no_receipt_vouches_for_is_removed_before_a_draft_is_continued(store: Store) -> None:
-    with store.draft("k", "n", {}, [], []) as begun:
-        begun = no_receipts(begun)
+    with drafting(store) as begun:
         (begun.path / "stray.txt").write_bytes(b"half")
         (begun.path / MANIFEST).write_bytes(b"{}")
         (begun.path / "receipts" / ".u.json.part").write_bytes(b"{")
@@ -220,8 +251,7 @@ def test_what_no_receipt_vouches_for_is_removed_before_a_draft_is_continued(stor
             sink.write(b"whole")
         outputs = [Output("good.txt", sink.bytes, sink.sha256)]
         write_receipt(begun.path, "u", input="i", settings="s", outputs=outputs)
-    with store.draft("k", "n", {}, [], []) as draft:
-        draft = no_receipts(draft)
+    with drafting(store) as draft:
         assert draft.continued
         assert draft.path != begun.path
         assert {path for path, _ in on_disk.walk(draft.path)} == {"good.txt"}
@@ -234,11 +264,10 @@ def test_what_no_receipt_vouches_for_is_removed_before_a_draft_is_continued(stor
 def test_a_worker_that_outlived_its_parent_cannot_write_into_the_continued_draft(
     store: Store,
 ) -> None:
-    with store.draft("k", "n", {}, [], []) as draft:
-        old = no_receipts(draft).path
+    with drafting(store) as draft:
+        old = draft.path
         late = files.Sink(old / "late.txt")
-    with store.draft("k", "n", {}, [], []) as draft:
-        draft = no_receipts(draft)
+    with drafting(store) as draft:
         late.write(b"late")
         with pytest.raises(StoreError, match="No such file"):
             late.close()
@@ -248,24 +277,21 @@ def test_a_worker_that_outlived_its_parent_cannot_write_into_the_continued_draft
 
 
 def test_scratch_files_are_not_published(store: Store) -> None:
-    with store.draft("k", "n", {}, [], []) as draft:
-        draft = no_receipts(draft)
+    with drafting(store) as draft:
         (draft.path / ".scratch").write_bytes(b"x")
         assert draft.publish({}, {}).files() == []
     assert hidden(store) == []
 
 
 def test_a_link_is_not_published(store: Store) -> None:
-    with store.draft("k", "n", {}, [], []) as draft:
-        draft = no_receipts(draft)
+    with drafting(store) as draft:
         (draft.path / "link").symlink_to("/etc/passwd")
         with pytest.raises(StoreError, match="link is not a plain file; run the command with"):
             draft.publish({}, {})
 
 
 def test_a_file_that_changed_after_its_receipt_is_not_published(store: Store) -> None:
-    with store.draft("k", "n", {}, [], []) as draft:
-        draft = no_receipts(draft)
+    with drafting(store) as draft:
         (draft.path / "a").write_bytes(b"1")
         outputs = [Output("a", 2, "00"), Output("gone", 1, "00")]
         write_receipt(draft.path, "u", input="i", settings="s", outputs=outputs)
@@ -287,7 +313,7 @@ def test_a_name_that_cannot_be_one_is_refused(store: Store) -> None:
 def test_a_manifest_that_nobody_could_read_is_refused_before_any_work(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("numtok.store.store.SMALL", 1000)
+    monkeypatch.setattr("numtok.store.artifact.SMALL", 1000)
     with (
         pytest.raises(UsageError, match=r"have [0-9]+ bytes, at most 900 are kept; join"),
         store.draft("k", "n", {"a": "x" * 1000}, [], []),
@@ -336,16 +362,14 @@ def test_a_receipt_is_read_back_with_its_facts(drafted: Path) -> None:
     assert receipt.outputs[0].path == "a.txt"
 
 
-HARMED: dict[str, Callable[[Path], object]] = {
-    "another byte": lambda folder: (folder / "a.txt").write_bytes(b"abd"),
-    "a byte more": lambda folder: (folder / "a.txt").write_bytes(b"abcd"),
-    "no file": lambda folder: (folder / "a.txt").unlink(),
-    "half a receipt": lambda folder: (folder / "receipts" / "u.json").write_bytes(b"{"),
-    "no receipt": lambda folder: (folder / "receipts" / "u.json").unlink(),
+HARMED: dict[str, Harm] = {
+    "another byte": on("a.txt", Path.write_bytes, b"abd"),
+    "a byte more": on("a.txt", Path.write_bytes, b"abcd"),
+    "no file": on("a.txt", Path.unlink),
+    "half a receipt": on("receipts/u.json", Path.write_bytes, b"{"),
+    "no receipt": on("receipts/u.json", Path.unlink),
 } | {
-    f"facts {facts}": partial(
-        lambda facts, folder: edit(folder / "receipts/u.json", facts=facts), facts
-    )
+    f"facts {facts}": on("receipts/u.json", edit, facts=facts)
     for facts in ({"rows": "3"}, {"rows": -1}, {"rows": None}, {}, {"rows": 3, "more": 1})
 }
 
@@ -438,8 +462,8 @@ def shelf(store: Store) -> Store:
         ("encoded", "land", 3),
         ("encoded", "land", 4),
     ]:
-        with store.draft(kind, name, {"seed": seed}, [], []) as draft:
-            no_receipts(draft).publish({}, {})
+        with drafting(store, kind, name, {"seed": seed}) as draft:
+            draft.publish({}, {})
     return store
 
 
@@ -529,20 +553,6 @@ def test_a_store_behind_a_symbolic_link_works(tmp_path: Path) -> None:
 # --- verify ------------------------------------------------------------------------------------
 
 
-def edit(path: Path, **changes: Any) -> None:
-    data = json.loads(path.read_bytes()) | changes
-    path.write_bytes((json.dumps(data, sort_keys=True, indent=1) + "\n").encode())
-
-
-def append(path: Path, text: str) -> None:
-    path.write_bytes(path.read_bytes() + text.encode())
-
-
-def swap_for_link(path: Path) -> None:
-    path.rename(path.parent.parent.parent / "elsewhere")
-    path.symlink_to(path.parent.parent.parent / "elsewhere")
-
-
 def list_outside(folder: Path) -> None:
     """A whole, consistent artifact whose listing points out of its folder."""
     listing = on_disk.listing([Output("secret", 3, "00" * 32)])
@@ -556,129 +566,70 @@ def list_outside(folder: Path) -> None:
     (folder / MANIFEST).write_bytes(on_disk.manifest_bytes(changed))
 
 
-HARM: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a changed byte": (
-        lambda folder: (folder / "scheme.json").write_bytes(b"[]\n"),
-        "'scheme.json' was changed: its sha256 is",
-    ),
-    "a longer file": (
-        lambda folder: append(folder / "scheme.json", "x"),
-        "'scheme.json' has 4 bytes, files.jsonl says 3",
-    ),
-    "a missing file": (
-        lambda folder: (folder / "part" / "unit-1.txt").unlink(),
-        "'part/unit-1.txt' is missing",
-    ),
-    "an extra file": (
-        lambda folder: (folder / "part" / "extra\n").write_bytes(b""),
-        "'part/extra\\n' is not listed in files.jsonl",
-    ),
-    "a link for a file": (
-        lambda folder: swap_for_link(folder / "part" / "unit-1.txt"),
-        "'part/unit-1.txt' is not a plain file",
-    ),
-    "a link for a folder": (
-        lambda folder: swap_for_link(folder / "part"),
-        "'part/unit-0.txt' is missing",
-    ),
-    "an edited count": (
-        lambda folder: edit(folder / MANIFEST, counts={"rows": 10}),
-        "manifest.json was edited: its digest does not belong to its fields",
-    ),
-    "an edited setting": (
-        lambda folder: edit(folder / MANIFEST, settings={"seed": 8}),
-        "manifest.json was edited: its settings and parents have the version",
-    ),
-    "another name": (
-        lambda folder: edit(folder / MANIFEST, name="joy"),
-        "manifest.json is that of fake/joy@",
-    ),
-    "spaces in the manifest": (
-        lambda folder: append(folder / MANIFEST, " "),
-        "manifest.json was edited",
-    ),
-    "an unknown field": (
-        lambda folder: edit(folder / MANIFEST, more=1),
-        "is damaged: Object contains unknown field `more`",
-    ),
-    "a field of the wrong type": (
-        lambda folder: edit(folder / MANIFEST, files="4"),
-        "is damaged: Expected `int`, got `str`",
-    ),
-    "a newer format": (
-        lambda folder: edit(folder / MANIFEST, schema=2, more=1),
-        "has schema 2, this numtok knows up to 1; use the numtok that made it",
-    ),
-    "an older format": (
-        lambda folder: edit(folder / MANIFEST, schema=0),
-        "there is no schema 0",
-    ),
-    "no manifest": (
-        lambda folder: (folder / MANIFEST).unlink(),
-        "manifest.json: No such file or directory",
-    ),
-    "half a manifest": (
-        lambda folder: (folder / MANIFEST).write_bytes((folder / MANIFEST).read_bytes()[:99]),
-        "manifest.json is damaged: it is not JSON",
-    ),
-    "a manifest that is a list": (
-        lambda folder: (folder / MANIFEST).write_bytes(b"[]"),
-        "manifest.json is damaged: Expected `object`, got `array`",
-    ),
-    "a manifest nested without end": (
-        lambda folder: (folder / MANIFEST).write_bytes(b"[" * 100_000),
-        "manifest.json is damaged: it is nested too deep",
-    ),
-    "NaN in the manifest": (
-        lambda folder: edit(folder / MANIFEST, settings={"a": float("nan")}),
-        "NaN is not a JSON number",
-    ),
-    "a number that is none in the manifest": (
-        lambda folder: (folder / MANIFEST).write_bytes(
-            (folder / MANIFEST).read_bytes().replace(b'"seed": 7', b'"seed": 1e999')
-        ),
-        "1e999 is not a JSON number that float64 holds",
-    ),
-    "settings nested beyond measure": (
-        lambda folder: edit(folder / MANIFEST, settings=nested(200)),
-        "manifest.json is damaged: it is nested too deep",
-    ),
-    "a count below 0": (
-        lambda folder: edit(folder / MANIFEST, counts={"rows": -1}),
-        "is damaged: Expected `int` >= 0 - at `$.counts[...]`",
-    ),
-    "a size beyond all disks": (
-        lambda folder: edit(folder / MANIFEST, bytes=10**30),
-        "is damaged: Expected `int` <= 9223372036854775807",
-    ),
-    "a name that leads elsewhere": (
-        lambda folder: edit(folder / MANIFEST, name="../joy"),
-        "is damaged: Expected `str` matching regex",
-    ),
-    "a file that grew beyond all disks": (
-        lambda folder: os.truncate(folder / "scheme.json", 1 << 42),
-        "'scheme.json' has 4398046511104 bytes, files.jsonl says 3",
-    ),
-    "a manifest without end": (
-        lambda folder: (folder / MANIFEST).write_bytes(b" " * (9 << 20)),
-        "manifest.json has 9437184 bytes; at most 8388608 are read",
-    ),
-    "a line more in the listing": (
-        lambda folder: append(folder / FILES, "{}\n"),
-        "files.jsonl is damaged: its sha256 is",
-    ),
-    "a path out of the folder": (
-        list_outside,
-        "files.jsonl is damaged: line 1: '../../../secret' leaves the artifact's folder",
-    ),
-}
-
-
 def nested(levels: int) -> dict[str, Any]:
     value: dict[str, Any] = {}
     for _ in range(levels):
         value = {"a": value}
     return value
+
+
+HARM: dict[str, tuple[Harm, str]] = {
+    "a changed byte": (on("scheme.json", Path.write_bytes, b"[]\n"), "was changed: its sha256 is"),
+    "a longer file": (on("scheme.json", append, "x"), "has 4 bytes, files.jsonl says 3"),
+    "a missing file": (on("part/unit-1.txt", Path.unlink), "'part/unit-1.txt' is missing"),
+    "an extra file": (
+        on("part/extra\n", Path.touch),
+        "'part/extra\\n' is not listed in files.jsonl",
+    ),
+    "a link for a file": (on("part/unit-1.txt", swap_for_link), "unit-1.txt' is not a plain file"),
+    "a link for a folder": (on("part", swap_for_link), "'part/unit-0.txt' is missing"),
+    "an edited count": (on(MANIFEST, edit, counts={"rows": 10}), "digest does not belong to its"),
+    "an edited setting": (
+        on(MANIFEST, edit, settings={"seed": 8}),
+        "its settings and parents have",
+    ),
+    "another name": (on(MANIFEST, edit, name="joy"), "manifest.json is that of fake/joy@"),
+    "spaces in the manifest": (on(MANIFEST, append, " "), "manifest.json was edited"),
+    "an unknown field": (
+        on(MANIFEST, edit, more=1),
+        "is damaged: Object contains unknown field `more`",
+    ),
+    "a field of the wrong type": (
+        on(MANIFEST, edit, files="4"),
+        "damaged: Expected `int`, got `str`",
+    ),
+    "a newer format": (
+        on(MANIFEST, edit, schema=2, more=1),
+        "has schema 2, this numtok knows up to 1",
+    ),
+    "an older format": (on(MANIFEST, edit, schema=0), "there is no schema 0"),
+    "no manifest": (on(MANIFEST, Path.unlink), "manifest.json: No such file or directory"),
+    "half a manifest": (on(MANIFEST, os.truncate, 99), "manifest.json is damaged: it is not JSON"),
+    "a list": (on(MANIFEST, Path.write_bytes, b"[]"), "damaged: Expected `object`, got `array`"),
+    "nested without end": (on(MANIFEST, Path.write_bytes, b"[" * 100_000), "it is nested too deep"),
+    "NaN": (on(MANIFEST, edit, settings={"a": float("nan")}), "NaN is not a JSON number"),
+    "a number that is none": (
+        on(MANIFEST, swap, b'"seed": 7', b'"seed": 1e999'),
+        "1e999 is not a JSON number that float64 holds",
+    ),
+    "nested beyond measure": (on(MANIFEST, edit, settings=nested(200)), "it is nested too deep"),
+    "a count below 0": (on(MANIFEST, edit, counts={"rows": -1}), "`int` >= 0 - at `$.counts[...]`"),
+    "a size beyond all disks": (on(MANIFEST, edit, bytes=10**30), "`int` <= 9223372036854775807"),
+    "a name that leads elsewhere": (on(MANIFEST, edit, name="../joy"), "`str` matching regex"),
+    "a file that grew": (
+        on("scheme.json", os.truncate, 1 << 42),
+        "has 4398046511104 bytes, files.",
+    ),
+    "a manifest without end": (
+        on(MANIFEST, Path.write_bytes, b" " * (9 << 20)),
+        "manifest.json has 9437184 bytes; at most 8388608 are read",
+    ),
+    "a line more in the listing": (on(FILES, append, "{}\n"), "files.jsonl is damaged: its sha256"),
+    "a path out of the folder": (
+        list_outside,
+        "files.jsonl is damaged: line 1: '../../../secret' leaves the artifact's folder",
+    ),
+}
 
 
 def test_what_a_manifest_lacks_is_damage_where_it_is_needed(store: Store) -> None:
@@ -740,13 +691,8 @@ def test_verify_reports_a_file_that_cannot_be_read(store: Store) -> None:
 
 
 def child_of(store: Store, parent: Artifact) -> Artifact:
-    with store.draft("model", "child", {}, [parent.as_parent()], []) as draft:
-        return no_receipts(draft).publish({}, {})
-
-
-def test_an_artifact_is_removed_whole(store: Store) -> None:
-    store.remove(make(store))
-    assert os.listdir(store.root) == []
+    with drafting(store, "model", "child", parents=[parent.as_parent()]) as draft:
+        return draft.publish({}, {})
 
 
 def test_an_artifact_that_another_process_removed_is_not_removed_again(
@@ -813,8 +759,7 @@ def test_a_sweep_takes_what_no_process_holds_and_nothing_else(store: Store) -> N
     (place / ".lock-0123456789abcdef").write_bytes(b"")
     (store.root / ".spool-0123456789abcdef").mkdir()
     (place / ".not-ours").write_bytes(b"")
-    with store.draft("k", "n", {}, [], []) as draft, store.spool() as spool:
-        draft = no_receipts(draft)
+    with drafting(store) as draft, store.spool() as spool:
         swept = {one.path.name: one.bytes for one in store.collect()}
         assert draft.path.is_dir()
         assert spool.is_dir()
@@ -877,9 +822,7 @@ def test_two_processes_make_the_same_artifact_and_one_copy_stands(store: Store) 
 
 @pytest.mark.integration
 def test_a_process_that_waits_says_so_once_and_finds_the_artifact(store: Store) -> None:
-    settings, parents = fakestage.SETTINGS, fakestage.PARENTS
-    with store.draft("fake", "toy", settings, parents, fakestage.COMMAND) as draft:
-        draft = no_receipts(draft)
+    with drafting(store, "fake", "toy", fakestage.SETTINGS, fakestage.PARENTS) as draft:
         process = launch("trace", program=("tests.fakestage", str(store.root)))
         assert process.stderr is not None
         note = process.stderr.readline()
@@ -1038,8 +981,7 @@ def test_a_removal_that_fails_leaves_the_artifact_whole_or_gone(tmp_path: Path) 
 
 def interrupted_store(root: Path) -> Store:
     store = Store(root)
-    with installed(Plan("eio", at=36)), pytest.raises(StoreError):
-        make(store)
+    interrupt(store)
     (root / ".spool-0123456789abcdef").mkdir()
     return store
 
@@ -1082,7 +1024,3 @@ def test_a_commit_is_recorded_only_of_numtok_itself() -> None:
 def _no_fault_is_left_behind() -> Iterator[None]:
     yield
     assert isinstance(files.system, files.FileSystem)
-
-
-def test_store_errors_are_errors_that_a_user_can_cause() -> None:
-    assert issubclass(StoreError, NumtokError)

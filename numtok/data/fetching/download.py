@@ -7,7 +7,7 @@ from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
 
-from numtok.data.fetching import patience
+from numtok.data.fetching import file_systems
 from numtok.errors import StoreError
 from numtok.files import PIECE, Sink
 from numtok.store.quota import Quota
@@ -29,7 +29,7 @@ def download(url: str, path: Path, quota: Quota, progress: Progress) -> Sink:
     """
     failure: Exception | None = None
     with Sink(path) as sink:
-        for pause in patience.pauses(patience.ATTEMPTS):
+        for pause in file_systems.pauses(file_systems.ATTEMPTS):
             time.sleep(pause)
             try:
                 _go_on(url, sink, quota, progress)
@@ -55,7 +55,7 @@ def _go_on(url: str, sink: Sink, quota: Quota, progress: Progress) -> None:
     if sink.bytes:
         headers["Range"] = f"bytes={sink.bytes}-"
     request = urllib.request.Request(url, headers=headers)
-    with urllib.request.urlopen(request, timeout=patience.PATIENCE) as answer:
+    with urllib.request.urlopen(request, timeout=file_systems.PATIENCE) as answer:
         # A server that knows no ranges sends all of it again.
         skip = sink.bytes if answer.status == 200 else 0
         length = answer.headers.get("Content-Length")

@@ -26,8 +26,8 @@ from numtok.data.weather.field import (
     object_bytes,
     object_name,
     other_objects,
+    physical_range,
 )
-from numtok.data.weather.variables import physical_range
 from numtok.errors import DataError
 from numtok.files import Sink
 from numtok.store.artifact import Artifact, Output
@@ -93,7 +93,8 @@ def write_field(
     Raises DataError for missing steps, missing values and values outside the physical range,
     unless their days are dropped, and StoreError.
     """
-    axes = _digest(opened)
+    columns = (opened.times, opened.expected, opened.latitudes, opened.longitudes)
+    axes = hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
     state = _continued(draft, axes, source.drops)
     lacking = _days(np.setdiff1d(opened.expected, opened.times))
     if lacking and not source.drops:
@@ -191,11 +192,6 @@ def _continued(draft: Draft, axes: str, drops: bool) -> _State:
             state.preliminary = set(receipt.facts.preliminary)
             state.written(receipt.facts.lowest, receipt.facts.highest)
     return state
-
-
-def _digest(opened: OpenField) -> str:
-    axes = (opened.times, opened.expected, opened.latitudes, opened.longitudes)
-    return hashlib.sha256(b"".join(axis.tobytes() for axis in axes)).hexdigest()
 
 
 def _write_object(draft: Draft, variable: str, axes: str, state: _State) -> None:

@@ -1,16 +1,46 @@
-"""File systems of fsspec: which one an address is of, and what their errors mean.
+"""File systems of fsspec: which one an address is of, how often and how long a network is tried,
+and what errors mean.
 
 Nothing here imports fsspec or a library below it before an address needs it.
 """
 
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Timer
 from typing import Any
 
-from numtok.data.fetching import patience
 from numtok.data.reading.addresses import is_web, kind_of, shown_of
 from numtok.errors import UsageError, needing
+
+ATTEMPTS = 4
+PAUSE = 1.0  # seconds before the second attempt, doubled before each other
+PATIENCE = 30.0  # seconds without a byte
+SILENCE = 5.0  # seconds of waiting before a note
+
+
+def pauses(attempts: int) -> Iterator[float]:
+    """Return the pause before each attempt, in seconds.
+
+    >>> list(pauses(4))
+    [0.0, 1.0, 2.0, 4.0]
+    """
+    return (PAUSE * 2 ** (attempt - 1) if attempt else 0.0 for attempt in range(attempts))
+
+
+@contextmanager
+def noting_silence(note: Callable[[str], None], address: str) -> Iterator[None]:
+    """Call ``note``, from another thread, if the block waits for ``address`` for long."""
+    told = f"{address}: no answer yet, still trying. Check the network, or stop with Ctrl-C"
+    timer = Timer(SILENCE, note, [told])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def file_system(url: str) -> tuple[Any, str]:
@@ -65,11 +95,7 @@ def web(place: str, session: Mapping[str, Any] | None = None, **more: Any) -> An
     with needing(f"reading {place}", "fsspec and aiohttp"):
         import aiohttp
         from fsspec.implementations.http import HTTPFileSystem
-    client = {
-        "timeout": _timeout(aiohttp),
-        "trust_env": True,
-        **(session or {}),
-    }
+    client = {"timeout": _timeout(aiohttp), "trust_env": True, **(session or {})}
     return HTTPFileSystem(client_kwargs=client, **more)
 
 
@@ -93,22 +119,20 @@ def google(otherwise: str = "", **more: Any) -> Any:
         from gcsfs.core import GCSFileSystem
     logging.getLogger("gcsfs").setLevel(logging.CRITICAL)  # it prints what it raises
     return GCSFileSystem(
-        requests_timeout=_timeout(aiohttp),
-        session_kwargs={"trust_env": True},
-        **more,
+        requests_timeout=_timeout(aiohttp), session_kwargs={"trust_env": True}, **more
     )
 
 
 def _timeout(aiohttp: Any) -> Any:
     """However long it takes, as long as something comes."""
-    silent = patience.PATIENCE
+    silent = PATIENCE
     return aiohttp.ClientTimeout(total=None, sock_connect=silent, sock_read=silent)
 
 
 def said(error: BaseException | None) -> str:
     """What an error of any library says, in one line."""
     if isinstance(error, TimeoutError):
-        return f"no byte within {patience.PATIENCE:g} seconds"
+        return f"no byte within {PATIENCE:g} seconds"
     status = getattr(error, "status", None)  # of aiohttp, whose text holds the whole address
     if isinstance(status, int):
         return f"{status} {getattr(error, 'message', '')}".rstrip()

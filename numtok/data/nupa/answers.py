@@ -78,23 +78,17 @@ def score(truth: str, generated: str | None, rule: str) -> Score:
         return _score_of_text(truth, generated, rule)
     form, parts = known
     digits = sum(map(len, parts))
-    found = None if generated is None else _found(generated, form, rule)
+    find = _FORMS[form].fullmatch if rule == "strict" else _FORMS[form].match
+    found = None if generated is None else find(_looked_at(generated, rule))
     if found is None:
-        return Score(
-            valid=False,
-            exact=False,
-            equal=False,
-            digit_match=0.0,
-            d_length=digits,
-            d_length_parts=digits,
-        )
-    got, said = found.groups(), (truth, found[0])
+        return _score_of_whole(False, False, digits)
+    got, signs = found.groups(), "" if rule == "strict" else "[+-]"
     exact = got == parts and (rule != "strict" or ("-" in found[0]) == ("-" in truth))
     lengths = [len(one) - len(other) for one, other in zip(got, parts, strict=True)]
     return Score(
         valid=True,
         exact=exact,
-        equal=exact or _are_equal(*(one if rule == "strict" else _unsigned(one) for one in said)),
+        equal=exact or _are_equal(*(re.sub(signs, "", one) for one in (truth, found[0]))),
         digit_match=_matched(form, got, parts) / digits,
         d_length=abs(sum(lengths)),
         d_length_parts=sum(map(abs, lengths)),
@@ -112,15 +106,15 @@ def _form(truth: str) -> tuple[int, tuple[str, ...]] | None:
 
 def _score_of_text(truth: str, generated: str | None, rule: str) -> Score:
     got = "" if generated is None else _looked_at(generated, rule)
-    same = got == truth.strip()
     off = abs(sum(map(str.isdigit, got)) - sum(map(str.isdigit, truth)))
+    return _score_of_whole(bool(got), got == truth.strip(), off)
+
+
+def _score_of_whole(valid: bool, same: bool, off: int) -> Score:
+    """Score an answer whose parts cannot be compared; ``off`` is the difference in digits."""
+    match = float(same)
     return Score(
-        valid=bool(got),
-        exact=same,
-        equal=same,
-        digit_match=float(same),
-        d_length=off,
-        d_length_parts=off,
+        valid=valid, exact=same, equal=same, digit_match=match, d_length=off, d_length_parts=off
     )
 
 
@@ -132,11 +126,6 @@ def _looked_at(generated: str, rule: str) -> str:
     return generated.strip()
 
 
-def _found(generated: str, form: int, rule: str) -> "re.Match[str] | None":
-    text = _looked_at(generated, rule)
-    return _FORMS[form].fullmatch(text) if rule == "strict" else _FORMS[form].match(text)
-
-
 def _matched(form: int, got: tuple[str, ...], parts: tuple[str, ...]) -> int:
     """How many digits are the same, decimals from the left and all others from the right."""
     count = 0
@@ -145,10 +134,6 @@ def _matched(form: int, got: tuple[str, ...], parts: tuple[str, ...]) -> int:
         sides = (one, other) if from_the_left else (one[::-1], other[::-1])
         count += sum(a == b for a, b in zip(*sides, strict=False))  # what hangs over is no match
     return count
-
-
-def _unsigned(text: str) -> str:
-    return text.replace("+", "").replace("-", "")
 
 
 def _are_equal(truth: str, text: str) -> bool:

@@ -203,8 +203,6 @@ def digit_keys(text: str) -> range | None:
 
 
 USUAL = 1000
-#: Rows of the published test split in all, and in its strata up to 7 digits of Value-Aware.
-TEST_ROWS, VALUE_AWARE_ROWS = 2_387_501, 191_698
 
 _KNOWN = {
     "get_digit_Float_int_int": {3: 998},

@@ -22,7 +22,10 @@ _HINTS = {
     SCIENTIFIC: _LIKE.format("a scientific notation", "1.23e4")
     + "The float part should be in the range [1, 10). ",
 }
-_DIGIT_BY_DIGIT = "treating any missing digits as 0. "
+_COMPARE = (
+    "Compare two numbers digit by digit and return the {} digit at each position, treating any "
+    "missing digits as 0. "
+)
 _TO_SCIENTIFIC = "Convert the number to scientific notation: "
 #: Of each task its instruction, and what stands between two operands.
 _TASKS = {
@@ -31,19 +34,11 @@ _TASKS = {
     "multiply": ("Multiply two numbers: ", " * "),
     "max": ("Get the maximal number: ", " and "),
     "min": ("Get the mininal number: ", " and "),  # sic, as the benchmark spells it
-    "digit_max": (
-        "Compare two numbers digit by digit and return the larger digit at each position, "
-        + _DIGIT_BY_DIGIT,
-        " and ",
-    ),
-    "digit_min": (
-        "Compare two numbers digit by digit and return the smaller digit at each position, "
-        + _DIGIT_BY_DIGIT,
-        " and ",
-    ),
+    "digit_max": (_COMPARE.format("larger"), " and "),
+    "digit_min": (_COMPARE.format("smaller"), " and "),
     "digit_add": (
         "The task is to add two given numbers digit by digit and return the result modulo 10 "
-        "(ignoring carry), " + _DIGIT_BY_DIGIT,
+        "(ignoring carry), treating any missing digits as 0. ",
         " digit add ",
     ),
     "get_digit": (

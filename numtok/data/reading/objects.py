@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from numtok.data.fetching import patience
+from numtok.data.fetching import file_systems
 from numtok.data.fetching.file_systems import NoRanges, file_system, is_refused, said
 from numtok.data.reading.addresses import Address, is_web, kind_of, shown_of
 from numtok.data.reading.checksum import Stamp
@@ -34,7 +34,7 @@ class _Store:
 
     def __init__(self, url: str) -> None:
         self.shown = shown_of(url)
-        most = patience.ATTEMPTS
+        most = file_systems.ATTEMPTS
         self._attempts = min(most, _ATTEMPTS.get(kind_of(url), most))
         system, self.path = file_system(url)
         self._real = system
@@ -107,7 +107,7 @@ class _Store:
         return found
 
     async def _tried(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        for pause in patience.pauses(self._attempts):
+        for pause in file_systems.pauses(self._attempts):
             await asyncio.sleep(pause)
             try:
                 return await ask()
@@ -119,7 +119,8 @@ class _Store:
 
     def _unreadable(self, error: BaseException) -> NumtokError:
         where = f"cannot read {self.shown}"
-        if _is_missing(error):
+        status = getattr(error, "status", None)  # of aiohttp
+        if isinstance(error, FileNotFoundError) or status in (404, 410):
             return MissingObject(f"{where}: there is no such bucket or object; check the address")
         if _lacks_credentials(error):
             return StoreError(
@@ -128,7 +129,7 @@ class _Store:
                 "read"
             )
         why = said(error)
-        if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
+        if isinstance(error, PermissionError) or status in (401, 403):
             return StoreError(f"{where}: {why}; check the credentials, and what they may read")
         if isinstance(error, NoRanges):
             return StoreError(f"{where}: {why}")
@@ -151,10 +152,6 @@ def _cause(error: Exception) -> BaseException:
         assert cause is not None
         return cause
     return error
-
-
-def _is_missing(error: BaseException) -> bool:
-    return isinstance(error, FileNotFoundError) or getattr(error, "status", None) in (404, 410)
 
 
 def _lacks_credentials(error: BaseException) -> bool:

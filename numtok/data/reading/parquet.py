@@ -128,22 +128,16 @@ def _text_kind(schema: "pa.Schema", text_field: str) -> "pa.DataType | None":
 def _letters_of(kind: Any) -> set[str]:
     """What an Arrow type is made of: S string, I integer, F float, B bool, N null, M nesting."""
     types = pa.types
-    texts = types.is_string, types.is_large_string, types.is_string_view
     if types.is_dictionary(kind):
         return _letters_of(kind.value_type)
     if types.is_nested(kind):
         inner = (kind.field(k).type for k in range(kind.num_fields))
         return {"M"}.union(*map(_letters_of, inner))
-    for letter, matches in (
-        ("S", lambda kind: any(is_text(kind) for is_text in texts)),
-        ("I", types.is_integer),
-        ("F", types.is_floating),
-        ("B", types.is_boolean),
-        ("N", types.is_null),
-    ):
-        if matches(kind):
-            return {letter}
-    return {"?"}
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return {"S"}
+    plain = {"I": types.is_integer, "F": types.is_floating, "B": types.is_boolean}
+    plain["N"] = types.is_null
+    return {letter for letter, matches in plain.items() if matches(kind)} or {"?"}
 
 
 def _parquet_batch(

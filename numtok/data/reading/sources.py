@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from numtok.data.fetching.patience import noting_silence
+from numtok.data.fetching.file_systems import noting_silence
 from numtok.data.reading.addresses import Address, is_address, shown_of
 from numtok.data.reading.split_rule import SPLIT_RULE, SplitRule, is_split
 from numtok.data.reading.streams import STDIN, Spool, is_stdin, is_stream, stem_of
@@ -13,13 +13,7 @@ from numtok.store.artifact import DATA, FILES, MANIFEST, Output, Parent, Resolve
 from numtok.store.draft import shorten
 
 #: Of a file's name, the split that people mean by it.
-_SPLIT_OF = {
-    "test": "test",
-    "validation": "validation",
-    "valid": "validation",
-    "val": "validation",
-    "dev": "validation",
-}
+_SPLIT_OF = {"test": "test", **dict.fromkeys(("validation", "valid", "val", "dev"), "validation")}
 _OTHER_DATA = (".json", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zst", ".zstd", ".bz2", ".xz")
 _PACKINGS = {"": "jsonl", ".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 FORMATS = {
@@ -234,11 +228,7 @@ def _of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[InputFil
     owner = artifact.as_parent()
     sources = [
         InputFile(
-            artifact.path / file.path,
-            split or file.path.rpartition("-")[0],
-            file.path,
-            owner,
-            file,
+            artifact.path / file.path, split or file.path.rpartition("-")[0], file.path, owner, file
         )
         for file in artifact.files()
         if _format_of(Path(file.path))

@@ -6,22 +6,8 @@ Nothing is brought: what a source says of the data before it has them is compare
 import json
 from itertools import islice
 
-from numtok.contracts import (
-    check_declared,
-    check_settings,
-    checks_of,
-    expect,
-    expect_kind,
-    require,
-)
-from numtok.data.sources.base import (
-    SOURCES,
-    FieldSource,
-    Origin,
-    Source,
-    TableSource,
-    TextSource,
-)
+from numtok.contracts import check_declared, check_settings, checks_of, expect, expect_kind, require
+from numtok.data.sources.base import SOURCES, FieldSource, Origin, Source, TableSource, TextSource
 from numtok.errors import UsageError
 
 _KINDS = (TableSource, TextSource, FieldSource)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from numtok.data.sources.base import FieldSource
 from numtok.data.weather.axes import Area, Period, hours
-from numtok.data.weather.field import OpenField
-from numtok.data.weather.variables import public_name
+from numtok.data.weather.field import OpenField, public_name
 from numtok.declaration import setting
 from numtok.errors import UsageError, needing
 from numtok.store.quota import Quota

@@ -193,11 +193,7 @@ class _Stratum(NamedTuple):
         parts = read(key, text)
         made = row(self.asked, parts.operands, parts.answer)
         noted = () if _digits(key, parts.operands) == self.digits else ("digit_key_differs",)
-        more = {
-            "operands": parts.operands,
-            "operand_spans": made.operands,
-            "gold": parts.answer,
-        }
+        more = {"operands": parts.operands, "operand_spans": made.operands, "gold": parts.answer}
         return TextRow(
             Row(
                 text=made.text,

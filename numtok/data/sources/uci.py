@@ -39,6 +39,14 @@ _ALL = (
     "with about five digits: the original magnitudes are lost",
 )
 _LOG = "the target is a logarithm (its values agree with one), centred"
+_LEAKS = (
+    "the target leaks: its exponential is an exact linear function of the features, among them the "
+    "casual and registered rentals that it is the sum of"
+)
+_NOISE = (
+    "the target is uniform and nothing predicts it: with the target scaled to [0, 1], the best "
+    "mean negative log-likelihood is 0"
+)
 
 
 def _atoms(count: int) -> str:
@@ -49,16 +57,7 @@ _SETS = {
     "airfoil": _Set("Airfoil", 1503, 5),
     "autompg": _Set("AutoMPG", 392, 7),
     "autos": _Set("Autos", 159, 25, (_LOG,)),
-    "bike": _Set(
-        "Bike",
-        17379,
-        17,
-        (
-            _LOG,
-            "the target leaks: its exponential is an exact linear function of the features, among "
-            "them the casual and registered rentals that it is the sum of",
-        ),
-    ),
+    "bike": _Set("Bike", 17379, 17, (_LOG, _LEAKS)),
     "breastcancer": _Set("BreastCancer", 194, 33),
     "challenger": _Set(
         "Challenger", 23, 4, (_atoms(3), "a fold has two or three test rows: its errors are large")
@@ -79,15 +78,7 @@ _SETS = {
     "sml": _Set("SML", 4137, 26),
     "solar": _Set("Solar", 1066, 10, (_atoms(8),)),
     "stock": _Set("Stock", 536, 11),
-    "tamielectric": _Set(
-        "TamiElectric",
-        45781,
-        3,
-        (
-            "the target is uniform and nothing predicts it: with the target scaled to [0, 1], the "
-            "best mean negative log-likelihood is 0",
-        ),
-    ),
+    "tamielectric": _Set("TamiElectric", 45781, 3, (_NOISE,)),
     "wine": _Set("Wine", 1599, 11, ("the target is alcohol, not quality", _atoms(65))),
     "yacht": _Set("Yacht", 308, 6, (_LOG,)),
 }

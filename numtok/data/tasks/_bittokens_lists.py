@@ -1,18 +1,19 @@
 """Two to five numbers around a centre, as BitTokens' benchmark draws them."""
 
 from decimal import Decimal
-from itertools import pairwise
+from functools import reduce
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.data.tasks._decimal_draws import (
     EXACT,
     LEAST,
     MOST_DIGITS,
     Decimals,
-    Whole,
     exact,
     is_inside,
     nonzero_digits,
@@ -21,7 +22,6 @@ from numtok.data.tasks._decimal_draws import (
     rounded,
     whole,
 )
-from numtok.data.tasks.base import Floats
 
 LONGEST = 5
 CHANCES = 8 + LONGEST  # shares that a list is drawn by
@@ -38,8 +38,8 @@ class Lists(NamedTuple):
     benchmark."""
 
     numbers: Decimals
-    lengths: Whole
-    choices: Whole
+    lengths: Ints
+    choices: Ints
     references: Decimals
     usable: NDArray[np.bool_]
 
@@ -78,7 +78,7 @@ def drawn(operation: str, chance: Floats) -> Lists:
     return Lists(numbers, lengths, choices, references, usable)
 
 
-def _ends(ascending: Floats, lengths: Whole, spread: Floats, gaps: Whole) -> tuple[Floats, Floats]:
+def _ends(ascending: Floats, lengths: Ints, spread: Floats, gaps: Ints) -> tuple[Floats, Floats]:
     """float64[n] each: where gaps begin and end; the outer ones reach a spread beyond the
     numbers."""
     rows = np.arange(len(lengths))
@@ -105,7 +105,7 @@ def _are_above(more: Floats, less: Floats) -> NDArray[np.bool_]:
     return apart
 
 
-def _are_answered(operation: str, numbers: Decimals, lengths: Whole) -> NDArray[np.bool_]:
+def _are_answered(operation: str, numbers: Decimals, lengths: Ints) -> NDArray[np.bool_]:
     """Whether means or deviations are of a size that the benchmark has; 0 is none. Where numbers
     cancel out so far that float64 leaves doubt, they are worked out exactly."""
     values = numbers.values
@@ -147,10 +147,7 @@ def deviation(numbers: list[Decimal]) -> str:
 
 
 def _sum(numbers: list[Decimal]) -> Decimal:
-    total = Decimal(0)
-    for number in numbers:
-        total = EXACT.add(total, number)
-    return total
+    return reduce(EXACT.add, numbers, Decimal(0))
 
 
 def difficulty(operation: str, numbers: list[Decimal]) -> int:
@@ -166,13 +163,8 @@ def difficulty(operation: str, numbers: list[Decimal]) -> int:
 
 
 def _alike(one: Decimal, other: Decimal) -> int:
-    """How many digits two numbers begin with alike; none where sign or size differ."""
+    """Count the leading digits that two numbers share; none if their sign or size differs."""
     if one.is_signed() != other.is_signed() or one.adjusted() != other.adjusted():
         return 0
     pairs = zip(one.as_tuple().digits, other.as_tuple().digits, strict=False)
-    count = 0
-    for first, second in pairs:
-        if first != second:
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.data.tasks._decimal_draws import (
     DECADES,
     EXACT,
     MOST_DIGITS,
     Decimals,
-    Whole,
     answered,
     is_inside,
     mantissas,
@@ -22,7 +22,6 @@ from numtok.data.tasks._decimal_draws import (
     quotient,
     whole,
 )
-from numtok.data.tasks.base import Floats
 
 CHANCES = 10  # shares that a pair is drawn by
 _FEWEST, _MOST = 2, 33  # digits of both operands together
@@ -42,14 +41,14 @@ class Questions(NamedTuple):
 
     first: Decimals
     second: Decimals
-    operators: Whole
+    operators: Ints
     usable: NDArray[np.bool_]
 
 
 class _Decades(NamedTuple):
     """Pairs of decades, and up to which share of all each is drawn."""
 
-    pairs: Whole  # [2, k]
+    pairs: Ints  # [2, k]
     upto: Floats  # [k]
 
     @classmethod
@@ -60,7 +59,7 @@ class _Decades(NamedTuple):
         sums = np.cumsum([*found.values()])
         return cls(np.array([*found]).T, sums / sums[-1])
 
-    def drawn(self, share: Floats) -> Whole:
+    def drawn(self, share: Floats) -> Ints:
         """int64[2, n]: by shares [n]."""
         at = np.minimum(np.searchsorted(self.upto, share, "right"), len(self.upto) - 1)
         return self.pairs[:, at]
@@ -124,7 +123,7 @@ def _powers(chance: Floats) -> Questions:
     return Questions(base, exponent, np.zeros(len(digits), np.int64), is_inside(result))
 
 
-def _operand(chance: Floats, digits: Whole, decades: Whole) -> Decimals:
+def _operand(chance: Floats, digits: Ints, decades: Ints) -> Decimals:
     """Numbers of so many digits, uniform within their decades, by two shares each."""
     return Decimals(mantissas(chance[0], chance[1], digits), decades - digits + 1)
 
@@ -136,13 +135,13 @@ def _signed(one: Decimals, other: Decimals, share: Floats) -> list[Decimals]:
     return [Decimals(number.mantissas * sign, number.places) for number, sign in pairs]
 
 
-def _triangular(share: Floats, low: Whole, mode: Whole, high: Whole) -> Whole:
+def _triangular(share: Floats, low: Ints, mode: Ints, high: Ints) -> Ints:
     """Whole numbers [n] of a triangular distribution, cut off behind the point."""
     width = np.maximum(high - low, 1)
     peak = (mode - low) / width
     rising = low + np.sqrt(share * width * (mode - low))
     falling = high - np.sqrt((1 - share) * width * (high - mode))
-    drawn: Whole = np.floor(np.where(share < peak, rising, falling)).astype(np.int64)
+    drawn: Ints = np.floor(np.where(share < peak, rising, falling)).astype(np.int64)
     return np.clip(drawn, low, high)
 
 

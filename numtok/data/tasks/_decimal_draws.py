@@ -10,9 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.data.tasks.base import Floats
-
-Whole = NDArray[np.int64]
+from numtok.arrays import Floats, Ints
 
 LEAST, MOST = 1e-14, 1e15  # magnitudes of all numbers, the second excluded
 DECADES = range(-14, 15)
@@ -29,8 +27,8 @@ EXACT = Context(prec=1000)
 class Decimals(NamedTuple):
     """Numbers ``mantissa * 10^place``, columns of one shape."""
 
-    mantissas: Whole
-    places: Whole
+    mantissas: Ints
+    places: Ints
 
     @property
     def values(self) -> Floats:
@@ -51,22 +49,22 @@ class Decimals(NamedTuple):
         return Decimals(mantissas, np.where(mantissas == 0, 0, places))
 
 
-def power(exponents: Whole) -> Floats:
+def power(exponents: Ints) -> Floats:
     """float64 of any shape: ten to whole numbers from -64 to 64."""
     return _POWERS[exponents - _FIRST_POWER]
 
 
-def whole(share: Floats, low: Whole | int, high: Whole | int) -> Whole:
+def whole(share: Floats, low: Ints | int, high: Ints | int) -> Ints:
     """int64[n]: whole numbers from ``low`` to ``high``, all equally likely, by shares in [0, 1).
 
     >>> whole(np.array([0.0, 0.5, 0.99]), 2, 5).tolist()
     [2, 4, 5]
     """
-    found: Whole = low + np.floor(share * (high - np.asarray(low) + 1)).astype(np.int64)
+    found: Ints = low + np.floor(share * (high - np.asarray(low) + 1)).astype(np.int64)
     return found
 
 
-def mantissas(first: Floats, second: Floats, digits: Whole) -> Whole:
+def mantissas(first: Floats, second: Floats, digits: Ints) -> Ints:
     """int64[n]: whole numbers of just so many digits, 1 to 18, all equally likely, by two shares
     each, in [0, 1).
 
@@ -79,7 +77,7 @@ def mantissas(first: Floats, second: Floats, digits: Whole) -> Whole:
     return whole(first, low, 10 * low - 1) * rest + whole(second, 0, rest - 1)
 
 
-def rounded(values: Floats, digits: Whole) -> Decimals:
+def rounded(values: Floats, digits: Ints) -> Decimals:
     """Numbers of any shape other than 0, from 1e-40 to 1e40, to so many digits, 1 to 17.
 
     >>> rounded(np.array([-12.345, 0.00067]), np.array([3, 1]))

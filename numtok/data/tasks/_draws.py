@@ -38,6 +38,16 @@ def uniforms_of_rows(purpose: str, rows: range, columns: int) -> NDArray[np.floa
     return _numbers(generator, len(rows) * columns).reshape(len(rows), columns).T
 
 
+def random_order(purpose: str, rows: int) -> NDArray[np.int64]:
+    """Return a permutation [rows] that depends on the purpose.
+
+    >>> random_order("a", 4)
+    array([0, 3, 1, 2])
+    """
+    (chance,) = uniforms_of_rows(purpose, range(rows), 1)
+    return np.argsort(chance, kind="stable")
+
+
 def raw_bits(purpose: str) -> Callable[[int], NDArray[np.uint64]]:
     """Gives columns of 64 random bits each, the next ones at every call.
 

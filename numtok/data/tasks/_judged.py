@@ -12,30 +12,15 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
+from numtok.arrays import Ints
+from numtok.data.tasks._draws import random_order
 from numtok.data.tasks._templates import Pattern, Templates, fill_each
-from numtok.data.tasks._unrepeated import (
-    DrawnRows,
-    Whole,
-    in_random_order,
-    shared_out,
-    without_repeats,
-)
-from numtok.data.tasks.base import GivenFile, Made, TaskSplit, TextTask
+from numtok.data.tasks._unrepeated import DrawnRows, shared_out, without_repeats
+from numtok.data.tasks.base import GivenFile, Made, TaskSplit, TextTask, WrittenRow
 from numtok.errors import UsageError
 from numtok.registry import name_of, spec_of
 
 _LABELS = np.array(["incorrect", "correct"])
-
-
-class JudgedRow(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A row as ``row.Row`` has it."""
-
-    id: str
-    text: str
-    targets: dict[str, list[tuple[int, int]]] | None = None
-    answer_start: int | None = None
-    label: str | None = None
-    group: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +60,7 @@ class JudgedTask(TextTask):
         """Of each kind, how many pairs of rows there are in all splits, or nearly so many."""
 
     @abstractmethod
-    def _draw(self, seed: int, split: TaskSplit, which: Whole) -> Sequence[Whole]:
+    def _draw(self, seed: int, split: TaskSplit, which: Ints) -> Sequence[Ints]:
         """The numbers of all rows of a split, a column for each field, and their labels: 1 for
         right. ``which`` [rows] is the kind of each row, that of a pair twice in a row."""
 
@@ -100,7 +85,7 @@ class JudgedTask(TextTask):
         lines = []
         rows = zip(texts, _LABELS[label].tolist(), which.tolist(), strict=True)
         for number, (text, name, kind) in enumerate(rows, first):
-            line = JudgedRow(id=f"{split.name}-{number}", text=text, group=kinds[kind].group)
+            line = WrittenRow(id=f"{split.name}-{number}", text=text, group=kinds[kind].group)
             if self.generates:
                 line.answer_start = text.rindex(" ") + 1
                 line.targets = {"answer": [(line.answer_start, len(text))]}
@@ -109,15 +94,15 @@ class JudgedTask(TextTask):
             lines.append(line)
         return Made(msgspec.json.Encoder().encode_lines(lines), {})
 
-    def _of_kinds(self, which: Whole, *names: str) -> Whole:
+    def _of_kinds(self, which: Ints, *names: str) -> Ints:
         """What the kinds of rows say, [names, rows]."""
         every = [[getattr(kind, name) for name in names] for kind in self._kinds]
-        found: Whole = np.array(every, np.int64)[which].T
+        found: Ints = np.array(every, np.int64)[which].T
         return found
 
     def _without_repeats(
-        self, split: TaskSplit, rows: int, tries: int, draw: Callable[[Whole, int], DrawnRows]
-    ) -> Whole:
+        self, split: TaskSplit, rows: int, tries: int, draw: Callable[[Ints, int], DrawnRows]
+    ) -> Ints:
         """Numbers [columns, rows] with different hashes; UsageError where too few are to be had.
 
         ``tries`` is how many draws of a row a split of all places would need.
@@ -136,7 +121,7 @@ class JudgedTask(TextTask):
 
 
 @lru_cache(maxsize=2)
-def _drawn(task: JudgedTask, digest: str, seed: int, split: TaskSplit) -> Whole:
+def _drawn(task: JudgedTask, digest: str, seed: int, split: TaskSplit) -> Ints:
     """Kind, numbers and label of all rows of a split, [2 + numbers, rows], in random order; kinds
     are as equally often as they can be. ``digest`` is that of the templates."""
     counts = shared_out(-(-split.rows // 2), task._possible, split)
@@ -144,8 +129,8 @@ def _drawn(task: JudgedTask, digest: str, seed: int, split: TaskSplit) -> Whole:
         raise task._too_few(split)
     which = np.repeat(np.arange(len(counts)), 2 * counts)
     purpose = f"{name_of(task)} {split.name} {seed}"
-    order = in_random_order(purpose, len(which))
+    order = random_order(f"order {purpose}", len(which))
     if len(order) > split.rows:  # of the last pair one, either, is too many
-        last = len(order) - 1 - int(in_random_order(f"odd {purpose}", 2)[0])
+        last = len(order) - 1 - int(random_order(f"order odd {purpose}", 2)[0])
         order = order[order != last]
     return np.array([which, *task._draw(seed, split, which)])[:, order]

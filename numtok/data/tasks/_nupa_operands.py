@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.data.nupa.keys import DIGITS, FLOAT, FRACTION, INTEGER, SCIENTIFIC, Key
 from numtok.data.tasks._draws import raw_bits
 from numtok.data.tasks._nupa_answers import ORDERS, fraction, ratio
 
-Whole = NDArray[np.int64]
 Texts = list[str]
 
 _LARGEST_EXPONENT = 99
@@ -44,7 +44,7 @@ class Draws:
         words = self._raw(-(-count // 2)).astype("<u8").view("<u4")[:count]
         return words.astype(np.uint64)
 
-    def whole(self, low: Whole | int, high: Whole | int, count: int) -> Whole:
+    def whole(self, low: Ints | int, high: Ints | int, count: int) -> Ints:
         """Uniform numbers [count], both ends included."""
         width = np.asarray(high, np.int64) - low + 1
         return low + (self._bits(count) * width.astype(np.uint64) >> np.uint64(32)).astype(np.int64)
@@ -54,7 +54,7 @@ class Draws:
         chosen: list[bool] = (self._bits(count) < np.uint64(int(share * 2**32))).tolist()
         return chosen
 
-    def digits(self, lengths: Whole, first: int = 1, last: int = 0) -> Texts:
+    def digits(self, lengths: Ints, first: int = 1, last: int = 0) -> Texts:
         """Strings of digits; of those with several the first and the last one are at least
         ``first`` and ``last``, of those with one the larger of both."""
         count, width = len(lengths), int(lengths.max(initial=1))
@@ -76,19 +76,19 @@ class Draws:
 # --- numbers ------------------------------------------------------------------------------------
 
 
-def _integers(draws: Draws, lengths: Whole) -> Texts:
+def _integers(draws: Draws, lengths: Ints) -> Texts:
     made = draws.digits(lengths)
     zeros = draws.whole(0, 9, len(lengths)).tolist()  # a single digit may be 0
     return [str(zero) if len(one) == 1 else one for one, zero in zip(made, zeros, strict=True)]
 
 
-def _floats(draws: Draws, lengths: Whole) -> Texts:
+def _floats(draws: Draws, lengths: Ints) -> Texts:
     whole = draws.digits(draws.whole(1, lengths, len(lengths)))
     decimals = draws.digits(lengths, first=0, last=1)
     return [f"{one}.{two}" for one, two in zip(whole, decimals, strict=True)]
 
 
-def _fractions(draws: Draws, lengths: Whole) -> Texts:
+def _fractions(draws: Draws, lengths: Ints) -> Texts:
     """Reduced, and drawn again until the denominator still has its length."""
     found = [""] * len(lengths)
     left = np.arange(len(lengths))
@@ -110,17 +110,17 @@ def _fractions(draws: Draws, lengths: Whole) -> Texts:
     return found
 
 
-def _mantissas(draws: Draws, lengths: Whole) -> Texts:
+def _mantissas(draws: Draws, lengths: Ints) -> Texts:
     leading = draws.whole(1, 9, len(lengths)).tolist()
     decimals = draws.digits(lengths, first=0, last=1)
     return [f"{one}.{two}" for one, two in zip(leading, decimals, strict=True)]
 
 
-def _exponents(draws: Draws, count: int) -> Whole:
+def _exponents(draws: Draws, count: int) -> Ints:
     return draws.whole(0, _LARGEST_EXPONENT, count)
 
 
-def _scientific(mantissas: Sequence[str], exponents: Whole) -> Texts:
+def _scientific(mantissas: Sequence[str], exponents: Ints) -> Texts:
     return [f"{one}e{two}" for one, two in zip(mantissas, exponents.tolist(), strict=True)]
 
 
@@ -129,12 +129,12 @@ def _scientific(mantissas: Sequence[str], exponents: Whole) -> Texts:
 Pairs = tuple[Texts, Texts]
 
 
-def _lengths(draws: Draws, digits: int, is_held: bool, count: int) -> tuple[Whole, Whole]:
+def _lengths(draws: Draws, digits: int, is_held: bool, count: int) -> tuple[Ints, Ints]:
     least = max(1, digits // 2) if is_held else 1
     return np.full(count, digits), draws.whole(least, digits, count)
 
 
-def _exchanged(draws: Draws, lengths: tuple[Whole, Whole], pairs: Pairs) -> Pairs:
+def _exchanged(draws: Draws, lengths: tuple[Ints, Ints], pairs: Pairs) -> Pairs:
     """Those of unequal length in either order."""
     chance = draws.chance(0.5, len(lengths[0]))
     unequal = (lengths[0] != lengths[1]).tolist()
@@ -145,7 +145,7 @@ def _exchanged(draws: Draws, lengths: tuple[Whole, Whole], pairs: Pairs) -> Pair
     return [a for a, _ in both], [b for _, b in both]
 
 
-def _pairs(draws: Draws, key: Key, lengths: tuple[Whole, Whole]) -> Pairs:
+def _pairs(draws: Draws, key: Key, lengths: tuple[Ints, Ints]) -> Pairs:
     """Independent numbers of given lengths."""
     count = len(lengths[0])
     if key.first != SCIENTIFIC:
@@ -165,7 +165,7 @@ def _pairs(draws: Draws, key: Key, lengths: tuple[Whole, Whole]) -> Pairs:
     return _scientific(first, exponent), _scientific(second, power)
 
 
-def _near(draws: Draws, key: Key, lengths: tuple[Whole, Whole]) -> Pairs:
+def _near(draws: Draws, key: Key, lengths: tuple[Ints, Ints]) -> Pairs:
     """Numbers that begin alike, harder to compare."""
     count = len(lengths[0])
     if key.first == INTEGER:
@@ -284,7 +284,7 @@ def _of_one(draws: Draws, key: Key, digits: int, count: int) -> Pairs:
     return first, []
 
 
-def _to_float(draws: Draws, key: Key, lengths: Whole) -> Texts:
+def _to_float(draws: Draws, key: Key, lengths: Ints) -> Texts:
     """Numbers whose decimals end: fewer powers of ten than decimals, or over 2^i 5^j."""
     count = len(lengths)
     if key.first == SCIENTIFIC:

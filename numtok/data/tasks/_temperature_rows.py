@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.data.reading.split_rule import TRAIN
-from numtok.data.tasks._draws import uniforms_of_rows
+from numtok.data.tasks._draws import random_order, uniforms_of_rows
 from numtok.data.tasks.base import SHARES, Made, TaskSplit, TextTask
 from numtok.data.weather.field import STEPS, Field
 from numtok.registry import Range
 
 _ORDER = {"train": 0, "validation": 1, "test": 3}  # others are between the last two
+_order = lru_cache(random_order)  # asked for row by row
 
 
 class TimeRange(NamedTuple):
@@ -314,14 +315,7 @@ def _place(seed: int, split: TaskSplit, number: int) -> int:
     block, within = divmod(number, _BLOCK)
     if block == blocks:
         return number
-    return int(_order(seed, split.name, blocks)[block]) * _BLOCK + within
-
-
-@lru_cache
-def _order(seed: int, split: str, blocks: int) -> NDArray[np.int64]:
-    """The numbers below ``blocks`` in random order."""
-    drawn = uniforms_of_rows(f"blocks {split} {seed}", range(1), blocks)[:, 0]
-    return np.argsort(drawn, kind="stable")
+    return int(_order(f"blocks {split.name} {seed}", blocks)[block]) * _BLOCK + within
 
 
 def _moment(hour: int) -> tuple[float, float, float, float]:

@@ -12,7 +12,8 @@ import numpy as np
 from numba import boolean, int64, uint64, void
 from numpy.typing import NDArray
 
-from numtok.data.tasks._draws import uniforms_of_rows
+from numtok.arrays import Ints
+from numtok.data.tasks._draws import random_order
 from numtok.data.tasks.base import SHARES, TaskSplit
 from numtok.kernels import inlined, kernel, reads, writes
 
@@ -50,15 +51,13 @@ def keys_of(seed: int, purpose: str, count: int = _ROUNDS) -> NDArray[np.uint64]
     return np.frombuffer(digest, "<u8").astype(np.uint64)
 
 
-Whole = NDArray[np.int64]
-
 _TO_PLACE = np.uint64(64 - (SHARES.bit_length() - 1))  # bits of a hash that are left out
 _ROUNDS = 200
 _AT_ONCE = 1 << 22  # draws
 _USED = 0.75  # of what a split could have: the rest would take ever longer to be met
 
 
-def log_draw(share: NDArray[np.float64], low: Whole | int, high: Whole | int) -> Whole:
+def log_draw(share: NDArray[np.float64], low: Ints | int, high: Ints | int) -> Ints:
     """Whole numbers from ``low`` to ``high``, both above 0, by shares [n] in [0, 1).
 
     The logarithmic sampler: a real number whose logarithm is uniform between those of ``low`` and
@@ -80,7 +79,7 @@ def _hash(key, kinds, first, second, out):  # type: ignore[no-untyped-def]
         out[k] = mix(code + np.uint64(second[k]))
 
 
-def identities(seed: int, kinds: Whole, first: Whole, second: Whole) -> NDArray[np.uint64]:
+def identities(seed: int, kinds: Ints, first: Ints, second: Ints) -> NDArray[np.uint64]:
     """A hash [n] of what two rows must not have in common; it depends on no other setting."""
     out = np.empty(len(kinds), np.uint64)
     columns = (np.ascontiguousarray(column, np.int64) for column in (kinds, first, second))
@@ -94,7 +93,7 @@ def are_of(split: TaskSplit, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return (places >= np.uint64(split.begin)) & (places < np.uint64(split.end))
 
 
-def parts_of(hashes: NDArray[np.uint64], count: int | Whole) -> Whole:
+def parts_of(hashes: NDArray[np.uint64], count: int | Ints) -> Ints:
     """Which of ``count`` equal parts [n] they are in, whatever their splits."""
     low = (hashes & np.uint64(0xFFFFFFFF)).astype(np.int64)  # splits go by the high bits
     return low * count >> 32
@@ -103,7 +102,7 @@ def parts_of(hashes: NDArray[np.uint64], count: int | Whole) -> Whole:
 class DrawnRows(NamedTuple):
     """What was drawn for some rows: numbers [k, n], their hashes, and which may be used."""
 
-    numbers: Whole
+    numbers: Ints
     hashes: NDArray[np.uint64]
     usable: NDArray[np.bool_]
 
@@ -126,8 +125,8 @@ def _admit(rows, hashes, usable, table, chosen):  # type: ignore[no-untyped-def]
 
 
 def without_repeats(
-    rows: int, columns: int, tries: int, draw: Callable[[Whole, int], DrawnRows]
-) -> Whole | None:
+    rows: int, columns: int, tries: int, draw: Callable[[Ints, int], DrawnRows]
+) -> Ints | None:
     """Numbers [columns, rows] with different hashes, or None where too few are to be had.
 
     ``draw`` is given rows, each ``tries`` times in a row, and the number of the round. A row has
@@ -152,7 +151,7 @@ def without_repeats(
     return None if len(left) else found
 
 
-def shared_out(pairs: int, possible: Sequence[int], split: TaskSplit) -> Whole | None:
+def shared_out(pairs: int, possible: Sequence[int], split: TaskSplit) -> Ints | None:
     """How many of some pairs of rows each kind has, or None where there are too few.
 
     Equally many, but for those of which a split cannot have so many: these have as many as it can.
@@ -174,11 +173,5 @@ def shared_out(pairs: int, possible: Sequence[int], split: TaskSplit) -> Whole |
     each, left = divmod(pairs, len(others))
     open_kinds = np.array(sorted(others))
     counts[open_kinds] = each
-    counts[open_kinds[in_random_order(f"kinds {split.name}", len(others))[:left]]] += 1
+    counts[open_kinds[random_order(f"order kinds {split.name}", len(others))[:left]]] += 1
     return counts
-
-
-def in_random_order(purpose: str, rows: int) -> Whole:
-    """A permutation [rows]."""
-    (chance,) = uniforms_of_rows(f"order {purpose}", range(rows), 1)
-    return np.argsort(chance, kind="stable")

@@ -141,22 +141,14 @@ class Arithmetic(TextTask):
 
     @property
     def _space(self) -> Space:
-        if self.kind == "product":
-            group = f'"operands":2,"digits":{self.digits}'
-            return Space(
-                shapes=("x?x",),
-                operators="*",
-                operands=self._operands(),
-                spaces=self.spaces,
-                group=group,
-            )
-        group = f'"operands":{self.operands}'
+        is_product = self.kind == "product"
+        group = f'"operands":2,"digits":{self.digits}'
         return Space(
-            shapes=shapes(self.operands),
-            operators=self.operators,
+            shapes=("x?x",) if is_product else shapes(self.operands),
+            operators="*" if is_product else self.operators,
             operands=self._operands(),
             spaces=self.spaces,
-            group=group,
+            group=group if is_product else f'"operands":{self.operands}',
         )
 
     @property

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+import msgspec
 
+from numtok.arrays import Floats
 from numtok.declaration import setting as setting
 from numtok.errors import UsageError
 from numtok.registry import Range, Registry, name_of
-
-Floats = NDArray[np.float64]
+from numtok.stored_json import Scalar
 
 #: Splits divide [0, SHARES) among them; a task hashes what splits must not share to a place in it.
 SHARES = 1 << 60
@@ -117,6 +116,17 @@ class Made(NamedTuple):
 
     rows: bytes
     counts: dict[str, int]
+
+
+class WrittenRow(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """A ``row.Row`` as tasks write it: its fields in the order of the JSON, defaults left out."""
+
+    id: str
+    text: str
+    targets: dict[str, list[tuple[int, int]]] | None = None
+    answer_start: int | None = None
+    label: str | None = None
+    group: Mapping[str, Scalar] | None = None
 
 
 class TextTask(Task):

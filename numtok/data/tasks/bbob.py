@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from numtok.arrays import Floats
 from numtok.data.tasks._draws import uniforms
-from numtok.data.tasks.base import Floats, TableTask, TaskSplit, setting
+from numtok.data.tasks.base import TableTask, TaskSplit, setting
 from numtok.errors import UsageError, needing
 
 # Those that COCO's formulas have in one dimension; the others divide by dimension - 1, or are one

@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.data.tasks import _bittokens_lists as lists
 from numtok.data.tasks import _bittokens_pairs as pairs
-from numtok.data.tasks._decimal_draws import Whole, exact, plain
+from numtok.data.tasks._decimal_draws import exact, plain
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._unrepeated import DrawnRows, are_of, identities, without_repeats
-from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
+from numtok.data.tasks.base import Made, TaskSplit, TextTask, WrittenRow, setting
 from numtok.errors import UsageError
-from numtok.stored_json import Scalar
 
 _PAIRS = ("addition", "multiplication", "division", "exponentiation")
 _LISTS = ("mean", "std", "minmax", "sorting", "interval")
@@ -33,17 +33,6 @@ _ENGLISH = {
 _FORMS = ("symbols", "english")
 _TRIES = 3  # of a row, where a split has all places
 _AT_ONCE = 1 << 16  # draws
-
-
-class _Line(msgspec.Struct, omit_defaults=True):
-    """A row as ``row.Row`` has it."""
-
-    id: str
-    text: str
-    targets: dict[str, list[tuple[int, int]]] | None = None
-    answer_start: int | None = None
-    label: str | None = None
-    group: dict[str, Scalar] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +90,7 @@ class BitTokensTask(TextTask):
             rows.append(line)
         return Made(msgspec.json.Encoder().encode_lines(rows), {})
 
-    def _pairs(self, columns: Whole) -> Iterator[_Line]:
+    def _pairs(self, columns: Ints) -> Iterator[WrittenRow]:
         for kind, *numbers in columns.T.tolist():
             first, second = exact(*numbers[:2]), exact(*numbers[2:])
             operator = pairs.symbol(self.operation, kind)
@@ -110,20 +99,25 @@ class BitTokensTask(TextTask):
             answer = pairs.answer(operator, first, second)
             yield self._line(prompt, [answer], operator, hard)
 
-    def _lists(self, columns: Whole) -> Iterator[_Line]:
+    def _lists(self, columns: Ints) -> Iterator[WrittenRow]:
         for length, choice, *flat in columns.T.tolist():
             looked_for, *numbers = (exact(*flat[k : k + 2]) for k in range(0, 2 + 2 * length, 2))
             hard = lists.difficulty(self.operation, numbers)
             yield self._list(looked_for, numbers, choice, hard)
 
-    def _list(self, looked_for: Decimal, numbers: list[Decimal], choice: int, hard: int) -> _Line:
+    def _list(
+        self, looked_for: Decimal, numbers: list[Decimal], choice: int, hard: int
+    ) -> WrittenRow:
         written = [plain(number) for number in numbers]
         if self.operation == "interval":
             shown = [plain(number) for number in sorted(numbers)]
             gaps = " ".join(f"{a} {b}" for a, b in zip(lists.LETTERS, [*shown, ""], strict=False))
-            group: dict[str, Scalar] = {"operation": self.operation, "difficulty": hard}
-            text = f"{plain(looked_for)}: {gaps.strip()}"
-            return _Line("", text, label=lists.LETTERS[choice], group=group)
+            return WrittenRow(
+                id="",
+                text=f"{plain(looked_for)}: {gaps.strip()}",
+                label=lists.LETTERS[choice],
+                group={"operation": self.operation, "difficulty": hard},
+            )
         names = _NAMES[self.operation]
         name = names[choice % len(names)]
         if self.operation == "mean":
@@ -138,7 +132,7 @@ class BitTokensTask(TextTask):
             prompt = f"the {_ENGLISH[name]} of {', '.join(written)}"
         return self._line(prompt, answers, name, hard)
 
-    def _line(self, prompt: str, answers: list[str], operator: str, hard: int) -> _Line:
+    def _line(self, prompt: str, answers: list[str], operator: str, hard: int) -> WrittenRow:
         text = f"{prompt} = " if self.form == "symbols" else f"What is {prompt}? "
         start = len(text)
         spans: list[tuple[int, int]] = []
@@ -146,23 +140,24 @@ class BitTokensTask(TextTask):
             text += ", " if spans else ""
             spans.append((len(text), len(text) + len(answer)))
             text += answer
-        group: dict[str, Scalar] = {
-            "operation": self.operation,
-            "operator": operator,
-            "difficulty": hard,
-        }
-        return _Line("", text, {"answer": spans}, start, group=group)
+        return WrittenRow(
+            id="",
+            text=text,
+            targets={"answer": spans},
+            answer_start=start,
+            group={"operation": self.operation, "operator": operator, "difficulty": hard},
+        )
 
 
 @lru_cache(maxsize=2)
-def _drawn(task: BitTokensTask, seed: int, split: TaskSplit) -> Whole:
+def _drawn(task: BitTokensTask, seed: int, split: TaskSplit) -> Ints:
     """The numbers of all rows of a split, [columns, rows]: of pairs which operator, and mantissa
     and place of each; of lists the length, what is asked for, and mantissa and place of the number
     that is looked for and of all others."""
     of_pairs = task.operation in _PAIRS
     columns = 5 if of_pairs else 4 + 2 * lists.LONGEST
 
-    def tried(rows: Whole, attempt: int) -> DrawnRows:
+    def tried(rows: Ints, attempt: int) -> DrawnRows:
         purpose = f"bittokens {task.operation} {split.name} {attempt} {seed}"
         parts = []
         for begin in range(0, len(rows), _AT_ONCE):
@@ -181,14 +176,14 @@ def _drawn(task: BitTokensTask, seed: int, split: TaskSplit) -> Whole:
     return found
 
 
-def _of_pairs(task: BitTokensTask, purpose: str, rows: range) -> tuple[Whole, NDArray[np.bool_]]:
+def _of_pairs(task: BitTokensTask, purpose: str, rows: range) -> tuple[Ints, NDArray[np.bool_]]:
     """Columns as of :func:`_drawn`, and which rows are of the benchmark."""
     found = pairs.drawn(task.operation, uniforms_of_rows(purpose, rows, pairs.CHANCES))
     numbers = [*found.first.shortest, *found.second.shortest]
     return np.array([found.operators, *numbers]), found.usable
 
 
-def _of_lists(task: BitTokensTask, purpose: str, rows: range) -> tuple[Whole, NDArray[np.bool_]]:
+def _of_lists(task: BitTokensTask, purpose: str, rows: range) -> tuple[Ints, NDArray[np.bool_]]:
     """The same of lists."""
     found = lists.drawn(task.operation, uniforms_of_rows(purpose, rows, lists.CHANCES))
     mantissas, places = found.numbers.shortest
@@ -196,7 +191,7 @@ def _of_lists(task: BitTokensTask, purpose: str, rows: range) -> tuple[Whole, ND
     return np.array([found.lengths, found.choices, *numbers]), found.usable
 
 
-def _identities(task: BitTokensTask, seed: int, numbers: Whole) -> NDArray[np.uint64]:
+def _identities(task: BitTokensTask, seed: int, numbers: Ints) -> NDArray[np.uint64]:
     """A hash [n] of what two rows must not have in common."""
     kinds = np.full(numbers.shape[1], (*_PAIRS, *_LISTS).index(task.operation))
     found = identities(seed, kinds, numbers[0], kinds)

@@ -7,10 +7,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from numtok.arrays import Ints
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._judged import JudgedTask, TextKind
 from numtok.data.tasks._templates import Entry
-from numtok.data.tasks._unrepeated import DrawnRows, Whole, are_of, identities, log_draw
+from numtok.data.tasks._unrepeated import DrawnRows, are_of, identities, log_draw
 from numtok.data.tasks.base import TaskSplit, setting
 from numtok.errors import UsageError
 
@@ -109,11 +110,11 @@ class ComparisonTask(JudgedTask):
                 found.append(count * (count - 1) // 2)
         return found
 
-    def _draw(self, seed: int, split: TaskSplit, which: Whole) -> Sequence[Whole]:
+    def _draw(self, seed: int, split: TaskSplit, which: Ints) -> Sequence[Ints]:
         label = np.arange(len(which)) % 2
         known = self._of_kinds(which, "low", "high", "first_is_smaller")
 
-        def tried(rows: Whole, attempt: int) -> DrawnRows:
+        def tried(rows: Ints, attempt: int) -> DrawnRows:
             low, high, first_is_smaller = known[:, rows]
             purpose = f"comparison {split.name} {attempt} {seed}"
             one, other = _two(uniforms_of_rows(purpose, range(len(rows)), 2), low, high, self.near)
@@ -129,8 +130,8 @@ class ComparisonTask(JudgedTask):
 
 
 def _two(
-    chance: np.ndarray[tuple[int, int], np.dtype[np.float64]], low: Whole, high: Whole, near: float
-) -> tuple[Whole, Whole]:
+    chance: np.ndarray[tuple[int, int], np.dtype[np.float64]], low: Ints, high: Ints, near: float
+) -> tuple[Ints, Ints]:
     """Two numbers each [n] by their logarithm; some may be out of range where they are near."""
     if not near:
         return log_draw(chance[0], low, high), log_draw(chance[1], low, high)

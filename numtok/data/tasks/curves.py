@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from numtok.arrays import Floats
 from numtok.data.tasks._draws import normal_quantiles, uniforms
-from numtok.data.tasks.base import Floats, TableTask, TaskSplit, setting
+from numtok.data.tasks.base import TableTask, TaskSplit, setting
 from numtok.errors import unknown
 
 

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from numtok.arrays import Ints
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._judged import JudgedTask, TextKind
 from numtok.data.tasks._templates import Entry
-from numtok.data.tasks._unrepeated import DrawnRows, Whole, are_of, identities, log_draw, parts_of
+from numtok.data.tasks._unrepeated import DrawnRows, are_of, identities, log_draw, parts_of
 from numtok.data.tasks.base import TaskSplit, check_range, setting
 from numtok.errors import UsageError
 from numtok.registry import Range
@@ -130,12 +131,12 @@ class Measurement(JudgedTask):
         total = (first + last) * count // 2
         return [((kind.high - kind.low) * total + count) // kind.parts for kind in self._kinds]
 
-    def _draw(self, seed: int, split: TaskSplit, which: Whole) -> Sequence[Whole]:
+    def _draw(self, seed: int, split: TaskSplit, which: Ints) -> Sequence[Ints]:
         pairs, columns = which[::2], ("number", "part", "parts", "low", "high")
         known = self._of_kinds(pairs, *columns)
         tries = int(max(known[2], default=1))
 
-        def tried(purpose: str, given: Whole | None, rows: Whole, attempt: int) -> DrawnRows:
+        def tried(purpose: str, given: Ints | None, rows: Ints, attempt: int) -> DrawnRows:
             """A multiplier, where it is not given, and an answer for each of some pairs."""
             number, part, parts, low, high = known[:, rows]
             chance = uniforms_of_rows(
@@ -157,7 +158,7 @@ class Measurement(JudgedTask):
             usable = are_of(split, hashes) & (parts_of(hashes, parts) == part)
             return DrawnRows(np.array([multiplier, answer]), hashes, usable)
 
-        def drawn(purpose: str, given: Whole | None) -> Whole:
+        def drawn(purpose: str, given: Ints | None) -> Ints:
             return self._without_repeats(
                 split, len(pairs), tries, lambda *of: tried(purpose, given, *of)
             )

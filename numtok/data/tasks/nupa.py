@@ -1,15 +1,20 @@
 """nupa: the tasks of the Number Cookbook's benchmark. ``Add two numbers: 744 + 543 = 1287``"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from numtok.data.nupa.keys import (
+    FLOAT,
+    FRACTION,
+    INTEGER,
+    KEYS,
     MOST_DIGITS_OF_VALUE_AWARE,
+    SCIENTIFIC,
     USUAL,
     Key,
     chosen,
@@ -17,19 +22,11 @@ from numtok.data.nupa.keys import (
     published,
 )
 from numtok.data.nupa.wording import PROMPTS, row, wording
-from numtok.data.tasks._draws import uniforms_of_rows
+from numtok.data.tasks._draws import random_order
 from numtok.data.tasks._nupa_answers import answers
-from numtok.data.tasks._nupa_questions import (
-    Question,
-    Stratum,
-    tested,
-    trained,
-    validated,
-    variants,
-)
-from numtok.data.tasks.base import Made, TaskSplit, TextTask, setting
+from numtok.data.tasks._nupa_operands import Draws, candidates
+from numtok.data.tasks.base import Made, TaskSplit, TextTask, WrittenRow, setting
 from numtok.errors import UsageError
-from numtok.stored_json import Scalar
 
 _SPLITS = ("train", "validation", "test")
 _ROUNDINGS = ("published", "correct")
@@ -39,15 +36,27 @@ _ROWS: dict[str, Any] = {"at_least": _AS_PUBLISHED, "at_most": _MOST_ROWS}
 _FEWEST_STRATA, _ROWS_OF_EACH = 16, 500  # of a sample of a split
 _LACKING = "missing_in_small_strata"  # what is counted
 
+#: The first and the second operand; the second is empty for tasks with one operand.
+Question = tuple[str, str]
 
-class _NupaRow(msgspec.Struct):
-    """A row as ``row.Row`` has it, and what no stage reads."""
+_FIRST_BLOCK, _LARGEST_BLOCK = 32, 4096  # candidates
+_LAST_BLOCK, _NEW = 1024, 64  # stop after a block of 1024 or more with fewer than 1 in 64 new
+_SHARE = 10  # of a small stratum, a tenth for test
+_COMMUTATIVE = ("add", "multiply", "max", "min", "digit_max", "digit_min", "digit_add")
 
-    id: str
-    text: str
-    targets: dict[str, list[tuple[int, int]]]
-    answer_start: int
-    group: dict[str, Scalar]
+
+class Stratum(NamedTuple):
+    """A task and a digit key, and how many questions are wanted for test and for validation."""
+
+    key: Key
+    digits: int
+    test: int
+    validation: int
+
+
+class _NupaRow(WrittenRow, kw_only=True):
+    """A row with fields that no stage reads."""
+
     operands: tuple[str, ...]
     operand_spans: list[tuple[int, int]]
     gold: str
@@ -160,8 +169,8 @@ class NupaTask(TextTask):
         for stratum, rows, begin, end in self._parts(seed, split, first, first + wanted):
             questions = self._questions(seed, split.name, stratum, rows)[begin:end]
             lines += self._lines(split.name, stratum, begin, questions)
-        (order,) = uniforms_of_rows(f"nupa order {split.name} {index} {seed}", range(len(lines)), 1)
-        mixed = [lines[place] for place in np.argsort(order, kind="stable").tolist()]
+        order = random_order(f"nupa order {split.name} {index} {seed}", len(lines))
+        mixed = [lines[place] for place in order.tolist()]
         lacking = {_LACKING: wanted - len(lines)} if len(lines) < wanted else {}
         return Made(b"".join(mixed), lacking)
 
@@ -174,8 +183,7 @@ class NupaTask(TextTask):
         such as the sample of a dry run, has a part of each of some strata.
         """
         strata = self._strata[split.name]
-        (chance,) = uniforms_of_rows(f"nupa strata {split.name} {seed}", range(len(strata)), 1)
-        order = np.argsort(chance, kind="stable")
+        order = random_order(f"nupa strata {split.name} {seed}", len(strata))
         if split.rows < sum(rows for _, rows in strata):
             order = order[: max(_FEWEST_STRATA, split.rows // _ROWS_OF_EACH)]
         ends = np.cumsum([strata[place][1] for place in order.tolist()])
@@ -221,3 +229,143 @@ class NupaTask(TextTask):
             )
             lines.append(encode(line) + b"\n")
         return lines
+
+
+# --- which questions each split has ---------------------------------------------------------------
+#
+# Candidates are drawn a block at a time, from one sequence for test and validation and from another
+# one for train. Test has the first distinct ones, validation the next, train what is in neither.
+#
+# Variants of a task, such as ``mod`` and ``mod_easy``, ask in the same words. What one of them has
+# in test is in no validation or train split of the others, and what one has in validation is in no
+# train split. Within a split they may share questions, as published.
+#
+# No two splits ask a question and the same one with its operands exchanged, if that does not change
+# the answer. (The published train split excludes only the exact strings of the test split.)
+
+
+def variants(key: Key) -> list[Key]:
+    """The keys that ask as this one does, itself among them.
+
+    >>> [one.task for one in variants(KEYS["mod_Integer_Integer_Integer"])]
+    ['mod', 'mod_easy']
+    """
+    asked = wording(key, "published")
+    same = (one for one in KEYS.values() if one.first == key.first)
+    return [one for one in same if wording(one, "published") == asked]
+
+
+def tested(seed: int, stratum: Stratum) -> list[Question]:
+    """Return the questions of the test split."""
+    return _dealt(seed, stratum._replace(validation=0), frozenset())[0]
+
+
+def validated(seed: int, stratum: Stratum, others: tuple[Stratum, ...]) -> list[Question]:
+    """Return the questions of the validation split; ``others`` are strata of other variants."""
+    return _held(seed, stratum, others)[1]
+
+
+@lru_cache(maxsize=2)  # a stratum may be of several units
+def trained(seed: int, stratum: Stratum, others: tuple[Stratum, ...], rows: int) -> list[Question]:
+    """Return the first ``rows`` questions of the train split, or all if there are fewer."""
+    every = (stratum, *others)
+    held: set[Question] = set()
+    for one in every:
+        for questions in _held(seed, one, [other for other in every if other != one]):
+            held.update(_unordered(stratum.key, questions))
+    found: list[Question] = []
+    for new in _different(seed, stratum, is_held=False):
+        found += _outside(stratum.key, new, held)
+        if len(found) >= rows:
+            break
+    return found[:rows]
+
+
+def _held(
+    seed: int, stratum: Stratum, others: Sequence[Stratum]
+) -> tuple[list[Question], list[Question]]:
+    tests = [question for other in others for question in tested(seed, other)]
+    return _dealt(seed, stratum, frozenset(_unordered(stratum.key, tests)))
+
+
+@lru_cache(maxsize=16)
+def _dealt(
+    seed: int, stratum: Stratum, elsewhere: frozenset[Question]
+) -> tuple[list[Question], list[Question]]:
+    """Return the questions of test and of validation; the latter exclude ``elsewhere``."""
+    tests, validations = _counts(seed, stratum)
+    test: list[Question] = []
+    validation: list[Question] = []
+    taken = set(elsewhere)
+    for new in _different(seed, stratum, is_held=True):
+        lacking = tests - len(test)
+        test += new[:lacking]
+        taken.update(_unordered(stratum.key, new[:lacking]))
+        validation += _outside(stratum.key, new[lacking:], taken)
+        if len(test) == tests and len(validation) >= validations:
+            break
+    return test, validation[:validations]
+
+
+def _unordered(key: Key, questions: Sequence[Question]) -> Sequence[Question]:
+    """Sort the operands of each question if their order does not change the answer."""
+    if key.operation not in _COMMUTATIVE:
+        return questions
+    return [(b, a) if b < a else (a, b) for a, b in questions]
+
+
+def _outside(key: Key, questions: Sequence[Question], taken: Set[Question]) -> Iterator[Question]:
+    """Yield the questions that are not taken, in either order of the operands."""
+    pairs = zip(questions, _unordered(key, questions), strict=True)
+    return (question for question, unordered in pairs if unordered not in taken)
+
+
+def _counts(seed: int, stratum: Stratum) -> tuple[int, int]:
+    """Return the number of questions of test and of validation.
+
+    A small stratum gets fewer than wanted, since most of its questions are left for train.
+    Published counts are kept.
+    """
+    key, digits, test, validation = stratum
+    is_published = test <= (published(key, digits) or 0)
+    enough = _SHARE * max(test, validation)
+    if (is_published and not validation) or _about(key, digits) > 2 * enough:
+        return test, validation
+    there = 0
+    for new in _different(seed, stratum, is_held=True):
+        there += len(new)
+        if there >= enough:
+            return test, validation
+    if is_published:
+        return test, min(validation, (there - test) // 2)
+    share = max(1, there // _SHARE)
+    return min(test, share), min(validation, share)
+
+
+def _about(key: Key, digits: int) -> int:
+    """Estimate the number of distinct questions of a stratum, from below."""
+    if key.task == "to_float":
+        return int(10 ** (digits - 1))
+    each = {INTEGER: 10 ** (digits - 1), FLOAT: 10 ** (2 * digits - 1)}
+    each |= {FRACTION: 10 ** (2 * digits - 1), SCIENTIFIC: 10 ** (digits + 2)}
+    return int(each[key.first] ** (1 if key.second in ("none", "int") else 2))
+
+
+def _different(seed: int, stratum: Stratum, *, is_held: bool) -> Iterator[list[Question]]:
+    """Yield the distinct questions of a sequence by blocks, until hardly any are new."""
+    key, digits = stratum.key, stratum.digits
+    seen: set[Question] = set()
+    size, drawn = _FIRST_BLOCK, 0
+    while True:
+        purpose = f"nupa {key.name} {digits} {'held' if is_held else 'train'} {drawn} {seed}"
+        first, second = candidates(Draws(purpose), key, digits, is_held, size)
+        new = []
+        for question in zip(first, second or [""] * len(first), strict=True):
+            if question not in seen:
+                seen.add(question)
+                new.append(question)
+        yield new
+        if len(new) * _NEW < size >= _LAST_BLOCK:
+            return
+        drawn += size
+        size = min(drawn, _LARGEST_BLOCK)

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from numtok.arrays import Floats
 from numtok.data.tasks._draws import normal_quantiles, uniforms
-from numtok.data.tasks.base import Floats, TableTask, TaskSplit
+from numtok.data.tasks.base import TableTask, TaskSplit
 
 _MEAN, _DEVIATION = 0.5, 0.25
 _CUT = 0.5 / _DEVIATION  # where [0, 1] ends, in deviations from the mean

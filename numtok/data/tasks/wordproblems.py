@@ -9,11 +9,12 @@ from typing import ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints
 from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._judged import JudgedTask, TextKind
 from numtok.data.tasks._templates import Entry
-from numtok.data.tasks._unrepeated import DrawnRows, Whole, are_of, identities, log_draw
-from numtok.data.tasks.base import Floats, TaskSplit, setting
+from numtok.data.tasks._unrepeated import DrawnRows, are_of, identities, log_draw
+from numtok.data.tasks.base import TaskSplit, setting
 from numtok.errors import UsageError
 from numtok.registry import Range, spec_of
 
@@ -32,26 +33,24 @@ class _Way(Protocol):
     answers are."""
 
     def __call__(
-        self, a: Whole, b: Whole, *, sign: Whole, right: Whole, chance: Floats, off: Range
-    ) -> Whole: ...
+        self, a: Ints, b: Ints, *, sign: Ints, right: Ints, chance: Floats, off: Range
+    ) -> Ints: ...
 
 
-def _near(a: Whole, b: Whole, *, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
+def _near(a: Ints, b: Ints, *, sign: Ints, right: Ints, chance: Floats, off: Range) -> Ints:
     """Off by a share of the right answer, drawn by its logarithm, by 1 at least, either way."""
     share = off.low * np.exp(chance[0] * np.log(off.high / off.low))
     amount = np.maximum(1, np.rint(share * np.abs(right))).astype(np.int64)
-    made: Whole = right + np.where(chance[1] < 0.5, -amount, amount)
+    made: Ints = right + np.where(chance[1] < 0.5, -amount, amount)
     return made
 
 
-def _operation(
-    a: Whole, b: Whole, *, sign: Whole, right: Whole, chance: Floats, off: Range
-) -> Whole:
+def _operation(a: Ints, b: Ints, *, sign: Ints, right: Ints, chance: Floats, off: Range) -> Ints:
     """The other operation, of a difference without its sign."""
     return np.where(sign > 0, np.abs(a - b), a + b)
 
 
-def _digit(a: Whole, b: Whole, *, sign: Whole, right: Whole, chance: Floats, off: Range) -> Whole:
+def _digit(a: Ints, b: Ints, *, sign: Ints, right: Ints, chance: Floats, off: Range) -> Ints:
     """One digit of the right answer is another, none is lost at the beginning."""
     size = np.abs(right)
     digits = np.floor(np.log10(np.maximum(size, 1) + 0.5)).astype(np.int64) + 1
@@ -63,7 +62,7 @@ def _digit(a: Whole, b: Whole, *, sign: Whole, right: Whole, chance: Floats, off
     other = (digit + more) % 10
     other = np.where(is_first & (other == 0), digit, other)  # no change, so it is drawn again
     made = size + (other - digit) * power
-    signed: Whole = np.where(right < 0, -made, made)
+    signed: Ints = np.where(right < 0, -made, made)
     return signed
 
 
@@ -185,7 +184,7 @@ class Wordproblems(JudgedTask):
             kinds.append(_ProblemKind(group, pattern, sign, least))
         return kinds
 
-    def _answers_of(self, least: Whole | int) -> tuple[Whole, Whole]:
+    def _answers_of(self, least: Ints | int) -> tuple[Ints, Ints]:
         """The smallest and the largest answer that is allowed where ``least`` is the story's."""
         low = np.maximum(np.ceil(max(self.answers.low, -2.0 * _LARGEST)), least)
         high = np.full_like(low, np.floor(min(self.answers.high, 2.0 * _LARGEST)))
@@ -206,7 +205,7 @@ class Wordproblems(JudgedTask):
             found.append(rows // rows_each // (2 // rows_each))
         return found
 
-    def _draw(self, seed: int, split: TaskSplit, which: Whole) -> Sequence[Whole]:
+    def _draw(self, seed: int, split: TaskSplit, which: Ints) -> Sequence[Ints]:
         drawing = _Drawing(self, seed, split, which)
         a, b, answer = self._without_repeats(split, len(which), 1, drawing.story)
         label = np.ones_like(which)
@@ -232,7 +231,7 @@ def _sums(size: int, most: int) -> int:
 class _Drawing:
     """The draws of one split, whose rows [n] have these templates."""
 
-    def __init__(self, task: Wordproblems, seed: int, split: TaskSplit, which: Whole) -> None:
+    def __init__(self, task: Wordproblems, seed: int, split: TaskSplit, which: Ints) -> None:
         self._task, self._seed, self._split, self._which = task, seed, split, which
         self._sign, least = task._of_kinds(which, "sign", "least")
         self._low, self._high = task._answers_of(least)
@@ -241,19 +240,17 @@ class _Drawing:
         whole = f"wordproblems {purpose} {self._split.name} {self._seed}"
         return uniforms_of_rows(whole, range(rows), columns)
 
-    def _numbers(
-        self, rows: Whole, chance: Floats
-    ) -> tuple[Whole, Whole, Whole, NDArray[np.bool_]]:
+    def _numbers(self, rows: Ints, chance: Floats) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
         """Both numbers, the right answer, and whether it may be one."""
         ends = int(self._task.numbers.low), int(self._task.numbers.high)
         a, b = log_draw(chance[0], *ends), log_draw(chance[1], *ends)
-        answer: Whole = a + self._sign[rows] * b
+        answer: Ints = a + self._sign[rows] * b
         return a, b, answer, self._is_possible(rows, answer)
 
-    def _is_possible(self, rows: Whole, answer: Whole) -> NDArray[np.bool_]:
+    def _is_possible(self, rows: Ints, answer: Ints) -> NDArray[np.bool_]:
         return (answer >= self._low[rows]) & (answer <= self._high[rows])
 
-    def story(self, rows: Whole, attempt: int) -> DrawnRows:
+    def story(self, rows: Ints, attempt: int) -> DrawnRows:
         """Numbers of stories, and the right answers."""
         a, b, answer, usable = self._numbers(rows, self._chances(f"{attempt}", len(rows), 2))
         hashes = identities(self._seed, self._which[rows], np.minimum(a, b), np.maximum(a, b))
@@ -265,7 +262,7 @@ class _Drawing:
             usable &= self._is_possible(rows, other) & (other != answer)
         return DrawnRows(np.array([a, b, answer]), hashes ^ (a > b).astype(np.uint64), usable)
 
-    def wrong_answers(self, rows: Whole, a: Whole, b: Whole, right: Whole) -> Whole:
+    def wrong_answers(self, rows: Ints, a: Ints, b: Ints, right: Ints) -> Ints:
         """A wrong answer for each of some rows [n], drawn until it is possible."""
         found = right.copy()
         left = np.arange(len(rows))

@@ -5,5 +5,4 @@ field.py        one field of weather: a variable on a grid at many times, as zar
 gridded.py      a variable of an opened data set as a field, read in blocks of days
 objects.py      objects of a zarr store, brought one at a time, tried again
 places.py       what a place holds, opened: zarr, NetCDF, GRIB or a zip
-variables.py    what a variable of ERA5 is called, here and there
 """

@@ -26,10 +26,9 @@ from numtok.data.weather.axes import (
     longitude_window,
     time_steps,
 )
-from numtok.data.weather.field import Block, FieldSteps, OpenField
+from numtok.data.weather.field import Block, FieldSteps, OpenField, public_name
 from numtok.data.weather.objects import is_metadata, quietly, unreadable
 from numtok.data.weather.places import Opened
-from numtok.data.weather.variables import public_name
 from numtok.errors import DataError, NumtokError, UsageError, unknown
 from numtok.machine import memory
 

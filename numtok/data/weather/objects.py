@@ -21,7 +21,7 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from numtok import files
-from numtok.data.fetching import file_systems, patience
+from numtok.data.fetching import file_systems
 from numtok.data.fetching.file_systems import is_refused, said
 from numtok.errors import DataError, NumtokError, StoreError
 
@@ -55,7 +55,7 @@ class Objects(WrapperStore[Store]):
     ) -> Buffer | None:
         """One object, or None where it is not there; ``unreadable`` once all attempts failed."""
         failure: Exception | None = None
-        for pause in patience.pauses(self._attempts):
+        for pause in file_systems.pauses(self._attempts):
             await asyncio.sleep(pause)
             try:
                 if isinstance(self._store, LocalStore):
@@ -108,8 +108,7 @@ def unreadable(what: str, place: str, error: Exception | None) -> NumtokError:
 @contextmanager
 def quietly() -> Iterator[None]:
     """For what is done with the libraries: they warn of what is done on purpose here."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         yield
 
 
@@ -132,7 +131,7 @@ def objects(place: str) -> Iterator[Objects]:
             system = file_systems.google(otherwise, token="anon", **more)
         else:
             system = file_systems.web(place, **more)
-        attempts = 1 if google else patience.ATTEMPTS  # gcsfs tries six times itself
+        attempts = 1 if google else file_systems.ATTEMPTS  # gcsfs tries six times itself
         store = FsspecStore(system, read_only=True, path=system._strip_protocol(place))
     try:
         with zarr.config.set({"async.concurrency": _AT_ONCE}):

@@ -17,8 +17,8 @@ from typing import Any
 import xarray as xr
 import zarr
 
+from numtok.data.weather.field import public_name
 from numtok.data.weather.objects import Objects, objects, quietly, unreadable
-from numtok.data.weather.variables import public_name
 from numtok.errors import DataError, NumtokError, StoreError, UsageError, needing
 from numtok.store.quota import Quota
 

@@ -88,10 +88,7 @@ def _address(name: str) -> str | None:
 
 #: Read by Ray when it is loaded: what fails it would try for minutes, or, where memory is out, for
 #: ever.
-_OF_RAY = {
-    "RAY_NUM_REDIS_GET_RETRIES": "2",
-    "RAY_task_oom_retries": "3",
-}
+_OF_RAY = {"RAY_NUM_REDIS_GET_RETRIES": "2", "RAY_task_oom_retries": "3"}
 
 
 def _ray() -> ModuleType:

@@ -152,33 +152,29 @@ def test_rows_without_an_id_are_called_by_their_place() -> None:
 
 
 def test_what_is_not_plain_is_left_to_the_other_way() -> None:
+    fields = [
+        *(
+            '"label": 1.5',
+            '"label": []',
+            '"split": 1',
+            '"answer_start": 1.5',
+            '"answer_start": "1"',
+        ),
+        *('"group": []', '"group": {"a": []}', '"group": {"a": {}}', '"targets": []'),
+        *('"targets": {"a": {}}', '"targets": {"a": null}', '"targets": {"a": [1, 2]}'),
+        *(
+            '"targets": {"a": [[1, 2, 3]]}',
+            '"targets": {"a": [[1]]}',
+            '"targets": {"a": [[1, 2.5]]}',
+        ),
+        *('"targets": {"a": [["1", 2]]}', '"targets": {"a": [[1, 2], 3]}', '"id": -0', '"id": 1.0'),
+        *('"id": 1234567890123456789', '"id": true'),
+    ]
     for lines in [
         ['{"id": 1, "text": "a"}', '{"id": "1", "text": "a"}'],  # ids of two kinds
         ['{"id": 1, "text": "a"}', '{"text": "a"}'],
-        ['{"id": -0, "text": "a"}'],
-        ['{"id": 1234567890123456789, "text": "a"}'],
-        ['{"id": 1.0, "text": "a"}'],
-        ['{"id": true, "text": "a"}'],
-        ['{"text": 1}'],
-        ['{"text": null}'],
-        ['{"id": 1}'],
-        ['{"text": "a", "label": 1.5}'],
-        ['{"text": "a", "label": []}'],
-        ['{"text": "a", "split": 1}'],
-        ['{"text": "a", "answer_start": 1.5}'],
-        ['{"text": "a", "answer_start": "1"}'],
-        ['{"text": "a", "group": []}'],
-        ['{"text": "a", "group": {"a": []}}'],
-        ['{"text": "a", "group": {"a": {}}}'],
-        ['{"text": "a", "targets": []}'],
-        ['{"text": "a", "targets": {"a": {}}}'],
-        ['{"text": "a", "targets": {"a": null}}'],
-        ['{"text": "a", "targets": {"a": [1, 2]}}'],
-        ['{"text": "a", "targets": {"a": [[1, 2, 3]]}}'],
-        ['{"text": "a", "targets": {"a": [[1]]}}'],
-        ['{"text": "a", "targets": {"a": [[1, 2.5]]}}'],
-        ['{"text": "a", "targets": {"a": [["1", 2]]}}'],
-        ['{"text": "a", "targets": {"a": [[1, 2], 3]}}'],
+        *(['{"text": 1}'], ['{"text": null}'], ['{"id": 1}']),
+        *([f'{{"text": "a", {field}}}'] for field in fields),
     ]:
         assert quickly("\n".join(lines).encode()) is None, lines
 
@@ -227,16 +223,8 @@ def test_values_are_found_with_no_space_around_them() -> None:
 
 def test_a_line_cut_or_unbalanced_is_suspicious() -> None:
     for line in [
-        '{"text":}',
-        '{"text": }',
-        '{"text',
-        '{"text":',
-        '{"text":"a',
-        '{"text":"a"',
-        '{"text":"a"]}',
-        '{"text":[}',
-        '{"text":"a"}}',
-        '{"text":{"a"}',
+        *('{"text":}', '{"text": }', '{"text', '{"text":', '{"text":"a', '{"text":"a"'),
+        *('{"text":"a"]}', '{"text":[}', '{"text":"a"}}', '{"text":{"a"}'),
     ]:
         assert find_lines(line.encode()).suspicious.all(), line
 

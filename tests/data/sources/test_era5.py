@@ -31,7 +31,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
 from numtok import files
-from numtok.data.fetching import patience
+from numtok.data.fetching import file_systems
 from numtok.data.sources.era5 import _PLACES, Era5
 from numtok.data.weather import objects
 from numtok.errors import DataError, NegativeVerdict, StoreError, UsageError
@@ -41,14 +41,13 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages import test_fetch
 from tests.stages.test_fetch import Server
 
-numtok, server = test_cli_store.numtok, test_fetch.server
+server = test_fetch.server
 
 REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "era5"
 needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="no ERA5 files beside numtok")
@@ -106,8 +105,7 @@ def by_its_own_library(name: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[A
                 assert values.dtype == np.int16
                 values = values * stored.attrs["scale_factor"] + stored.attrs["add_offset"]
             return values, file["latitude"][:], file["longitude"][:]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         group = zarr.open_group(path, mode="r")
         arrays = [np.asarray(group[key]) for key in ("2m_temperature", "latitude", "longitude")]
     axes = (0, 2, 1) if name.startswith("wb2") else (0, 1, 2)
@@ -232,8 +230,7 @@ def write(
     consolidated: bool = True,
     **encoding: Any,
 ) -> Path:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         described = {
             name: {"chunks": chunks or (1, *array.shape[1:]), **encoding}
             for name, array in dataset.data_vars.items()
@@ -314,34 +311,33 @@ def test_some_hours_of_the_day_are_read_and_no_object_of_another(
     }
 
 
-def test_a_small_grid_of_the_globe_is_one_request_an_hour(tmp_path: Path, server: Server) -> None:
-    """Both sides of Greenwich are in one object, which is brought once."""
-    place = serve(server, write(grid(longitudes=range(0, 360, 10)), tmp_path / "a.zarr"))
-    config = Config(
-        "era5", options={"from_": place, **WINDOW, "area": "53,-20,50,20"}, dry_run=True
-    )
-    (told,) = run(config, Store(tmp_path / "store"), lambda *told: None)
-    assert told.estimate is not None and told.artifact is None
-    assert (told.estimate.requests, told.estimate.bytes) == (18, 18 * 4 * 36 * 4)
-    assert not (tmp_path / "store").exists()
-    server.asked.clear()
-    (made,) = run(replace(config, dry_run=False), Store(tmp_path / "store"), lambda *told: None)
-    assert made.ref == told.ref
-    asked = [path for path, _ in server.asked if path.endswith(".0.0")]
-    assert len(asked) == len(set(asked)) == 18
-
-
 @pytest.mark.integration
-def test_objects_of_several_days_are_brought_once(tmp_path: Path, server: Server) -> None:
-    dataset = grid(days=20, step=6)
-    place = serve(server, write(dataset, tmp_path / "a.zarr", chunks=(8, 2, 6)))
-    window = {"area": "53,-3,50,2", "period": "2019-03-02..2019-03-19"}
-    config = Config("era5", options={"from_": place, **window}, dry_run=True)
-    (told,) = run(config, Store(tmp_path / "store"), lambda *told: None)
-    check(field(fetch(Store(tmp_path / "store"), place, **window)))
-    asked = [path for path, _ in server.asked if path.endswith((".0.0", ".1.0"))]
-    assert told.estimate is not None
-    assert len(asked) == len(set(asked)) == told.estimate.requests == 20
+@pytest.mark.parametrize(
+    ("dataset", "chunks", "window", "asked", "size"),
+    [
+        # Both sides of Greenwich are in one object, which is brought once.
+        (grid(longitudes=range(0, 360, 10)), None, {"area": "53,-20,50,20"}, 18, 4 * 36 * 4),
+        # And so is one of several days.
+        (grid(days=20, step=6), (8, 2, 6), {"period": "2019-03-02..2019-03-19"}, 20, 8 * 2 * 6 * 4),
+    ],
+)
+def test_each_object_is_one_request_which_a_dry_run_counts(
+    tmp_path: Path, server: Server, dataset: Any, chunks: Any, window: dict[str, str], asked: int,
+    size: int,
+) -> None:  # fmt: skip
+    place = serve(server, write(dataset, tmp_path / "a.zarr", chunks=chunks))
+    store = Store(tmp_path / "store")
+    config = Config("era5", options={"from_": place, **WINDOW, **window}, dry_run=True)
+    (told,) = run(config, store, lambda *told: None)
+    assert told.artifact is None and told.estimate is not None
+    assert (told.estimate.requests, told.estimate.bytes) == (asked, asked * size)
+    assert not store.root.exists()
+    server.asked.clear()
+    artifact = fetch(store, place, **WINDOW | window)
+    check(field(artifact))
+    assert artifact.ref == told.ref
+    got = [path for path, _ in server.asked if path.endswith((".0.0", ".1.0"))]
+    assert len(got) == len(set(got)) == asked
 
 
 # --- files of the CDS ----------------------------------------------------------------------------
@@ -448,20 +444,25 @@ def test_a_real_file_of_one_step_has_no_axis_of_time(tmp_path: Path) -> None:
     assert made.shape == (1, 8, 13) and made.attrs["units"] == "Pa"
 
 
-def test_a_single_step_needs_no_axis_of_time(tmp_path: Path) -> None:
-    """As cfgrib opens a message alone, and some converters write one."""
-    grid().isel(time=5).to_netcdf(tmp_path / "one.nc", engine="h5netcdf")
-    made = field(fetch(Store(tmp_path / "store"), tmp_path / "one.nc"))
-    assert made.shape == (1, 4, 6)
-    check(made)
-
-
-def test_times_of_forecasts_are_those_of_validity(tmp_path: Path) -> None:
+def forecasts() -> "xr.Dataset":
     dataset = grid().assign_coords(step=np.timedelta64(6, "h"))
     dataset = dataset.assign_coords(valid_time=dataset.time)
     dataset["time"] = dataset.time - np.timedelta64(6, "h")
+    return dataset
+
+
+@pytest.mark.parametrize(
+    ("dataset", "steps"),
+    [(grid().isel(time=5), 1), (forecasts(), 18)],
+    ids=["a message alone, as cfgrib opens it", "forecasts, with times of validity"],
+)
+def test_times_are_those_of_validity_of_one_step_or_many(
+    tmp_path: Path, dataset: Any, steps: int
+) -> None:
     dataset.to_netcdf(tmp_path / "one.nc", engine="h5netcdf")
-    check(field(fetch(Store(tmp_path / "store"), tmp_path / "one.nc")))
+    made = field(fetch(Store(tmp_path / "store"), tmp_path / "one.nc"))
+    assert made.shape == (steps, 4, 6)
+    check(made)
 
 
 # --- what is missing -----------------------------------------------------------------------------
@@ -668,7 +669,7 @@ def test_a_part_of_an_object_that_is_too_short_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, asked: Any, got: int
 ) -> None:
     """As parts are asked for of sharded stores."""
-    monkeypatch.setattr(patience, "PAUSE", 0.001)
+    monkeypatch.setattr(file_systems, "PAUSE", 0.001)
     whole = bytes(range(12))
     answers = [whole[:got], whole[: 6 if asked else 12]]
 
@@ -719,7 +720,7 @@ def asked_for(server: Server) -> set[int]:
 def test_what_fails_on_the_way_is_tried_again(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, faults: list[str]
 ) -> None:
-    monkeypatch.setattr(patience, "PATIENCE", 0.3)
+    monkeypatch.setattr(file_systems, "PATIENCE", 0.3)
     place = serve(server, hourly(tmp_path))
     server.faults[OBJECT] = list(faults)
     check(field(fetch(Store(tmp_path / "store"), place, **WINDOW)))
@@ -745,7 +746,7 @@ def test_what_goes_on_failing_is_one_clear_line_and_then_goes_on(
     asked: int,
     why: str,
 ) -> None:
-    monkeypatch.setattr(patience, "PATIENCE", 0.3)
+    monkeypatch.setattr(file_systems, "PATIENCE", 0.3)
     place = serve(server, hourly(tmp_path))
     server.faults[OBJECT] = [fault] * asked
     store = Store(tmp_path / "store")

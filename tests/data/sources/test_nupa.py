@@ -13,14 +13,9 @@ from numtok.errors import DataError, UsageError
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
-from tests.stages import test_fetch
-from tests.stages.test_fetch import Server, fetched
-
-numtok = test_cli_store.numtok
-server = test_fetch.server
+from tests.shell import Shell
+from tests.stages.test_fetch import fetched
 
 SAMPLE = Path(__file__).parents[4] / "shared/data/nupa/nupa_text_test_1_per_stratum.json"
 needs_sample = pytest.mark.skipif(not SAMPLE.is_file(), reason="no sample of NUPA beside numtok")
@@ -122,13 +117,7 @@ def test_strings_of_tasks_that_are_not_published_are_told_of(tmp_path: Path) -> 
     ]
 
 
-def test_a_file_comes_from_a_server_in_the_same_bytes(tmp_path: Path, server: Server) -> None:
-    path = written(tmp_path, {SUMS: {"3": [SUM]}})
-    server.files["/nupa/test.json"] = Path(path).read_bytes()
-    store = Store(tmp_path / "store")
-    (own,) = fetched(store, "nupa", from_=path)
-    (artifact,) = fetched(store, "nupa", from_=f"{server.url}/nupa/test.json")
-    assert artifact.ref == own.ref
+def test_by_default_it_is_the_file_of_the_publishers() -> None:
     (origin,) = NupaSource().origins()
     assert origin.files == {
         "test.json": "https://huggingface.co/datasets/HaotongYang/NUPA_text/resolve/"
@@ -249,12 +238,6 @@ def test_options_that_cannot_be_are_one_line(says: Says) -> None:
     ]:
         with case(option, value, parts), says.raises(UsageError, *parts):
             SOURCES.build("nupa", {option: value})
-
-
-def test_places_without_the_file_are_one_line(tmp_path: Path, says: Says) -> None:
-    for place, told in ((tmp_path, "no test.json"), (tmp_path / "a", "no such file")):
-        with says.raises(UsageError, f"--from {place}: ", told):
-            list(NupaSource(from_=str(place)).origins())
 
 
 def test_the_command_tells_licence_counts_and_what_is_not_known(

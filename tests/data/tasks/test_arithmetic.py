@@ -11,12 +11,12 @@ from itertools import product
 from math import sqrt
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numtok.data.tasks._contract import rows_in
 from numtok.data.tasks.arithmetic import Arithmetic
 from numtok.data.tasks.base import SHARES, TASKS, TaskSplit
 from numtok.encoding.texts import Texts
@@ -41,9 +41,7 @@ SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 
 def rows(task: Arithmetic, count: int, seed: int = 0) -> list[Row]:
     """Some rows, all in one split."""
-    return msgspec.json.Decoder(Row).decode_lines(
-        task.unit(seed, TaskSplit("train", count), 0).rows
-    )
+    return rows_in(task.unit(seed, TaskSplit("train", count), 0).rows)
 
 
 def texts(spec: str, count: int) -> list[str]:
@@ -168,11 +166,7 @@ def test_values_are_exact_up_to_the_largest_that_is_allowed() -> None:
                 most = int(2 ** (63 / operands) * (1 - 1e-9))
                 for low, high in ((most - 9, most), (-most, 9 - most)):
                     task = Arithmetic(
-                        operands=operands,
-                        operators=operators,
-                        places=0,
-                        low=str(low),
-                        high=str(high),
+                        "tree", operands, operators, places=0, low=str(low), high=str(high)
                     )
                     for row in rows(task, 60):
                         tree, source, answer = parsed(row.text)
@@ -223,8 +217,8 @@ def split_of_all(spec: str, count: int, begin: int = 0, end: int = SHARES) -> li
     """Texts of one split."""
     task = TASKS.build(spec)
     assert isinstance(task, Arithmetic)
-    content = task.unit(0, TaskSplit("train", count, begin, end), 0).rows
-    return [row.text for row in msgspec.json.Decoder(Row).decode_lines(content)]
+    made = task.unit(0, TaskSplit("train", count, begin, end), 0).rows
+    return [row.text for row in rows_in(made)]
 
 
 @pytest.mark.integration
@@ -299,9 +293,8 @@ def test_data_of_one_seed_share_no_expression_between_splits() -> None:
             half = SHARES // 2
             below, above = split_of_all(one, 900, 0, half), split_of_all(other, 900, half)
             assert not classes(below) & classes(above)
-            assert classes(below) & classes(split_of_all(other, 900, 0, half)), (
-                "or the test shows nothing"
-            )
+            shared = classes(below) & classes(split_of_all(other, 900, 0, half))
+            assert shared, "or the test shows nothing"
             assert len(classes(below)) < len(below), "some are there in both orders"
 
 

@@ -7,12 +7,12 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
 from numtok.data.tasks import _unrepeated
 from numtok.data.tasks._bittokens_lists import LETTERS
+from numtok.data.tasks._contract import rows_in
 from numtok.data.tasks._decimal_draws import LEAST, MOST, rounded
 from numtok.data.tasks.base import TASKS, TaskSplit, TextTask
 from numtok.errors import UsageError
@@ -28,7 +28,7 @@ SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.
 def rows(operation: str, form: str = "symbols", split: TaskSplit = SPLIT) -> list[Row]:
     task = TASKS.build(f"bittokens,operation={operation},form={form}")
     assert isinstance(task, TextTask)
-    return msgspec.json.Decoder(Row).decode_lines(task.unit(0, split, 0).rows)
+    return rows_in(task.unit(0, split, 0).rows)
 
 
 def answers(row: Row) -> list[str]:

@@ -2,7 +2,6 @@
 be guessed, and nothing comes twice."""
 
 import json
-import pickle
 import re
 import tomllib
 from collections import Counter
@@ -12,10 +11,10 @@ from math import log, sqrt
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
+from numtok.data.tasks._contract import rows_in
 from numtok.data.tasks._unrepeated import log_draw, shared_out
 from numtok.data.tasks.base import SHARES, TASKS, TaskSplit, TextTask
 from numtok.errors import UsageError
@@ -23,13 +22,10 @@ from numtok.registry import Range
 from numtok.row import Row
 from numtok.stages import gen
 from numtok.stages.gen import Config
-from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
+from tests.shell import Shell
+from tests.stages.test_gen import make
 
 JUDGED = ("measurement", "comparison", "wordproblems")
 VARIANTS = (
@@ -51,8 +47,7 @@ def rows(spec: str, split: TaskSplit = TRAIN, seed: int = 0) -> tuple[Row, ...]:
     task = TASKS.build(spec)
     assert isinstance(task, TextTask)
     units = range(-(-split.rows // task.unit_rows))
-    made = [task.unit(seed, split, index).rows for index in units]
-    return tuple(msgspec.json.Decoder(Row).decode_lines(b"".join(made)))
+    return tuple(row for index in units for row in rows_in(task.unit(seed, split, index).rows))
 
 
 def templates(name: str) -> dict[str, Any]:
@@ -204,8 +199,7 @@ def test_answers_of_measurement_are_correct_within_the_range_of_the_object() -> 
 def test_measurement_has_the_paper_s_objects_templates_and_counts(tmp_path: Path) -> None:
     found = templates("measurement")
     assert (len(found["objects"]), len(found["templates"])) == (20, 4)
-    made = gen.run(Config("measurement"), Store(tmp_path), lambda *_: None).artifact
-    assert made is not None
+    made = make(Config("measurement"), tmp_path)
     assert made.manifest.counts == {"rows": 20_000, "rows_train": 16_000, "rows_test": 4_000}
     for split, each in (("train", 200), ("test", 50)):
         lines = (made.path / f"{split}-00000.jsonl").read_bytes().splitlines()
@@ -348,9 +342,7 @@ def test_generate_writes_the_answer_as_the_target(tmp_path: Path) -> None:
 def test_the_subset_of_the_paper_has_its_counts(tmp_path: Path) -> None:
     """And with the default range, the share of such answers is about the paper's."""
     task = "wordproblems,form=generate,answers=10001..inf"
-    config = Config(task, samples=6850, split="test=0.19533")
-    made = gen.run(config, Store(tmp_path), lambda *_: None).artifact
-    assert made is not None
+    made = make(Config(task, samples=6850, split="test=0.19533"), tmp_path)
     assert made.manifest.counts == {"rows": 6850, "rows_train": 5512, "rows_test": 1338}
     large = np.mean([right(row) > 10_000 for row in rows("wordproblems")])
     assert abs(large - 6850 / 20_000) < 0.05
@@ -367,9 +359,7 @@ def test_answers_are_restricted_wrong_ones_too() -> None:
 @pytest.mark.integration
 def test_a_task_brings_its_own_rows_and_splits(tmp_path: Path) -> None:
     def counts(*arguments: Any, **more: Any) -> dict[str, int]:
-        config = Config(*arguments, **more)
-        made = gen.run(config, Store(tmp_path), lambda *_: None).artifact
-        assert made is not None
+        made = make(Config(*arguments, **more), tmp_path)
         assert "--split" not in made.manifest.command or "split" in more
         return {key: value for key, value in made.manifest.counts.items() if key != "rows"}
 
@@ -388,15 +378,6 @@ def test_a_task_brings_its_own_rows_and_splits(tmp_path: Path) -> None:
 def test_the_help_of_a_task_says_its_defaults(numtok: Shell) -> None:
     ran = numtok("gen", "measurement", "--help")
     assert ran.code == 0 and "Default: --samples 20000 --split train=0.8,test=0.2" in ran.out
-
-
-def test_what_another_process_is_given_makes_the_same() -> None:
-    for spec in VARIANTS:
-        with case(spec):
-            task = TASKS.build(spec)
-            elsewhere = pickle.loads(pickle.dumps(task))
-            assert isinstance(task, TextTask)
-            assert elsewhere.unit(5, TEST, 0) == task.unit(5, TEST, 0)
 
 
 WRONG = [

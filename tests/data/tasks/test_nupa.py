@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,6 @@ from numtok.data.nupa.keys import (
     INTEGER,
     KEYS,
     SCIENTIFIC,
-    TEST_ROWS,
-    VALUE_AWARE_ROWS,
     Key,
     allowed,
     chosen,
@@ -28,17 +26,13 @@ from numtok.data.nupa.wording import read, wording
 from numtok.data.nupa.wording import row as written
 from numtok.data.tasks._nupa_answers import answers
 from numtok.data.tasks._nupa_operands import Draws
-from numtok.data.tasks._nupa_questions import variants
 from numtok.data.tasks.base import TaskSplit
-from numtok.data.tasks.nupa import NupaTask
+from numtok.data.tasks.nupa import NupaTask, variants
 from numtok.errors import UsageError
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
 from tests.nupa_oracle import answer, value
-
-numtok = test_cli_store.numtok
+from tests.shell import Shell
 
 SAMPLE = Path(__file__).parents[4] / "shared/data/nupa/nupa_text_test_1_per_stratum.json"
 needs_sample = pytest.mark.skipif(not SAMPLE.is_file(), reason="no sample of NUPA beside numtok")
@@ -71,55 +65,44 @@ def stratum(row: Row) -> tuple[str, int]:
 
 
 #: A few of all keys in unit tests, and the others.
+SOME = [*KEYS.values()][::7]
 some_keys = pytest.mark.parametrize(
     "keys",
     [
-        pytest.param([*KEYS.values()][::7], id="some"),
-        pytest.param(
-            [key for place, key in enumerate(KEYS.values()) if place % 7],
-            id="others",
-            marks=pytest.mark.integration,
-        ),
+        SOME,
+        pytest.param([k for k in KEYS.values() if k not in SOME], marks=pytest.mark.integration),
     ],
+    ids=["some", "others"],
 )
 
 
 # --- what is asked and answered ------------------------------------------------------------------
 
 
+def of_key(key: Key, digits: int, **how: Any) -> list[Row]:
+    """The rows of one stratum."""
+    preset = "published" if key.is_published else "paper"
+    return rows(NupaTask(preset, key.name, str(digits), **how))
+
+
 @some_keys
-def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone(
-    keys: list[Key],
-) -> None:
-    for key in keys:
-        with case(key):
-            preset = "published" if key.is_published else "paper"
-            for digits in spread(key):
-                task = NupaTask(
-                    preset=preset,
-                    tasks=key.name,
-                    digits=str(digits),
-                    train=20,
-                    validation=5,
-                    test=15,
-                    rounding="correct",
-                )
-                made = rows(task)
-                assert made
-                for row in made:
-                    wanted, given = answer(row["text"])
-                    assert given == wanted, row["text"]
-                    assert row["gold"] == given and row["text"][row["answer_start"] :] == given
-                    spans = row["targets"]["answer"]
-                    assert "/".join(row["text"][begin:end] for begin, end in spans) == given
-                    operands = [row["text"][begin:end] for begin, end in row["operand_spans"]]
-                    assert operands == row["operands"] == list(read(key, row["text"]).operands)
-                    assert row["group"] == {
-                        "task": key.name,
-                        "operation": key.operation,
-                        "representation": key.first,
-                        "digits": digits,
-                    }
+def test_every_answer_is_that_of_an_evaluator_that_reads_the_text_alone(keys: list[Key]) -> None:
+    for key, digits in [(one, digits) for one in keys for digits in spread(one)]:
+        with case(key, digits):
+            made = of_key(key, digits, train=20, validation=5, test=15, rounding="correct")
+            assert made
+            for row in made:
+                wanted, given = answer(row["text"])
+                assert given == wanted, row["text"]
+                assert row["gold"] == given and row["text"][row["answer_start"] :] == given
+                spans = row["targets"]["answer"]
+                assert "/".join(row["text"][begin:end] for begin, end in spans) == given
+                operands = [row["text"][begin:end] for begin, end in row["operand_spans"]]
+                assert operands == row["operands"] == list(read(key, row["text"]).operands)
+                assert row["group"] == {
+                    "task": key.name, "operation": key.operation, "representation": key.first,
+                    "digits": digits,
+                }  # fmt: skip
 
 
 def test_a_difference_below_one_has_an_exponent_below_zero() -> None:
@@ -136,44 +119,31 @@ def test_a_difference_below_one_has_an_exponent_below_zero() -> None:
 
 @some_keys
 def test_operands_are_of_the_stratum_and_as_the_task_wants_them(keys: list[Key]) -> None:
-    for key in keys:
-        with case(key):
-            preset = "published" if key.is_published else "paper"
-            for digits in (3, 7):
-                for row in rows(
-                    NupaTask(preset, key.name, str(digits), train=60, validation=0, test=60)
-                ):
-                    numbers = (
-                        row["operands"]
-                        if key.second not in ("none", "int")
-                        else row["operands"][:1]
-                    )
-                    lengths = [DIGITS[key.first](one) for one in numbers]
-                    assert max(lengths) == digits
-                    first, *others = map(value, row["operands"])
-                    if key.task in ("sub", "floordiv", "mod", "mod_easy"):
-                        assert first >= others[0]
-                    if key.task in ("floordiv", "mod", "mod_easy", "truediv"):
-                        assert others[0] > 0
-                    if key.task == "mod_easy" or (
-                        key.task == "multiply_easy" and key.first != FRACTION
-                    ):
-                        assert lengths[1] <= 3 and all(
-                            len(one) <= 3 for one in re.findall("^[0-9]+", row["operands"][1])
-                        )
-                    if key.task in ("max", "min") and key.first == FRACTION:
-                        assert max(first, *others) <= 1
-                    if key.first == SCIENTIFIC:
-                        powers = [int(one.partition("e")[2]) for one in row["operands"]]
-                        near = {"add": (-5, 5), "sub": (1, 5)}.get(key.task)
-                        assert near is None or near[0] <= powers[0] - powers[-1] <= near[1]
-                        assert all(0 <= power <= 99 for power in powers)
-                    if (
-                        row["split"] == "test"
-                        and len(lengths) == 2
-                        and key.task in ("add", "multiply_hard")
-                    ):
-                        assert min(lengths) >= digits // 2
+    for key, digits in product(keys, (3, 7)):
+        task = key.task
+        is_cut = task == "mod_easy" or (task == "multiply_easy" and key.first != FRACTION)
+        for row in of_key(key, digits, train=60, validation=0, test=60):
+            with case(key, row):
+                of = 1 if key.second in ("none", "int") else 2
+                lengths = [DIGITS[key.first](one) for one in row["operands"][:of]]
+                assert max(lengths) == digits
+                first, *others = map(value, row["operands"])
+                if task in ("sub", "floordiv", "mod", "mod_easy"):
+                    assert first >= others[0]
+                if task in ("floordiv", "mod", "mod_easy", "truediv"):
+                    assert others[0] > 0
+                if is_cut:
+                    (whole,) = re.findall("^[0-9]+", row["operands"][1])
+                    assert lengths[1] <= 3 and len(whole) <= 3
+                if task in ("max", "min") and key.first == FRACTION:
+                    assert max(first, *others) <= 1
+                if key.first == SCIENTIFIC:
+                    powers = [int(one.partition("e")[2]) for one in row["operands"]]
+                    near = {"add": (-5, 5), "sub": (1, 5)}.get(task)
+                    assert near is None or near[0] <= powers[0] - powers[-1] <= near[1]
+                    assert all(0 <= power <= 99 for power in powers)
+                if row["split"] == "test" and of == 2 and task in ("add", "multiply_hard"):
+                    assert min(lengths) >= digits // 2
 
 
 @pytest.mark.integration
@@ -230,13 +200,14 @@ def test_rounding_changes_the_answers_of_sig_alone() -> None:
 
 
 def test_the_published_keys_and_those_of_the_papers_are_there() -> None:
-    assert [len(chosen(preset, "all")) for preset in ("published", "paper", "value-aware")] == [
-        44,
-        41,
-        38,
-    ]
+    presets = {"published": 44, "paper": 41, "value-aware": 38}
+    assert {preset: len(chosen(preset, "all")) for preset in presets} == presets
     by_representation = Counter(key.first for key in chosen("paper", "all"))
     assert by_representation == {INTEGER: 16, FLOAT: 12, FRACTION: 7, SCIENTIFIC: 6}
+
+
+#: Rows of the published test split: in all, and in the strata of Value-Aware.
+TEST_ROWS, VALUE_AWARE_ROWS = 2_387_501, 191_698
 
 
 def test_the_counts_of_the_published_test_add_up() -> None:
@@ -287,21 +258,16 @@ def test_no_question_of_test_is_in_another_split_even_exchanged_or_of_a_variant(
     for digits in ["1", "2", "4"]:
         with case(digits):
             tasks = "mod+mod_easy+add_Fraction+add_easy+max_Integer+max_hard_Integer+length_Integer"
-            asked: dict[str, set[tuple[str, ...]]] = {
-                "train": set(),
-                "validation": set(),
-                "test": set(),
-            }
+            task = NupaTask(tasks=tasks, digits=digits, train=400, validation=100, test=100)
+            asked = defaultdict[str, set[tuple[str, ...]]](set)
             seen = Counter[tuple[str, str]]()
-            for row in rows(
-                NupaTask(tasks=tasks, digits=digits, train=400, validation=100, test=100)
-            ):
+            for row in rows(task):
                 operation, operands = row["group"]["operation"], row["operands"]
                 matters = operation in ("modulo", "length")  # which operand comes first
                 asked[row["split"]].add((operation, *(operands if matters else sorted(operands))))
                 seen[row["group"]["task"], row["text"]] += 1
             assert max(seen.values()) == 1
-            assert all(asked.values())
+            assert asked.keys() == {"train", "validation", "test"}
             for one, other in combinations(asked.values(), 2):
                 assert not one & other
 
@@ -310,9 +276,7 @@ def test_variants_are_the_tasks_that_ask_in_the_same_words() -> None:
     groups = {tuple(one.task for one in variants(key)) for key in KEYS.values()}
     several = {group for group in groups if len(group) > 1}
     assert several == {
-        ("add", "add_easy"),
-        ("max", "max_hard"),
-        ("mod", "mod_easy"),
+        *(("add", "add_easy"), ("max", "max_hard"), ("mod", "mod_easy")),
         ("multiply_easy", "multiply_hard"),
     }
 
@@ -395,12 +359,8 @@ def test_samples_and_split_mean_nothing(numtok: Shell, says: Says) -> None:
         with case(option, given):
             ran = numtok("gen", "nupa", option, given)
             assert ran.code == 2
-            says(
-                ran.err,
-                "numtok: gen nupa",
-                f"leave out {option} {given}",
-                "`numtok gen nupa --help`",
-            )
+            told = f"leave out {option} {given}"
+            says(ran.err, "numtok: gen nupa", told, "`numtok gen nupa --help`")
 
 
 def test_a_sample_of_a_split_has_some_of_its_strata() -> None:

@@ -1,7 +1,6 @@
 """Planetary orbits: what is drawn, that the physics is right, and splits out of distribution."""
 
 import ast
-import csv
 import os
 import signal
 import sys
@@ -12,12 +11,12 @@ from math import cos, hypot, pi, sin, tau
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from numtok.data.tasks import orbits
+from numtok.data.tasks._contract import rows_in
 from numtok.data.tasks._nbody import PlanetarySystem, come_close, positions, simulation
 from numtok.data.tasks.base import TASKS, TaskSplit
 from numtok.data.tasks.orbits import Orbits
@@ -27,13 +26,11 @@ from numtok.row import Row
 from numtok.stages.gen import Config
 from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages.test_gen import make
 from tests.stages.test_gen import rows as rows_of
 
-numtok = test_cli_store.numtok
 rebound = pytest.importorskip("rebound", reason="needs the package rebound")
 
 Floats = NDArray[np.float64]
@@ -51,8 +48,7 @@ def first_axes(systems: Sequence[PlanetarySystem]) -> Floats:
 
 
 def made(task: Orbits, rows: int, split: str = "train") -> list[Row]:
-    content = task.unit(0, TaskSplit(split, rows), 0).rows
-    return msgspec.json.Decoder(Row).decode_lines(content)
+    return rows_in(task.unit(0, TaskSplit(split, rows), 0).rows)
 
 
 def read(row: Row) -> dict[str, Any]:
@@ -128,15 +124,6 @@ def test_the_public_sampler_draws_whole_spans_and_points() -> None:
     steps = {f"{system.step:.12g}" for system in systems}
     assert len(steps) == 262
     assert (min(steps), max(steps)) == ("0.258620689655", "0.827586206897")
-
-
-def test_a_row_depends_on_nothing_but_settings_seed_split_and_number() -> None:
-    task = Orbits()
-    some = list(task.systems(0, "train", range(40)))
-    assert list(task.systems(0, "train", range(30, 33))) == some[30:33]
-    others = [(1, "train", 0), (0, "test", 0), (0, "train", 1)]
-    for seed, split, attempt in others:
-        assert next(task.systems(seed, split, range(1), attempt)) != some[0]
 
 
 @pytest.mark.integration
@@ -234,14 +221,7 @@ def test_intervals_can_be_held_out() -> None:
 def lone(
     axis: float, eccentricity: float, longitude: float, step: float, points: int
 ) -> PlanetarySystem:
-    return PlanetarySystem(
-        masses=[1e-12],
-        axes=[axis],
-        eccentricities=[eccentricity],
-        longitudes=[longitude],
-        step=step,
-        points=points,
-    )
+    return PlanetarySystem([1e-12], [axis], [eccentricity], [longitude], step=step, points=points)
 
 
 def test_a_circle_keeps_its_radius_and_its_period() -> None:
@@ -312,7 +292,7 @@ WIDE = Orbits(planets=Range(2, 2), outer=Range(5, 14), points=FAST.points, span=
 @pytest.mark.integration
 def test_rows_that_leave_the_bound_are_drawn_again_and_counted() -> None:
     content, counts = WIDE.unit(0, TaskSplit("train", 100), 0)
-    found = msgspec.json.Decoder(Row).decode_lines(content)
+    found = rows_in(content)
     for row in found:
         assert np.abs(np.array(read(row)["data"])).max() < 10
     first = [positions(system) for system in WIDE.systems(0, "train", range(100))]
@@ -340,14 +320,7 @@ def test_rows_that_cannot_be_integrated_are_drawn_again_and_counted(
 
 
 def test_planets_that_collide_are_not_integrated() -> None:
-    system = PlanetarySystem(
-        masses=[5e-5, 5e-5],
-        axes=[1.0, 1.0],
-        eccentricities=[0.0, 0.0],
-        longitudes=[0.0, 1e-7],
-        step=0.5,
-        points=10,
-    )
+    system = PlanetarySystem([5e-5] * 2, [1.0, 1.0], [0.0, 0.0], [0.0, 1e-7], step=0.5, points=10)
     assert positions(system) is None
     assert positions(lone(1e-160, 0, 0, 0.1, 3)) is None  # comes to NaN
 
@@ -394,18 +367,6 @@ def test_counts_are_shown_by_gen_and_show(numtok: Shell) -> None:
     assert ["not", "integrated", "0"] in lines and ["close", "encounters", "0"] in lines
     shown = [line.split() for line in numtok("show", ran.out.strip()).out.splitlines()]
     assert ["out_of_bounds", str(total["out_of_bounds"])] in shown
-
-
-@pytest.mark.integration
-def test_a_dry_run_tells_the_size(numtok: Shell) -> None:
-    options = "--planets 2 --points 5..9 --span 2..3 --samples 1000"
-    dry = numtok("gen", "orbits", *options.split(), "--dry-run", "--format", "csv")
-    told = dict(csv.reader(dry.out.splitlines()))
-    artifact = Store(Path("artifacts")).resolve(
-        numtok("gen", "orbits", *options.split()).out.strip()
-    )
-    assert told["would make"] == artifact.ref
-    assert abs(int(told["size, about"]) / artifact.manifest.bytes - 1) < 0.05
 
 
 # --- the text ----------------------------------------------------------------------------------

@@ -21,13 +21,10 @@ from numtok.stages.gen import Config
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages.test_gen import contents, make
-
-numtok = test_cli_store.numtok
 
 Floats = NDArray[np.float64]
 
@@ -106,13 +103,6 @@ def test_a_dry_run_tells_the_size_of_a_table(numtok: Shell) -> None:
     artifact = Store(Path("artifacts")).resolve(numtok(*arguments).out.strip())
     assert (told["would make"], told["rows"]) == (artifact.ref, "20000")
     assert abs(int(told["size, about"]) / artifact.manifest.bytes - 1) < 0.05
-
-
-def test_encode_refuses_a_table(numtok: Shell, says: Says) -> None:
-    ref = numtok("gen", "curves", "--samples", "20").out.strip()
-    ran = numtok("encode", "--scheme", "p10", ref)
-    assert ran.code == 2
-    says(ran.err, f"numtok: {ref}", "of kind table", "must be data")
 
 
 # --- curves ------------------------------------------------------------------------------------
@@ -288,6 +278,7 @@ def test_a_setting_that_cannot_be_is_told(says: Says) -> None:
         ("curves,curve=sinus", ["'sinus'", "curve", "did you mean 'sine'? known: chirp,"]),
         ("curves,noise=-1", ["noise=-1.0", "curves", "it is from 0 to 1e+300"]),
         ("curves,noise=nan", ["noise=nan", "curves", "it is from 0 to 1e+300"]),
+        ("curves,noise=inf", ["noise=inf", "curves", "it is from 0 to 1e+300"]),
         ("densities,density=rings", ["'rings'", "density", "did you mean 'ring'? known: band,"]),
         ("bbob,function=25", ["function=25", "bbob", "it is from 1 to 24"]),
         ("bbob,dimension=0", ["dimension=0", "bbob", "it is from 1 to 100"]),

@@ -3,7 +3,7 @@
 import doctest
 import pickle
 
-from numtok.data.tasks import _draws, _seen, _temperature_rows, _templates, _unrepeated
+from numtok.data.tasks import _draws, _temperature_rows, _templates, _unrepeated
 from numtok.data.tasks.base import TASKS, DerivedTask, TableTask, TextTask
 from tests.cases import case
 
@@ -15,7 +15,7 @@ def test_a_task_is_of_one_of_three_kinds() -> None:
 
 
 def test_the_examples_beside_the_tasks_are_true() -> None:
-    for module in [_draws, _seen, _temperature_rows, _templates, _unrepeated]:
+    for module in [_draws, _temperature_rows, _templates, _unrepeated]:
         with case(module):
             found = doctest.testmod(module)
             assert (found.failed, bool(found.attempted)) == (0, True)

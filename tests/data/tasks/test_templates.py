@@ -8,18 +8,16 @@ import numpy as np
 import pytest
 
 from numtok.data.tasks._templates import Pattern
-from numtok.data.tasks.base import TASKS, TaskSplit
+from numtok.data.tasks.base import TASKS, TaskSplit, TextTask
 from numtok.errors import UsageError
 from numtok.registry import settings_of
 from numtok.stages import gen
 from numtok.stages.gen import Config
 from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
+from tests.shell import Shell
+from tests.stages.test_gen import make
 
 JUDGED = ("measurement", "comparison", "wordproblems")
 
@@ -67,93 +65,63 @@ def test_a_text_that_cannot_be_filled_in_is_told(says: Says) -> None:
 
 # --- files -------------------------------------------------------------------------------------
 
-STORY = 'text = "[NUMA] and [NUMB]?"\nanswer = "NUMA + NUMB"\n'
-SENTENCE = 'text = "[NUMA] < [NUMB]"\nnumbers = [1, 9]\ncorrect = "NUMA < NUMB"\n'
-QUESTION = '[[templates]]\nname = "w"\ntext = "How heavy [INT is/are] [INT] [OBJ]?"\n'
-THING = '[[objects]]\nname = "egg"\nplural = "eggs"\n'
-
 NAMED = '[[templates]]\nname = "a"\n'
-WRONG = [
-    ("wordproblems", "[[templates]\n", ["']]'", "line 1, column 12)"]),
-    ("wordproblems", "\x00", ["line 1, column 1)", "FILE cannot be read: Invalid statement"]),
-    ("wordproblems", "", ["FILE has no [[templates]]", "at least one is needed"]),
-    ("wordproblems", "templates = []\n", ["templates", "at least one is needed"]),
-    ("wordproblems", f'[[template]]\nname = "a"\n{STORY}', ["'template'", "did you mean"]),
-    ("wordproblems", f"[[templates]]\n{STORY}", ["'name'", "FILE: templates 1: Object missing"]),
-    (
-        "wordproblems",
-        f'[[templates]]\nname = "a"\nrange = 3\n{STORY}',
-        ["'range'", "FILE: templates 1 (a): Object contains"],
-    ),
-    (
-        "wordproblems",
-        '[[templates]]\nname = "a"\nanswer = "NUMA + NUMB"\ntext = "[NUMA] [NUMC]"\n',
-        ["[NUMA]", "[NUMC]", "known: [NUMA], [NUMB]"],
-    ),
-    (
-        "wordproblems",
-        '[[templates]]\nname = "a"\nanswer = "NUMA + NUMB"\ntext = "[NUMA]"\n',
-        ["NUMB", "FILE: templates 1 (a): the field [NUMB]"],
-    ),
-    (
-        "wordproblems",
-        '[[templates]]\nname = "a"\nanswer = "NUMA * NUMB"\ntext = "[NUMA] [NUMB]"\n',
-        ["'NUMA * NUMB'", "'answer'"],
-    ),
-    ("wordproblems", f"{NAMED}{STORY}" * 2, ["'a'", "give each its own"]),
-    (
-        "comparison",
-        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[9, 1]"),
-        [
-            "FILE: templates 1 (a): the range [9, 1] is not",
-            "allowed are two whole numbers from 1 to",
-        ],
-    ),
-    (
-        "comparison",
-        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[0, 9]"),
-        [
-            "FILE: templates 1 (a): the range [0, 9] is not",
-            "allowed are two whole numbers from 1 to",
-        ],
-    ),
-    ("comparison", f"{NAMED}{SENTENCE}".replace("[1, 9]", "[1]"), ["'array'", "'numbers'"]),
-    (
-        "comparison",
-        f"{NAMED}{SENTENCE}".replace("[1, 9]", "[5, 5]"),
-        ["FILE: a: no two different numbers from 5 to 5", "give a wider range"],
-    ),
-    ("measurement", QUESTION, ["FILE has no [[objects]]", "at least one is needed"]),
-    (
-        "measurement",
-        f"{QUESTION}{THING}ranges = {{}}\n",
-        ["FILE: objects 1 (egg): it has no range", "give one for a template at least"],
-    ),
-    ("measurement", f"{QUESTION}{THING}ranges = {{ v = [35, 70] }}\n", ["'v'", "FILE: objects 1"]),
-    ("measurement", f"{QUESTION}{THING}ranges = {{ w = [1, 70] }}\n", ["[1, 70]", "allowed are"]),
-    ("measurement", QUESTION.replace("[OBJ]", "eggs"), ["[OBJ]", "FILE: templates 1 (w): the"]),
-    (
-        "measurement",
-        f"{QUESTION}{THING}ranges = {{ w = [35, 70] }}\n".replace('"eggs"', '"size 3 eggs"'),
-        ["'3'", "write it as a word"],
-    ),
-]
+QUESTION = '[[templates]]\nname = "w"\ntext = "How heavy [INT is/are] [INT] [OBJ]?"\n'
+
+
+def story(text: str = "[NUMA] and [NUMB]?", answer: str = "NUMA + NUMB", begin: str = NAMED) -> str:
+    return f'{begin}text = "{text}"\nanswer = "{answer}"\n'
+
+
+def sentence(numbers: list[int]) -> str:
+    return f'{NAMED}text = "[NUMA] < [NUMB]"\nnumbers = {numbers}\ncorrect = "NUMA < NUMB"\n'
+
+
+def egg(ranges: str = "w = [35, 70]", plural: str = "eggs", question: str = QUESTION) -> str:
+    thing = f'[[objects]]\nname = "egg"\nplural = "{plural}"\nranges = {{ {ranges} }}\n'
+    return f"{question}{thing}"
+
+
+WRONG = {
+    "wordproblems": [
+        ("[[templates]\n", ["']]'", "line 1, column 12)"]),
+        ("\x00", ["line 1, column 1)", "FILE cannot be read: Invalid statement"]),
+        ("", ["FILE has no [[templates]]", "at least one is needed"]),
+        ("templates = []\n", ["templates", "at least one is needed"]),
+        (story(begin='[[template]]\nname = "a"\n'), ["'template'", "did you mean"]),
+        (story(begin="[[templates]]\n"), ["'name'", "FILE: templates 1: Object missing"]),
+        (story(begin=f"{NAMED}range = 3\n"), ["'range'", "FILE: templates 1 (a): Object contains"]),
+        (story("[NUMA] [NUMC]"), ["[NUMA]", "[NUMC]", "known: [NUMA], [NUMB]"]),
+        (story("[NUMA]"), ["NUMB", "FILE: templates 1 (a): the field [NUMB]"]),
+        (story(answer="NUMA * NUMB"), ["'NUMA * NUMB'", "'answer'"]),
+        (story() * 2, ["'a'", "give each its own"]),
+    ],
+    "comparison": [
+        (sentence([9, 1]), ["FILE: templates 1 (a): the range [9, 1] is", "allowed are two whole"]),
+        (sentence([0, 9]), ["FILE: templates 1 (a): the range [0, 9] is", "allowed are two whole"]),
+        (sentence([1]), ["'array'", "'numbers'"]),
+        (sentence([5, 5]), ["FILE: a: no two different numbers from 5 to 5", "give a wider range"]),
+    ],
+    "measurement": [
+        (QUESTION, ["FILE has no [[objects]]", "at least one is needed"]),
+        (egg(""), ["FILE: objects 1 (egg): it has no range", "give one for a template at least"]),
+        (egg("v = [35, 70]"), ["'v'", "FILE: objects 1"]),
+        (egg("w = [1, 70]"), ["[1, 70]", "allowed are"]),
+        (egg(question=QUESTION.replace("[OBJ]", "eggs")), ["[OBJ]", "FILE: templates 1 (w): the"]),
+        (egg(plural="size 3 eggs"), ["'3'", "write it as a word"]),
+    ],
+}
 
 
 def test_a_file_that_is_not_right_is_told_with_its_entry(numtok: Shell, says: Says) -> None:
-    for task, content, parts in WRONG:
-        with case(task, content, parts):
-            Path("mine.toml").write_text(content)
-            if task == "measurement" and "objects" not in content and "eggs" in content:
-                Path("mine.toml").write_text(f"{content}{THING}ranges = {{ w = [35, 70] }}\n")
-            ran = numtok("gen", task, "--templates", "mine.toml")
-            assert (ran.code, ran.out) == (2, "")
-            says(
-                ran.err,
-                "numtok: ",
-                "mine.toml",
-                *(part.replace("FILE", "mine.toml") for part in parts),
-            )
+    for task, wrong in WRONG.items():
+        for content, parts in wrong:
+            with case(task, content, parts):
+                Path("mine.toml").write_text(content)
+                ran = numtok("gen", task, "--templates", "mine.toml")
+                assert (ran.code, ran.out) == (2, "")
+                told = [part.replace("FILE", "mine.toml") for part in parts]
+                says(ran.err, "numtok: ", "mine.toml", *told)
 
 
 def test_a_file_that_is_not_there_is_told(numtok: Shell, says: Says) -> None:
@@ -171,13 +139,11 @@ def test_a_file_of_ones_own_is_known_by_its_content(name: str, tmp_path: Path) -
         path = tmp_path / folder / "mine.toml"
         path.write_bytes(own.read_bytes())
         config = Config(f"{name},templates={path}", samples=100)
-        made.append(gen.run(config, Store(tmp_path / folder), lambda *_: None).artifact)
+        made.append(make(config, tmp_path / folder))
     first, second = made
-    assert first is not None and second is not None
     assert first.version == second.version
-    assert (first.path / "train-00000.jsonl").read_bytes() == (
-        second.path / "train-00000.jsonl"
-    ).read_bytes()
+    train = [one.path / "train-00000.jsonl" for one in made]
+    assert train[0].read_bytes() == train[1].read_bytes()
     assert [parent.where for parent in first.manifest.parents] == [str(tmp_path / "a/mine.toml")]
     assert str(tmp_path) not in json.dumps(first.manifest.settings)
     path.write_bytes(own.read_bytes() + b"\n")
@@ -186,26 +152,19 @@ def test_a_file_of_ones_own_is_known_by_its_content(name: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", JUDGED)
-def test_another_process_needs_no_file(name: str, tmp_path: Path) -> None:
-    own = Path(gen.__file__).parents[1] / "data" / "tasks" / "templates" / f"{name}.toml"
-    path = tmp_path / "mine.toml"
-    path.write_bytes(own.read_bytes())
-    task = TASKS.build(f"{name},templates={path}")
-    sent = pickle.dumps(task)
-    path.write_text("")
-    made = pickle.loads(sent).unit(0, TaskSplit("train", 20), 0)
-    assert made == TASKS.build(name).unit(0, TaskSplit("train", 20), 0)  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("name", JUDGED)
 def test_the_templates_of_numtok_are_those_of_a_file_that_holds_them(
     name: str, tmp_path: Path
 ) -> None:
     own = Path(gen.__file__).parents[1] / "data" / "tasks" / "templates" / f"{name}.toml"
-    task = TASKS.build(f"{name},templates={own}")
-    split = TaskSplit("train", 50)
-    assert task.unit(0, split, 0) == TASKS.build(name).unit(0, split, 0)  # type: ignore[attr-defined]
-    assert settings_of(task)["templates"] == str(own)
+    path = tmp_path / "mine.toml"
+    path.write_bytes(own.read_bytes())
+    task = TASKS.build(f"{name},templates={path}")
+    assert settings_of(task)["templates"] == str(path)
     assert task.files["templates"].bytes == own.stat().st_size
+    sent = pickle.dumps(task)
+    path.write_text("")  # another process needs no file
+    own_task, split = TASKS.build(name), TaskSplit("train", 50)
+    assert isinstance(own_task, TextTask)
+    assert pickle.loads(sent).unit(0, split, 0) == own_task.unit(0, split, 0)
     with pytest.raises(UsageError):
         TASKS.build(f"{name},templates={tmp_path}")
