@@ -5,7 +5,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.encoding.normalizers.base import FittedNormalizer
-from numtok.encoding.schemes.base import Channel, ChannelScheme, Encoded, Outcome
+from numtok.encoding.schemes._literals import parts_of, spell
+from numtok.encoding.schemes.base import Channel, ChannelScheme, DigitLimit, Encoded, Outcome
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import Significands
 
@@ -98,3 +99,9 @@ def beyond_float64(numerals: Numerals, outcomes: NDArray[np.uint8]) -> int:
 
     parts = digits[long], exponents[long], negative[long], more[long]
     return further_than_digits(Significands(*parts), numerals.values[long])
+
+
+def beyond_digits(numerals: Numerals, limit: DigitLimit) -> int:
+    """Count the numbers with more digits than an embedder sees; mantissa and exponent are two."""
+    parts = parts_of(spell(numerals))
+    return int(((parts.digits > limit.whole) | (parts.decimals > limit.decimals)).sum())

@@ -27,7 +27,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.encoding.channel import beyond_float64, inexact, normalized
+from numtok.encoding.channel import beyond_digits, beyond_float64, inexact, normalized
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
 from numtok.encoding.schema import SCHEME_FILE, SPECIALS, TokenIds
 from numtok.encoding.schemes.base import (
@@ -36,7 +36,6 @@ from numtok.encoding.schemes.base import (
     ChannelScheme,
     DecodedNumbers,
     Encoded,
-    LimitedScheme,
     Scheme,
     is_exact,
     outcomes_of,
@@ -99,6 +98,7 @@ class EncodedTexts(NamedTuple):
     channel: Channel | None  # [numbers]
     outcomes: NDArray[np.uint8]  # [numbers]
     inexact: int  # numbers that :func:`inexact` or :func:`beyond_float64` counts
+    truncated: int  # numbers that :func:`beyond_digits` counts
     marks: NDArray[np.int32]  # [n] token index within the row, -1 if none
     literals: Literals  # [numbers], as written
 
@@ -202,6 +202,7 @@ class Codec:
             channel=joined("channel") if isinstance(self.scheme, ChannelScheme) else None,
             outcomes=joined("outcomes"),
             inexact=int(joined("inexact").sum()),
+            truncated=int(joined("truncated").sum()),
             marks=answers,
             literals=Literals(texts.data, spans.starts, spans.ends),
         )
@@ -230,12 +231,16 @@ class Codec:
             "lengths": encoded.lengths,
             "outcomes": encoded.outcomes,
         }
-        if encoded.channel is None:
-            rounded = beyond_float64(numerals, encoded.outcomes) if self.keeps_literals else 0
-            return columns | {"inexact": np.array([rounded])}
-        assert isinstance(self.scheme, ChannelScheme)
-        lost = inexact(numerals, encoded, self.scheme, self.normalizer)
-        return columns | {"channel": encoded.channel, "inexact": np.array([lost])}
+        lost = truncated = 0
+        if encoded.channel is not None:
+            assert isinstance(self.scheme, ChannelScheme)
+            columns["channel"] = encoded.channel
+            lost = inexact(numerals, encoded, self.scheme, self.normalizer)
+        elif self.keeps_literals:
+            lost = beyond_float64(numerals, encoded.outcomes)
+        if (limit := self.scheme.defaults.embedder_digits) is not None:
+            truncated = beyond_digits(normalized(numerals, self.normalizer), limit)
+        return columns | {"inexact": np.array([lost]), "truncated": np.array([truncated])}
 
     def decode(
         self,
@@ -321,14 +326,6 @@ class Codec:
         """Numbers to the scheme's local ids, normalised first; ``in_answer``, bool[numbers]: which
         are part of an answer."""
         return self.scheme.encode(normalized(numerals, self.normalizer).of_texts(in_answer))
-
-    def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
-        """How many numbers of some rows, ids [tokens] of the whole vocabulary one row behind the
-        other, are longer than some embedders see (:class:`LimitedScheme`)."""
-        if not isinstance(self.scheme, LimitedScheme):
-            return 0
-        of_numbers = tokens[(tokens >= self.number_first) & (tokens < self.text_first)]
-        return self.scheme.count_truncated(of_numbers - self.number_first)
 
     def decode_numbers(
         self,

@@ -20,7 +20,7 @@ from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, Normalizer, fit
 from numtok.encoding.number_sizes import NumberSizes
 from numtok.encoding.row_keys import number_keys, row_codes
-from numtok.encoding.schemes.base import Scheme, SizedScheme, needs_sample
+from numtok.encoding.schemes.base import Scheme, needs_sample
 from numtok.encoding.text_tokenizers.base import (
     NO_PIECES,
     TEXT_TOKENIZERS,
@@ -101,7 +101,7 @@ class Unfitted:
 
     def suited(self, sizes: NumberSizes) -> "Unfitted":
         """The same with its scheme sized to numbers, which a normalization would change."""
-        if not (self.normalizer.identity and isinstance(self.scheme, SizedScheme)):
+        if not self.normalizer.identity:
             return self
         return replace(self, scheme=self.scheme.suited(*sizes))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from numtok.data.reading.units import Unit
-from numtok.encoding.schemes.base import SCHEMES, SizedScheme
+from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.texts import Spans, Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
@@ -69,9 +69,9 @@ def measure_sizes(
 
 
 def is_sized(spec: str) -> bool:
-    """Return whether a spec leaves its scheme to be sized to the data (:class:`SizedScheme`).
+    """Return whether a spec leaves its scheme to be sized to the data (:meth:`Scheme.suited`).
 
     Explicit settings are kept: ``fone`` is sized, ``fone,whole=10`` is not.
     """
     name = name_in(spec)
-    return spec == name and issubclass(SCHEMES[name], SizedScheme)
+    return spec == name and SCHEMES[name].defaults.sized

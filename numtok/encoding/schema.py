@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
 SCHEME_FILE = "scheme.json"  # the codec, in an artifact of encoded data or a model
-INEXACT = "inexact"  # count: ``Encoded.inexact``
-TRUNCATED = "beyond_sight"  # count, also of models: ``Scheme.beyond_sight``
+INEXACT = "inexact"  # count: ``EncodedTexts.inexact``
+TRUNCATED = "beyond_sight"  # count, also of models: ``EncodedTexts.truncated``
 
 
 class TokenIds(NamedTuple):

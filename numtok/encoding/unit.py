@@ -229,8 +229,8 @@ class EncodeUnit:
                 numbers += len(encoded.numbers)
                 tokens += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))
-                if long := self.codec.count_truncated(encoded.tokens):
-                    outcomes[TRUNCATED] += long
+                if encoded.truncated:
+                    outcomes[TRUNCATED] += encoded.truncated
                 if encoded.inexact:
                     outcomes[INEXACT] += encoded.inexact
                 twins.add(row_hashes(texts, spans, targets), splits)

@@ -53,7 +53,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS, Moments
 from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.schema import SPECIALS
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes.base import SCHEMES, Scheme, SizedScheme, fitted, needs_sample
+from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample
 from numtok.encoding.slots.places import OTHER
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.texts import Spans, Texts, cut
@@ -283,10 +283,7 @@ def _profile(
         max((slot.largest or 0.0 for slot in slots.values()), default=0.0),
         max((slot.decimals_most or 0 for slot in slots.values()), default=0),
     )
-    sized = [
-        one.suited(*sizes) if isinstance(one, SizedScheme) and is_sized(spec) else one
-        for spec, one in schemes.items()
-    ]
+    sized = [one.suited(*sizes) if is_sized(spec) else one for spec, one in schemes.items()]
     tried = [losses(one, found.tallies, labels, trial, moments) for one in sized if numbers]
     if look is not None:
         look({node: slot.name for node, slot in slots.items()}, found, tried)

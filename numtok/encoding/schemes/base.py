@@ -7,8 +7,8 @@ whole text. The contract suite in ``_contract.py`` holds for every scheme, inclu
 
 :class:`Scheme` is what every scheme defines. The classes behind it are capabilities: a scheme
 derives from one of them as well if it has a value channel (:class:`ChannelScheme`), is
-fitted to data (:class:`FittedScheme`, :class:`SizedScheme`), has a limited embedder
-(:class:`LimitedScheme`), or leaves numbers to the text tokenizer (``whole_text.TextScheme``).
+fitted to data (:class:`FittedScheme`), or leaves numbers to the text tokenizer
+(``whole_text.TextScheme``).
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeGuard, final
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, TypeGuard, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +113,16 @@ class LargestError(NamedTuple):
     absolute: bool = False
 
 
+class DigitLimit(NamedTuple):
+    """How many digits of a number an embedder of a fixed width sees."""
+
+    whole: int
+    decimals: int
+
+    def __str__(self) -> str:
+        return f"{self.whole} digits before the point or {self.decimals} behind it"
+
+
 @dataclass(frozen=True, kw_only=True)
 class SchemeDefaults:
     """The parts that encoding and training use with a scheme by default.
@@ -126,6 +136,11 @@ class SchemeDefaults:
     digits
         True if number terms may take tokens that are digits for their values. False if other tokens
         stand between the digits of a number, or digits have other uses.
+    embedder_digits
+        The digits that the default embedder may be limited to. ``encode`` counts longer numbers,
+        whose tokens lose nothing.
+    sized
+        True if settings default to the size of the data's numbers (:meth:`Scheme.suited`).
     """
 
     embedder: str = "lookup"
@@ -135,6 +150,8 @@ class SchemeDefaults:
     head_settings: tuple[str, ...] = ()
     same_tokens_as: str = ""
     digits: bool = True
+    embedder_digits: DigitLimit | None = None
+    sized: bool = False
 
 
 class Next(NamedTuple):
@@ -235,6 +252,11 @@ class Scheme(ABC):
         smallest that holds all its numbers, of both signs.)
         """
 
+    def suited(self, largest: float, decimals: int) -> Self:
+        """Return the scheme for numbers up to ``largest`` with this many decimals: another one only
+        if ``defaults`` says ``sized``."""
+        return self
+
     # --- derived ------------------------------------------------------------------------------
 
     @final
@@ -322,28 +344,6 @@ class FittedScheme(Scheme):
     def title(self) -> str:
         """The spec, and what sets the scheme apart from others of that spec other than what it has
         learned."""
-
-
-class SizedScheme(Scheme):
-    """A scheme with settings for the size of numbers, which default to that of the data."""
-
-    @abstractmethod
-    def suited(self, largest: float, decimals: int) -> Self:
-        """Return the scheme for numbers up to ``largest`` that have this many decimals."""
-
-
-class LimitedScheme(Scheme):
-    """A scheme whose default embedder sees a limited number of digits. Its tokens lose nothing.
-
-    max_digits
-        The limit, for messages.
-    """
-
-    max_digits: ClassVar[str]
-
-    @abstractmethod
-    def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
-        """Count the numbers beyond the limit, in local ids [tokens], one number after another."""
 
 
 SCHEMES: Registry[Scheme] = Registry("numtok.encoding.schemes", "scheme")

@@ -496,8 +496,8 @@ BREAKS: list[Row] = [
     ),
     (
         "capabilities",
-        lambda: _broken(NumValueScheme, count_truncated=lambda self, tokens: 0),
-        "of 1 and one of 160 digits: got 0, expected 1",
+        lambda: _broken(NumValueScheme, suited=lambda self, largest, decimals: FoneScheme(1, 1)),
+        "suited to numbers up to 99.5",
     ),
     (
         "golden",
