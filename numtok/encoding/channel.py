@@ -4,6 +4,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints, UInt8s
 from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.schemes._literals import parts_of, spell
 from numtok.encoding.schemes.base import Channel, ChannelScheme, DigitLimit, Encoded, Outcome
@@ -21,7 +22,7 @@ def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
     return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
 
 
-def normalised_values(values: NDArray[np.float64], by: FittedNormalizer) -> NDArray[np.float32]:
+def normalised_values(values: Floats, by: FittedNormalizer) -> NDArray[np.float32]:
     """float32[n]: raw values float64[n] as a value head learns them where there is no channel; NaN
     for what float32 cannot hold."""
     with np.errstate(over="ignore"):
@@ -40,9 +41,7 @@ class ChannelValues:
         whole = bool((factors[~self._wordy] == 1).all())
         self._as_they_are = normalizer.normalizer.identity and whole
 
-    def __call__(
-        self, tokens: NDArray[np.int64], channel: Channel, numbers: NDArray[np.float64]
-    ) -> Channel:
+    def __call__(self, tokens: Ints, channel: Channel, numbers: Floats) -> Channel:
         """[n]: by the local ids [n] of the first tokens of numbers, the channel [n] beside these
         and the numbers float64[n] of the text."""
         beside = numbers if self._as_they_are else channel
@@ -82,7 +81,7 @@ def inexact(
     return further_than_digits(Significands(*parts), read)
 
 
-def beyond_float64(numerals: Numerals, outcomes: NDArray[np.uint8]) -> int:
+def beyond_float64(numerals: Numerals, outcomes: UInt8s) -> int:
     """Count the ordinary numbers whose written digits float64 does not hold.
 
     outcomes

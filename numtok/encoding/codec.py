@@ -27,6 +27,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok import files
+from numtok.arrays import Bools, Floats, Int32s, UInt8s, UInt32s
 from numtok.encoding.channel import beyond_digits, beyond_float64, inexact, normalized
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
 from numtok.encoding.schema import SCHEME_FILE, SPECIALS, TokenIds
@@ -89,17 +90,17 @@ class EncodedTexts(NamedTuple):
     """``n`` encoded texts, as flat columns; ``*_rows`` are offsets of rows."""
 
     text: "pa.Array[Any]"  # [n] strings, numbers replaced by [NUM]
-    tokens: NDArray[np.uint16] | NDArray[np.uint32]  # [all tokens], by the vocabulary's size
-    token_rows: NDArray[np.int32]  # [n + 1]
-    number_rows: NDArray[np.int32]  # [n + 1]
-    numbers: NDArray[np.float64]  # [numbers], raw
-    number_start: NDArray[np.int32]  # [numbers], token index within the row
-    number_length: NDArray[np.int32]  # [numbers]
+    tokens: NDArray[np.uint16] | UInt32s  # [all tokens], by the vocabulary's size
+    token_rows: Int32s  # [n + 1]
+    number_rows: Int32s  # [n + 1]
+    numbers: Floats  # [numbers], raw
+    number_start: Int32s  # [numbers], token index within the row
+    number_length: Int32s  # [numbers]
     channel: Channel | None  # [numbers]
-    outcomes: NDArray[np.uint8]  # [numbers]
+    outcomes: UInt8s  # [numbers]
     inexact: int  # numbers that :func:`inexact` or :func:`beyond_float64` counts
     truncated: int  # numbers that :func:`beyond_digits` counts
-    marks: NDArray[np.int32]  # [n] token index within the row, -1 if none
+    marks: Int32s  # [n] token index within the row, -1 if none
     literals: Literals  # [numbers], as written
 
 
@@ -150,9 +151,7 @@ class Codec:
 
         return Spans(*scan(texts.data, texts.rows, self.policy))
 
-    def encode(
-        self, texts: Texts, spans: Spans, marks: NDArray[np.int32] | None = None
-    ) -> EncodedTexts:
+    def encode(self, texts: Texts, spans: Spans, marks: Int32s | None = None) -> EncodedTexts:
         """Encode texts whose numbers were found.
 
         marks
@@ -207,9 +206,7 @@ class Codec:
             literals=Literals(texts.data, spans.starts, spans.ends),
         )
 
-    def _encode_chunk(
-        self, segments: Segments, in_answer: NDArray[np.bool_]
-    ) -> dict[str, NDArray[Any]]:
+    def _encode_chunk(self, segments: Segments, in_answer: Bools) -> dict[str, NDArray[Any]]:
         """The columns of some segments; places count from each segment's first token."""
         numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
         raw = numerals.values
@@ -244,9 +241,9 @@ class Codec:
 
     def decode(
         self,
-        tokens: NDArray[np.uint32],
-        number_start: NDArray[np.int32],
-        number_length: NDArray[np.int32],
+        tokens: UInt32s,
+        number_start: Int32s,
+        number_length: Int32s,
         channel: Channel | None = None,
         errors: str = "strict",
     ) -> str:
@@ -273,9 +270,9 @@ class Codec:
 
     def literals(
         self,
-        tokens: NDArray[np.uint32],
-        number_start: NDArray[np.int32],
-        number_length: NDArray[np.int32],
+        tokens: UInt32s,
+        number_start: Int32s,
+        number_length: Int32s,
         channel: Channel | None = None,
     ) -> list[str]:
         """The numbers of a row as :meth:`decode` writes them, from its tokens [t], and [n] where
@@ -296,9 +293,9 @@ class Codec:
 
     def joined(
         self,
-        tokens: NDArray[np.uint32],
-        number_start: NDArray[np.int32],
-        number_length: NDArray[np.int32],
+        tokens: UInt32s,
+        number_start: Int32s,
+        number_length: Int32s,
         literals: Sequence[str],
         errors: str = "strict",
     ) -> str:
@@ -322,16 +319,13 @@ class Codec:
                     parts[2 * place + 1] = before + parts[2 * place + 1] + after
         return unescape(b"".join(parts).decode(errors=errors))
 
-    def encode_numbers(self, numerals: Numerals, in_answer: NDArray[np.bool_]) -> Encoded:
+    def encode_numbers(self, numerals: Numerals, in_answer: Bools) -> Encoded:
         """Numbers to the scheme's local ids, normalised first; ``in_answer``, bool[numbers]: which
         are part of an answer."""
         return self.scheme.encode(normalized(numerals, self.normalizer).of_texts(in_answer))
 
     def decode_numbers(
-        self,
-        tokens: NDArray[np.uint32],
-        lengths: NDArray[np.int32],
-        channel: Channel | None = None,
+        self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
     ) -> DecodedNumbers:
         """Numbers [n] from the scheme's local ids [tokens], the normalisation undone."""
         decoded = self.scheme.decode(tokens, lengths, channel)
@@ -422,7 +416,7 @@ class Codec:
         return hashlib.sha256(self.to_json()).hexdigest()
 
 
-def _in_answer(spans: Spans, marks: NDArray[np.int32] | None) -> NDArray[np.bool_]:
+def _in_answer(spans: Spans, marks: Int32s | None) -> Bools:
     """bool[numbers]: which begin at the mark of their row, or behind it."""
     if marks is None:
         return np.zeros(len(spans.starts), np.bool_)
@@ -430,7 +424,7 @@ def _in_answer(spans: Spans, marks: NDArray[np.int32] | None) -> NDArray[np.bool
     return (mark >= 0) & (spans.starts >= mark)
 
 
-def _within(size: int, starts: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _within(size: int, starts: Int32s, lengths: Int32s) -> Bools:
     """bool[size]: which tokens of a row are of its numbers."""
     inside = np.zeros(size, np.bool_)
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from numtok import files
+from numtok.arrays import Int32s, Ints, UInt8s
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.codec import LARGEST, Codec
@@ -136,9 +136,7 @@ def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
     return pa.chunked_array(chunks, pa.string())
 
 
-def read_words(
-    artifact: Artifact, split: str, rows: NDArray[np.int64]
-) -> Iterator[tuple[str, ...]]:
+def read_words(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[str, ...]]:
     """Of some rows (int64[k]), which rise, the words in lower case and the numbers, in order; a
     number as Python writes its value, whatever the scheme: ``("is", "3.5", "kg")``."""
     for pieces, numbers in read_pieces(artifact, split, rows):
@@ -146,7 +144,7 @@ def read_words(
 
 
 def read_pieces(
-    artifact: Artifact, split: str, rows: NDArray[np.int64]
+    artifact: Artifact, split: str, rows: Ints
 ) -> Iterator[tuple[list[str], list[float]]]:
     """Of some rows (int64[k]), which rise, the text around its numbers, one piece more than there
     are numbers, and the values of these."""
@@ -158,9 +156,7 @@ def read_pieces(
             yield [unescape(piece) for piece in pieces], numbers
 
 
-def read_texts(
-    artifact: Artifact, split: str, rows: NDArray[np.int64]
-) -> Iterator[tuple[Texts, Spans]]:
+def read_texts(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[Texts, Spans]]:
     """Of some rows (int64[k]), which rise, the texts as they are kept, and where the marks stand
     that took the place of numbers: ``_NUM_`` here, since a bracket would look like a list. Those of
     a row group come together."""
@@ -183,7 +179,7 @@ def read_texts(
         yield texts._replace(data=data), Spans(starts, ends, found)
 
 
-def _occurrences(data: NDArray[np.uint8], word: bytes) -> NDArray[np.int32]:
+def _occurrences(data: UInt8s, word: bytes) -> Int32s:
     """int32[k]: where some bytes stand in others, which do not overlap.
 
     >>> _occurrences(np.frombuffer(b"[[NUM] [NU [NUM]", np.uint8), b"[NUM]").tolist()
@@ -195,9 +191,7 @@ def _occurrences(data: NDArray[np.uint8], word: bytes) -> NDArray[np.int32]:
     return starts.astype(np.int32)
 
 
-def _texts(
-    artifact: Artifact, split: str, rows: NDArray[np.int64]
-) -> "Iterator[tuple[Path, pa.Table]]":
+def _texts(artifact: Artifact, split: str, rows: Ints) -> "Iterator[tuple[Path, pa.Table]]":
     """Texts and numbers of some rows (int64[k]), which rise, a row group at a time."""
     begin = 0
     for shard, file in _opened(artifact, split):
@@ -259,7 +253,7 @@ def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
     assert isinstance(codec.scheme, ChannelScheme)
     values = ChannelValues(codec.scheme, codec.normalizer)
 
-    def beside_token(numbers: NDArray[np.int64]) -> Channel:
+    def beside_token(numbers: Ints) -> Channel:
         first = samples.tokens[samples.first_token(numbers)].astype(np.int64) - codec.number_first
         return values(first, channel[numbers], samples.numbers[numbers])
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from numtok.arrays import Int32s, UInt8s
 from numtok.encoding.text_tokenizers.base import Pieces, Segments
 from numtok.encoding.text_tokenizers.base import cut as cut_pieces
 from numtok.errors import DataError
@@ -20,8 +20,8 @@ _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
 class Texts(NamedTuple):
     """``n`` texts as bytes: text r is ``data[rows[r]:rows[r + 1]]``, valid UTF-8."""
 
-    data: NDArray[np.uint8]  # [bytes]
-    rows: NDArray[np.int32]  # [n + 1]
+    data: UInt8s  # [bytes]
+    rows: Int32s  # [n + 1]
 
     @classmethod
     def of(cls, texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> "Texts":
@@ -59,9 +59,9 @@ class Texts(NamedTuple):
 class Spans(NamedTuple):
     """The numbers of ``n`` texts, in order; offsets are bytes of ``Texts.data``."""
 
-    starts: NDArray[np.int32]  # [numbers]
-    ends: NDArray[np.int32]  # [numbers]
-    counts: NDArray[np.int32]  # [n] numbers in each text
+    starts: Int32s  # [numbers]
+    ends: Int32s  # [numbers]
+    counts: Int32s  # [n] numbers in each text
 
 
 def unescape(text: str) -> str:
@@ -73,7 +73,7 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(r"\1", text)
 
 
-def offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
+def offsets(counts: Int32s) -> Int32s:
     """int32[n + 1]: where each of ``n`` runs begins among all; the last is their sum.
 
     Raises DataError where int32 cannot hold the sum.
@@ -88,7 +88,7 @@ def offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
     return bounds.astype(np.int32)
 
 
-def segments_of(texts: Texts, spans: Spans, marks: NDArray[np.int32] | None) -> Segments:
+def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
     """Texts cut where tokens must begin: at each text, at each mark, and in a long text before a
     number every few MiB, so that the work on it needs memory for so much and no more."""
     cuts = [texts.rows]

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from numtok.arrays import UInt64s
 from numtok.data.reading.arrow import column, slices
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.split_rule import TRAIN
@@ -36,7 +36,7 @@ class NumberSample:
         self._settled = no_sample()
         self._waiting: list[Sample] = []
 
-    def add(self, hashes: NDArray[np.uint64], literals: Literals) -> None:
+    def add(self, hashes: UInt64s, literals: Literals) -> None:
         """Numbers as written, and uint64[n], their hashes by
         :func:`numtok.encoding.row_keys.number_keys`."""
         self.count += len(hashes)

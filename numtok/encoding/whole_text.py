@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import NamedTuple, Self, TypeGuard, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Int32s, Ints
 from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.text_tokenizers.base import (
     FittedTokenizer,
@@ -49,7 +49,7 @@ class TextScheme(Scheme):
 
     @property
     @abstractmethod
-    def own_tokens(self) -> NDArray[np.bool_]:
+    def own_tokens(self) -> Bools:
         """bool[vocabulary]: the tokens of which a model may make a number."""
 
     @abstractmethod
@@ -67,7 +67,7 @@ def among_text(scheme: Scheme, text: FittedTokenizer) -> Scheme:
     return scheme.of_text(text) if isinstance(scheme, TextScheme) else scheme
 
 
-def own_tokens(scheme: Scheme) -> NDArray[np.bool_]:
+def own_tokens(scheme: Scheme) -> Bools:
     """bool[vocabulary]: the tokens of which a model may make a number."""
     if isinstance(scheme, TextScheme):
         return scheme.own_tokens
@@ -79,7 +79,7 @@ def cut_whole(
     text: FittedTokenizer,
     first: int,
     dtype: type[np.unsignedinteger],
-) -> tuple[Woven, NDArray[np.int32]]:
+) -> tuple[Woven, Int32s]:
     """The tokens of segments, ids from ``first`` on, and how many each of the k numbers has
     (int32[k]): those with some of its characters, which may have some of the text beside it.
 
@@ -108,9 +108,7 @@ def cut_whole(
     return Woven(*marked(pieces, segments.counts), tokens, bounds, places), lengths
 
 
-def _filled(
-    segments: Segments, pieces: Pieces
-) -> tuple[Pieces, NDArray[np.int64], NDArray[np.int64]]:
+def _filled(segments: Segments, pieces: Pieces) -> tuple[Pieces, Ints, Ints]:
     """The segments, their text escaped, with the numbers as written; and where these begin and
     end."""
     count, numbers = len(segments.counts), len(segments.starts)

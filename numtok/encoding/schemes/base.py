@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, TypeGuard, final
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats, Int32s, UInt8s, UInt32s
 from numtok.class_settings import as_spec, spec_fields
 from numtok.declaration import flag_of
 from numtok.encoding.sample_literals import FORMS, bit_patterns, carries_and_ties, decades, decimals
@@ -68,15 +69,15 @@ class Failure(IntEnum):
 
 
 #: float32[n], or float64[n] if the scheme is exact.
-Channel = NDArray[np.float32] | NDArray[np.float64]
+Channel = NDArray[np.float32] | Floats
 
 
 class Encoded(NamedTuple):
     """``n`` numbers as a scheme writes them."""
 
-    tokens: NDArray[np.uint32]  # [sum of lengths], local ids, number after number
-    lengths: NDArray[np.int32]  # [n] tokens of each number
-    outcomes: NDArray[np.uint8]  # [n] Outcome
+    tokens: UInt32s  # [sum of lengths], local ids, number after number
+    lengths: Int32s  # [n] tokens of each number
+    outcomes: UInt8s  # [n] Outcome
     channel: Channel | None = None  # [n] the finite value beside the tokens, where used
 
 
@@ -84,8 +85,8 @@ class Encoded(NamedTuple):
 class DecodedNumbers:
     """``n`` numbers read back."""
 
-    values: NDArray[np.float64]  # [n], NaN where a failure is set (and for NaN itself)
-    failures: NDArray[np.uint8]  # [n] Failure
+    values: Floats  # [n], NaN where a failure is set (and for NaN itself)
+    failures: UInt8s  # [n] Failure
     #: Literals, where tokens keep them; of what is no number the characters that there are.
     written: tuple[str, ...] | None = field(default=None)
 
@@ -157,7 +158,7 @@ class SchemeDefaults:
 class Next(NamedTuple):
     """What may follow a prefix of a number's tokens, for constrained decoding."""
 
-    allowed: NDArray[np.bool_]  # [vocabulary]
+    allowed: Bools  # [vocabulary]
     may_end: bool  # the prefix is a whole number
     #: Equal for prefixes of one length that are followed by the same, now and later, and in the
     #: same order of values; None where that is not known, so that each prefix stands for itself.
@@ -222,10 +223,7 @@ class Scheme(ABC):
 
     @abstractmethod
     def decode(
-        self,
-        tokens: NDArray[np.uint32],
-        lengths: NDArray[np.int32],
-        channel: Channel | None = None,
+        self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
     ) -> DecodedNumbers:
         """Read numbers back; any tokens at all give a value or a named failure, never an error.
 
@@ -303,7 +301,7 @@ class ChannelScheme(Scheme):
     exact: ClassVar[bool] = False
 
     @property
-    def factors(self) -> NDArray[np.float64]:
+    def factors(self) -> Floats:
         """float64[vocabulary]: the factor by which a number's one token multiplies its channel.
 
         0 for an underflow and infinity for an overflow that keep their digits in the channel; NaN
@@ -411,10 +409,10 @@ def _digest_of_class(kind: type[Scheme]) -> str:
 
 def outcomes_of(
     numerals: Numerals,
-    over: NDArray[np.bool_] | None = None,
-    under: NDArray[np.bool_] | None = None,
-    zero: NDArray[np.bool_] | None = None,
-) -> NDArray[np.uint8]:
+    over: Bools | None = None,
+    under: Bools | None = None,
+    zero: Bools | None = None,
+) -> UInt8s:
     """uint8[n]: what becomes of numbers of which some (bool[n]) are above or below all that can be
     written, or zeros that are not written as they are. Infinities and NaN are told by the values.
     """
@@ -435,7 +433,7 @@ def outcomes_of(
     return outcomes
 
 
-def names_of(outcomes: NDArray[np.uint8]) -> dict[str, int]:
+def names_of(outcomes: UInt8s) -> dict[str, int]:
     """How often each outcome other than an ordinary number occurs.
 
     >>> names_of(np.array([0, 1, 1, 8], np.uint8))

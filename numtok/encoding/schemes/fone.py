@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.declaration import setting
 from numtok.encoding.schemes._channel import ValuedScheme
 from numtok.encoding.schemes.base import Bounds, LargestError, SchemeDefaults
@@ -69,7 +69,7 @@ class FoneScheme(ValuedScheme):
     def error(self) -> LargestError:  # half a unit of the last decimal
         return LargestError(float(f"5e-{self.decimals + 1}"), absolute=True)
 
-    def held(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def held(self, values: Floats) -> Floats:
         inside = np.abs(values) < 10.0**self.whole
         units = units_of(np.where(inside, values, 0.0), self.decimals)
         units[np.abs(values) < self.bounds.low] = 0

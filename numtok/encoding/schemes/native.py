@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools
 from numtok.encoding.schemes._literals import (
     BEGIN,
     BROKEN,
@@ -110,7 +110,7 @@ class Native(LiteralScheme, TextScheme):
     # --- what a model may say
 
     @cached_property
-    def own_tokens(self) -> NDArray[np.bool_]:
+    def own_tokens(self) -> Bools:
         if self.text is None:
             return np.ones(len(self.vocabulary()), np.bool_)
         own = np.zeros(len(self._words), np.bool_)
@@ -136,7 +136,7 @@ class Native(LiteralScheme, TextScheme):
         return text.lstrip(_border(text)) if first else text
 
     @cached_property
-    def _by_state(self) -> dict[str, NDArray[np.bool_]]:
+    def _by_state(self) -> dict[str, Bools]:
         """By state, bool[vocabulary]: the tokens that may follow."""
         found = {state: np.zeros(len(self._words), np.bool_) for state in (*FOLLOWS, BEGIN)}
         for token in range(len(self._words)):

@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import UInt32s
 from numtok.declaration import setting
 from numtok.encoding.schemes._literals import (
     BEGIN,
@@ -135,7 +135,7 @@ class NumeroLogic(MarkedScheme):
         before[last] = parts.end
         return Marks(before, np.repeat(parts.number, own), table[flat])
 
-    def _marks(self, digits: int, decimals: int) -> NDArray[np.uint32]:
+    def _marks(self, digits: int, decimals: int) -> UInt32s:
         """``{2.3:`` of two digits before the point and three behind it, and ``}``."""
         told = f"{digits}" if decimals < 0 else f"{digits}.{decimals}"
         first = len(CHARACTERS)

@@ -7,9 +7,9 @@ from string import printable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from numtok.arrays import UInt32s
 from numtok.encoding.huggingface import Panicked, encode_texts, panics
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
 from numtok.encoding.text_tokenizers.base import FittedTokenizer, Pieces, TokenRuns
@@ -146,7 +146,7 @@ class HuggingFace(FittedTokenizer):
         np.cumsum(lengths, out=bounds[1:])
         return TokenRuns(ids, bounds)
 
-    def decode(self, ids: NDArray[np.uint32]) -> bytes:
+    def decode(self, ids: UInt32s) -> bytes:
         return b"".join([self._bytes[token] for token in ids.tolist()])
 
     def state(self) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Int32s, UInt32s
 from numtok.encoding.text_tokenizers._bytelevel import BYTE_NAMES, byte_level_json, to_alphabet
 from numtok.encoding.text_tokenizers.base import (
     FittedTokenizer,
@@ -85,7 +85,7 @@ class WordTable(FittedTokenizer):
         return [*BYTE_NAMES, *self.words]
 
     @cached_property
-    def _slots(self) -> NDArray[np.int32]:
+    def _slots(self) -> Int32s:
         """The hash table of the words."""
         from numtok.encoding.text_tokenizers._word_kernels import index
 
@@ -118,7 +118,7 @@ class WordTable(FittedTokenizer):
         )  # fmt: skip
         return Woven(text[:size], text_bounds, tokens[:used], token_bounds, places)
 
-    def decode(self, ids: NDArray[np.uint32]) -> bytes:
+    def decode(self, ids: UInt32s) -> bytes:
         return b"".join([self._bytes[token] for token in ids.tolist()])
 
     def state(self) -> dict[str, Any]:

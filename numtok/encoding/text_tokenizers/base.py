@@ -13,14 +13,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Int32s, UInt8s, UInt32s
 from numtok.registry import Registry
 
 
 class Pieces(NamedTuple):
     """``n`` pieces of text: piece i is ``data[bounds[i]:bounds[i + 1]]``, valid UTF-8."""
 
-    data: NDArray[np.uint8]  # [bytes]
-    bounds: NDArray[np.int32]  # [n + 1]
+    data: UInt8s  # [bytes]
+    bounds: Int32s  # [n + 1]
 
     def strings(self) -> list[str]:
         """Each decoded from UTF-8, in order."""
@@ -34,20 +35,20 @@ NO_PIECES = Pieces(np.empty(0, np.uint8), np.zeros(1, np.int32))
 class TokenRuns(NamedTuple):
     """The tokens of ``n`` pieces: those of piece i are ``ids[bounds[i]:bounds[i + 1]]``."""
 
-    ids: NDArray[np.uint32]
-    bounds: NDArray[np.int32]  # [n + 1]
+    ids: UInt32s
+    bounds: Int32s  # [n + 1]
 
 
 class Segments(NamedTuple):
     """``m`` segments of texts in which ``k`` numbers were found: segment s is
     ``data[bounds[s]:bounds[s + 1]]``."""
 
-    data: NDArray[np.uint8]  # [bytes] of all texts
-    bounds: NDArray[np.int32]  # [m + 1]
-    limits: NDArray[np.int32]  # [m] the end of the text that the segment is of
-    counts: NDArray[np.int32]  # [m] numbers
-    starts: NDArray[np.int32]  # [k] offsets in the data
-    ends: NDArray[np.int32]  # [k]
+    data: UInt8s  # [bytes] of all texts
+    bounds: Int32s  # [m + 1]
+    limits: Int32s  # [m] the end of the text that the segment is of
+    counts: Int32s  # [m] numbers
+    starts: Int32s  # [k] offsets in the data
+    ends: Int32s  # [k]
 
     def room(self) -> int:
         """The most bytes that the text between the numbers has, escaped: at most one more for
@@ -66,7 +67,7 @@ def cut(segments: Segments) -> Pieces:
     return Pieces(pieces[:used], bounds)
 
 
-def marked(pieces: Pieces, counts: NDArray[np.int32]) -> Pieces:
+def marked(pieces: Pieces, counts: Int32s) -> Pieces:
     """The pieces of segments, of so many numbers (int32[m]), with ``[NUM]`` in place of these: a
     text each."""
     from numtok.encoding.text_tokenizers import _interleave as interleave
@@ -80,19 +81,19 @@ def marked(pieces: Pieces, counts: NDArray[np.int32]) -> Pieces:
 class NumberTokens(NamedTuple):
     """The tokens of ``k`` numbers, ids of the whole vocabulary when ``first`` is added."""
 
-    ids: NDArray[np.uint32]  # [number tokens]
-    lengths: NDArray[np.int32]  # [k]
+    ids: UInt32s  # [number tokens]
+    lengths: Int32s  # [k]
     first: int
 
 
 class Woven(NamedTuple):
     """The text and the tokens of ``m`` segments with ``k`` numbers."""
 
-    text: NDArray[np.uint8]  # [bytes], escaped, numbers replaced by [NUM]
-    text_bounds: NDArray[np.int32]  # [m + 1]
-    tokens: NDArray[np.uint16] | NDArray[np.uint32]  # ids of the whole vocabulary
-    token_bounds: NDArray[np.int32]  # [m + 1]
-    places: NDArray[np.int32]  # [k] of each number's first token, counted in its segment
+    text: UInt8s  # [bytes], escaped, numbers replaced by [NUM]
+    text_bounds: Int32s  # [m + 1]
+    tokens: NDArray[np.uint16] | UInt32s  # ids of the whole vocabulary
+    token_bounds: Int32s  # [m + 1]
+    places: Int32s  # [k] of each number's first token, counted in its segment
 
 
 class FittedTokenizer(ABC):
@@ -109,7 +110,7 @@ class FittedTokenizer(ABC):
         return [self.decode(np.array([token], np.uint32)) for token in known]
 
     @cached_property
-    def missing_bytes(self) -> NDArray[np.bool_]:
+    def missing_bytes(self) -> Bools:
         """bool[256]: which bytes have no token of their own.
 
         Vocabularies of published models often lack control bytes, which their training data did
@@ -159,7 +160,7 @@ class FittedTokenizer(ABC):
         return Woven(*marked(pieces, segments.counts), tokens, token_bounds, places)
 
     @abstractmethod
-    def decode(self, ids: NDArray[np.uint32]) -> bytes:
+    def decode(self, ids: UInt32s) -> bytes:
         """The bytes that tokens [n] stand for; ids outside the vocabulary raise IndexError."""
 
     @abstractmethod
