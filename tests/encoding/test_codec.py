@@ -474,9 +474,8 @@ def test_a_scheme_json_that_does_not_fit_is_refused(
 def test_a_scheme_json_of_other_types_is_damaged(
     path: tuple[str, ...], value: Any, says: Says
 ) -> None:
-    with pytest.raises(StoreError) as found:
+    with says.raises(StoreError, "scheme.json is damaged: ", "numtok verify"):
         Codec.from_json(_changed(*path, value=value))
-    says(found, "scheme.json is damaged: ", "numtok verify")
 
 
 @each("content", [b"", b"[]", b"[" * 100_000, b'{"format": 1}', b'{"format": NaN}', b'"\\ud800"'])
@@ -491,12 +490,10 @@ def test_a_setting_without_a_value_is_refused() -> None:
 
 
 def test_a_scheme_json_of_another_format_is_refused(says: Says) -> None:
-    with pytest.raises(StoreError) as found:
+    with says.raises(StoreError, "scheme.json has format 2", "up to 1"):
         Codec.from_json(_changed("format", value=2))
-    says(found, "scheme.json has format 2", "up to 1")
-    with pytest.raises(StoreError) as found:
+    with says.raises(StoreError, "scheme.json is damaged"):
         Codec.from_json(b"{}")
-    says(found, "scheme.json is damaged")
 
 
 def containers(texts: list[str]) -> dict[str, Any]:

@@ -246,15 +246,13 @@ def test_specs_are_the_shortest_and_no_is_the_default() -> None:
 def test_a_wrong_policy_is_refused_with_what_is_allowed(
     spec: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as error:
+    with says.raises(UsageError, *parts):
         NumeralPolicy.parse(spec)
-    says(error, *parts)
 
 
 def test_settings_of_another_revision_are_refused(says: Says) -> None:
-    with pytest.raises(UsageError) as error:
+    with says.raises(UsageError, "revision 1", "revision 2", "encode the data again"):
         NumeralPolicy.from_settings(NumeralPolicy().settings() | {"revision": 1})
-    says(error, "revision 1", "revision 2", "encode the data again")
 
 
 # --- values ------------------------------------------------------------------------------------
@@ -593,9 +591,8 @@ def test_exponents_beyond_all_bounds_round_as_a_thousand_million() -> None:
 
 @each("digits", [0, -1, 19])
 def test_a_number_of_digits_that_does_not_fit_is_refused(digits: int, says: Says) -> None:
-    with pytest.raises(ValueError) as error:
+    with says.raises(ValueError, f"places is {digits}", "1 to 18"):
         rounded(["1"], digits)
-    says(error, f"places is {digits}", "1 to 18")
 
 
 # --- columns of numbers ------------------------------------------------------------------------
@@ -730,6 +727,5 @@ def test_the_resolution_is_a_unit_of_the_last_written_digit(literal: str, unit: 
 
 @each("literal", ["nan", "inf", "-inf", "", "."])
 def test_what_has_no_digits_has_no_resolution(literal: str, says: Says) -> None:
-    with pytest.raises(ValueError) as found:
+    with says.raises(ValueError, repr(literal)):
         resolution(literal)
-    says(found, repr(literal))

@@ -175,9 +175,8 @@ def test_numbers_that_stand_alone_are_written_too(model: Path) -> None:
 
 
 def test_a_normalisation_is_refused(model: Path, says: Says) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "--normalize affine", "--scheme native", "leave --normalize out"):
         Unfitted.of(SCHEMES.build("native"), normalize="affine", text_tokenizer="bytes")
-    says(found, "--normalize affine", "--scheme native", "leave --normalize out")
 
 
 def test_two_numbers_in_one_token_are_refused(tmp_path: Path, says: Says) -> None:
@@ -189,6 +188,5 @@ def test_two_numbers_in_one_token_are_refused(tmp_path: Path, says: Says) -> Non
     made.decoder = decoders.ByteLevel()
     made.save(str(tmp_path / "tokenizer.json"))
     of = codec(tmp_path / "tokenizer.json")
-    with pytest.raises(DataError) as found:
+    with says.raises(DataError, "'1 2'", "--scheme native", "--text-tokenizer"):
         encoded(of, ["1 2"])
-    says(found, "'1 2'", "--scheme native", "--text-tokenizer")

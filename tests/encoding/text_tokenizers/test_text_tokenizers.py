@@ -279,9 +279,8 @@ def test_what_is_a_key_and_what_is_none(text: str, tokens: list[str]) -> None:
 
 @each("spec", ["words", "structure"])
 def test_a_size_that_cannot_be_is_refused(spec: str, says: Says) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "size=-1", "0 to 1,000,000"):
         TEXT_TOKENIZERS.build(f"{spec}:-1")
-    says(found, "size=-1", "0 to 1,000,000")
 
 
 # --- the same vocabulary every time ------------------------------------------------------------
@@ -426,9 +425,8 @@ def test_a_text_with_a_byte_that_the_tokenizer_lacks_is_refused(tmp_path: Path, 
     assert "0x0A" in problems[1] and "0x1B" in problems[3]
     assert text.unwritable(Pieces(*Texts.of(pa.array(all_texts).slice(2, 1)))) == {}
     whole = Texts.of(all_texts)
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, "text 1:", "0x0A"):
         codec.encode(whole, codec.find(whole))
-    says(caught, "text 1:", "0x0A")
     kept = Texts.of(all_texts[:1])
     assert codec.encode(kept, codec.find(kept)).text.to_pylist() == ["sum [NUM] \t日"]
 
@@ -588,9 +586,8 @@ def test_a_given_tokenizer_is_known_by_its_content_alone(tmp_path: Path) -> None
 
 
 def test_a_tokenizer_without_its_path_cannot_be_fitted(says: Says) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "'file'", "--text-tokenizer path/to/tokenizer.json"):
         TEXT_TOKENIZERS.build("file,sha256=0").fit(pieces([]))
-    says(found, "'file'", "--text-tokenizer path/to/tokenizer.json")
 
 
 def test_only_what_is_fitted_needs_a_sample() -> None:
