@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numtok.errors import UsageError
 from numtok.metrics import _bootstrap, base
 from numtok.metrics._bootstrap import interval, resample
+from numtok.metrics._contract import made_up
 from numtok.metrics.base import (
     METRICS,
     Metric,
@@ -19,7 +20,7 @@ from numtok.metrics.base import (
     ends,
     figures,
 )
-from numtok.reports import QUANTILES, Figure
+from numtok.reports import Figure
 from tests.cases import each
 from tests.messages import Says
 
@@ -222,23 +223,14 @@ def test_a_bootstrap_that_is_not_possible_is_refused(
 
 def full(seed: int, n: int = 30) -> Predictions:
     """Answers with every column, all positive."""
-    answers, generator = noisy(seed, n), np.random.default_rng(seed)
-    answers = Predictions.of(np.exp(answers.truth), np.exp(answers.prediction))
-    return answers._replace(
-        truth_literal=list(map(repr, answers.truth.tolist())),
-        prediction_literal=list(map(repr, np.round(answers.prediction, 1).tolist())),
-        log_density=generator.normal(size=n),
-        crps=generator.random(n),
-        quantiles=np.sort(generator.normal(size=(n, len(QUANTILES))), axis=1),
-        pit=generator.random(n),
-        log_density_tailed=generator.normal(size=n),
-        log_interval=-generator.random(n),
-        token_nll=generator.random(n),
-        outside=generator.random(n) < 0.3,
-        log_range=generator.normal(size=n),
-        log_probability=-generator.random(n),
+    truth, prediction = (np.exp(column) for column in noisy(seed, n)[:2])
+    return made_up(seed, n)._replace(
+        truth=truth,
+        prediction=prediction,
+        valid=np.ones(n, np.bool_),
+        truth_literal=list(map(repr, truth.tolist())),
+        prediction_literal=list(map(repr, np.round(prediction, 1).tolist())),
         slot=np.arange(n) % 3,
-        slot_median=np.exp(generator.normal(size=n)),
     )
 
 
