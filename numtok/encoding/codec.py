@@ -147,9 +147,7 @@ class Codec:
 
     def find(self, texts: Texts) -> Spans:
         """Where the numbers are."""
-        from numtok.numerals.scan import scan
-
-        return Spans(*scan(texts.data, texts.rows, self.policy))
+        return texts.find(self.policy)
 
     def encode(self, texts: Texts, spans: Spans, marks: Int32s | None = None) -> EncodedTexts:
         """Encode texts whose numbers were found.

@@ -5,7 +5,7 @@ verified, and before anything is made of rows they are what encoding writes. Not
 torch.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -265,16 +265,12 @@ def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[s
     return table
 
 
-def longest_row(shards: Sequence[Path], ids: TokenIds) -> int:
-    """Number of tokens of the longest row of some shards, which are read one group at a time."""
-    longest = 0
+def read_column(shards: Sequence[Path], ids: TokenIds, name: str) -> "Generator[pa.ChunkedArray]":
+    """One column of some shards, a row group at a time."""
     for path in shards:
         with opened_shard(path, ids) as file:
             for group in range(file.metadata.num_row_groups):
-                tokens = read_group(path, file, group, ["tokens"])["tokens"]
-                lengths = pc.list_value_length(tokens).to_numpy()
-                longest = max(longest, int(lengths.max(initial=0)))
-    return longest
+                yield read_group(path, file, group, [name]).column(0)
 
 
 def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:

@@ -17,7 +17,7 @@ from numtok.data.reading.units import Unit
 from numtok.encoding.channel import normalized
 from numtok.encoding.codec import Codec
 from numtok.encoding.model_folder import PREFIX
-from numtok.encoding.normalizers.base import NORMALIZERS, Moments, Normalizer, fit
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Normalizer, fit
 from numtok.encoding.number_sizes import NumberSizes
 from numtok.encoding.row_keys import number_keys, row_codes
 from numtok.encoding.schemes.base import Scheme, needs_sample
@@ -33,9 +33,7 @@ from numtok.encoding.train_numbers import MeasureUnit, NumberSample, SampleUnit,
 from numtok.encoding.unit import Screening
 from numtok.encoding.whole_text import TextScheme, among_text
 from numtok.errors import DataError, UsageError
-from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.registry import settings_of, spec_of
 from numtok.store.engines.engine import Engine
 
@@ -147,23 +145,16 @@ class Unfitted:
                 done(units[unit].size, rows)
             scheme = scheme.fit(sample.literals())
             learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
-        codec = Codec(
-            scheme=among_text(scheme, text),
-            policy=self.policy,
-            normalizer=normalizer,
-            text_tokenizer=self.text_tokenizer,
-            text=text,
-        )
-        return FittedCodec(codec, more, learnt_from)
+        return FittedCodec(self._fitted(scheme, normalizer, text), more, learnt_from)
 
     def fit_texts(self, texts: Texts) -> Codec:
         """As :meth:`fit`, of texts in memory, each of the train split, whose ids are 1, 2, ...
 
         Raises DataError where a normaliser or a scheme has no number to learn from.
         """
-        spans = Spans(*scan(texts.data, texts.rows, self.policy))
+        spans = texts.find(self.policy)
         text = self.text or self.text_tokenizer.fit(cut(*_beginning(texts, spans)))
-        numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
+        numerals = texts.numerals(spans)
         normalizer = fit(self.normalizer, Moments.of(numerals.values))
         scheme = self.scheme
         if needs_sample(scheme):
@@ -172,6 +163,9 @@ class Unfitted:
             hashes = number_keys(row_codes(ids, texts, spans, numerals), spans)
             sample.add(hashes, normalized(numerals, normalizer).literals)
             scheme = scheme.fit(sample.literals())
+        return self._fitted(scheme, normalizer, text)
+
+    def _fitted(self, scheme: Scheme, normalizer: FittedNormalizer, text: FittedTokenizer) -> Codec:
         return Codec(
             scheme=among_text(scheme, text),
             policy=self.policy,
@@ -224,7 +218,7 @@ def _sample(
             "give train data as well, or --like REF to use an earlier encoding"
         )
     sample = Texts.of(texts)
-    return cut(sample, Spans(*scan(sample.data, sample.rows, policy))), sorted(more)
+    return cut(sample, sample.find(policy)), sorted(more)
 
 
 def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:

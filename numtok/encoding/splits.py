@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from numtok import files
 from numtok.arrays import Int32s, Ints, UInt8s
@@ -21,8 +20,8 @@ from numtok.encoding.dataset import (
     EncodedSplit,
     Values,
     bytes_of,
-    longest_row,
     opened_shard,
+    read_column,
     read_group,
 )
 from numtok.encoding.schema import SCHEME_FILE, TokenIds
@@ -93,7 +92,9 @@ def read_split(
 
 def longest_of(artifact: Artifact, split: str) -> int:
     """Number of tokens of the longest row of an existing split."""
-    return longest_row(splits(artifact)[split], _ids(artifact))
+    every = _column(artifact, split, "tokens")
+    lengths = (pc.max(pc.list_value_length(tokens)).as_py() or 0 for tokens in every)
+    return max(lengths, default=0)
 
 
 def _ids(artifact: Artifact) -> TokenIds:
@@ -127,13 +128,8 @@ def learnt_data(model: Artifact, encoded: Artifact, find: Find) -> Artifact | No
 
 def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
     """The labels of all rows of a split, in order; null where a row has none."""
-    chunks = [
-        chunk
-        for shard, file in _opened(artifact, split)
-        for group in range(file.metadata.num_row_groups)
-        for chunk in read_group(shard, file, group, ["label"]).column(0).chunks
-    ]
-    return pa.chunked_array(chunks, pa.string())
+    labels = _column(artifact, split, "label")
+    return pa.chunked_array([chunk for some in labels for chunk in some.chunks], pa.string())
 
 
 def read_words(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[str, ...]]:
@@ -193,15 +189,16 @@ def _occurrences(data: UInt8s, word: bytes) -> Int32s:
 
 def _texts(artifact: Artifact, split: str, rows: Ints) -> "Iterator[tuple[Path, pa.Table]]":
     """Texts and numbers of some rows (int64[k]), which rise, a row group at a time."""
-    begin = 0
-    for shard, file in _opened(artifact, split):
-        for group in range(file.metadata.num_row_groups):
-            end = begin + file.metadata.row_group(group).num_rows
-            first, last = np.searchsorted(rows, [begin, end])
-            if first < last:
-                table = read_group(shard, file, group, ["text", "numbers"])
-                yield shard, table.take(rows[first:last] - begin)
-            begin = end
+    begin, ids = 0, _ids(artifact)
+    for shard in splits(artifact)[split]:
+        with opened_shard(shard, ids) as file:
+            for group in range(file.metadata.num_row_groups):
+                end = begin + file.metadata.row_group(group).num_rows
+                first, last = np.searchsorted(rows, [begin, end])
+                if first < last:
+                    table = read_group(shard, file, group, ["text", "numbers"])
+                    yield shard, table.take(rows[first:last] - begin)
+                begin = end
 
 
 def _other_numbers(shard: Path) -> StoreError:
@@ -210,9 +207,8 @@ def _other_numbers(shard: Path) -> StoreError:
 
 def read_ids(artifact: Artifact, split: str) -> Iterator[str]:
     """The ids of all rows of a split, in order."""
-    for shard, file in _opened(artifact, split):
-        for group in range(file.metadata.num_row_groups):
-            yield from read_group(shard, file, group, ["id"]).column(0).to_pylist()
+    for ids in _column(artifact, split, "id"):
+        yield from ids.to_pylist()
 
 
 def _words(pieces: list[str], numbers: list[float]) -> Iterator[str]:
@@ -224,20 +220,14 @@ def _words(pieces: list[str], numbers: list[float]) -> Iterator[str]:
 
 def has_targets(artifact: Artifact) -> bool:
     """Whether every row at the beginning of the train split (one row group) has a target."""
-    shard, file = next(opened := _opened(artifact, TRAIN))
-    with closing(opened):
-        if not file.metadata.num_row_groups:
-            return False
-        targets = read_group(shard, file, 0, ["target_index"]).column(0)
-        return bool(pc.min(pc.list_value_length(targets)).as_py())
+    with closing(_column(artifact, TRAIN, "target_index")) as groups:
+        first = next(groups, None)
+    return first is not None and bool(pc.min(pc.list_value_length(first)).as_py())
 
 
-def _opened(artifact: Artifact, split: str) -> "Generator[tuple[Path, pq.ParquetFile]]":
-    """The shards of a split, one open after the other."""
-    ids = _ids(artifact)
-    for shard in splits(artifact)[split]:
-        with opened_shard(shard, ids) as file:
-            yield shard, file
+def _column(artifact: Artifact, split: str, name: str) -> "Generator[pa.ChunkedArray]":
+    """One column of a split, a row group at a time."""
+    return read_column(splits(artifact)[split], _ids(artifact), name)
 
 
 def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:

@@ -12,6 +12,8 @@ from numtok.arrays import Int32s, UInt8s
 from numtok.encoding.text_tokenizers.base import Pieces, Segments
 from numtok.encoding.text_tokenizers.base import cut as cut_pieces
 from numtok.errors import DataError
+from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.policy import NumeralPolicy
 
 CHUNK = 8 << 20  # bytes of text encoded at a time, about
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
@@ -49,6 +51,16 @@ class Texts(NamedTuple):
                 )
             characters, rows = characters[first:last], rows - first
         return cls(characters, rows.astype(np.int32, copy=False))
+
+    def find(self, policy: NumeralPolicy) -> "Spans":
+        """Find the numbers."""
+        from numtok.numerals.scan import scan  # late: decoding needs no numba
+
+        return Spans(*scan(self.data, self.rows, policy))
+
+    def numerals(self, spans: "Spans") -> Numerals:
+        """Read the numbers that :meth:`find` found."""
+        return Numerals.read(Literals(self.data, spans.starts, spans.ends))
 
     def strings(self) -> list[str]:
         """The texts as they were."""

@@ -20,7 +20,6 @@ from numtok.encoding.texts import Spans, Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 
 KEPT = 1 << 19  # numbers
 
@@ -132,8 +131,8 @@ def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterato
         ids, texts = (
             Texts.of(in_train(each, splits)) for each in (batch.rows.ids, batch.rows.texts)
         )
-        spans = Spans(*scan(texts.data, texts.rows, policy))
-        numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
+        spans = texts.find(policy)
+        numerals = texts.numerals(spans)
         yield _TrainRows(ids, texts, spans, numerals, len(batch))
 
 

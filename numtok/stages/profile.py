@@ -56,10 +56,9 @@ from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample
 from numtok.encoding.slots.places import OTHER
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
-from numtok.encoding.texts import Spans, Texts, cut
+from numtok.encoding.texts import Texts, cut
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.registry import spec_of
 from numtok.settings.profile import Config as Config
 from numtok.store.engines.engine import Engine, engine_for
@@ -242,7 +241,7 @@ def _text_cost(
     tokens = rows = size = 0
     for batch, _ in (one for unit in units for one in unchecked.batches(unit)):
         texts = Texts.of(batch.rows.texts)
-        pieces = cut(texts, Spans(*scan(texts.data, texts.rows, policy)))
+        pieces = cut(texts, texts.find(policy))
         tokens += len(codec.text.encode(pieces).ids)
         rows += len(batch)
         size += len(texts.data)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
-from numtok.encoding.texts import Spans, Texts, cut
+from numtok.encoding.texts import Texts, cut
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
@@ -66,7 +66,7 @@ def declaring(registry: Registry[Any]) -> list[str]:
 @each("name", declaring(TEXT_TOKENIZERS))
 def test_a_text_tokenizer_gives_what_its_revision_gave(name: str) -> None:
     column = texts()
-    pieces = cut(column, Spans(*scan(column.data, column.rows, NumeralPolicy())))
+    pieces = cut(column, column.find(NumeralPolicy()))
     tokenizer = TEXT_TOKENIZERS.build(f"{name}:300" if TEXT_TOKENIZERS.required(name) else name)
     fitted = tokenizer.fit(pieces)
     got = digest(fitted.vocabulary(), fitted.encode(pieces).ids.tolist())

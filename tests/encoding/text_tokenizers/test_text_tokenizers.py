@@ -32,11 +32,10 @@ from numtok.encoding.text_tokenizers.base import (
     Segments,
 )
 from numtok.encoding.text_tokenizers.file import File
-from numtok.encoding.texts import Spans, Texts, cut
+from numtok.encoding.texts import Texts, cut
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.errors import DataError, UsageError
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.registry import settings_of, spec_of
 from tests.cases import each
 from tests.messages import Says
@@ -234,7 +233,7 @@ ORBITS = (
 def split(spec: str, text: str) -> list[list[str]]:
     """The tokens of each piece between the numbers of a text that the vocabulary is made of."""
     column = Texts.of(pa.array([text], pa.string()))
-    found = cut(column, Spans(*scan(column.data, column.rows, NumeralPolicy())))
+    found = cut(column, column.find(NumeralPolicy()))
     fitted = TEXT_TOKENIZERS.build(spec).fit(pieces(found.strings() * 2))
     names = fitted.vocabulary()
     ids, bounds = fitted.encode(found)
