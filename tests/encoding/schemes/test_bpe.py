@@ -23,7 +23,7 @@ from numtok.encoding.grammar import Grammar
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes._contract import CHECKS
 from numtok.encoding.schemes._contract_of_tokens import sample
-from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, Scheme, title_of
+from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, title_of
 from numtok.encoding.schemes.bpe import BpeScheme
 from numtok.encoding.train_numbers import NumberSample
 from numtok.errors import UsageError
@@ -39,6 +39,7 @@ from tests import fakemodels
 from tests.cases import each
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.encoding.schemes.test_schemes import written
 from tests.fakemodels import codec
 from tests.messages import Says
 from tests.models.test_decoding import Told, shares
@@ -57,11 +58,6 @@ LITERALS = st.from_regex(NUMERAL, fullmatch=True)
 CORPUS = {
     repr(round(value, 2)): 3 for value in np.random.default_rng(0).normal(0, 100, 500).tolist()
 }
-
-
-def written(scheme: Scheme, literal: str) -> list[str]:
-    names = scheme.vocabulary()
-    return [names[token] for token in scheme.encode(Numerals.of_literals([literal])).tokens]
 
 
 # --- what is learnt ----------------------------------------------------------------------------

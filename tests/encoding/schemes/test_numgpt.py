@@ -62,7 +62,7 @@ def read(pairs: Sequence[tuple[str, float]], spec: str = "numgpt") -> list[str]:
 # --- the scheme ---------------------------------------------------------------------------------
 
 
-@each("name", ["base", "_channel"])
+@each("name", ["base", "_channel", "_literals"])
 def test_the_examples_are_right(name: str) -> None:
     module = importlib.import_module(f"numtok.encoding.schemes.{name}")
     found = doctest.testmod(module, extraglobs={"np": np})
