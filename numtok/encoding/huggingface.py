@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from numtok.arrays import Int32s, UInt8s, UInt32s
+from numtok.arrays import Int32s, UInt8s, UInt32s, ranges
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -56,6 +56,4 @@ def encode_texts(tokenizer: "Tokenizer", data: UInt8s, bounds: Int32s) -> tuple[
     sizes = np.array([len(one) for one in ids[1:]], np.int32)
     which = distinct.indices.to_numpy()
     lengths, firsts = sizes[which], (np.cumsum(sizes) - sizes)[which]
-    ends = np.cumsum(lengths, dtype=np.int64)
-    flat = np.repeat(firsts - ends + lengths, lengths) + np.arange(lengths.sum())
-    return np.concatenate(ids)[flat], lengths
+    return np.concatenate(ids)[ranges(firsts, lengths)], lengths

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self, TypeGuard, final
 
 import numpy as np
 
-from numtok.arrays import Bools, Int32s, Ints
+from numtok.arrays import Bools, Int32s, Ints, ranges
 from numtok.encoding.schemes.base import Scheme
 from numtok.encoding.text_tokenizers.base import (
     FittedTokenizer,
@@ -127,8 +127,6 @@ def _filled(segments: Segments, pieces: Pieces) -> tuple[Pieces, Ints, Ints]:
     np.add.at(is_number, number_ends, -1)
     inside = is_number[:-1].cumsum(dtype=np.int8) > 0
     whole[~inside] = pieces.data
-    widths = behind[before]
-    flat = np.repeat(segments.starts - (np.cumsum(widths) - widths), widths)
-    whole[inside] = segments.data[flat + np.arange(len(flat))]
+    whole[inside] = segments.data[ranges(segments.starts, behind[before])]
     bounds = np.concatenate([[0], ends[last]]).astype(np.int32)
     return Pieces(whole, bounds), starts, number_ends

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numtok.arrays import Bools, Int32s, Ints, UInt8s, UInt32s
+from numtok.arrays import Bools, Int32s, Ints, UInt8s, UInt32s, ranges
 from numtok.encoding.schemes.base import (
     Bounds,
     Channel,
@@ -85,7 +85,7 @@ class MarkedParts(NamedTuple):
     digit: Ints  # [P] that of the first character behind the sign
     end: Ints  # [P] behind its last digit, comma or point
     digits: Ints  # [P] how many digits stand before the point
-    decimals: Ints  # [P] how many behind it, -1 where there is no point
+    decimals: Ints  # [P] how many behind it, -1 if there is no point
 
 
 class Marks(NamedTuple):
@@ -265,8 +265,7 @@ def spell(numerals: Numerals) -> Spelt:
     data, starts, ends = numerals.literals
     widths = ends - starts
     bounds = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
-    flat = np.repeat(starts - bounds[:-1], widths) + np.arange(bounds[-1])
-    characters = _ID_OF_BYTE[data[flat]]
+    characters = _ID_OF_BYTE[data[ranges(starts, widths)]]
     outcomes = outcomes_of(numerals)  # nan, inf and -inf are no ordinary numbers
     kept = characters != _DROPPED
     if outcomes.any():

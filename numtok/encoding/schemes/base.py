@@ -115,7 +115,7 @@ class LargestError(NamedTuple):
 
 
 class DigitLimit(NamedTuple):
-    """How many digits of a number an embedder of a fixed width sees."""
+    """The number of digits that an embedder of a fixed width sees."""
 
     whole: int
     decimals: int
