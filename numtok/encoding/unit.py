@@ -23,7 +23,7 @@ from numtok.data.reading.units import Unit, read
 from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED, encoded_schema
-from numtok.encoding.schemes.base import LOSSES, ChannelScheme, Outcome, is_exact, names_of
+from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
 from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
 from numtok.encoding.text_tokenizers.base import Pieces
@@ -201,12 +201,7 @@ class EncodeUnit:
     @cached_property
     def schema(self) -> "pa.Schema":
         """The columns of the shards: those of every encoding of this codec, and ``more``."""
-        return encoded_schema(
-            self.codec.vocabulary_size,
-            isinstance(self.codec.scheme, ChannelScheme),
-            self.more,
-            exact=is_exact(self.codec.scheme),
-        )
+        return encoded_schema(self.codec.ids, self.more)
 
     @staticmethod
     def receipt_of(unit: Unit) -> str:
