@@ -15,7 +15,6 @@ import random
 from collections.abc import Callable
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -108,21 +107,15 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
         what = f"{len(literals)} numbers"
         same = same_bytes(numerals.values, before)
         expect(scheme, name, f"{what}: values left as they were", same, True)
-        types: list[tuple[str, Any, type]] = [
-            ("tokens", encoded.tokens, np.uint32),
-            ("lengths", encoded.lengths, np.int32),
-            ("outcomes", encoded.outcomes, np.uint8),
-        ]
+        dtypes = {"tokens": "uint32", "lengths": "int32", "outcomes": "uint8"}
         has_channel = isinstance(scheme, ChannelScheme)
         expect(scheme, name, f"{what}: has a channel", encoded.channel is not None, has_channel)
         if encoded.channel is not None:
-            types.append(
-                ("channel", encoded.channel, np.float64 if is_exact(scheme) else np.float32)
-            )
-        for field, column, dtype in types:
+            dtypes["channel"] = "float64" if is_exact(scheme) else "float32"
+        for field, dtype in dtypes.items():
             size = int(encoded.lengths.sum()) if field == "tokens" else len(literals)
-            expected = f"{np.dtype(dtype)}[{size}]"
-            expect(scheme, name, f"{what}: {field}", form(column), expected)
+            got = form(getattr(encoded, field))
+            expect(scheme, name, f"{what}: {field}", got, f"{dtype}[{size}]")
         size = len(scheme.vocabulary())
         width = scheme.tokens_per_number
         for literal, tokens in zip(literals, by_number(encoded), strict=True):
