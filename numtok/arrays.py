@@ -12,7 +12,7 @@ UInt32s = NDArray[np.uint32]
 UInt64s = NDArray[np.uint64]
 
 
-def ranges(starts: Ints, lengths: NDArray[np.signedinteger]) -> Ints:
+def ranges(starts: NDArray[np.signedinteger], lengths: NDArray[np.signedinteger]) -> Ints:
     """Concatenate ``start, start + 1, ...`` of every span, int64[sum of lengths].
 
     >>> ranges(np.array([7, 2]), np.array([2, 3])).tolist()

@@ -1,18 +1,20 @@
 """Normalized numbers for schemes and value heads, and counts of numbers that are stored inexactly
 (in the channel, or in the float64 column ``numbers``)."""
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 
 from numtok.arrays import Floats, Ints, UInt8s
 from numtok.encoding.normalizers.base import FittedNormalizer
-from numtok.encoding.schemes._literals import parts_of, spell
 from numtok.encoding.schemes.base import Channel, ChannelScheme, DigitLimit, Encoded, Outcome
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import Significands
 
 _FLOAT64_HOLDS = 10**15  # float64 holds every literal whose digits, as an integer, are fewer
 _HELD = 10**6  # digits, read as one number, that float32 holds whatever they are multiplied by
+_E, _DIGIT = re.compile("[eE]"), re.compile("[0-9]")
 
 
 def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
@@ -102,5 +104,10 @@ def beyond_float64(numerals: Numerals, outcomes: UInt8s) -> int:
 
 def beyond_digits(numerals: Numerals, limit: DigitLimit) -> int:
     """Count the numbers with more digits than an embedder sees; mantissa and exponent are two."""
-    parts = parts_of(spell(numerals))
-    return int(((parts.digits > limit.whole) | (parts.decimals > limit.decimals)).sum())
+    _, starts, ends = numerals.literals
+    count = 0
+    for index in np.flatnonzero(ends - starts > min(limit)).tolist():  # few are so long
+        for part in _E.split(numerals.literals.at(index)):
+            sizes = (len(_DIGIT.findall(some)) for some in part.partition(".")[::2])
+            count += any(size > most for size, most in zip(sizes, limit, strict=True))
+    return count

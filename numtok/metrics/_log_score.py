@@ -3,7 +3,7 @@
 from functools import reduce
 from operator import add
 
-from numtok.arrays import Bools
+from numtok.arrays import Bools, Floats
 from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
@@ -23,4 +23,5 @@ class LogScore(MeanMetric):
 
     def values(self, answers: Predictions) -> Values:
         logarithms = [getattr(answers, name) for name in self.needs if name.startswith("log_")]
-        return -reduce(add, logarithms)
+        total: Floats = reduce(add, logarithms)
+        return -total
