@@ -7,6 +7,7 @@ are equal, with equal ids, have equal hashes: they are in it together, once, wit
 a weight.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -156,7 +157,7 @@ class SampledRows:
     def __init__(self) -> None:
         # By hash of the row, its nodes, each with the index of its first number.
         self._nodes: dict[int, dict[int, int]] = {}
-        self._weights: dict[int, int] = {}
+        self._weights: Counter[int] = Counter()
         self.limit = ANYTHING
 
     @property
@@ -178,7 +179,7 @@ class SampledRows:
                 own = nodes[number_rows[row] : number_rows[row + 1]]
                 there, places = np.unique(own, return_index=True)
                 self._nodes[code] = dict(zip(there.tolist(), places.tolist(), strict=True))
-            self._weights[code] = self._weights.get(code, 0) + count
+            self._weights[code] += count
         self._cut()
 
     def move(self, became: Int32s) -> None:
@@ -192,14 +193,13 @@ class SampledRows:
 
     def merge(self, other: "SampledRows") -> None:
         """Add the rows of another sample."""
-        for code, nodes in other._nodes.items():
-            self._nodes.setdefault(code, nodes)
-            self._weights[code] = self._weights.get(code, 0) + other._weights[code]
+        self._nodes = other._nodes | self._nodes
+        self._weights += other._weights
         self._cut()
 
     def share(self, node: int) -> float:
         """The share of the rows with numbers that have one at ``node``."""
-        all_rows = sum(self._weights.values())
+        all_rows = self._weights.total()
         having = sum(self._weights[code] for code, nodes in self._nodes.items() if node in nodes)
         return having / all_rows if all_rows else 0.0
 
@@ -210,6 +210,6 @@ class SampledRows:
     def _cut(self) -> None:
         kept = sorted(self._nodes)[:ROWS_KEPT]
         self._nodes = {code: self._nodes[code] for code in kept}
-        self._weights = {code: self._weights[code] for code in kept}
+        self._weights = Counter({code: self._weights[code] for code in kept})
         if len(kept) == ROWS_KEPT:
             self.limit = np.uint64(kept[-1])
