@@ -16,9 +16,7 @@ import pyarrow.parquet as pq
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.texts import Texts, cut
-from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.registry import Registry
 from numtok.stages import encode
 from numtok.store.store import Store
@@ -43,16 +41,10 @@ def texts() -> Texts:
     return Texts.of(pa.array(TEXTS, pa.string()))
 
 
-def found(policy: str) -> Literals:
-    column = texts()
-    starts, ends, _ = scan(column.data, column.rows, NumeralPolicy.parse(policy))
-    return Literals(column.data, starts, ends)
-
-
 def test_numerals_are_those_of_their_revision() -> None:
     read = []
     for policy in ("default", "default,thousands=yes,percent=yes", "xval"):
-        numerals = Numerals.read(found(policy))
+        numerals = texts().numerals(texts().find(NumeralPolicy.parse(policy)))
         literals = [numerals.literals.at(index) for index in range(len(numerals))]
         read.append([literals, [value.hex() for value in numerals.values.tolist()]])
     assert digest(read) == NUMERALS.get(NumeralPolicy.revision), "raise NumeralPolicy.revision"

@@ -18,6 +18,7 @@ from numtok.encoding.whole_text import TextScheme, in_text
 from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Numerals
 from tests.cases import each
+from tests.encoding.test_codec import encode as encoded
 from tests.fakepretrained import tokenizer
 from tests.messages import Says
 
@@ -42,12 +43,6 @@ def codec(model: Path, text_tokenizer: str = "file", numerals: str | None = None
     scheme = SCHEMES.build("native")
     unfitted = Unfitted.of(scheme, text_tokenizer=chosen, numerals=numerals)
     return unfitted.fit_texts(Texts.of([*TEXTS, "1 2"]))
-
-
-def encoded(of: Codec, texts: list[str], marks: list[int] | None = None) -> EncodedTexts:
-    data = Texts.of(texts)
-    given = None if marks is None else np.array(marks, np.int32)
-    return of.encode(data, of.find(data), given)
 
 
 Row = tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], list[str]]
