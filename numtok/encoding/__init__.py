@@ -27,11 +27,11 @@ row_twins.py        rows with a twin in the train split
 sample_literals.py  literals of many forms, for the digest of a scheme and its contract
 schema.py           special tokens, columns of a shard, names of counts and files
 scheme_spec.py      the scheme of a spec, also that of a file
+segments.py         texts cut at the numbers in them
 shards.py           writes Parquet shards
 splits.py           the splits of an encoded artifact
 targets.py          targets and answer starts, from characters to numbers and tokens
-texts.py            columns of texts as bytes, the numbers found in them, and the pieces in
-                    between
+texts.py            columns of texts as bytes, and the numbers found in them
 tokenizer_json.py   a codec as the file that Hugging Face's tokenizers read
 train_numbers.py    what of its numbers that needs: moments, a sample as written
 unit.py             one unit of encode: rows in, shards and a receipt out

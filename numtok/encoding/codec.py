@@ -41,15 +41,14 @@ from numtok.encoding.schemes.base import (
     is_exact,
     outcomes_of,
 )
+from numtok.encoding.segments import Segments, chunks_of, segments_of
 from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
     FittedTokenizer,
     NumberTokens,
-    Pieces,
-    Segments,
     TextTokenizer,
 )
-from numtok.encoding.texts import Spans, Texts, chunks_of, offsets, segments_of, unescape
+from numtok.encoding.texts import Spans, Texts, offsets, unescape
 from numtok.encoding.whole_text import among_text, cut_whole, in_text
 from numtok.errors import DataError, UsageError, naming
 from numtok.numerals.column import Literals, Numerals
@@ -158,7 +157,7 @@ class Codec:
 
         Raises DataError for a text that the text tokenizer cannot write.
         """
-        for text, problem in self.text.unwritable(Pieces(*texts)).items():
+        for text, problem in self.text.unwritable(texts).items():
             raise DataError(f"text {text}: {problem}. Remove the character")
         segments = segments_of(texts, spans, marks)
         in_answer = _in_answer(spans, marks)

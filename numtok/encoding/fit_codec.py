@@ -21,14 +21,13 @@ from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Mome
 from numtok.encoding.number_sizes import NumberSizes
 from numtok.encoding.row_keys import number_keys, row_codes
 from numtok.encoding.schemes.base import Scheme, needs_sample
+from numtok.encoding.segments import cut
 from numtok.encoding.text_tokenizers.base import (
-    NO_PIECES,
     TEXT_TOKENIZERS,
     FittedTokenizer,
-    Pieces,
     TextTokenizer,
 )
-from numtok.encoding.texts import Spans, Texts, cut
+from numtok.encoding.texts import Spans, Texts
 from numtok.encoding.train_numbers import MeasureUnit, NumberSample, SampleUnit, in_train
 from numtok.encoding.unit import Screening
 from numtok.encoding.whole_text import TextScheme, among_text
@@ -128,7 +127,7 @@ class Unfitted:
         if self.text_tokenizer.needs_sample or self.normalizer.fitted or needs_sample(scheme):
             pieces, more = _sample(units, screening, self.policy)
         else:
-            pieces, more = NO_PIECES, first_columns(units, screening)
+            pieces, more = Texts.of([]), first_columns(units, screening)
         text = self.text or self.text_tokenizer.fit(pieces)
         screening = replace(screening, reading=replace(screening.reading, checked=False))
         moments = Moments()
@@ -196,7 +195,7 @@ def _moments(
 
 def _sample(
     units: Sequence[Unit], screening: Screening, policy: NumeralPolicy
-) -> tuple[Pieces, list[str]]:
+) -> tuple[Texts, list[str]]:
     """The pieces of text of the first train rows, some 16 MiB."""
     chosen: list[pa.Array[Any]] = []
     more: set[str] = set()

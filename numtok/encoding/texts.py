@@ -1,7 +1,7 @@
-"""Columns of texts as bytes, the numbers found in them, and the pieces in between."""
+"""Columns of texts as bytes, and the numbers found in them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -9,13 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import Int32s, UInt8s
-from numtok.encoding.text_tokenizers.base import Pieces, Segments
-from numtok.encoding.text_tokenizers.base import cut as cut_pieces
 from numtok.errors import DataError
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 
-CHUNK = 8 << 20  # bytes of text encoded at a time, about
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
 
 
@@ -98,64 +95,6 @@ def offsets(counts: Int32s) -> Int32s:
             f"at most {np.iinfo(np.int32).max} are possible: split the longest row"
         )
     return bounds.astype(np.int32)
-
-
-def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
-    """Texts cut where tokens must begin: at each text, at each mark, and in a long text before a
-    number every few MiB, so that the work on it needs memory for so much and no more."""
-    cuts = [texts.rows]
-    if marks is not None:
-        cuts.append(marks[marks >= 0])
-    if len(spans.starts) and np.diff(texts.rows).max(initial=0) > CHUNK:
-        nearest = np.searchsorted(spans.starts, np.arange(0, texts.rows[-1], CHUNK))
-        cuts.append(spans.starts[np.minimum(nearest, len(spans.starts) - 1)])
-    bounds = np.unique(np.concatenate(cuts)).astype(np.int32)
-    limits = texts.rows[np.searchsorted(texts.rows, bounds[:-1], side="right")]
-    counts = np.diff(np.searchsorted(spans.starts, bounds)).astype(np.int32)
-    return Segments(
-        data=texts.data,
-        bounds=bounds,
-        limits=limits,
-        counts=counts,
-        starts=spans.starts,
-        ends=spans.ends,
-    )
-
-
-def chunks_of(segments: Segments) -> Iterator[Segments]:
-    """Runs of segments of some MiB."""
-    numbers = offsets(segments.counts)
-    bounds, count = segments.bounds, len(segments.counts)
-    begin = 0
-    while True:
-        enough = np.searchsorted(bounds, int(bounds[begin]) + CHUNK, side="right") - 1
-        end = min(max(int(enough), begin + 1), count)
-        among = slice(numbers[begin], numbers[end])
-        yield Segments(
-            data=segments.data,
-            bounds=bounds[begin : end + 1],
-            limits=segments.limits[begin:end],
-            counts=segments.counts[begin:end],
-            starts=segments.starts[among],
-            ends=segments.ends[among],
-        )
-        begin = end
-        if begin >= count:
-            return
-
-
-def cut(texts: Texts, spans: Spans) -> Pieces:
-    """The text between the numbers, escaped: one piece more than numbers for each text."""
-    return cut_pieces(
-        Segments(
-            data=texts.data,
-            bounds=texts.rows,
-            limits=texts.rows[1:],
-            counts=spans.counts,
-            starts=spans.starts,
-            ends=spans.ends,
-        )
-    )
 
 
 def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> Any:

@@ -26,7 +26,6 @@ from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED, encoded_sche
 from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
 from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
-from numtok.encoding.text_tokenizers.base import Pieces
 from numtok.encoding.texts import Spans, Texts, offsets
 from numtok.errors import DataError
 from numtok.numerals.unread import UnreadDigits, count_unread
@@ -148,7 +147,7 @@ class Screening:
         self,
         unit: Unit,
         find: Callable[[Texts], Spans],
-        unwritable: Callable[[Pieces], dict[int, str]] = lambda texts: {},
+        unwritable: Callable[[Texts], dict[int, str]] = lambda texts: {},
     ) -> Iterator[NumberedRows]:
         """The usable rows of a unit with their numbers and targets. Rows with a target that is not
         a number are left out, and those that ``unwritable`` returns by index, with the reason."""
@@ -161,10 +160,10 @@ class Screening:
         batch: RowBatch,
         splits: Categories,
         find: Callable[[Texts], Spans],
-        unwritable: Callable[[Pieces], dict[int, str]],
+        unwritable: Callable[[Texts], dict[int, str]],
     ) -> NumberedRows:
         found = _found(batch, splits, find)
-        if not (problems := unwritable(Pieces(*found.texts)) | found.targets.problems):
+        if not (problems := unwritable(found.texts) | found.targets.problems):
             return found
         bad = [batch.reject(index, text) for index, text in problems.items()]
         self.refuse(bad)

@@ -12,14 +12,12 @@ import numpy as np
 
 from numtok.arrays import Bools, Int32s, Ints, ranges
 from numtok.encoding.schemes.base import Scheme
+from numtok.encoding.segments import Segments, marked
 from numtok.encoding.text_tokenizers.base import (
     FittedTokenizer,
-    Pieces,
-    Segments,
     Woven,
-    cut,
-    marked,
 )
+from numtok.encoding.texts import Texts
 from numtok.errors import DataError
 
 
@@ -85,7 +83,7 @@ def cut_whole(
 
     Raises DataError where two numbers have no token of their own each.
     """
-    pieces, count = cut(segments), len(segments.counts)
+    pieces, count = segments.pieces(), len(segments.counts)
     whole, starts, ends = _filled(segments, pieces)
     ids, bounds = text.encode(whole)
     sizes = np.array([len(token) for token in text.token_bytes], np.int64)
@@ -108,13 +106,13 @@ def cut_whole(
     return Woven(*marked(pieces, segments.counts), tokens, bounds, places), lengths
 
 
-def _filled(segments: Segments, pieces: Pieces) -> tuple[Pieces, Ints, Ints]:
+def _filled(segments: Segments, pieces: Texts) -> tuple[Texts, Ints, Ints]:
     """The segments, their text escaped, with the numbers as written; and where these begin and
     end."""
     count, numbers = len(segments.counts), len(segments.starts)
     # Piece, number, piece ... of each segment: a number stands behind each piece but the last.
     last = np.cumsum(segments.counts + 1) - 1  # of each segment's pieces
-    of_piece = np.diff(pieces.bounds).astype(np.int64)
+    of_piece = np.diff(pieces.rows).astype(np.int64)
     before = np.delete(np.arange(count + numbers), last)  # the piece before each number
     behind = np.zeros(count + numbers, np.int64)
     behind[before] = segments.ends - segments.starts
@@ -129,4 +127,4 @@ def _filled(segments: Segments, pieces: Pieces) -> tuple[Pieces, Ints, Ints]:
     whole[~inside] = pieces.data
     whole[inside] = segments.data[ranges(segments.starts, behind[before])]
     bounds = np.concatenate([[0], ends[last]]).astype(np.int32)
-    return Pieces(whole, bounds), starts, number_ends
+    return Texts(whole, bounds), starts, number_ends

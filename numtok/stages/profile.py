@@ -54,9 +54,10 @@ from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.schema import SPECIALS
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample
+from numtok.encoding.segments import cut
 from numtok.encoding.slots.places import OTHER
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
-from numtok.encoding.texts import Texts, cut
+from numtok.encoding.texts import Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import spec_of

@@ -20,7 +20,7 @@ from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.schema import SPECIALS
 from numtok.encoding.schemes.base import SCHEMES, Channel, ChannelScheme, Failure, Outcome
-from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
+from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.texts import Spans, Texts, unescape
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.errors import DataError, StoreError, UsageError
@@ -52,7 +52,7 @@ def codec(
         policy=NumeralPolicy.parse(numerals),
         normalizer=fit(NORMALIZERS.build(normalize), Moments.of(np.array([-100.0, 0.0, 50.0]))),
         text_tokenizer=tokenizer,
-        text=tokenizer.fit(Pieces(*column(SAMPLE))),
+        text=tokenizer.fit(column(SAMPLE)),
     )
 
 

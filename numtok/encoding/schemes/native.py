@@ -21,7 +21,8 @@ from numtok.encoding.schemes._literals import (
     with_extras,
 )
 from numtok.encoding.schemes.base import Encoded, Next, SchemeDefaults, outcomes_of
-from numtok.encoding.text_tokenizers.base import FittedTokenizer, Pieces
+from numtok.encoding.text_tokenizers.base import FittedTokenizer
+from numtok.encoding.texts import Texts
 from numtok.encoding.whole_text import Parted, TextScheme
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import value_of
@@ -84,7 +85,7 @@ class Native(LiteralScheme, TextScheme):
             return with_extras(spelt.characters.astype(np.uint32), *spelt[1:], len(self.pieces))
         literals = [numerals.literals.at(index).encode() for index in range(len(numerals))]
         bounds = np.cumsum([0, *map(len, literals)]).astype(np.int32)
-        runs = self.text.encode(Pieces(np.frombuffer(b"".join(literals), np.uint8), bounds))
+        runs = self.text.encode(Texts(np.frombuffer(b"".join(literals), np.uint8), bounds))
         return Encoded(runs.ids, np.diff(runs.bounds), outcomes_of(numerals))
 
     def number_of(self, tokens: Sequence[int]) -> tuple[str, float | None]:

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.encoding.segments import cut
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
-from numtok.encoding.texts import Texts, cut
+from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import Registry
 from numtok.stages import encode

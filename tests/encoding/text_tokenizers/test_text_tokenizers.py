@@ -21,18 +21,17 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import text_tokenizer_of
 from numtok.encoding.normalizers.base import no_scaling
 from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.segments import Segments, cut
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, from_alphabet, to_alphabet
-from numtok.encoding.text_tokenizers._contract import SAMPLE, pieces
+from numtok.encoding.text_tokenizers._contract import SAMPLE
 from numtok.encoding.text_tokenizers._words import WORD_PATTERN, WordTable
 from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
     FittedTokenizer,
     NumberTokens,
-    Pieces,
-    Segments,
 )
 from numtok.encoding.text_tokenizers.file import File
-from numtok.encoding.texts import Texts, cut
+from numtok.encoding.texts import Texts
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.errors import DataError, UsageError
 from numtok.numerals.policy import NumeralPolicy
@@ -51,7 +50,7 @@ def tokenizer(spec: str) -> FittedTokenizer:
     """A tokenizer fitted on the sample; ``file`` is a file that holds another one."""
     if spec == "file":
         return TEXT_TOKENIZERS.build("file,sha256=0").load(tokenizer("bpe:300").state())
-    return TEXT_TOKENIZERS.build(spec).fit(pieces([*SAMPLE]))
+    return TEXT_TOKENIZERS.build(spec).fit(Texts.of(SAMPLE))
 
 
 @cache
@@ -76,7 +75,7 @@ columns = st.lists(texts, max_size=6)
 def check(spec: str, column: list[str]) -> None:
     """Every piece has its own tokens, which give it back and are those of Hugging Face."""
     fitted = tokenizer(spec)
-    ids, bounds = fitted.encode(pieces(column))
+    ids, bounds = fitted.encode(Texts.of(column))
     assert len(bounds) == len(column) + 1
     assert bounds[0] == 0
     assert bounds[-1] == len(ids)
@@ -148,7 +147,7 @@ def test_words_are_woven_as_four_passes_do(
 
 
 def test_words_are_kept_by_frequency_and_then_by_their_bytes() -> None:
-    fitted = TEXT_TOKENIZERS.build("words").fit(pieces(["bb aa", " bb aa", " cc x", " cc x dd"]))
+    fitted = TEXT_TOKENIZERS.build("words").fit(Texts.of(["bb aa", " bb aa", " cc x", " cc x dd"]))
     # " aa" and " cc" occur twice each; single bytes and what is seen once are left out.
     assert isinstance(fitted, WordTable)
     assert fitted.words == (" aa", " cc", " x")
@@ -158,7 +157,7 @@ def test_a_word_takes_the_one_space_before_it() -> None:
     text = "a the  the, the"
     fitted = tokenizer("words")
     names = fitted.vocabulary()
-    found = [names[token] for token in fitted.encode(pieces([text])).ids]
+    found = [names[token] for token in fitted.encode(Texts.of([text])).ids]
     assert found[0] == "a"
     assert found[-1] == " the"
     assert WORD_PATTERN.startswith(" ?")
@@ -166,14 +165,14 @@ def test_a_word_takes_the_one_space_before_it() -> None:
 
 def test_a_word_longer_than_the_limit_is_not_learnt_but_written() -> None:
     long = "x" * 65
-    fitted = TEXT_TOKENIZERS.build("words").fit(pieces([long, long]))
+    fitted = TEXT_TOKENIZERS.build("words").fit(Texts.of([long, long]))
     assert len(fitted.vocabulary()) == 256
-    assert fitted.decode(fitted.encode(pieces([long])).ids) == long.encode()
+    assert fitted.decode(fitted.encode(Texts.of([long])).ids) == long.encode()
 
 
 def test_more_distinct_words_than_the_first_table_holds_are_all_counted() -> None:
     words = [f" w{number}" for number in range(40_000)]
-    fitted = TEXT_TOKENIZERS.build("words:100000").fit(pieces(["".join(words), "".join(words)]))
+    fitted = TEXT_TOKENIZERS.build("words:100000").fit(Texts.of(["".join(words), "".join(words)]))
     assert isinstance(fitted, WordTable)
     assert fitted.words == tuple(sorted(words))
 
@@ -209,7 +208,7 @@ def split(spec: str, text: str) -> list[list[str]]:
     """The tokens of each piece between the numbers of a text that the vocabulary is made of."""
     column = Texts.of(pa.array([text], pa.string()))
     found = cut(column, column.find(NumeralPolicy()))
-    fitted = TEXT_TOKENIZERS.build(spec).fit(pieces(found.strings() * 2))
+    fitted = TEXT_TOKENIZERS.build(spec).fit(Texts.of(found.strings() * 2))
     names = fitted.vocabulary()
     ids, bounds = fitted.encode(found)
     return [[names[token] for token in ids[a:b]] for a, b in pairwise(bounds.tolist())]
@@ -261,15 +260,13 @@ def test_a_size_that_cannot_be_is_refused(spec: str, says: Says) -> None:
 
 TRAIN = """if True:
     import hashlib, json, sys
-    import numpy as np
-    from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
+    from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+    from numtok.encoding.texts import Texts
     # Many words, most of them equally frequent, so that ties have to be broken.
     words = [f"{'aeiou'[n % 5]}{'kstnhm'[n // 5 % 6]}{'aeiou'[n // 30 % 5]}{'kstr'[n // 150 % 4]}"
              for n in range(600)]
     texts = [" ".join(words[k::7]) + " " for k in range(7)] * 3
-    data = [text.encode() for text in texts]
-    bounds = np.cumsum([0, *map(len, data)]).astype(np.int32)
-    sample = Pieces(np.frombuffer(b"".join(data), np.uint8), bounds)
+    sample = Texts.of(texts)
     for spec in ("bpe:300", "bpe:600", "structure", "words:50"):
         fitted = TEXT_TOKENIZERS.build(spec).fit(sample)
         content = json.dumps([fitted.vocabulary(), fitted.state()]).encode()
@@ -377,10 +374,10 @@ def test_a_text_with_a_byte_that_the_tokenizer_lacks_is_refused(tmp_path: Path, 
     codec = _codec(tmp_path, content)
     text = codec.text
     all_texts = ["sum 7 \t日", "a\nb 1", "plain", "x\x1b[0m\n 2"]
-    problems = text.unwritable(Pieces(*Texts.of(all_texts)))
+    problems = text.unwritable(Texts.of(all_texts))
     assert list(problems) == [1, 3]
     assert "0x0A" in problems[1] and "0x1B" in problems[3]
-    assert text.unwritable(Pieces(*Texts.of(pa.array(all_texts).slice(2, 1)))) == {}
+    assert text.unwritable(Texts.of(pa.array(all_texts).slice(2, 1))) == {}
     whole = Texts.of(all_texts)
     with says.raises(DataError, "text 1:", "0x0A"):
         codec.encode(whole, codec.find(whole))
@@ -395,7 +392,7 @@ def test_a_tokenizer_as_those_of_qwen_serves(tmp_path: Path) -> None:
     codec = _codec(tmp_path, content)
     settings, text = File.of_model(str(tmp_path))
     assert settings == codec.text_tokenizer
-    ids = text.encode(pieces(["e\u0301 <extra> x"])).ids
+    ids = text.encode(Texts.of(["e\u0301 <extra> x"])).ids
     assert 300 in ids.tolist()
     assert text.decode(ids) == "e\u0301 <extra> x".encode()
     written = Tokenizer.from_str((tokenizer_json(codec) or b"").decode())
@@ -465,9 +462,9 @@ def test_a_text_on_which_a_pattern_gives_up_is_one_line(
 ) -> None:
     # No run that is tried is of this letter.
     _, given = File.read(_stored(tmp_path, _splitting("(q+)+$")))
-    assert given.encode(pieces(["qqq", "a b"])).bounds[-1] > 0
+    assert given.encode(Texts.of(["qqq", "a b"])).bounds[-1] > 0
     with pytest.raises(UsageError, match="pattern gives up on a text"):
-        given.encode(pieces(["q" * 50 + "!", "b"]))
+        given.encode(Texts.of(["q" * 50 + "!", "b"]))
     assert capfd.readouterr() == ("", "")
 
 
@@ -516,7 +513,7 @@ def test_a_given_tokenizer_is_known_by_its_content_alone(tmp_path: Path) -> None
     assert spec_of(one) == f"file,sha256={one.sha256}"
     # A special token of its own is never read from a text.
     text = "a <extra> b"
-    ids = fitted.encode(pieces([text])).ids
+    ids = fitted.encode(Texts.of([text])).ids
     assert 300 not in ids
     assert fitted.decode(ids) == text.encode()
     assert fitted.decode(np.array([300], np.uint32)) == b"<extra>"
@@ -524,4 +521,4 @@ def test_a_given_tokenizer_is_known_by_its_content_alone(tmp_path: Path) -> None
 
 def test_a_tokenizer_without_its_path_cannot_be_fitted(says: Says) -> None:
     with says.raises(UsageError, "'file'", "--text-tokenizer path/to/tokenizer.json"):
-        TEXT_TOKENIZERS.build("file,sha256=0").fit(pieces([]))
+        TEXT_TOKENIZERS.build("file,sha256=0").fit(Texts.of([]))
