@@ -19,6 +19,7 @@ grid.py             schemes with one token at each of a fixed number of places
 holes.py            numbers that nobody knows, written ``[?]``
 huggingface.py      Hugging Face's tokenizers: each distinct text once, panics as exceptions
 in_memory.py        texts as rows of encoded data, in memory
+interleave.py       texts cut at numbers, and tokens put together, compiled
 model_folder.py     where a pretrained model lies: a folder, or a hub id
 number_sample.py    samples of numbers and rows, the same in any division
 number_sizes.py     sizes of the numbers of data, to which schemes are fitted

@@ -30,7 +30,7 @@ class Segments(NamedTuple):
 
     def pieces(self) -> Texts:
         """The text between the numbers, escaped: one piece more than numbers for each segment."""
-        from numtok.encoding.text_tokenizers import _interleave as interleave
+        from numtok.encoding import interleave
 
         pieces = np.empty(self.room(), np.uint8)
         bounds = np.empty(len(self.starts) + len(self.counts) + 1, np.int32)
@@ -41,7 +41,7 @@ class Segments(NamedTuple):
 def marked(pieces: Texts, counts: Int32s) -> Texts:
     """The pieces of segments, of so many numbers (int32[m]), with ``[NUM]`` in place of these: a
     text each."""
-    from numtok.encoding.text_tokenizers import _interleave as interleave
+    from numtok.encoding import interleave
 
     size = len(pieces.data) + len(interleave.NUMBER_BYTES) * int(counts.sum())
     made = Texts(np.empty(size, np.uint8), np.empty(len(counts) + 1, np.int32))

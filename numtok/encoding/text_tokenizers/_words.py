@@ -104,7 +104,7 @@ class WordTable(FittedTokenizer):
     def weave(
         self, segments: Segments, numbers: NumberTokens, first: int, dtype: type[np.unsignedinteger]
     ) -> Woven:
-        from numtok.encoding.text_tokenizers._interleave import NUMBER_BYTES
+        from numtok.encoding.interleave import NUMBER_BYTES
         from numtok.encoding.text_tokenizers._word_kernels import weave
 
         count, room = len(segments.counts), segments.room()

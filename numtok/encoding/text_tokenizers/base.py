@@ -95,7 +95,7 @@ class FittedTokenizer(ABC):
     ) -> Woven:
         """The text between the numbers and their tokens put together; ``first`` is the id of the
         first text token, ``dtype`` that of the tokens."""
-        from numtok.encoding.text_tokenizers import _interleave as interleave
+        from numtok.encoding import interleave
 
         pieces = segments.pieces()
         own = self.encode(pieces)
