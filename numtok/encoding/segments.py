@@ -23,13 +23,14 @@ class Segments(NamedTuple):
     ends: Int32s  # [k]
 
     def room(self) -> int:
-        """The most bytes that the text between the numbers has, escaped: at most one more for
-        each ``[NUM``."""
+        """Upper bound of the bytes of the escaped text between the numbers: an escape adds one
+        byte to each ``[NUM``."""
         size = int(self.bounds[-1] - self.bounds[0])
         return size + size // 4 + 1
 
     def pieces(self) -> Texts:
-        """The text between the numbers, escaped: one piece more than numbers for each segment."""
+        """Return the escaped text between the numbers: each segment has one piece more than it has
+        numbers."""
         from numtok.encoding import interleave
 
         pieces = np.empty(self.room(), np.uint8)
@@ -39,8 +40,7 @@ class Segments(NamedTuple):
 
 
 def marked(pieces: Texts, counts: Int32s) -> Texts:
-    """The pieces of segments, of so many numbers (int32[m]), with ``[NUM]`` in place of these: a
-    text each."""
+    """Join the pieces of each segment with ``[NUM]``; ``counts``, int32[m], are its numbers."""
     from numtok.encoding import interleave
 
     size = len(pieces.data) + len(interleave.NUMBER_BYTES) * int(counts.sum())
@@ -50,8 +50,8 @@ def marked(pieces: Texts, counts: Int32s) -> Texts:
 
 
 def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
-    """Texts cut where tokens must begin: at each text, at each mark, and in a long text before a
-    number every few MiB, so that the work on it needs memory for so much and no more."""
+    """Cut texts where tokens must begin: at each text, at each mark, and in a long text before a
+    number every few MiB, which bounds the memory that encoding needs."""
     cuts = [texts.rows]
     if marks is not None:
         cuts.append(marks[marks >= 0])
@@ -72,7 +72,7 @@ def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
 
 
 def chunks_of(segments: Segments) -> Iterator[Segments]:
-    """Runs of segments of some MiB."""
+    """Yield runs of segments with a few MiB of text each."""
     numbers = offsets(segments.counts)
     bounds, count = segments.bounds, len(segments.counts)
     begin = 0
@@ -80,8 +80,7 @@ def chunks_of(segments: Segments) -> Iterator[Segments]:
         enough = np.searchsorted(bounds, int(bounds[begin]) + CHUNK, side="right") - 1
         end = min(max(int(enough), begin + 1), count)
         among = slice(numbers[begin], numbers[end])
-        yield Segments(
-            data=segments.data,
+        yield segments._replace(
             bounds=bounds[begin : end + 1],
             limits=segments.limits[begin:end],
             counts=segments.counts[begin:end],
@@ -94,7 +93,8 @@ def chunks_of(segments: Segments) -> Iterator[Segments]:
 
 
 def cut(texts: Texts, spans: Spans) -> Texts:
-    """The text between the numbers, escaped: one piece more than numbers for each text."""
+    """Return the escaped text between the numbers: each text has one piece more than it has
+    numbers."""
     return Segments(
         data=texts.data,
         bounds=texts.rows,

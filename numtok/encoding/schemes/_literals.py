@@ -85,7 +85,7 @@ class MarkedParts(NamedTuple):
     digit: Ints  # [P] that of the first character behind the sign
     end: Ints  # [P] behind its last digit, comma or point
     digits: Ints  # [P] how many digits stand before the point
-    decimals: Ints  # [P] how many behind it, -1 if there is no point
+    decimals: Ints  # [P] digits behind the point, -1 without a point
 
 
 class Marks(NamedTuple):

@@ -83,9 +83,8 @@ class Native(LiteralScheme, TextScheme):
         if self.text is None:
             spelt = spell(numerals)
             return with_extras(spelt.characters.astype(np.uint32), *spelt[1:], len(self.pieces))
-        literals = [numerals.literals.at(index).encode() for index in range(len(numerals))]
-        bounds = np.cumsum([0, *map(len, literals)]).astype(np.int32)
-        runs = self.text.encode(Texts(np.frombuffer(b"".join(literals), np.uint8), bounds))
+        literals = [numerals.literals.at(index) for index in range(len(numerals))]
+        runs = self.text.encode(Texts.of(literals))
         return Encoded(runs.ids, np.diff(runs.bounds), outcomes_of(numerals))
 
     def number_of(self, tokens: Sequence[int]) -> tuple[str, float | None]:

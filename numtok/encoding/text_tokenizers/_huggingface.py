@@ -13,7 +13,7 @@ from numtok.arrays import UInt32s
 from numtok.encoding.huggingface import Panicked, encode_texts, panics
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
 from numtok.encoding.text_tokenizers.base import FittedTokenizer, TokenRuns
-from numtok.encoding.texts import Texts
+from numtok.encoding.texts import Texts, offsets
 from numtok.errors import UsageError
 
 # Whitespace that splitters drop or strip, letters that normalizers change, every UTF-8 length.
@@ -143,9 +143,7 @@ class HuggingFace(FittedTokenizer):
                 f"the text tokenizer's pattern gives up on a text ({error}); give another "
                 "tokenizer.json, or use words, bpe:N or bytes"
             ) from None
-        bounds = np.zeros(len(pieces.rows), np.int32)
-        np.cumsum(lengths, out=bounds[1:])
-        return TokenRuns(ids, bounds)
+        return TokenRuns(ids, offsets(lengths))
 
     def decode(self, ids: UInt32s) -> bytes:
         return b"".join([self._bytes[token] for token in ids.tolist()])
