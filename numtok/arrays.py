@@ -6,9 +6,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Int32s = NDArray[np.int32]
+UInt8s = NDArray[np.uint8]
+UInt32s = NDArray[np.uint32]
+UInt64s = NDArray[np.uint64]
 
 
-def ranges(starts: Ints, lengths: NDArray[np.signedinteger]) -> Ints:
+def ranges(starts: NDArray[np.signedinteger], lengths: NDArray[np.signedinteger]) -> Ints:
     """Concatenate ``start, start + 1, ...`` of every span, int64[sum of lengths].
 
     >>> ranges(np.array([7, 2]), np.array([2, 3])).tolist()

@@ -11,9 +11,8 @@ from numtok.analysis.profiling.slot_statistics import NumberStatistics
 from numtok.analysis.profiling.unit import Counted, Counting, merged
 from numtok.data.reading.rows import Categories, RowColumns, Targets
 from numtok.encoding.targets import resolve
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 
 #: Name to spans, in characters of the text.
 Marked = Mapping[str, Sequence[tuple[int, int]]]
@@ -47,7 +46,7 @@ def _add(
 ) -> None:
     column = pa.array(batch, pa.string())
     texts = Texts.of(column)
-    spans = Spans(*scan(texts.data, texts.rows, policy))
+    spans = texts.find(policy)
     marked = [
         (row, name, *span)
         for row, text in enumerate(batch)

@@ -19,6 +19,7 @@ grid.py             schemes with one token at each of a fixed number of places
 holes.py            numbers that nobody knows, written ``[?]``
 huggingface.py      Hugging Face's tokenizers: each distinct text once, panics as exceptions
 in_memory.py        texts as rows of encoded data, in memory
+interleave.py       texts cut at numbers, and tokens put together, compiled
 model_folder.py     where a pretrained model lies: a folder, or a hub id
 number_sample.py    samples of numbers and rows, the same in any division
 number_sizes.py     sizes of the numbers of data, to which schemes are fitted
@@ -27,11 +28,11 @@ row_twins.py        rows with a twin in the train split
 sample_literals.py  literals of many forms, for the digest of a scheme and its contract
 schema.py           special tokens, columns of a shard, names of counts and files
 scheme_spec.py      the scheme of a spec, also that of a file
+segments.py         texts cut at the numbers in them
 shards.py           writes Parquet shards
 splits.py           the splits of an encoded artifact
 targets.py          targets and answer starts, from characters to numbers and tokens
-texts.py            columns of texts as bytes, the numbers found in them, and the pieces in
-                    between
+texts.py            columns of texts as bytes, and the numbers found in them
 tokenizer_json.py   a codec as the file that Hugging Face's tokenizers read
 train_numbers.py    what of its numbers that needs: moments, a sample as written
 unit.py             one unit of encode: rows in, shards and a receipt out

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Ints
 from numtok.encoding.grid import ascending
 from numtok.encoding.schemes.base import ChannelScheme, Scheme
 from numtok.errors import UsageError
@@ -42,9 +42,9 @@ class Automaton:
     """
 
     scheme: Scheme
-    next: NDArray[np.int64]
-    order: NDArray[np.int64]
-    rank: NDArray[np.int64]
+    next: Ints
+    order: Ints
+    rank: Ints
     ordered: bool
 
     @property
@@ -64,7 +64,7 @@ class Automaton:
             begun = longer
         return int(begun[states].sum())
 
-    def states(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+    def states(self, tokens: Ints) -> Ints:
         """int64[n, K]: the state before each token of whole numbers (int64[n, K])."""
         states = np.zeros(tokens.shape, np.int64)
         for place in range(1, tokens.shape[1]):
@@ -126,7 +126,7 @@ def automaton(scheme: Scheme) -> Automaton:
     )
 
 
-def _finite(scheme: Scheme, width: int) -> NDArray[np.bool_]:
+def _finite(scheme: Scheme, width: int) -> Bools:
     """bool[V]: the tokens of finite numbers; what is no number repeats its one token."""
     count = len(scheme.vocabulary())
     repeated = np.repeat(np.arange(count, dtype=np.uint32), width)

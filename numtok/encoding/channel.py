@@ -1,16 +1,20 @@
 """Normalized numbers for schemes and value heads, and counts of numbers that are stored inexactly
 (in the channel, or in the float64 column ``numbers``)."""
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints, UInt8s
 from numtok.encoding.normalizers.base import FittedNormalizer
-from numtok.encoding.schemes.base import Channel, ChannelScheme, Encoded, Outcome
+from numtok.encoding.schemes.base import Channel, ChannelScheme, DigitLimit, Encoded, Outcome
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import Significands
 
 _FLOAT64_HOLDS = 10**15  # float64 holds every literal whose digits, as an integer, are fewer
 _HELD = 10**6  # digits, read as one number, that float32 holds whatever they are multiplied by
+_E, _DIGIT = re.compile("[eE]"), re.compile("[0-9]")
 
 
 def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
@@ -20,7 +24,7 @@ def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
     return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
 
 
-def normalised_values(values: NDArray[np.float64], by: FittedNormalizer) -> NDArray[np.float32]:
+def normalised_values(values: Floats, by: FittedNormalizer) -> NDArray[np.float32]:
     """float32[n]: raw values float64[n] as a value head learns them where there is no channel; NaN
     for what float32 cannot hold."""
     with np.errstate(over="ignore"):
@@ -39,9 +43,7 @@ class ChannelValues:
         whole = bool((factors[~self._wordy] == 1).all())
         self._as_they_are = normalizer.normalizer.identity and whole
 
-    def __call__(
-        self, tokens: NDArray[np.int64], channel: Channel, numbers: NDArray[np.float64]
-    ) -> Channel:
+    def __call__(self, tokens: Ints, channel: Channel, numbers: Floats) -> Channel:
         """[n]: by the local ids [n] of the first tokens of numbers, the channel [n] beside these
         and the numbers float64[n] of the text."""
         beside = numbers if self._as_they_are else channel
@@ -81,7 +83,7 @@ def inexact(
     return further_than_digits(Significands(*parts), read)
 
 
-def beyond_float64(numerals: Numerals, outcomes: NDArray[np.uint8]) -> int:
+def beyond_float64(numerals: Numerals, outcomes: UInt8s) -> int:
     """Count the ordinary numbers whose written digits float64 does not hold.
 
     outcomes
@@ -98,3 +100,14 @@ def beyond_float64(numerals: Numerals, outcomes: NDArray[np.uint8]) -> int:
 
     parts = digits[long], exponents[long], negative[long], more[long]
     return further_than_digits(Significands(*parts), numerals.values[long])
+
+
+def beyond_digits(numerals: Numerals, limit: DigitLimit) -> int:
+    """Count the numbers with more digits than an embedder sees; mantissa and exponent are two."""
+    _, starts, ends = numerals.literals
+    count = 0
+    for index in np.flatnonzero(ends - starts > min(limit)).tolist():  # few are so long
+        for part in _E.split(numerals.literals.at(index)):
+            sizes = (len(_DIGIT.findall(some)) for some in part.partition(".")[::2])
+            count += any(size > most for size, most in zip(sizes, limit, strict=True))
+    return count

@@ -27,7 +27,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.encoding.channel import beyond_float64, inexact, normalized
+from numtok.arrays import Bools, Floats, Int32s, UInt8s, UInt32s
+from numtok.encoding.channel import beyond_digits, beyond_float64, inexact, normalized
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
 from numtok.encoding.schema import SCHEME_FILE, SPECIALS, TokenIds
 from numtok.encoding.schemes.base import (
@@ -36,20 +37,18 @@ from numtok.encoding.schemes.base import (
     ChannelScheme,
     DecodedNumbers,
     Encoded,
-    LimitedScheme,
     Scheme,
     is_exact,
     outcomes_of,
 )
+from numtok.encoding.segments import Segments, chunks_of, segments_of
 from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
     FittedTokenizer,
     NumberTokens,
-    Pieces,
-    Segments,
     TextTokenizer,
 )
-from numtok.encoding.texts import Spans, Texts, chunks_of, offsets, segments_of, unescape
+from numtok.encoding.texts import Spans, Texts, offsets, unescape
 from numtok.encoding.whole_text import among_text, cut_whole, in_text
 from numtok.errors import DataError, UsageError, naming
 from numtok.numerals.column import Literals, Numerals
@@ -90,16 +89,17 @@ class EncodedTexts(NamedTuple):
     """``n`` encoded texts, as flat columns; ``*_rows`` are offsets of rows."""
 
     text: "pa.Array[Any]"  # [n] strings, numbers replaced by [NUM]
-    tokens: NDArray[np.uint16] | NDArray[np.uint32]  # [all tokens], by the vocabulary's size
-    token_rows: NDArray[np.int32]  # [n + 1]
-    number_rows: NDArray[np.int32]  # [n + 1]
-    numbers: NDArray[np.float64]  # [numbers], raw
-    number_start: NDArray[np.int32]  # [numbers], token index within the row
-    number_length: NDArray[np.int32]  # [numbers]
+    tokens: NDArray[np.uint16] | UInt32s  # [all tokens], by the vocabulary's size
+    token_rows: Int32s  # [n + 1]
+    number_rows: Int32s  # [n + 1]
+    numbers: Floats  # [numbers], raw
+    number_start: Int32s  # [numbers], token index within the row
+    number_length: Int32s  # [numbers]
     channel: Channel | None  # [numbers]
-    outcomes: NDArray[np.uint8]  # [numbers]
+    outcomes: UInt8s  # [numbers]
     inexact: int  # numbers that :func:`inexact` or :func:`beyond_float64` counts
-    marks: NDArray[np.int32]  # [n] token index within the row, -1 if none
+    truncated: int  # numbers that :func:`beyond_digits` counts
+    marks: Int32s  # [n] token index within the row, -1 if none
     literals: Literals  # [numbers], as written
 
 
@@ -146,13 +146,9 @@ class Codec:
 
     def find(self, texts: Texts) -> Spans:
         """Where the numbers are."""
-        from numtok.numerals.scan import scan
+        return texts.find(self.policy)
 
-        return Spans(*scan(texts.data, texts.rows, self.policy))
-
-    def encode(
-        self, texts: Texts, spans: Spans, marks: NDArray[np.int32] | None = None
-    ) -> EncodedTexts:
+    def encode(self, texts: Texts, spans: Spans, marks: Int32s | None = None) -> EncodedTexts:
         """Encode texts whose numbers were found.
 
         marks
@@ -161,7 +157,7 @@ class Codec:
 
         Raises DataError for a text that the text tokenizer cannot write.
         """
-        for text, problem in self.text.unwritable(Pieces(*texts)).items():
+        for text, problem in self.text.unwritable(texts).items():
             raise DataError(f"text {text}: {problem}. Remove the character")
         segments = segments_of(texts, spans, marks)
         in_answer = _in_answer(spans, marks)
@@ -202,13 +198,12 @@ class Codec:
             channel=joined("channel") if isinstance(self.scheme, ChannelScheme) else None,
             outcomes=joined("outcomes"),
             inexact=int(joined("inexact").sum()),
+            truncated=int(joined("truncated").sum()),
             marks=answers,
             literals=Literals(texts.data, spans.starts, spans.ends),
         )
 
-    def _encode_chunk(
-        self, segments: Segments, in_answer: NDArray[np.bool_]
-    ) -> dict[str, NDArray[Any]]:
+    def _encode_chunk(self, segments: Segments, in_answer: Bools) -> dict[str, NDArray[Any]]:
         """The columns of some segments; places count from each segment's first token."""
         numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
         raw = numerals.values
@@ -230,18 +225,22 @@ class Codec:
             "lengths": encoded.lengths,
             "outcomes": encoded.outcomes,
         }
-        if encoded.channel is None:
-            rounded = beyond_float64(numerals, encoded.outcomes) if self.keeps_literals else 0
-            return columns | {"inexact": np.array([rounded])}
-        assert isinstance(self.scheme, ChannelScheme)
-        lost = inexact(numerals, encoded, self.scheme, self.normalizer)
-        return columns | {"channel": encoded.channel, "inexact": np.array([lost])}
+        lost = truncated = 0
+        if encoded.channel is not None:
+            assert isinstance(self.scheme, ChannelScheme)
+            columns["channel"] = encoded.channel
+            lost = inexact(numerals, encoded, self.scheme, self.normalizer)
+        elif self.keeps_literals:
+            lost = beyond_float64(numerals, encoded.outcomes)
+        if (limit := self.scheme.defaults.embedder_digits) is not None:
+            truncated = beyond_digits(normalized(numerals, self.normalizer), limit)
+        return columns | {"inexact": np.array([lost]), "truncated": np.array([truncated])}
 
     def decode(
         self,
-        tokens: NDArray[np.uint32],
-        number_start: NDArray[np.int32],
-        number_length: NDArray[np.int32],
+        tokens: UInt32s,
+        number_start: Int32s,
+        number_length: Int32s,
         channel: Channel | None = None,
         errors: str = "strict",
     ) -> str:
@@ -268,9 +267,9 @@ class Codec:
 
     def literals(
         self,
-        tokens: NDArray[np.uint32],
-        number_start: NDArray[np.int32],
-        number_length: NDArray[np.int32],
+        tokens: UInt32s,
+        number_start: Int32s,
+        number_length: Int32s,
         channel: Channel | None = None,
     ) -> list[str]:
         """The numbers of a row as :meth:`decode` writes them, from its tokens [t], and [n] where
@@ -291,9 +290,9 @@ class Codec:
 
     def joined(
         self,
-        tokens: NDArray[np.uint32],
-        number_start: NDArray[np.int32],
-        number_length: NDArray[np.int32],
+        tokens: UInt32s,
+        number_start: Int32s,
+        number_length: Int32s,
         literals: Sequence[str],
         errors: str = "strict",
     ) -> str:
@@ -317,24 +316,13 @@ class Codec:
                     parts[2 * place + 1] = before + parts[2 * place + 1] + after
         return unescape(b"".join(parts).decode(errors=errors))
 
-    def encode_numbers(self, numerals: Numerals, in_answer: NDArray[np.bool_]) -> Encoded:
+    def encode_numbers(self, numerals: Numerals, in_answer: Bools) -> Encoded:
         """Numbers to the scheme's local ids, normalised first; ``in_answer``, bool[numbers]: which
         are part of an answer."""
         return self.scheme.encode(normalized(numerals, self.normalizer).of_texts(in_answer))
 
-    def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
-        """How many numbers of some rows, ids [tokens] of the whole vocabulary one row behind the
-        other, are longer than some embedders see (:class:`LimitedScheme`)."""
-        if not isinstance(self.scheme, LimitedScheme):
-            return 0
-        of_numbers = tokens[(tokens >= self.number_first) & (tokens < self.text_first)]
-        return self.scheme.count_truncated(of_numbers - self.number_first)
-
     def decode_numbers(
-        self,
-        tokens: NDArray[np.uint32],
-        lengths: NDArray[np.int32],
-        channel: Channel | None = None,
+        self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
     ) -> DecodedNumbers:
         """Numbers [n] from the scheme's local ids [tokens], the normalisation undone."""
         decoded = self.scheme.decode(tokens, lengths, channel)
@@ -425,7 +413,7 @@ class Codec:
         return hashlib.sha256(self.to_json()).hexdigest()
 
 
-def _in_answer(spans: Spans, marks: NDArray[np.int32] | None) -> NDArray[np.bool_]:
+def _in_answer(spans: Spans, marks: Int32s | None) -> Bools:
     """bool[numbers]: which begin at the mark of their row, or behind it."""
     if marks is None:
         return np.zeros(len(spans.starts), np.bool_)
@@ -433,7 +421,7 @@ def _in_answer(spans: Spans, marks: NDArray[np.int32] | None) -> NDArray[np.bool
     return (mark >= 0) & (spans.starts >= mark)
 
 
-def _within(size: int, starts: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _within(size: int, starts: Int32s, lengths: Int32s) -> Bools:
     """bool[size]: which tokens of a row are of its numbers."""
     inside = np.zeros(size, np.bool_)
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):

@@ -5,7 +5,7 @@ verified, and before anything is made of rows they are what encoding writes. Not
 torch.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.arrays import Ints, ranges
+from numtok.arrays import Floats, Int32s, Ints, UInt32s, ranges
 from numtok.encoding.schema import TokenIds, encoded_schema
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import DataError
@@ -29,16 +29,16 @@ from numtok.store.columns import check_nulls, check_schema, damaged, opened
 
 #: Indices int64[k] of numbers of a split to what is learnt for them, [k] of either float; NaN for
 #: nothing.
-Values = Callable[[NDArray[np.int64]], Channel]
+Values = Callable[[Ints], Channel]
 
 
 class Answer(NamedTuple):
     """The tokens of an answer, from its first one on, and its numbers."""
 
-    tokens: NDArray[np.uint32]
-    number_start: NDArray[np.int32]  # [k]
-    number_length: NDArray[np.int32]  # [k]
-    numbers: NDArray[np.int64]  # [k] which of the split's they are
+    tokens: UInt32s
+    number_start: Int32s  # [k]
+    number_length: Int32s  # [k]
+    numbers: Ints  # [k] which of the split's they are
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,29 +46,29 @@ class EncodedSplit:
     """``n`` rows with ``t`` tokens and ``m`` numbers in all; ``*_rows`` are offsets [n + 1]."""
 
     ids: "pa.Array[Any]"  # [n] strings
-    tokens: NDArray[np.uint16] | NDArray[np.uint32]  # [t]
-    token_rows: NDArray[np.int64]
-    number_rows: NDArray[np.int64]
-    numbers: NDArray[np.float64]  # [m], raw
-    number_start: NDArray[np.int32]  # [m], token index within the row
-    number_length: NDArray[np.int32]  # [m]
+    tokens: NDArray[np.uint16] | UInt32s  # [t]
+    token_rows: Ints
+    number_rows: Ints
+    numbers: Floats  # [m], raw
+    number_start: Int32s  # [m], token index within the row
+    number_length: Int32s  # [m]
     channel: Channel | None  # [m]
-    targets: NDArray[np.int64]  # [targets], number index in the whole split, in order of rows
-    target_row: NDArray[np.int64]  # [targets]
+    targets: Ints  # [targets], number index in the whole split, in order of rows
+    target_row: Ints  # [targets]
     target_name: "pa.Array[Any]"  # [targets] strings
     target_literal: "pa.Array[Any]"  # [targets] strings
-    answer_start: NDArray[np.int32]  # [n] token index within the row, -1 if none
+    answer_start: Int32s  # [n] token index within the row, -1 if none
     labels: "pa.Array[Any]"  # [n] strings, null if none
     groups: "dict[str, pa.Array[Any]]"  # [n] strings, by name without the prefix
     #: [targets], by name: what else predicts them, NaN where that does not
-    floors: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    floors: dict[str, Floats] = field(default_factory=dict)
     clusters: "pa.Array[Any] | None" = None  # [n] strings, null if none; None where all are none
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """int64[rows]: the tokens of each."""
         return np.diff(self.token_rows)
 
@@ -77,7 +77,7 @@ class EncodedSplit:
         """Tokens of the longest row."""
         return int(self.lengths.max(initial=0))
 
-    def first_token(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def first_token(self, numbers: Ints) -> Ints:
         """int64[k]: where in ``tokens`` the numbers of these indices begin."""
         rows = np.searchsorted(self.number_rows, numbers, side="right") - 1
         return np.asarray(self.token_rows[rows] + self.number_start[numbers], np.int64)
@@ -94,7 +94,7 @@ class EncodedSplit:
             numbers,
         )
 
-    def class_of(self, classes: Sequence[str]) -> NDArray[np.int64]:
+    def class_of(self, classes: Sequence[str]) -> Ints:
         """[n] the index of each row's label among some classes; -1 where it is none of them."""
         found = pc.index_in(self.labels, value_set=pa.array(classes, pa.string()))
         return np.asarray(found.fill_null(-1).to_numpy(), np.int64)
@@ -202,11 +202,11 @@ class EncodedSplit:
 
 def _columns(
     shards: Sequence[Path], ids: TokenIds, spill: Path | None
-) -> "tuple[dict[str, _Flat], dict[str, list[NDArray[np.int64]]], dict[str, list[pa.Array[Any]]]]":
+) -> "tuple[dict[str, _Flat], dict[str, list[Ints]], dict[str, list[pa.Array[Any]]]]":
     """What is in the shards, by column: the long ones in one piece, how many values each row has of
     a list, and the parts of all others."""
     flat = {name: _Flat(spill, name) for name in _FLAT}
-    counts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in _COUNTED}
+    counts: dict[str, list[Ints]] = {name: [] for name in _COUNTED}
     rest: dict[str, list[pa.Array[Any]]] = {}
     with ExitStack() as stack:
         for one in flat.values():
@@ -225,7 +225,7 @@ def _columns(
     return flat, counts, rest
 
 
-def clustered(own: NDArray[np.int64], clusters: "pa.Array[Any] | None") -> NDArray[np.int64]:
+def clustered(own: Ints, clusters: "pa.Array[Any] | None") -> Ints:
     """What each of n things is drawn together with, as an integer: its cluster, or where it has
     none (null) what is its ``own``, from 0 on.
 
@@ -249,9 +249,8 @@ _MAY_LACK = ("answer_start", "label", CLUSTER)  # in some rows
 @contextmanager
 def opened_shard(path: Path, ids: TokenIds) -> "Iterator[pq.ParquetFile]":
     """A shard with the columns of ``schema.encoded_schema``; StoreError for what is none."""
-    wanted = encoded_schema(ids.size, ids.channel, (), exact=ids.exact)
     with opened(path) as file:
-        check_schema(path, file.schema_arrow, wanted, _kind_of_more)
+        check_schema(path, file.schema_arrow, encoded_schema(ids), _kind_of_more)
         yield file
 
 
@@ -265,16 +264,12 @@ def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[s
     return table
 
 
-def longest_row(shards: Sequence[Path], ids: TokenIds) -> int:
-    """Number of tokens of the longest row of some shards, which are read one group at a time."""
-    longest = 0
+def read_column(shards: Sequence[Path], ids: TokenIds, name: str) -> "Generator[pa.ChunkedArray]":
+    """One column of some shards, a row group at a time."""
     for path in shards:
         with opened_shard(path, ids) as file:
             for group in range(file.metadata.num_row_groups):
-                tokens = read_group(path, file, group, ["tokens"])["tokens"]
-                lengths = pc.list_value_length(tokens).to_numpy()
-                longest = max(longest, int(lengths.max(initial=0)))
-    return longest
+                yield read_group(path, file, group, [name]).column(0)
 
 
 def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
@@ -327,7 +322,7 @@ class _Flat:
             files.system.close(self._fd)
 
 
-def _offsets(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _offsets(counts: Sequence[Ints]) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
 
 

@@ -17,25 +17,22 @@ from numtok.data.reading.units import Unit
 from numtok.encoding.channel import normalized
 from numtok.encoding.codec import Codec
 from numtok.encoding.model_folder import PREFIX
-from numtok.encoding.normalizers.base import NORMALIZERS, Moments, Normalizer, fit
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Normalizer, fit
 from numtok.encoding.number_sizes import NumberSizes
 from numtok.encoding.row_keys import number_keys, row_codes
-from numtok.encoding.schemes.base import Scheme, SizedScheme, needs_sample
+from numtok.encoding.schemes.base import Scheme, needs_sample
+from numtok.encoding.segments import cut
 from numtok.encoding.text_tokenizers.base import (
-    NO_PIECES,
     TEXT_TOKENIZERS,
     FittedTokenizer,
-    Pieces,
     TextTokenizer,
 )
-from numtok.encoding.texts import Spans, Texts, cut
+from numtok.encoding.texts import Spans, Texts
 from numtok.encoding.train_numbers import MeasureUnit, NumberSample, SampleUnit, in_train
 from numtok.encoding.unit import Screening
 from numtok.encoding.whole_text import TextScheme, among_text
 from numtok.errors import DataError, UsageError
-from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.registry import settings_of, spec_of
 from numtok.store.engines.engine import Engine
 
@@ -101,7 +98,7 @@ class Unfitted:
 
     def suited(self, sizes: NumberSizes) -> "Unfitted":
         """The same with its scheme sized to numbers, which a normalization would change."""
-        if not (self.normalizer.identity and isinstance(self.scheme, SizedScheme)):
+        if not self.normalizer.identity:
             return self
         return replace(self, scheme=self.scheme.suited(*sizes))
 
@@ -130,7 +127,7 @@ class Unfitted:
         if self.text_tokenizer.needs_sample or self.normalizer.fitted or needs_sample(scheme):
             pieces, more = _sample(units, screening, self.policy)
         else:
-            pieces, more = NO_PIECES, first_columns(units, screening)
+            pieces, more = Texts.of([]), first_columns(units, screening)
         text = self.text or self.text_tokenizer.fit(pieces)
         screening = replace(screening, reading=replace(screening.reading, checked=False))
         moments = Moments()
@@ -147,23 +144,16 @@ class Unfitted:
                 done(units[unit].size, rows)
             scheme = scheme.fit(sample.literals())
             learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
-        codec = Codec(
-            scheme=among_text(scheme, text),
-            policy=self.policy,
-            normalizer=normalizer,
-            text_tokenizer=self.text_tokenizer,
-            text=text,
-        )
-        return FittedCodec(codec, more, learnt_from)
+        return FittedCodec(self._fitted(scheme, normalizer, text), more, learnt_from)
 
     def fit_texts(self, texts: Texts) -> Codec:
         """As :meth:`fit`, of texts in memory, each of the train split, whose ids are 1, 2, ...
 
         Raises DataError where a normaliser or a scheme has no number to learn from.
         """
-        spans = Spans(*scan(texts.data, texts.rows, self.policy))
+        spans = texts.find(self.policy)
         text = self.text or self.text_tokenizer.fit(cut(*_beginning(texts, spans)))
-        numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
+        numerals = texts.numerals(spans)
         normalizer = fit(self.normalizer, Moments.of(numerals.values))
         scheme = self.scheme
         if needs_sample(scheme):
@@ -172,6 +162,9 @@ class Unfitted:
             hashes = number_keys(row_codes(ids, texts, spans, numerals), spans)
             sample.add(hashes, normalized(numerals, normalizer).literals)
             scheme = scheme.fit(sample.literals())
+        return self._fitted(scheme, normalizer, text)
+
+    def _fitted(self, scheme: Scheme, normalizer: FittedNormalizer, text: FittedTokenizer) -> Codec:
         return Codec(
             scheme=among_text(scheme, text),
             policy=self.policy,
@@ -202,7 +195,7 @@ def _moments(
 
 def _sample(
     units: Sequence[Unit], screening: Screening, policy: NumeralPolicy
-) -> tuple[Pieces, list[str]]:
+) -> tuple[Texts, list[str]]:
     """The pieces of text of the first train rows, some 16 MiB."""
     chosen: list[pa.Array[Any]] = []
     more: set[str] = set()
@@ -224,7 +217,7 @@ def _sample(
             "give train data as well, or --like REF to use an earlier encoding"
         )
     sample = Texts.of(texts)
-    return cut(sample, Spans(*scan(sample.data, sample.rows, policy))), sorted(more)
+    return cut(sample, sample.find(policy)), sorted(more)
 
 
 def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats, Int32s, Ints
 from numtok.encoding.grid import cells
 from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.schemes.base import ChannelScheme, Scheme
@@ -32,7 +33,7 @@ from numtok.registry import spec_of
 MOST_NUMBERS = 1_000_000  # of a support; p10 has 288,008 with four digits
 _REMEMBERED = 1 << 17  # prefixes; a scheme like digits has no end of them
 
-Logits = NDArray[np.float32] | NDArray[np.float64]
+Logits = NDArray[np.float32] | Floats
 
 
 class Grammar:
@@ -46,7 +47,7 @@ class Grammar:
 
     def __init__(self, scheme: Scheme) -> None:
         self.scheme = scheme
-        self._masks: list[NDArray[np.bool_]] = []  # by state
+        self._masks: list[Bools] = []  # by state
         self._may_end: list[bool] = []
         self._known: dict[tuple[bytes, bool], int] = {}
         self._state = lru_cache(_REMEMBERED)(self._look_up)
@@ -58,19 +59,19 @@ class Grammar:
         """How many states have been met so far: 0, 1, ..."""
         return len(self._masks)
 
-    def states(self, prefixes: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
+    def states(self, prefixes: Sequence[tuple[int, ...]]) -> Ints:
         """int64[n]: prefixes of one state have the same answer.
 
         Each prefix is allowed itself, as in ``Scheme.next``.
         """
         return np.fromiter(map(self._state, prefixes), np.int64, len(prefixes))
 
-    def masks(self, states: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def masks(self, states: Ints) -> Bools:
         """bool[n, vocabulary]: what may come next in each state."""
         masks = [self._masks[state] for state in states.tolist()]
         return np.array(masks, np.bool_).reshape(len(masks), len(self.scheme.vocabulary()))
 
-    def may_end(self, states: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def may_end(self, states: Ints) -> Bools:
         """bool[n]: whether a number may end in each state."""
         return np.array(self._may_end, np.bool_)[states]
 
@@ -100,11 +101,11 @@ class Paths:
         self._distinct: list[tuple[int, ...]] = [()]
         self._which = np.zeros(n, np.int64)
 
-    def states(self) -> NDArray[np.int64]:
+    def states(self) -> Ints:
         """int64[n]: the state of the grammar that each is in."""
         return self._grammar.states(self._distinct)[self._which]
 
-    def extend(self, tokens: NDArray[np.int64]) -> None:
+    def extend(self, tokens: Ints) -> None:
         """Put a local token (int64[n]) behind each; -1 leaves it as it is."""
         choices = 1 + len(self._grammar.scheme.vocabulary())
         steps, self._which = np.unique(self._which * choices + tokens + 1, return_inverse=True)
@@ -113,11 +114,11 @@ class Paths:
             for path, token in zip(*map(np.ndarray.tolist, np.divmod(steps, choices)), strict=True)
         ]
 
-    def keep(self, numbers: NDArray[np.int64]) -> None:
+    def keep(self, numbers: Ints) -> None:
         """Go on with these alone (int64[k], indices into those gone on with so far)."""
         self._which = self._which[numbers]
 
-    def restart(self, numbers: NDArray[np.bool_]) -> None:
+    def restart(self, numbers: Bools) -> None:
         """Begin anew with these (bool[n]): nothing of them has been read yet."""
         self._distinct.append(())
         self._which[numbers] = len(self._distinct) - 1
@@ -126,11 +127,11 @@ class Paths:
 class _Level(NamedTuple):
     """One position of all numbers. A step is a token after a state; many prefixes share one."""
 
-    masks: NDArray[np.bool_]  # [states, vocabulary]
-    step_states: NDArray[np.int64]  # [steps], index in masks
-    step_tokens: NDArray[np.int64]  # [steps]
-    parents: NDArray[np.int64]  # [prefixes], index in the level before
-    steps: NDArray[np.int64]  # [prefixes]
+    masks: Bools  # [states, vocabulary]
+    step_states: Ints  # [steps], index in masks
+    step_tokens: Ints  # [steps]
+    parents: Ints  # [prefixes], index in the level before
+    steps: Ints  # [prefixes]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -143,10 +144,10 @@ class Support:
     (array([  1, 504, 909], dtype=int32), -60.25, -60.15, -60.2)
     """
 
-    paths: NDArray[np.int32]  # [m, width], local ids
-    low: NDArray[np.float64]  # [m], as Scheme.interval gives them
-    high: NDArray[np.float64]  # [m]
-    values: NDArray[np.float64]  # [m], as decoded; NaN where that fails (and for NaN itself)
+    paths: Int32s  # [m, width], local ids
+    low: Floats  # [m], as Scheme.interval gives them
+    high: Floats  # [m]
+    values: Floats  # [m], as decoded; NaN where that fails (and for NaN itself)
     levels: tuple[_Level, ...]
 
     @classmethod
@@ -179,7 +180,7 @@ class Support:
         low, high, values = map(normalizer.inverse, (self.low, self.high, self.values))
         return replace(self, low=low, high=high, values=values)
 
-    def log_probabilities(self, logits: Logits) -> NDArray[np.float64]:
+    def log_probabilities(self, logits: Logits) -> Floats:
         """float64[n, m]: the log-probability of each number, in nats; each row sums to 1.
 
         logits
@@ -215,7 +216,7 @@ def _fixed_width(scheme: Scheme) -> int:
     return scheme.tokens_per_number
 
 
-def _enumerated(grammar: Grammar, width: int) -> tuple[NDArray[np.int32], list[_Level]]:
+def _enumerated(grammar: Grammar, width: int) -> tuple[Int32s, list[_Level]]:
     """int32[m, width], all numbers, and how each prefix grows out of a shorter one."""
     paths, levels = np.empty((1, 0), np.int32), []
     for _ in range(width):
@@ -239,8 +240,8 @@ def _enumerated(grammar: Grammar, width: int) -> tuple[NDArray[np.int32], list[_
     return paths, levels
 
 
-def _logsumexp(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _logsumexp(scores: Floats) -> Floats:
     """float64[n] of float64[n, k], k at least 1."""
     most = scores.max(axis=1)
-    total: NDArray[np.float64] = most + np.log(np.exp(scores - most[:, None]).sum(axis=1))
+    total: Floats = most + np.log(np.exp(scores - most[:, None]).sum(axis=1))
     return total

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats, Int32s, Ints, UInt8s, UInt32s
 from numtok.encoding.schemes.base import (
     EXTRAS,
     Bounds,
@@ -52,8 +53,8 @@ Columns = Sequence[NDArray[Any]]
 class Units(NamedTuple):
     """Numbers as counts of units: 0 or more, and whether each is negative."""
 
-    counts: NDArray[np.int64]  # [n]
-    negative: NDArray[np.bool_]  # [n]
+    counts: Ints  # [n]
+    negative: Bools  # [n]
 
 
 class GridScheme(Scheme):
@@ -88,7 +89,7 @@ class GridScheme(Scheme):
         """The index of the token at each place: int64[n] or bool[n] each."""
 
     @abstractmethod
-    def read(self, indices: NDArray[np.int64]) -> Units:
+    def read(self, indices: Ints) -> Units:
         """The inverse of :meth:`write`, for int64[n, places]."""
 
     # --- for other grids ----------------------------------------------------------------------
@@ -98,7 +99,7 @@ class GridScheme(Scheme):
         """Number of copies of a number's tokens."""
         return 1
 
-    def units_of(self, numerals: Numerals) -> tuple[NDArray[np.uint8], Units]:
+    def units_of(self, numerals: Numerals) -> tuple[UInt8s, Units]:
         """The outcomes [n] of numbers, and their units, any units unless they are ordinary."""
         values, (_, below) = numerals.values, numerals.out_of_float64()
         inside = np.abs(values) <= (self.most + 1) / 10**self.decimals
@@ -107,12 +108,12 @@ class GridScheme(Scheme):
         under = inside & (counts == 0) & ((values != 0) | below)
         return outcomes_of(numerals, over, under), Units(counts, np.signbit(values))
 
-    def values_of(self, units: Units) -> NDArray[np.float64]:
+    def values_of(self, units: Units) -> Floats:
         """float64[n]: the values of units; infinity is an overflow and NaN an underflow."""
         sizes = np.where(units.counts > self.most, np.inf, units.counts / 10.0**self.decimals)
         return np.where(units.negative, -sizes, sizes)
 
-    def ends(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def ends(self, counts: Ints) -> tuple[Floats, Floats]:
         """float64[n] each: the magnitudes between which numbers have these units."""
         steps = 2 * 10.0**self.decimals
         low, high = (2 * np.minimum(counts, self.most + 1) - 1) / steps, (2 * counts + 1) / steps
@@ -133,11 +134,11 @@ class GridScheme(Scheme):
         low, high = self.ends(np.array([1, self.most]))
         return Bounds(-float(high[1]), -float(low[0])), Bounds(float(low[0]), float(high[1]))
 
-    def are_written(self, indices: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def are_written(self, indices: Ints) -> Bools:
         """Which rows of int64[n, places] are numbers that :meth:`follow` allows."""
         return np.ones(len(indices), np.bool_)
 
-    def follow(self, prefix: tuple[int, ...]) -> NDArray[np.int64] | slice:
+    def follow(self, prefix: tuple[int, ...]) -> Ints | slice:
         """int64[k], or all: the indices that may follow those of a prefix of an ordinary number."""
         return slice(None)
 
@@ -172,13 +173,13 @@ class GridScheme(Scheme):
         return self.counted_vocabulary() + self.extras
 
     @cached_property
-    def ids(self) -> list[NDArray[np.int64]]:
+    def ids(self) -> list[Ints]:
         """By place, int64[k]: the ids of its tokens."""
         numbers = {name: number for number, name in enumerate(self.counted_vocabulary())}
         return [np.array([numbers[name] for name in place]) for place in self._places]
 
     @cached_property
-    def _indices(self) -> NDArray[np.int64]:
+    def _indices(self) -> Ints:
         """int64[places, vocabulary + 1]: the index of each id at each place, -1 if it has none."""
         indices = np.full((len(self._places), len(self.vocabulary()) + 1), -1)
         for place, ids in enumerate(self.ids):
@@ -204,10 +205,7 @@ class GridScheme(Scheme):
         return len(self.vocabulary()) - len(self.extras)
 
     def decode(
-        self,
-        tokens: NDArray[np.uint32],
-        lengths: NDArray[np.int32],
-        channel: Channel | None = None,
+        self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
     ) -> DecodedNumbers:
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
@@ -269,9 +267,7 @@ class GridScheme(Scheme):
             return self._interval_of_extra(self.extras[tokens[0] - self._counted])
         return self.span(self._prefix(tokens))
 
-    def cells(
-        self, tokens: NDArray[np.integer[Any]]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def cells(self, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
         """:meth:`interval` of whole numbers, int64[n, tokens_per_number], at once."""
         copies = tokens.astype(np.int64).reshape(len(tokens), self.repeat, len(self._places))
         table = _majority(copies, copies[:, :, 0] < self._counted)
@@ -283,17 +279,17 @@ class GridScheme(Scheme):
         low, high = ends.T
         return low, high
 
-    def spans(self, indices: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def spans(self, indices: Ints) -> tuple[Floats, Floats]:
         """float64[n] each: the ends of the intervals of numbers int64[n, places]."""
         counts, negative = self.read(indices)
         low, high = self.ends(counts)
         return np.where(negative, -high, low), np.where(negative, -low, high)
 
-    def _indices_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _indices_of(self, ids: Ints) -> Ints:
         """The indices of ids [..., places], -1 for those that are not of their place."""
         width = self._indices.shape[1]
         flat = np.minimum(ids, width - 1) + width * np.arange(len(self._places))
-        indices: NDArray[np.int64] = self._indices.ravel().take(flat)
+        indices: Ints = self._indices.ravel().take(flat)
         return indices
 
     def _prefix(self, ids: tuple[int, ...]) -> tuple[int, ...]:
@@ -311,9 +307,7 @@ class GridScheme(Scheme):
         }[extra]
 
 
-def cells(
-    scheme: Scheme, tokens: NDArray[np.integer[Any]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def cells(scheme: Scheme, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
     """:meth:`Scheme.interval` of the rows of int[n, k]: float64[n] low and high ends.
 
     ``k`` is the scheme's width, or less for a contiguous scheme.
@@ -333,7 +327,7 @@ def is_contiguous(scheme: Scheme) -> bool:
     return isinstance(scheme, GridScheme) and scheme.contiguous
 
 
-def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> NDArray[np.int64] | None:
+def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> Ints | None:
     """int64[k]: what may follow a prefix, in the order of the values it leads to; NaN is last.
 
     With it a distribution function and its inverse are exact, digit by digit. None for a scheme
@@ -357,7 +351,7 @@ def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> NDArray[np.int64] | No
     return tokens if apart else None
 
 
-def _chosen(array: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+def _chosen(array: NDArray[Any], mask: Bools) -> NDArray[Any]:
     """``array[mask]``, without a copy if that is the whole array, as it is most often."""
     if mask.all():
         return array.reshape(mask.size, *array.shape[mask.ndim :])
@@ -370,7 +364,7 @@ def _failure_of(extra: str) -> Failure:
     return Failure.OVERFLOW if extra.endswith("OVERFLOW") else Failure.UNDERFLOW
 
 
-def _majority(copies: NDArray[np.int64], ordinary: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _majority(copies: Ints, ordinary: Bools) -> Ints:
     """int64[n, slots]: what most of [n, copies, slots] say at each position."""
     if copies.shape[1] == 1:
         return copies[:, 0]
@@ -380,8 +374,8 @@ def _majority(copies: NDArray[np.int64], ordinary: NDArray[np.bool_]) -> NDArray
     return np.take_along_axis(copies, np.stack(chosen, axis=1)[:, None], axis=1)[:, 0]
 
 
-def _voted(tokens: NDArray[np.int64], counting: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _voted(tokens: Ints, counting: Bools) -> Ints:
     """int64[n]: the first copy that has the most frequent token among the counting ones."""
     votes = ((tokens[:, :, None] == tokens[:, None]) & counting[:, None]).sum(axis=2)
-    first: NDArray[np.int64] = np.where(counting, votes, -1).argmax(axis=1)
+    first: Ints = np.where(counting, votes, -1).argmax(axis=1)
     return first

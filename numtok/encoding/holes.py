@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.encoding.texts import Spans, Texts
 from numtok.errors import DataError
 
@@ -28,7 +28,7 @@ def hole_numbers(
     spans: Spans,
     *,
     percent: bool,
-) -> NDArray[np.int64]:
+) -> Ints:
     """int64[holes]: which of the numbers that were found stand for holes.
 
     rows

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+
+from numtok.arrays import Int32s, UInt8s, UInt32s, ranges
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -41,9 +42,7 @@ def panics() -> Iterator[None]:
         os.close(kept)
 
 
-def encode_texts(
-    tokenizer: "Tokenizer", data: NDArray[np.uint8], bounds: NDArray[np.int32]
-) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+def encode_texts(tokenizer: "Tokenizer", data: UInt8s, bounds: Int32s) -> tuple[UInt32s, Int32s]:
     """The tokens of texts ``data[bounds[k]:bounds[k + 1]]``, text after text, and how many each
     has. Raises Panicked."""
     column = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(data))
@@ -57,6 +56,4 @@ def encode_texts(
     sizes = np.array([len(one) for one in ids[1:]], np.int32)
     which = distinct.indices.to_numpy()
     lengths, firsts = sizes[which], (np.cumsum(sizes) - sizes)[which]
-    ends = np.cumsum(lengths, dtype=np.int64)
-    flat = np.repeat(firsts - ends + lengths, lengths) + np.arange(lengths.sum())
-    return np.concatenate(ids)[flat], lengths
+    return np.concatenate(ids)[ranges(firsts, lengths)], lengths

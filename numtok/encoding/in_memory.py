@@ -2,14 +2,14 @@
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.texts import Texts
 
 
-def rows_of(encoded: EncodedTexts, targets: NDArray[np.int64] | None = None) -> EncodedSplit:
+def rows_of(encoded: EncodedTexts, targets: Ints | None = None) -> EncodedSplit:
     """Encoded texts, a row each.
 
     targets

@@ -7,12 +7,14 @@ are equal, with equal ids, have equal hashes: they are in it together, once, wit
 a weight.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Int32s, Ints, UInt8s, UInt64s
 from numtok.data.reading.arrow import packed
 from numtok.encoding.row_keys import ANYTHING, KEPT
 from numtok.numerals.column import Literals
@@ -25,9 +27,9 @@ _PENDING = 1 << 16  # numbers that wait to be sorted in
 class Sample:
     """Some numbers as written, each at its node, with how many equal ones it stands for."""
 
-    nodes: NDArray[np.int32]  # [n]
-    hashes: NDArray[np.uint64]  # [n]
-    weights: NDArray[np.int64]  # [n]
+    nodes: Int32s  # [n]
+    hashes: UInt64s  # [n]
+    weights: Ints  # [n]
     literals: Literals  # [n]
 
     def __len__(self) -> int:
@@ -37,14 +39,14 @@ class Sample:
         """The numbers of one node."""
         return self.take(np.flatnonzero(self.nodes == node))
 
-    def take(self, keep: NDArray[np.int64]) -> "Sample":
+    def take(self, keep: Ints) -> "Sample":
         """The numbers at some indices (int64[k]), their literals packed."""
         data, starts, ends = self.literals
         taken, bounds = packed(data, starts[keep], ends[keep])
         literals = Literals(taken, bounds[:-1], bounds[1:])
         return Sample(self.nodes[keep], self.hashes[keep], self.weights[keep], literals)
 
-    def moved(self, became: NDArray[np.int32]) -> "Sample":
+    def moved(self, became: Int32s) -> "Sample":
         """With the nodes that the nodes became: node i is now ``became[i]``."""
         return smallest(replace(self, nodes=became[self.nodes]))
 
@@ -127,12 +129,7 @@ class NodeSamples:
         self.limits: Mapping[int, np.uint64] = {}
 
     def add(
-        self,
-        nodes: NDArray[np.int32],
-        hashes: NDArray[np.uint64],
-        data: NDArray[np.uint8],
-        starts: NDArray[np.int32],
-        ends: NDArray[np.int32],
+        self, nodes: Int32s, hashes: UInt64s, data: UInt8s, starts: Int32s, ends: Int32s
     ) -> None:
         """Numbers [n] that are below the limits, as spans of ``data``, which is not kept."""
         chosen = Sample(nodes, hashes, np.ones(len(nodes), np.int64), Literals(data, starts, ends))
@@ -148,7 +145,7 @@ class NodeSamples:
             self.limits = self._settled.limits()
         return self._settled
 
-    def move(self, became: NDArray[np.int32]) -> None:
+    def move(self, became: Int32s) -> None:
         """Nodes have become other nodes: node i is now ``became[i]``."""
         self._settled = self.settled().moved(became)
         self.limits = self._settled.limits()
@@ -160,7 +157,7 @@ class SampledRows:
     def __init__(self) -> None:
         # By hash of the row, its nodes, each with the index of its first number.
         self._nodes: dict[int, dict[int, int]] = {}
-        self._weights: dict[int, int] = {}
+        self._weights: Counter[int] = Counter()
         self.limit = ANYTHING
 
     @property
@@ -169,11 +166,7 @@ class SampledRows:
         return len(self._nodes) < ROWS_KEPT
 
     def add(
-        self,
-        rows: NDArray[np.intp],
-        hashes: NDArray[np.uint64],
-        number_rows: NDArray[np.int32],
-        nodes: NDArray[np.int32],
+        self, rows: NDArray[np.intp], hashes: UInt64s, number_rows: Int32s, nodes: Int32s
     ) -> None:
         """Rows that are below the limit; row r has the numbers ``number_rows[r]`` and on, of which
         ``nodes`` says where they are."""
@@ -186,10 +179,10 @@ class SampledRows:
                 own = nodes[number_rows[row] : number_rows[row + 1]]
                 there, places = np.unique(own, return_index=True)
                 self._nodes[code] = dict(zip(there.tolist(), places.tolist(), strict=True))
-            self._weights[code] = self._weights.get(code, 0) + count
+            self._weights[code] += count
         self._cut()
 
-    def move(self, became: NDArray[np.int32]) -> None:
+    def move(self, became: Int32s) -> None:
         """Nodes have become other nodes: node i is now ``became[i]``."""
         for code, nodes in self._nodes.items():
             moved: dict[int, int] = {}
@@ -200,14 +193,13 @@ class SampledRows:
 
     def merge(self, other: "SampledRows") -> None:
         """Add the rows of another sample."""
-        for code, nodes in other._nodes.items():
-            self._nodes.setdefault(code, nodes)
-            self._weights[code] = self._weights.get(code, 0) + other._weights[code]
+        self._nodes = other._nodes | self._nodes
+        self._weights += other._weights
         self._cut()
 
     def share(self, node: int) -> float:
         """The share of the rows with numbers that have one at ``node``."""
-        all_rows = sum(self._weights.values())
+        all_rows = self._weights.total()
         having = sum(self._weights[code] for code, nodes in self._nodes.items() if node in nodes)
         return having / all_rows if all_rows else 0.0
 
@@ -218,6 +210,6 @@ class SampledRows:
     def _cut(self) -> None:
         kept = sorted(self._nodes)[:ROWS_KEPT]
         self._nodes = {code: self._nodes[code] for code in kept}
-        self._weights = {code: self._weights[code] for code in kept}
+        self._weights = Counter({code: self._weights[code] for code in kept})
         if len(kept) == ROWS_KEPT:
             self.limit = np.uint64(kept[-1])

@@ -7,12 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from numtok.data.reading.units import Unit
-from numtok.encoding.schemes.base import SCHEMES, SizedScheme
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.texts import Texts
 from numtok.encoding.unit import Screening
-from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.registry import name_in
 from numtok.store.engines.engine import Engine
 
@@ -26,12 +24,7 @@ class NumberSizes(NamedTuple):
     @classmethod
     def of_texts(cls, texts: Texts, policy: NumeralPolicy) -> "NumberSizes":
         """The sizes of all numbers in some texts."""
-        spans = Spans(*scan(texts.data, texts.rows, policy))
-        return cls.of(Numerals.read(Literals(texts.data, spans.starts, spans.ends)))
-
-    @classmethod
-    def of(cls, numerals: Numerals) -> "NumberSizes":
-        """The sizes of ``n`` numbers."""
+        numerals = texts.numerals(texts.find(policy))
         finite = np.abs(numerals.values[np.isfinite(numerals.values)])
         digits, exponents, _, _ = numerals.significands
         decimals = -exponents[digits > 0]
@@ -69,9 +62,9 @@ def measure_sizes(
 
 
 def is_sized(spec: str) -> bool:
-    """Return whether a spec leaves its scheme to be sized to the data (:class:`SizedScheme`).
+    """Return whether a spec leaves its scheme to be sized to the data (:meth:`Scheme.suited`).
 
     Explicit settings are kept: ``fone`` is sized, ``fone,whole=10`` is not.
     """
     name = name_in(spec)
-    return spec == name and issubclass(SCHEMES[name], SizedScheme)
+    return spec == name and SCHEMES[name].defaults.sized

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numba import boolean, int32, types, uint8, uint64
-from numpy.typing import NDArray
 
+from numtok.arrays import UInt64s
 from numtok.encoding.texts import Spans, Texts
 from numtok.kernels import hashed, inlined, kernel, read_only, reads, struct, writes
 from numtok.numerals.column import Numerals
@@ -91,7 +91,7 @@ def _keys(codes, counts, keys):  # type: ignore[no-untyped-def]
             n += 1
 
 
-def row_codes(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> NDArray[np.uint64]:
+def row_codes(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> UInt64s:
     """Hash each row, uint64[rows], by its id and its numbers; ``ids`` tell the rows apart."""
     codes = np.empty(len(spans.counts), np.uint64)
     columns: tuple[Any, ...] = (ids, texts, spans, numerals.significands)
@@ -99,7 +99,7 @@ def row_codes(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> NDA
     return codes
 
 
-def number_keys(codes: NDArray[np.uint64], spans: Spans) -> NDArray[np.uint64]:
+def number_keys(codes: UInt64s, spans: Spans) -> UInt64s:
     """Hash each number, uint64[n], by the code of its row and its place there: samples are those
     with the smallest keys (``number_sample``)."""
     keys = np.empty(len(spans.starts), np.uint64)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numba import int32, int64, uint8, uint64, void
-from numpy.typing import NDArray
 
+from numtok.arrays import UInt64s
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.row_keys import hash_word
@@ -63,7 +63,7 @@ def _hash_rows(data, rows, starts, ends, targets, hashes):  # type: ignore[no-un
         hashes[r] = hash_word(code) >> np.uint64(1)
 
 
-def row_hashes(texts: Texts, spans: Spans, targets: ResolvedTargets) -> NDArray[np.uint64]:
+def row_hashes(texts: Texts, spans: Spans, targets: ResolvedTargets) -> UInt64s:
     """Hash each row, uint64[n]: the same for rows equal up to case, spaces and target numbers."""
     hashes = np.empty(len(spans.counts), np.uint64)
     _hash_rows(texts.data, texts.rows, spans.starts, spans.ends, np.unique(targets.spans), hashes)
@@ -75,9 +75,9 @@ class RowTwins:
     """The hashes of some rows, by split; parts of a data set are merged."""
 
     limit: int = _ANY_HASH  # of the hashes that are kept
-    splits: dict[str, NDArray[np.uint64]] = field(default_factory=dict)
+    splits: dict[str, UInt64s] = field(default_factory=dict)
 
-    def add(self, hashes: NDArray[np.uint64], splits: Categories) -> None:
+    def add(self, hashes: UInt64s, splits: Categories) -> None:
         """Add rows, uint64[n], with their splits."""
         self.merge([RowTwins(splits={name: hashes[rows] for name, rows in splits.places()})])
 

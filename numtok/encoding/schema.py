@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 SPECIALS = ("[PAD]", "[MASK]", "[END]")  # the first ids of every vocabulary
 SCHEME_FILE = "scheme.json"  # the codec, in an artifact of encoded data or a model
-INEXACT = "inexact"  # count: ``Encoded.inexact``
-TRUNCATED = "beyond_sight"  # count, also of models: ``Scheme.beyond_sight``
+INEXACT = "inexact"  # count: ``EncodedTexts.inexact``
+TRUNCATED = "beyond_sight"  # count, also of models: ``EncodedTexts.truncated``
 
 
 class TokenIds(NamedTuple):
@@ -25,10 +25,8 @@ class TokenIds(NamedTuple):
     exact: bool = False  # the channel is float64
 
 
-def encoded_schema(
-    vocabulary_size: int, channel: bool, more: Sequence[str], *, exact: bool = False
-) -> "pa.Schema":
-    """The columns of an encoded shard; ``more`` are those that depend on the rows, by name.
+def encoded_schema(ids: TokenIds, more: Sequence[str] = ()) -> "pa.Schema":
+    """Return the columns of an encoded shard; ``more`` are those that depend on the rows, by name.
 
     ========================  ===============================================================
     id                        string
@@ -51,7 +49,7 @@ def encoded_schema(
     """
     import pyarrow as pa
 
-    token = pa.uint16() if vocabulary_size <= 1 << 16 else pa.uint32()
+    token = pa.uint16() if ids.size <= 1 << 16 else pa.uint32()
     columns: dict[str, Any] = {
         "id": pa.string(),
         "text": pa.string(),
@@ -60,8 +58,8 @@ def encoded_schema(
         "number_start": pa.list_(pa.int32()),
         "number_length": pa.list_(pa.int32()),
     }
-    if channel:
-        columns["channel"] = pa.list_(pa.float64() if exact else pa.float32())
+    if ids.channel:
+        columns["channel"] = pa.list_(pa.float64() if ids.exact else pa.float32())
     columns |= {
         "target_index": pa.list_(pa.int32()),
         "target_name": pa.list_(pa.string()),

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from numtok import files
+from numtok.arrays import Int32s, Ints, UInt8s
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.codec import LARGEST, Codec
@@ -21,8 +20,8 @@ from numtok.encoding.dataset import (
     EncodedSplit,
     Values,
     bytes_of,
-    longest_row,
     opened_shard,
+    read_column,
     read_group,
 )
 from numtok.encoding.schema import SCHEME_FILE, TokenIds
@@ -93,7 +92,9 @@ def read_split(
 
 def longest_of(artifact: Artifact, split: str) -> int:
     """Number of tokens of the longest row of an existing split."""
-    return longest_row(splits(artifact)[split], _ids(artifact))
+    every = _column(artifact, split, "tokens")
+    lengths = (pc.max(pc.list_value_length(tokens)).as_py() or 0 for tokens in every)
+    return max(lengths, default=0)
 
 
 def _ids(artifact: Artifact) -> TokenIds:
@@ -127,18 +128,11 @@ def learnt_data(model: Artifact, encoded: Artifact, find: Find) -> Artifact | No
 
 def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
     """The labels of all rows of a split, in order; null where a row has none."""
-    chunks = [
-        chunk
-        for shard, file in _opened(artifact, split)
-        for group in range(file.metadata.num_row_groups)
-        for chunk in read_group(shard, file, group, ["label"]).column(0).chunks
-    ]
-    return pa.chunked_array(chunks, pa.string())
+    labels = _column(artifact, split, "label")
+    return pa.chunked_array([chunk for some in labels for chunk in some.chunks], pa.string())
 
 
-def read_words(
-    artifact: Artifact, split: str, rows: NDArray[np.int64]
-) -> Iterator[tuple[str, ...]]:
+def read_words(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[str, ...]]:
     """Of some rows (int64[k]), which rise, the words in lower case and the numbers, in order; a
     number as Python writes its value, whatever the scheme: ``("is", "3.5", "kg")``."""
     for pieces, numbers in read_pieces(artifact, split, rows):
@@ -146,7 +140,7 @@ def read_words(
 
 
 def read_pieces(
-    artifact: Artifact, split: str, rows: NDArray[np.int64]
+    artifact: Artifact, split: str, rows: Ints
 ) -> Iterator[tuple[list[str], list[float]]]:
     """Of some rows (int64[k]), which rise, the text around its numbers, one piece more than there
     are numbers, and the values of these."""
@@ -158,9 +152,7 @@ def read_pieces(
             yield [unescape(piece) for piece in pieces], numbers
 
 
-def read_texts(
-    artifact: Artifact, split: str, rows: NDArray[np.int64]
-) -> Iterator[tuple[Texts, Spans]]:
+def read_texts(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[Texts, Spans]]:
     """Of some rows (int64[k]), which rise, the texts as they are kept, and where the marks stand
     that took the place of numbers: ``_NUM_`` here, since a bracket would look like a list. Those of
     a row group come together."""
@@ -183,7 +175,7 @@ def read_texts(
         yield texts._replace(data=data), Spans(starts, ends, found)
 
 
-def _occurrences(data: NDArray[np.uint8], word: bytes) -> NDArray[np.int32]:
+def _occurrences(data: UInt8s, word: bytes) -> Int32s:
     """int32[k]: where some bytes stand in others, which do not overlap.
 
     >>> _occurrences(np.frombuffer(b"[[NUM] [NU [NUM]", np.uint8), b"[NUM]").tolist()
@@ -195,19 +187,18 @@ def _occurrences(data: NDArray[np.uint8], word: bytes) -> NDArray[np.int32]:
     return starts.astype(np.int32)
 
 
-def _texts(
-    artifact: Artifact, split: str, rows: NDArray[np.int64]
-) -> "Iterator[tuple[Path, pa.Table]]":
+def _texts(artifact: Artifact, split: str, rows: Ints) -> "Iterator[tuple[Path, pa.Table]]":
     """Texts and numbers of some rows (int64[k]), which rise, a row group at a time."""
-    begin = 0
-    for shard, file in _opened(artifact, split):
-        for group in range(file.metadata.num_row_groups):
-            end = begin + file.metadata.row_group(group).num_rows
-            first, last = np.searchsorted(rows, [begin, end])
-            if first < last:
-                table = read_group(shard, file, group, ["text", "numbers"])
-                yield shard, table.take(rows[first:last] - begin)
-            begin = end
+    begin, ids = 0, _ids(artifact)
+    for shard in splits(artifact)[split]:
+        with opened_shard(shard, ids) as file:
+            for group in range(file.metadata.num_row_groups):
+                end = begin + file.metadata.row_group(group).num_rows
+                first, last = np.searchsorted(rows, [begin, end])
+                if first < last:
+                    table = read_group(shard, file, group, ["text", "numbers"])
+                    yield shard, table.take(rows[first:last] - begin)
+                begin = end
 
 
 def _other_numbers(shard: Path) -> StoreError:
@@ -216,9 +207,8 @@ def _other_numbers(shard: Path) -> StoreError:
 
 def read_ids(artifact: Artifact, split: str) -> Iterator[str]:
     """The ids of all rows of a split, in order."""
-    for shard, file in _opened(artifact, split):
-        for group in range(file.metadata.num_row_groups):
-            yield from read_group(shard, file, group, ["id"]).column(0).to_pylist()
+    for ids in _column(artifact, split, "id"):
+        yield from ids.to_pylist()
 
 
 def _words(pieces: list[str], numbers: list[float]) -> Iterator[str]:
@@ -230,20 +220,14 @@ def _words(pieces: list[str], numbers: list[float]) -> Iterator[str]:
 
 def has_targets(artifact: Artifact) -> bool:
     """Whether every row at the beginning of the train split (one row group) has a target."""
-    shard, file = next(opened := _opened(artifact, TRAIN))
-    with closing(opened):
-        if not file.metadata.num_row_groups:
-            return False
-        targets = read_group(shard, file, 0, ["target_index"]).column(0)
-        return bool(pc.min(pc.list_value_length(targets)).as_py())
+    with closing(_column(artifact, TRAIN, "target_index")) as groups:
+        first = next(groups, None)
+    return first is not None and bool(pc.min(pc.list_value_length(first)).as_py())
 
 
-def _opened(artifact: Artifact, split: str) -> "Generator[tuple[Path, pq.ParquetFile]]":
-    """The shards of a split, one open after the other."""
-    ids = _ids(artifact)
-    for shard in splits(artifact)[split]:
-        with opened_shard(shard, ids) as file:
-            yield shard, file
+def _column(artifact: Artifact, split: str, name: str) -> "Generator[pa.ChunkedArray]":
+    """One column of a split, a row group at a time."""
+    return read_column(splits(artifact)[split], _ids(artifact), name)
 
 
 def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
@@ -259,7 +243,7 @@ def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
     assert isinstance(codec.scheme, ChannelScheme)
     values = ChannelValues(codec.scheme, codec.normalizer)
 
-    def beside_token(numbers: NDArray[np.int64]) -> Channel:
+    def beside_token(numbers: Ints) -> Channel:
         first = samples.tokens[samples.first_token(numbers)].astype(np.int64) - codec.number_first
         return values(first, channel[numbers], samples.numbers[numbers])
 

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Int32s, Ints
 from numtok.data.reading.rows import NO_ANSWER, NO_TARGETS, Categories, RowColumns, Targets, outside
 from numtok.data.reading.values import byte_places
 from numtok.encoding.texts import Spans, Texts
@@ -16,11 +16,11 @@ _SHOWN = 40  # characters of a text in a message
 class ResolvedTargets(NamedTuple):
     """The targets and answer starts of ``n`` rows, ``k`` targets in all."""
 
-    counts: NDArray[np.int32]  # [n] targets of each row
-    numbers: NDArray[np.int32]  # [k] among the numbers of the row
+    counts: Int32s  # [n] targets of each row
+    numbers: Int32s  # [k] among the numbers of the row
     names: Categories  # [k]
-    spans: NDArray[np.int64]  # [k] among the numbers of all rows
-    answers: NDArray[np.int32] | None  # [n] byte offset in the texts, -1 if none
+    spans: Ints  # [k] among the numbers of all rows
+    answers: Int32s | None  # [n] byte offset in the texts, -1 if none
     problems: dict[int, str]  # by row
 
 
@@ -47,9 +47,7 @@ def resolve(rows: RowColumns, texts: Texts, spans: Spans) -> ResolvedTargets:
     )
 
 
-def _numbers_of(
-    targets: Targets, texts: Texts, spans: Spans, problems: dict[int, str]
-) -> NDArray[np.int64]:
+def _numbers_of(targets: Targets, texts: Texts, spans: Spans, problems: dict[int, str]) -> Ints:
     """int64[k]: the number that each target is."""
     starts = byte_places(*texts, targets.rows, targets.starts)
     ends = byte_places(*texts, targets.rows, targets.ends)
@@ -70,9 +68,7 @@ def _numbers_of(
     return at
 
 
-def _answers(
-    answer_starts: NDArray[np.int64], texts: Texts, spans: Spans, problems: dict[int, str]
-) -> NDArray[np.int32]:
+def _answers(answer_starts: Ints, texts: Texts, spans: Spans, problems: dict[int, str]) -> Int32s:
     """int32[n]: the byte at which each answer starts, -1 if there is none."""
     rows = np.flatnonzero(answer_starts != NO_ANSWER).astype(np.int32)
     starts = byte_places(*texts, rows, answer_starts[rows])
@@ -94,7 +90,7 @@ def _answers(
     return answers
 
 
-def _at(values: NDArray[np.int32], at: NDArray[np.int64]) -> NDArray[np.int32]:
+def _at(values: Int32s, at: Ints) -> Int32s:
     """``values[at]``, -1 behind their end."""
     return np.append(values, np.int32(-1))[at]
 

@@ -1,27 +1,26 @@
-"""Columns of texts as bytes, the numbers found in them, and the pieces in between."""
+"""Columns of texts as bytes, and the numbers found in them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from numtok.encoding.text_tokenizers.base import Pieces, Segments
-from numtok.encoding.text_tokenizers.base import cut as cut_pieces
+from numtok.arrays import Int32s, UInt8s
 from numtok.errors import DataError
+from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.policy import NumeralPolicy
 
-CHUNK = 8 << 20  # bytes of text encoded at a time, about
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
 
 
 class Texts(NamedTuple):
     """``n`` texts as bytes: text r is ``data[rows[r]:rows[r + 1]]``, valid UTF-8."""
 
-    data: NDArray[np.uint8]  # [bytes]
-    rows: NDArray[np.int32]  # [n + 1]
+    data: UInt8s  # [bytes]
+    rows: Int32s  # [n + 1]
 
     @classmethod
     def of(cls, texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> "Texts":
@@ -50,6 +49,16 @@ class Texts(NamedTuple):
             characters, rows = characters[first:last], rows - first
         return cls(characters, rows.astype(np.int32, copy=False))
 
+    def find(self, policy: NumeralPolicy) -> "Spans":
+        """Find the numbers."""
+        from numtok.numerals.scan import scan  # late: decoding needs no numba
+
+        return Spans(*scan(self.data, self.rows, policy))
+
+    def numerals(self, spans: "Spans") -> Numerals:
+        """Read the numbers that :meth:`find` found."""
+        return Numerals.read(Literals(self.data, spans.starts, spans.ends))
+
     def strings(self) -> list[str]:
         """The texts as they were."""
         whole, bounds = self.data.tobytes(), self.rows.tolist()
@@ -59,9 +68,9 @@ class Texts(NamedTuple):
 class Spans(NamedTuple):
     """The numbers of ``n`` texts, in order; offsets are bytes of ``Texts.data``."""
 
-    starts: NDArray[np.int32]  # [numbers]
-    ends: NDArray[np.int32]  # [numbers]
-    counts: NDArray[np.int32]  # [n] numbers in each text
+    starts: Int32s  # [numbers]
+    ends: Int32s  # [numbers]
+    counts: Int32s  # [n] numbers in each text
 
 
 def unescape(text: str) -> str:
@@ -73,7 +82,7 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(r"\1", text)
 
 
-def offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
+def offsets(counts: Int32s) -> Int32s:
     """int32[n + 1]: where each of ``n`` runs begins among all; the last is their sum.
 
     Raises DataError where int32 cannot hold the sum.
@@ -86,64 +95,6 @@ def offsets(counts: NDArray[np.int32]) -> NDArray[np.int32]:
             f"at most {np.iinfo(np.int32).max} are possible: split the longest row"
         )
     return bounds.astype(np.int32)
-
-
-def segments_of(texts: Texts, spans: Spans, marks: NDArray[np.int32] | None) -> Segments:
-    """Texts cut where tokens must begin: at each text, at each mark, and in a long text before a
-    number every few MiB, so that the work on it needs memory for so much and no more."""
-    cuts = [texts.rows]
-    if marks is not None:
-        cuts.append(marks[marks >= 0])
-    if len(spans.starts) and np.diff(texts.rows).max(initial=0) > CHUNK:
-        nearest = np.searchsorted(spans.starts, np.arange(0, texts.rows[-1], CHUNK))
-        cuts.append(spans.starts[np.minimum(nearest, len(spans.starts) - 1)])
-    bounds = np.unique(np.concatenate(cuts)).astype(np.int32)
-    limits = texts.rows[np.searchsorted(texts.rows, bounds[:-1], side="right")]
-    counts = np.diff(np.searchsorted(spans.starts, bounds)).astype(np.int32)
-    return Segments(
-        data=texts.data,
-        bounds=bounds,
-        limits=limits,
-        counts=counts,
-        starts=spans.starts,
-        ends=spans.ends,
-    )
-
-
-def chunks_of(segments: Segments) -> Iterator[Segments]:
-    """Runs of segments of some MiB."""
-    numbers = offsets(segments.counts)
-    bounds, count = segments.bounds, len(segments.counts)
-    begin = 0
-    while True:
-        enough = np.searchsorted(bounds, int(bounds[begin]) + CHUNK, side="right") - 1
-        end = min(max(int(enough), begin + 1), count)
-        among = slice(numbers[begin], numbers[end])
-        yield Segments(
-            data=segments.data,
-            bounds=bounds[begin : end + 1],
-            limits=segments.limits[begin:end],
-            counts=segments.counts[begin:end],
-            starts=segments.starts[among],
-            ends=segments.ends[among],
-        )
-        begin = end
-        if begin >= count:
-            return
-
-
-def cut(texts: Texts, spans: Spans) -> Pieces:
-    """The text between the numbers, escaped: one piece more than numbers for each text."""
-    return cut_pieces(
-        Segments(
-            data=texts.data,
-            bounds=texts.rows,
-            limits=texts.rows[1:],
-            counts=spans.counts,
-            starts=spans.starts,
-            ends=spans.ends,
-        )
-    )
 
 
 def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> Any:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from numtok.arrays import UInt64s
 from numtok.data.reading.arrow import column, slices
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.split_rule import TRAIN
@@ -20,7 +20,6 @@ from numtok.encoding.texts import Spans, Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 
 KEPT = 1 << 19  # numbers
 
@@ -36,7 +35,7 @@ class NumberSample:
         self._settled = no_sample()
         self._waiting: list[Sample] = []
 
-    def add(self, hashes: NDArray[np.uint64], literals: Literals) -> None:
+    def add(self, hashes: UInt64s, literals: Literals) -> None:
         """Numbers as written, and uint64[n], their hashes by
         :func:`numtok.encoding.row_keys.number_keys`."""
         self.count += len(hashes)
@@ -132,8 +131,8 @@ def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterato
         ids, texts = (
             Texts.of(in_train(each, splits)) for each in (batch.rows.ids, batch.rows.texts)
         )
-        spans = Spans(*scan(texts.data, texts.rows, policy))
-        numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
+        spans = texts.find(policy)
+        numerals = texts.numerals(spans)
         yield _TrainRows(ids, texts, spans, numerals, len(batch))
 
 

@@ -23,10 +23,9 @@ from numtok.data.reading.units import Unit, read
 from numtok.encoding.codec import Codec, EncodedTexts
 from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED, encoded_schema
-from numtok.encoding.schemes.base import LOSSES, ChannelScheme, Outcome, is_exact, names_of
+from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
 from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
-from numtok.encoding.text_tokenizers.base import Pieces
 from numtok.encoding.texts import Spans, Texts, offsets
 from numtok.errors import DataError
 from numtok.numerals.unread import UnreadDigits, count_unread
@@ -148,7 +147,7 @@ class Screening:
         self,
         unit: Unit,
         find: Callable[[Texts], Spans],
-        unwritable: Callable[[Pieces], dict[int, str]] = lambda texts: {},
+        unwritable: Callable[[Texts], dict[int, str]] = lambda texts: {},
     ) -> Iterator[NumberedRows]:
         """The usable rows of a unit with their numbers and targets. Rows with a target that is not
         a number are left out, and those that ``unwritable`` returns by index, with the reason."""
@@ -161,10 +160,10 @@ class Screening:
         batch: RowBatch,
         splits: Categories,
         find: Callable[[Texts], Spans],
-        unwritable: Callable[[Pieces], dict[int, str]],
+        unwritable: Callable[[Texts], dict[int, str]],
     ) -> NumberedRows:
         found = _found(batch, splits, find)
-        if not (problems := unwritable(Pieces(*found.texts)) | found.targets.problems):
+        if not (problems := unwritable(found.texts) | found.targets.problems):
             return found
         bad = [batch.reject(index, text) for index, text in problems.items()]
         self.refuse(bad)
@@ -201,12 +200,7 @@ class EncodeUnit:
     @cached_property
     def schema(self) -> "pa.Schema":
         """The columns of the shards: those of every encoding of this codec, and ``more``."""
-        return encoded_schema(
-            self.codec.vocabulary_size,
-            isinstance(self.codec.scheme, ChannelScheme),
-            self.more,
-            exact=is_exact(self.codec.scheme),
-        )
+        return encoded_schema(self.codec.ids, self.more)
 
     @staticmethod
     def receipt_of(unit: Unit) -> str:
@@ -229,8 +223,8 @@ class EncodeUnit:
                 numbers += len(encoded.numbers)
                 tokens += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))
-                if long := self.codec.count_truncated(encoded.tokens):
-                    outcomes[TRUNCATED] += long
+                if encoded.truncated:
+                    outcomes[TRUNCATED] += encoded.truncated
                 if encoded.inexact:
                     outcomes[INEXACT] += encoded.inexact
                 twins.add(row_hashes(texts, spans, targets), splits)

@@ -9,17 +9,15 @@ from dataclasses import replace
 from typing import NamedTuple, Self, TypeGuard, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Int32s, Ints, ranges
 from numtok.encoding.schemes.base import Scheme
+from numtok.encoding.segments import Segments, marked
 from numtok.encoding.text_tokenizers.base import (
     FittedTokenizer,
-    Pieces,
-    Segments,
     Woven,
-    cut,
-    marked,
 )
+from numtok.encoding.texts import Texts
 from numtok.errors import DataError
 
 
@@ -49,7 +47,7 @@ class TextScheme(Scheme):
 
     @property
     @abstractmethod
-    def own_tokens(self) -> NDArray[np.bool_]:
+    def own_tokens(self) -> Bools:
         """bool[vocabulary]: the tokens of which a model may make a number."""
 
     @abstractmethod
@@ -67,7 +65,7 @@ def among_text(scheme: Scheme, text: FittedTokenizer) -> Scheme:
     return scheme.of_text(text) if isinstance(scheme, TextScheme) else scheme
 
 
-def own_tokens(scheme: Scheme) -> NDArray[np.bool_]:
+def own_tokens(scheme: Scheme) -> Bools:
     """bool[vocabulary]: the tokens of which a model may make a number."""
     if isinstance(scheme, TextScheme):
         return scheme.own_tokens
@@ -79,13 +77,13 @@ def cut_whole(
     text: FittedTokenizer,
     first: int,
     dtype: type[np.unsignedinteger],
-) -> tuple[Woven, NDArray[np.int32]]:
+) -> tuple[Woven, Int32s]:
     """The tokens of segments, ids from ``first`` on, and how many each of the k numbers has
     (int32[k]): those with some of its characters, which may have some of the text beside it.
 
     Raises DataError where two numbers have no token of their own each.
     """
-    pieces, count = cut(segments), len(segments.counts)
+    pieces, count = segments.pieces(), len(segments.counts)
     whole, starts, ends = _filled(segments, pieces)
     ids, bounds = text.encode(whole)
     sizes = np.array([len(token) for token in text.token_bytes], np.int64)
@@ -108,15 +106,13 @@ def cut_whole(
     return Woven(*marked(pieces, segments.counts), tokens, bounds, places), lengths
 
 
-def _filled(
-    segments: Segments, pieces: Pieces
-) -> tuple[Pieces, NDArray[np.int64], NDArray[np.int64]]:
+def _filled(segments: Segments, pieces: Texts) -> tuple[Texts, Ints, Ints]:
     """The segments, their text escaped, with the numbers as written; and where these begin and
     end."""
     count, numbers = len(segments.counts), len(segments.starts)
     # Piece, number, piece ... of each segment: a number stands behind each piece but the last.
     last = np.cumsum(segments.counts + 1) - 1  # of each segment's pieces
-    of_piece = np.diff(pieces.bounds).astype(np.int64)
+    of_piece = np.diff(pieces.rows).astype(np.int64)
     before = np.delete(np.arange(count + numbers), last)  # the piece before each number
     behind = np.zeros(count + numbers, np.int64)
     behind[before] = segments.ends - segments.starts
@@ -129,8 +125,6 @@ def _filled(
     np.add.at(is_number, number_ends, -1)
     inside = is_number[:-1].cumsum(dtype=np.int8) > 0
     whole[~inside] = pieces.data
-    widths = behind[before]
-    flat = np.repeat(segments.starts - (np.cumsum(widths) - widths), widths)
-    whole[inside] = segments.data[flat + np.arange(len(flat))]
+    whole[inside] = segments.data[ranges(segments.starts, behind[before])]
     bounds = np.concatenate([[0], ends[last]]).astype(np.int32)
-    return Pieces(whole, bounds), starts, number_ends
+    return Texts(whole, bounds), starts, number_ends

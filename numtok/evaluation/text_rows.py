@@ -24,7 +24,6 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.holes import HOLE, filled, hole_numbers
 from numtok.encoding.in_memory import rows_of
 from numtok.encoding.schemes.base import LOSSES, ChannelScheme
-from numtok.encoding.text_tokenizers.base import Pieces
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.answers import AnswerOptions, AnswerReader
@@ -299,7 +298,7 @@ class TextPredictor:
         spans = codec.find(data)
         names = [row.where for row in rows]
         targets = hole_numbers(names, pieces, data, spans, percent=codec.policy.percent)
-        for row, problem in codec.text.unwritable(Pieces(*data)).items():
+        for row, problem in codec.text.unwritable(data).items():
             raise DataError(f"{rows[row].where}: {problem}. Remove the character")
         encoded = codec.encode(data, spans, data.rows[1:] if answers else None)
         lost = np.isin(encoded.outcomes, LOSSES)

@@ -1,15 +1,27 @@
 """What the metrics of a probability or a density share."""
 
-from numtok.arrays import Floats
+from functools import reduce
+from operator import add
+
+from numtok.arrays import Bools, Floats
 from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
 class LogScore(MeanMetric):
-    """The mean of minus a logarithm, in nats: of the first column in ``needs``."""
+    """The mean of minus the logarithms in ``needs``, in nats. A metric that also needs ``outside``
+    leaves out truths outside the range of the train split.
+    """
 
     source = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
     better = "lower"
 
+    def counted(self, answers: Predictions) -> Bools:
+        known = self.is_known(answers)
+        if "outside" in self.needs and answers.outside is not None:
+            known &= ~answers.outside
+        return known
+
     def values(self, answers: Predictions) -> Values:
-        logarithms: Floats = getattr(answers, self.needs[0])
-        return -logarithms
+        logarithms = [getattr(answers, name) for name in self.needs if name.startswith("log_")]
+        total: Floats = reduce(add, logarithms)
+        return -total

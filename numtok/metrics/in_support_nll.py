@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from numtok.arrays import Bools
 from numtok.metrics._log_score import LogScore
-from numtok.metrics.base import Predictions
 
 
 @dataclass(frozen=True)
@@ -12,6 +10,7 @@ class InSupportNll(LogScore):
     """The mean of -log density, in nats, as ``nll``, of those truths alone that lie in the range
     of the train split. What it leaves out is the ``outside`` share: read the two together.
 
+    >>> from numtok.metrics.base import Predictions
     >>> columns = {"log_density": [-1, -float("inf"), -2], "outside": [False, True, False]}
     >>> InSupportNll().plain(Predictions.of([0, 9, 0], [0, 0, 0], **columns))
     1.5
@@ -20,7 +19,3 @@ class InSupportNll(LogScore):
     revision = 2
     undefined = "all truths lie outside, or the density of one within is zero or not known"
     needs = ("log_density", "outside")
-
-    def counted(self, answers: Predictions) -> Bools:
-        known = self.is_known(answers)
-        return known if answers.outside is None else known & ~answers.outside

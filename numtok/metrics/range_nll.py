@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from numtok.arrays import Bools
-from numtok.metrics.base import MeanMetric, Predictions, Values
+from numtok.metrics._log_score import LogScore
 
 
 @dataclass(frozen=True)
-class RangeNll(MeanMetric):
+class RangeNll(LogScore):
     """``in-support-nll`` of targets that are scaled by the range of the train split: 0 is what a
     uniform distribution over that range has, and data sets of different units compare.
 
+    >>> from numtok.metrics.base import Predictions
     >>> columns = {"log_density": [-1, -3], "log_range": [2, 2], "outside": [False, False]}
     >>> RangeNll().plain(Predictions.of([0, 0], [0, 0], **columns))
     0.0
@@ -18,14 +18,5 @@ class RangeNll(MeanMetric):
 
     revision = 2
     source = "Decoding-based Regression, Appendix D: targets are scaled to [0, 1]"
-    better = "lower"
     undefined = "all truths lie outside, or the density of one within is zero or not known"
     needs = ("log_density", "log_range", "outside")
-
-    def counted(self, answers: Predictions) -> Bools:
-        known = self.is_known(answers)
-        return known if answers.outside is None else known & ~answers.outside
-
-    def values(self, answers: Predictions) -> Values:
-        assert answers.log_density is not None and answers.log_range is not None
-        return -(answers.log_density + answers.log_range)

@@ -7,23 +7,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats, Int32s, Ints, UInt8s
 from numtok.numerals.literals import Significands, value_of
 
 
 class Rounded(NamedTuple):
     """Numbers rounded to significant digits: about ``(-1)^negative * mantissa * 10^exponent``."""
 
-    negative: NDArray[np.bool_]
-    mantissa: NDArray[np.int64]  # exactly the digits asked for, or 0 for a zero
+    negative: Bools
+    mantissa: Ints  # exactly the digits asked for, or 0 for a zero
     exponent: NDArray[np.signedinteger[Any]]
 
 
 class Literals(NamedTuple):
     """Numbers as written: literal i is ``data[starts[i]:ends[i]]``."""
 
-    data: NDArray[np.uint8]  # [bytes]
-    starts: NDArray[np.int32]  # [n]
-    ends: NDArray[np.int32]  # [n]
+    data: UInt8s  # [bytes]
+    starts: Int32s  # [n]
+    ends: Int32s  # [n]
 
     @classmethod
     def of(cls, literals: Sequence[str]) -> "Literals":
@@ -52,7 +53,7 @@ class Numerals:
 
     def __init__(
         self,
-        values: NDArray[np.float64],
+        values: Floats,
         literals: Literals | None = None,
         significands: Significands | None = None,
         source: "Numerals | None" = None,
@@ -64,7 +65,7 @@ class Numerals:
         self._source = source
         self._keeps_zero = keeps_zero
         #: bool[n]: which numbers are part of an answer; None if they do not stand in a text.
-        self.in_answer: NDArray[np.bool_] | None = None
+        self.in_answer: Bools | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -83,7 +84,7 @@ class Numerals:
         values = np.array([value_of(literal) for literal in literals], np.float64)
         return cls(values, Literals.of(literals))
 
-    def with_values(self, values: NDArray[np.float64], keeps_zero: bool = False) -> "Numerals":
+    def with_values(self, values: Floats, keeps_zero: bool = False) -> "Numerals":
         """The same numbers with other (normalised) values [n], which become what is written.
 
         ``keeps_zero`` says that only 0 becomes 0: any other number whose value is 0 then was too
@@ -91,7 +92,7 @@ class Numerals:
         """
         return Numerals(values, source=self, keeps_zero=keeps_zero)
 
-    def of_texts(self, in_answer: NDArray[np.bool_]) -> "Numerals":
+    def of_texts(self, in_answer: Bools) -> "Numerals":
         """The same numbers in texts, where some (bool[n]) are part of an answer."""
         placed = copy.copy(self)
         placed.in_answer = in_answer
@@ -135,7 +136,7 @@ class Numerals:
         significands = self.significands
         return Rounded(significands.negative, *round_half_even(significands, digits))
 
-    def out_of_float64(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def out_of_float64(self) -> tuple[Bools, Bools]:
         """bool[n], bool[n]: literals such as 1e400 and 1e-400, whose value is inf and 0; also
         finite numbers whose other value is inf, or 0 where only 0 may become 0."""
         if self._source is not None:

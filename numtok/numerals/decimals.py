@@ -17,8 +17,8 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import boolean, float64, int32, int64, types, uint8, uint64, void
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Int32s, Ints, UInt8s, UInt64s
 from numtok.kernels import byte_at, inlined, kernel, leading_zeros, reads, writes
 from numtok.numerals._eight import digits_end, eight_digits, value_of_digits
 from numtok.numerals.literals import Significands, value_of
@@ -31,7 +31,7 @@ _EXPONENT_LIMIT = 10**9
 _MOST_DIGITS = 18  # what an int64 mantissa holds
 
 
-def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _powers_of_five() -> tuple[UInt64s, UInt64s]:
     """The leading 128 bits of 5^q, q from -342 to 308: high and low words.
 
     Positive powers are truncated, reciprocals rounded up, as the proof of the method needs.
@@ -257,9 +257,7 @@ def _read(data, starts, ends, values, digits, exponents, negative, more, undecid
     return left
 
 
-def read(
-    data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
-) -> tuple[NDArray[np.float64], Significands]:
+def read(data: UInt8s, starts: Int32s, ends: Int32s) -> tuple[Floats, Significands]:
     """The float64 nearest to each literal ``data[starts[n]:ends[n]]``, bit for bit ``float()``,
     and its digits.
 
@@ -318,9 +316,7 @@ def _round(digits, exponents, more, places, mantissa, exponent):  # type: ignore
         exponent[n] = q
 
 
-def round_half_even(
-    significands: Significands, places: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def round_half_even(significands: Significands, places: int) -> tuple[Ints, Int32s]:
     """Round to ``places`` (1 to 18) significant decimal digits, half to even.
 
     Returns int64[n] mantissas with exactly that many digits (0 for a zero) and int32[n]
@@ -385,7 +381,7 @@ def _further(digits, exponents, negative, more, others):  # type: ignore[no-unty
     return count
 
 
-def further_than_digits(significands: Significands, others: NDArray[np.float64]) -> int:
+def further_than_digits(significands: Significands, others: Floats) -> int:
     """How many of the ``others`` [n] are not the numbers [n] that are written, rounded to their
     digits.
 

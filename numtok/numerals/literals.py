@@ -4,8 +4,8 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats, Int32s, Ints, UInt64s
 from numtok.errors import UsageError
 
 # Written exponents are taken as at most this. More zeros than that fit into no text, so
@@ -18,10 +18,10 @@ MOST_DIGITS = 15  # float64 distinguishes all numbers of this many decimal digit
 class Significands(NamedTuple):
     """The digits of literals: a number is about ``(-1)^negative * digits * 10^exponents``."""
 
-    digits: NDArray[np.uint64]  # [n] the first 19 significant digits, fewer if there are fewer
-    exponents: NDArray[np.int32]  # [n] 0 for a zero
-    negative: NDArray[np.bool_]  # [n]
-    more: NDArray[np.bool_]  # [n] digits that are not zero follow after the 19
+    digits: UInt64s  # [n] the first 19 significant digits, fewer if there are fewer
+    exponents: Int32s  # [n] 0 for a zero
+    negative: Bools  # [n]
+    more: Bools  # [n] digits that are not zero follow after the 19
 
 
 def plain_literal(literal: str) -> str:
@@ -92,7 +92,7 @@ def check_digits(name: str, whole: int, decimals: int) -> None:
         )
 
 
-def units_of(values: NDArray[np.float64], decimals: int) -> NDArray[np.int64]:
+def units_of(values: Floats, decimals: int) -> Ints:
     """int64[n]: sizes of finite numbers in units of the last of so many decimals, the nearest.
 
     Exact for what was written with up to 15 digits; at most 10^15.

@@ -7,8 +7,8 @@ character, because a number is ASCII but for a leading U+2212.
 
 import numpy as np
 from numba import boolean, int32, int64, uint8
-from numpy.typing import NDArray
 
+from numtok.arrays import Int32s, UInt8s
 from numtok.kernels import byte_at, inlined, kernel, reads, writes
 from numtok.numerals._eight import digits_end, next_digit
 from numtok.numerals._identifiers import (
@@ -314,9 +314,7 @@ def policy_for(text: str) -> NumeralPolicy | None:
     return next(filter(reads, _WITH_OPTIONS), None)
 
 
-def scan(
-    data: NDArray[np.uint8], rows: NDArray[np.int32], policy: NumeralPolicy
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def scan(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> tuple[Int32s, Int32s, Int32s]:
     """Find every number in a column of texts.
 
     data

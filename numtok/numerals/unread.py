@@ -10,8 +10,8 @@ from typing import Annotated
 import msgspec
 import numpy as np
 from numba import int32, int64, uint8
-from numpy.typing import NDArray
 
+from numtok.arrays import Int32s, UInt8s
 from numtok.kernels import byte_at, kernel, reads, writes
 from numtok.numerals._identifiers import other_digit_at
 from numtok.numerals.scan import is_digit_byte
@@ -95,12 +95,7 @@ def remedy(shape: str) -> str:
     )
 
 
-def count_unread(
-    data: NDArray[np.uint8],
-    rows: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-) -> UnreadDigits:
+def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> UnreadDigits:
     """Count the digits of a column of texts that are in no number.
 
     data, rows
@@ -160,7 +155,7 @@ def _count(data, rows, starts, ends, places, counts):  # type: ignore[no-untyped
     return unread
 
 
-def _word_at(data: NDArray[np.uint8], place: int, begin: int, end: int) -> tuple[str, int]:
+def _word_at(data: UInt8s, place: int, begin: int, end: int) -> tuple[str, int]:
     """The shape and the end of the word that the digit at ``place`` of a text is in."""
     before = data[max(begin, place - _NEAR) : place].tobytes().decode(errors="ignore")
     text = before + data[place : min(end, place + _NEAR)].tobytes().decode(errors="ignore")

@@ -53,13 +53,13 @@ from numtok.encoding.normalizers.base import NORMALIZERS, Moments
 from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.schema import SPECIALS
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes.base import SCHEMES, Scheme, SizedScheme, fitted, needs_sample
+from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample
+from numtok.encoding.segments import cut
 from numtok.encoding.slots.places import OTHER
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
-from numtok.encoding.texts import Spans, Texts, cut
+from numtok.encoding.texts import Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.registry import spec_of
 from numtok.settings.profile import Config as Config
 from numtok.store.engines.engine import Engine, engine_for
@@ -242,7 +242,7 @@ def _text_cost(
     tokens = rows = size = 0
     for batch, _ in (one for unit in units for one in unchecked.batches(unit)):
         texts = Texts.of(batch.rows.texts)
-        pieces = cut(texts, Spans(*scan(texts.data, texts.rows, policy)))
+        pieces = cut(texts, texts.find(policy))
         tokens += len(codec.text.encode(pieces).ids)
         rows += len(batch)
         size += len(texts.data)
@@ -330,7 +330,7 @@ def _sized(schemes: Mapping[str, Scheme], slots: Collection[SlotProfile]) -> Ite
         max((slot.decimals_most or 0 for slot in slots), default=0),
     )
     for spec, one in schemes.items():
-        yield one.suited(*sizes) if isinstance(one, SizedScheme) and is_sized(spec) else one
+        yield one.suited(*sizes) if is_sized(spec) else one
 
 
 def _fold(found: Counted) -> int:

@@ -13,7 +13,7 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.schema import TRUNCATED
-from numtok.encoding.schemes.base import LimitedScheme, is_exact
+from numtok.encoding.schemes.base import is_exact
 from numtok.encoding.splits import learnt_values, longest_of, read_split, splits
 from numtok.errors import DataError
 from numtok.models.embedders.base import NumberEmbedder
@@ -160,13 +160,13 @@ def _note_longer_rows(
 def _unseen(resolved: ResolvedTexts, note: Note) -> int:
     """How many numbers of the data have digits which the embedder does not see; it is noted."""
     count = resolved.data.manifest.counts.get(TRUNCATED, 0)
-    scheme, embedding = resolved.codec.scheme, resolved.embedder
+    embedding = resolved.embedder
     if not count or not isinstance(embedding, NumberEmbedder) or embedding.sees_all:
         return 0
-    assert isinstance(scheme, LimitedScheme)
+    limit = resolved.codec.scheme.defaults.embedder_digits
     note(
-        f"{count:,} numbers of {resolved.data.ref} have more than {scheme.max_digits}, "
-        f"and --embedder {spec_of(resolved.embedder)} sees no further"
+        f"{count:,} numbers of {resolved.data.ref} have more than {limit}, "
+        f"and --embedder {spec_of(embedding)} sees no further"
     )
     return count
 

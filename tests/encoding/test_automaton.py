@@ -92,9 +92,8 @@ def test_beginnings_that_go_on_alike_are_one_state() -> None:
 
 @each("spec", ["digits", "xval"])
 def test_a_scheme_without_a_fixed_number_of_tokens_is_refused(spec: str, says: Says) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, f"'{spec}'", "nd or ud"):
         automaton(SCHEMES.build(spec))
-    says(found, f"'{spec}'", "nd or ud")
 
 
 FORGETFUL = '''"""forgetful: every beginning may go on otherwise."""
@@ -119,6 +118,5 @@ def test_too_many_states_are_refused(
     add_plugin_folders([plugins])
     monkeypatch.setattr("numtok.encoding.automaton._MOST_STATES", 100)
     assert len(automaton(SCHEMES.build("forgetful,base=2,length=6")).next) == 63
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "'forgetful,base=2,length=7'", "more than 100", "nd or ud"):
         automaton(SCHEMES.build("forgetful,base=2,length=7"))
-    says(found, "'forgetful,base=2,length=7'", "more than 100", "nd or ud")

@@ -8,15 +8,14 @@ from numtok.data.reading.rows import Categories
 from numtok.encoding import row_twins
 from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.targets import ResolvedTargets
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 
 
 def hashes(rows: list[str], targets: tuple[int, ...] = ()) -> list[int]:
     """``targets`` are numbers, counted over all rows."""
     texts = Texts.of(pa.array(rows, pa.string()))
-    spans = Spans(*scan(texts.data, texts.rows, NumeralPolicy()))
+    spans = texts.find(NumeralPolicy())
     counts = np.zeros(len(rows), np.int32)
     none = np.empty(0, np.int32)
     resolved = ResolvedTargets(

@@ -5,14 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numtok.encoding.slots import places, wording
+from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from tests.cases import each
 from tests.counted import count, labels, values
 
@@ -385,10 +384,7 @@ _PIECES = st.sampled_from(
 def test_whatever_comes_in_every_number_has_one_slot(texts: list[str], data: Any) -> None:
     whole = values(count([[texts]]))
     numbers = sum(sum(counts.values()) for counts in whole.values())
-    encoded = [text.encode() for text in texts]
-    bounds = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
-    starts, _, _ = scan(np.frombuffer(b"".join(encoded), np.uint8), bounds, NumeralPolicy())
-    assert numbers == len(starts)
+    assert numbers == len(Texts.of(texts).find(NumeralPolicy()).starts)
     assert values(count(divided(data, texts))) == whole
 
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from numtok.encoding.texts import Texts
+from numtok.numerals.column import Literals
 from numtok.numerals.decimals import read
 from numtok.numerals.literals import value_of
 from numtok.numerals.policy import NumeralPolicy
@@ -19,15 +21,10 @@ _SPAN = re.compile(r"`([^`]+)`")
 
 def scanned(texts: Sequence[str], policy: NumeralPolicy) -> list[list[str]]:
     """What the scanner finds in one column of texts, each number as written."""
-    encoded = [text.encode() for text in texts]
-    rows = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
-    data = np.frombuffer(b"".join(encoded), np.uint8)
-    starts, ends, counts = scan(data, rows, policy)
+    column = Texts.of(list(texts))
+    starts, ends, counts = column.find(policy)
     assert len(starts) == len(ends) == counts.sum()
-    found = [
-        data[start:end].tobytes().decode()
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
+    found = list(map(Literals(column.data, starts, ends).at, range(len(starts))))
     bounds = np.cumsum([0, *counts.tolist()]).tolist()
     return [found[bounds[row] : bounds[row + 1]] for row in range(len(texts))]
 

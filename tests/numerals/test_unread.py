@@ -6,9 +6,9 @@ import numpy as np
 
 from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.numerals.unread import KEPT_SHAPES, UnreadDigits, count_unread
 from tests.cases import each
+from tests.numerals.test_golden import scanned
 
 MIXED = [
     *("T36.8 and 12", "utf8", "x1 x22 0x1F 1_000", "1.2.3", "", "no digits", "-4.5e-3"),
@@ -18,22 +18,16 @@ MIXED = [
 
 def counted(texts: list[str], policy: str = "default") -> UnreadDigits:
     column = Texts.of(texts)
-    starts, ends, _ = scan(column.data, column.rows, NumeralPolicy.parse(policy))
-    return count_unread(column.data, column.rows, starts, ends)
+    starts, ends, _ = column.find(NumeralPolicy.parse(policy))
+    return count_unread(*column, starts, ends)
 
 
 @each("policy", ["default", "xval"])
 def test_all_digits_are_counted_and_those_that_no_number_holds(policy: str) -> None:
     found = counted(MIXED, policy)
     every = sum(unicodedata.category(char) == "Nd" for text in MIXED for char in text)
-    column = Texts.of(MIXED)
-    starts, ends, _ = scan(column.data, column.rows, NumeralPolicy.parse(policy))
-    read = sum(
-        chr(byte).isdigit()
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        for byte in column.data[start:end].tolist()
-        if byte < 0x80
-    )
+    numbers = scanned(MIXED, NumeralPolicy.parse(policy))
+    read = sum(char in "0123456789" for row in numbers for literal in row for char in literal)
     assert (found.digits, found.unread) == (every, every - read)
 
 

@@ -307,7 +307,8 @@ def test_shards_have_the_columns_that_records_promise_in_polars_too(
     artifact = encode(Store(tmp_path), full, scheme=scheme)
     codec = codec_of(artifact)
     groups = ["group_carry", "group_digits", "group_half", "group_op"]
-    wanted = encoded_schema(codec.vocabulary_size, scheme == "xval", groups)
+    assert codec.ids.channel == (scheme == "xval")
+    wanted = encoded_schema(codec.ids, groups)
     for path in shards(artifact):
         assert pq.read_schema(path).remove_metadata().equals(wanted)
     first, second, third = rows(artifact)
@@ -347,7 +348,7 @@ def test_shards_open_in_datasets(tmp_path: Path, full: Path, datasets: Any) -> N
         cache_dir=str(tmp_path / "cache"),
     )["train"]
     assert list(loaded) == rows(artifact)
-    wanted = encoded_schema(codec_of(artifact).vocabulary_size, True, ["group_carry"])
+    wanted = encoded_schema(codec_of(artifact).ids, ["group_carry"])
     for name in ("tokens", "numbers", "channel", "target_literal", "answer_start", "group_carry"):
         assert loaded.features.arrow_schema.field(name).type == wanted.field(name).type
 

@@ -20,7 +20,8 @@ import pytest
 from numtok import files
 from numtok.data.reading import units
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET
-from numtok.encoding.text_tokenizers.base import NO_PIECES, TEXT_TOKENIZERS
+from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+from numtok.encoding.texts import Texts
 from numtok.stages import encode as stage
 from tests.cases import case
 from tests.cli import test_store_commands as test_cli_store
@@ -245,7 +246,7 @@ def test_a_bad_line_ends_the_run_or_is_kept_aside_and_says_where_it_is(
 
 
 def test_a_row_with_a_byte_that_the_tokenizer_lacks_is_bad(numtok: Shell, says: Says) -> None:
-    tokenizer = TEXT_TOKENIZERS.build("bytes").fit(NO_PIECES).huggingface()
+    tokenizer = TEXT_TOKENIZERS.build("bytes").fit(Texts.of([])).huggingface()
     del tokenizer["model"]["vocab"][ALPHABET[0x1B]]
     Path("tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
     put(GOOD + b'{"text": "x\\u001b 1"}\n' + GOOD)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -34,9 +35,8 @@ from numtok.encoding.targets import ResolvedTargets
 from numtok.encoding.texts import Spans, Texts, offsets
 from numtok.encoding.train_numbers import NumberSample
 from numtok.encoding.unit import Screening
-from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.column import Literals
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.numerals.unread import UnreadDigits, count_unread
 
 _TOGETHER = 8  # parts that are joined at once
@@ -157,15 +157,12 @@ class ProfileUnit:
     learning: bool
 
     def __call__(self, unit: Unit) -> tuple[int, Counted]:
-        counting = Counting(self.learning)
-        for batch, splits, texts, spans, targets in self.screening.resolved(unit, self._find):
+        counting, find = Counting(self.learning), partial(Texts.find, policy=self.policy)
+        for batch, splits, texts, spans, targets in self.screening.resolved(unit, find):
             counting.add(Texts.of(batch.rows.ids), texts, spans, targets, splits)
             counting.found.rejected += len(batch.rejected)
             batch.release()
         return unit.index, counting.finished()
-
-    def _find(self, texts: Texts) -> Spans:
-        return Spans(*scan(texts.data, texts.rows, self.policy))
 
 
 class Counting:
@@ -194,7 +191,7 @@ class Counting:
             self._tallies.move(became)
             self._samples.move(became)
             found.sampled_rows.move(became)
-        numerals = Numerals.read(Literals(texts.data, spans.starts, spans.ends))
+        numerals = texts.numerals(spans)
         self._tallies.add(texts, spans, nodes, numerals)
         codes = row_codes(ids, texts, spans, numerals)
         rows = np.flatnonzero((codes <= found.sampled_rows.limit) & (spans.counts > 0))

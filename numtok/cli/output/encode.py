@@ -17,7 +17,7 @@ from numtok.cli.output.printing import (
 from numtok.encoding.codec import Codec
 from numtok.encoding.row_twins import TWINS, twins_note
 from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED
-from numtok.encoding.schemes.base import LimitedScheme, Scheme, is_exact, title_of
+from numtok.encoding.schemes.base import Scheme, is_exact, title_of
 from numtok.numerals.literals import MOST_DIGITS
 from numtok.numerals.unread import UNREAD, UnreadDigits
 from numtok.registry import spec_of
@@ -86,11 +86,9 @@ def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[s
             yield twins_note(split, twins, every[f"rows_{split}"])
     if any(key.endswith(_LOSSES) for key in every):
         yield "every lost number is listed in clipped/clipped-*.parquet"
-    if counts.truncated and isinstance(codec.scheme, LimitedScheme):
-        yield (
-            f"numbers beyond sight have more than {codec.scheme.max_digits}: not all embedders see "
-            "further"
-        )
+    if counts.truncated:
+        limit = codec.scheme.defaults.embedder_digits
+        yield f"numbers beyond sight have more than {limit}: not all embedders see further"
     if counts.inexact:
         lost = share(counts.inexact / max(1, counts.numbers))
         remedy = f"{_held_digits(codec.scheme)}; --scheme digits keeps all"

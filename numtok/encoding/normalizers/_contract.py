@@ -1,8 +1,8 @@
 """What every normaliser must do, as checks that run anywhere: ``numtok check normalizer NAME``."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.contracts import (
     check_declared,
     check_settings,
@@ -23,7 +23,7 @@ from numtok.encoding.normalizers.base import (
 _ODD = np.array([np.nan, np.inf, -np.inf])
 
 
-def _columns(seed: int) -> list[NDArray[np.float64]]:
+def _columns(seed: int) -> list[Floats]:
     """Columns to fit on: of one value, of one size, of many sizes."""
     generator = np.random.default_rng(seed)
     sizes = 10.0 ** generator.uniform(-8, 11, 30) * generator.choice([-1, 1], 30)
@@ -31,7 +31,7 @@ def _columns(seed: int) -> list[NDArray[np.float64]]:
     return [*map(np.array, columns), generator.normal(20, 4, 30), np.append(sizes, 0.0)]
 
 
-def _fitted(normalizer: Normalizer, column: NDArray[np.float64]) -> FittedNormalizer:
+def _fitted(normalizer: Normalizer, column: Floats) -> FittedNormalizer:
     return fit(normalizer, Moments.of(column))
 
 

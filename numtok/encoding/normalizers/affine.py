@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 
@@ -20,11 +20,11 @@ class Affine(Normalizer):
     def fit(self, moments: Moments) -> Constants:
         return {"mean": moments.mean, "deviation": moments.deviation or 1.0}
 
-    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def forward(self, values: Floats, constants: Constants) -> Floats:
         return (values - constants["mean"]) / constants["deviation"]
 
-    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def inverse(self, values: Floats, constants: Constants) -> Floats:
         return values * constants["deviation"] + constants["mean"]
 
-    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def log_slope(self, values: Floats, constants: Constants) -> Floats:
         return np.full(len(values), -np.log(constants["deviation"]))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.errors import DataError
 from numtok.registry import Registry, Settings, spec_of
 
@@ -33,7 +33,7 @@ class Moments:
     magnitude: float = 0.0
 
     @classmethod
-    def of(cls, values: NDArray[np.float64]) -> "Moments":
+    def of(cls, values: Floats) -> "Moments":
         """The moments of float64[n]."""
         finite = values[np.isfinite(values)]
         if not len(finite):
@@ -92,15 +92,15 @@ class Normalizer(ABC):
         """The constants, from moments of at least one number."""
 
     @abstractmethod
-    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def forward(self, values: Floats, constants: Constants) -> Floats:
         """float64[n] raw values to normalised ones."""
 
     @abstractmethod
-    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def inverse(self, values: Floats, constants: Constants) -> Floats:
         """float64[n] normalised values to raw ones, to rounding."""
 
     @abstractmethod
-    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def log_slope(self, values: Floats, constants: Constants) -> Floats:
         """float64[n]: the logarithm of the derivative of :meth:`forward`, at finite raw values.
 
         It turns a density of normalised values into one of raw values. Every normaliser rises.
@@ -114,19 +114,17 @@ class Scaling(Protocol):
     def linear(self) -> bool:
         """Whether the slope is the same everywhere."""
 
-    def forward(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def forward(self, values: Floats) -> Floats:
         """float64[n] raw values to normalised ones."""
 
-    def inverse(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def inverse(self, values: Floats) -> Floats:
         """float64[n] normalised values to raw ones."""
 
-    def log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_slope(self, values: Floats) -> Floats:
         """float64[n]: log of d(normalised) / d(raw) at finite raw values."""
 
 
-def width_between(
-    scaling: Scaling, low: NDArray[np.float64], high: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def width_between(scaling: Scaling, low: Floats, high: Floats) -> Floats:
     """float64[n]: forward(high) - forward(low), also where both round to one normalised value.
 
     >>> scaling = FittedNormalizer(Scale(5), {"factor": 1e-6})
@@ -154,17 +152,17 @@ class FittedNormalizer:
         """Whether the slope is the same everywhere."""
         return self.normalizer.linear
 
-    def forward(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def forward(self, values: Floats) -> Floats:
         """float64[n] raw values to normalised ones."""
         with np.errstate(over="ignore", under="ignore"):
             return self.normalizer.forward(values, self.constants)
 
-    def inverse(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def inverse(self, values: Floats) -> Floats:
         """float64[n] normalised values to raw ones."""
         with np.errstate(over="ignore", under="ignore"):
             return self.normalizer.inverse(values, self.constants)
 
-    def log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_slope(self, values: Floats) -> Floats:
         """float64[n]: log of d(normalised) / d(raw) at finite raw values."""
         return self.normalizer.log_slope(values, self.constants)
 
@@ -181,15 +179,15 @@ class Chained:
         """Whether the slope is the same everywhere."""
         return self.first.linear and self.second.linear
 
-    def forward(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def forward(self, values: Floats) -> Floats:
         """float64[n] raw values to normalised ones."""
         return self.second.forward(self.first.forward(values))
 
-    def inverse(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def inverse(self, values: Floats) -> Floats:
         """float64[n] normalised values to raw ones."""
         return self.first.inverse(self.second.inverse(values))
 
-    def log_slope(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_slope(self, values: Floats) -> Floats:
         """float64[n]: log of d(normalised) / d(raw) at finite raw values."""
         return self.first.log_slope(values) + self.second.log_slope(self.first.forward(values))
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
@@ -34,13 +34,13 @@ class MeanScale(Normalizer):
         # number in the middle between two bins would, too.
         return {"scale": float(f"{moments.magnitude:.12g}") or 1.0}
 
-    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def forward(self, values: Floats, constants: Constants) -> Floats:
         return values / self._width(constants) + 0.5
 
-    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def inverse(self, values: Floats, constants: Constants) -> Floats:
         return (values - 0.5) * self._width(constants)
 
-    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def log_slope(self, values: Floats, constants: Constants) -> Floats:
         return np.full(len(values), -np.log(self._width(constants)))
 
     def _width(self, constants: Constants) -> float:

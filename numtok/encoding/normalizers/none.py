@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 
@@ -22,11 +22,11 @@ class NoNormalizer(Normalizer):
     def fit(self, moments: Moments) -> Constants:
         return {}
 
-    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def forward(self, values: Floats, constants: Constants) -> Floats:
         return values
 
-    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def inverse(self, values: Floats, constants: Constants) -> Floats:
         return values
 
-    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def log_slope(self, values: Floats, constants: Constants) -> Floats:
         return np.zeros(len(values))

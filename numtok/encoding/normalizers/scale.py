@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
@@ -24,11 +24,11 @@ class Scale(Normalizer):
     def fit(self, moments: Moments) -> Constants:
         return {"factor": self.limit / moments.largest if moments.largest else 1.0}
 
-    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def forward(self, values: Floats, constants: Constants) -> Floats:
         return values * constants["factor"]
 
-    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def inverse(self, values: Floats, constants: Constants) -> Floats:
         return values / constants["factor"]
 
-    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def log_slope(self, values: Floats, constants: Constants) -> Floats:
         return np.full(len(values), np.log(constants["factor"]))

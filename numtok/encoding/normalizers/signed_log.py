@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 
@@ -22,15 +22,15 @@ class SignedLog(Normalizer):
     def fit(self, moments: Moments) -> Constants:
         return {}
 
-    def forward(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
+    def forward(self, values: Floats, constants: Constants) -> Floats:
         # copysign, not sign: -0 stays -0
-        signed: NDArray[np.float64] = np.copysign(np.log1p(np.abs(values)) / np.log(10.0), values)
+        signed: Floats = np.copysign(np.log1p(np.abs(values)) / np.log(10.0), values)
         return signed
 
-    def inverse(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
-        signed: NDArray[np.float64] = np.copysign(np.expm1(np.abs(values) * np.log(10.0)), values)
+    def inverse(self, values: Floats, constants: Constants) -> Floats:
+        signed: Floats = np.copysign(np.expm1(np.abs(values) * np.log(10.0)), values)
         return signed
 
-    def log_slope(self, values: NDArray[np.float64], constants: Constants) -> NDArray[np.float64]:
-        slopes: NDArray[np.float64] = -np.log1p(np.abs(values)) - np.log(np.log(10.0))
+    def log_slope(self, values: Floats, constants: Constants) -> Floats:
+        slopes: Floats = -np.log1p(np.abs(values)) - np.log(np.log(10.0))
         return slopes

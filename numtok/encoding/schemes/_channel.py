@@ -8,8 +8,8 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Int32s, Ints, UInt8s, UInt32s
 from numtok.encoding.schemes._radix import compose
 from numtok.encoding.schemes.base import (
     Bounds,
@@ -51,16 +51,11 @@ class SingleTokenScheme(ChannelScheme):
         return 1
 
     @abstractmethod
-    def read(
-        self, tokens: NDArray[np.int64], channel: Channel
-    ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    def read(self, tokens: Ints, channel: Channel) -> tuple[Floats, UInt8s]:
         """The values of numbers by their tokens, each of the vocabulary, and their failures."""
 
     def decode(
-        self,
-        tokens: NDArray[np.uint32],
-        lengths: NDArray[np.int32],
-        channel: Channel | None = None,
+        self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
     ) -> DecodedNumbers:
         if channel is None:
             raise ValueError(f"{name_of(self)}: decoding needs the value channel")
@@ -83,12 +78,12 @@ class ValuedScheme(SingleTokenScheme):
     """
 
     @abstractmethod
-    def held(self, values: NDArray[np.float64]) -> Channel:
+    def held(self, values: Floats) -> Channel:
         """[n]: what the channel holds of values float64[n]; what lies beyond :attr:`bounds` is
         beyond them there too."""
 
     @property
-    def factors(self) -> NDArray[np.float64]:
+    def factors(self) -> Floats:
         return np.array([1.0, *[np.nan] * len(_VALUED_EXTRAS)])
 
     def vocabulary(self) -> tuple[str, ...]:
@@ -104,9 +99,7 @@ class ValuedScheme(SingleTokenScheme):
         tokens = np.maximum(outcomes, 2).astype(np.uint32) - np.uint32(2)
         return Encoded(tokens, np.ones(len(numerals), np.int32), outcomes, channel)
 
-    def read(
-        self, tokens: NDArray[np.int64], channel: Channel
-    ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    def read(self, tokens: Ints, channel: Channel) -> tuple[Floats, UInt8s]:
         values = np.where(tokens == 0, channel.astype(np.float64), _VALUED_VALUES[tokens])
         failures = _FAILURES[tokens]
         # A model may have said what no channel holds.
@@ -150,7 +143,7 @@ class EveryFloat(ValuedScheme):
     def error(self) -> LargestError:
         return LargestError(0.0)
 
-    def held(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def held(self, values: Floats) -> Floats:
         return values.copy()
 
 
@@ -201,7 +194,7 @@ class MantissaScheme(SingleTokenScheme):
         return LargestError(2.0**-23)  # just below 10; half of it elsewhere
 
     @property
-    def factors(self) -> NDArray[np.float64]:
+    def factors(self) -> Floats:
         powers = [float(f"1e{power}") for power in self._powers]
         return np.array([*powers, 0.0, np.inf, *[np.nan] * len(_EXTRAS)])
 
@@ -233,14 +226,12 @@ class MantissaScheme(SingleTokenScheme):
         return Encoded(tokens.astype(np.uint32), lengths, outcomes, channel)
 
     @property
-    def _other(self) -> NDArray[np.int64]:
+    def _other(self) -> Ints:
         """int64[outcomes]: the token of each that is no ordinary number."""
         under, over, nan, plus, minus = range(len(self.exponents), len(self.vocabulary()))
         return np.array([0, 0, 0, nan, plus, minus, under, under, over, over])
 
-    def read(
-        self, tokens: NDArray[np.int64], channel: Channel
-    ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    def read(self, tokens: Ints, channel: Channel) -> tuple[Floats, UInt8s]:
         ordinary, extra = tokens < len(self.exponents), tokens - self._first_extra
         values = np.where(extra >= 0, _VALUES[np.maximum(extra, 0)], np.nan)
         values[ordinary] = _product(channel[ordinary], tokens[ordinary] + self.exponents.first)
@@ -260,7 +251,7 @@ class MantissaScheme(SingleTokenScheme):
         return Bounds(-edge, edge)  # which side, the channel says
 
 
-def _product(channel: Channel, power: NDArray[np.int64]) -> NDArray[np.float64]:
+def _product(channel: Channel, power: Ints) -> Floats:
     """float64[n]: channels times powers of ten, each channel by its shortest decimal.
 
     >>> _product(np.array([-1.23, 0.5], np.float32), np.array([2, 3])).tolist()
@@ -268,7 +259,7 @@ def _product(channel: Channel, power: NDArray[np.int64]) -> NDArray[np.float64]:
     """
     exact = channel.astype(np.float64)
     with np.errstate(over="ignore"):
-        values: NDArray[np.float64] = exact * np.array([float(f"1e{n}") for n in power.tolist()])
+        values: Floats = exact * np.array([float(f"1e{n}") for n in power.tolist()])
     size = np.abs(exact)
     lead = np.searchsorted(10.0 ** np.arange(1 - _PLACES, _PLACES + 1), size, "right") - _PLACES
     left = np.flatnonzero((size >= 10.0**-_PLACES) & (size < 10.0**_PLACES))

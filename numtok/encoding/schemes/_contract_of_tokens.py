@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Int32s, UInt32s
 from numtok.contracts import expect, fail
 from numtok.encoding.grid import ascending, is_contiguous
 from numtok.encoding.sample_literals import (
@@ -97,7 +98,7 @@ def decoded_numbers(scheme: Scheme, encoded: Encoded) -> DecodedNumbers:
     return scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
 
 
-def token_ids(sequences: Sequence[Sequence[int]]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+def token_ids(sequences: Sequence[Sequence[int]]) -> tuple[UInt32s, Int32s]:
     """uint32[sum of lengths] and int32[n]: the numbers' tokens one after the other, and their
     lengths."""
     flat = [token for tokens in sequences for token in tokens]
@@ -324,7 +325,7 @@ def check_intervals(scheme: Scheme, seed: int) -> None:
     encoded = scheme.encode(numerals)
     inside: list[tuple[float, tuple[int, ...], Bounds]] = []
     intervals: dict[tuple[int, ...], Bounds] = {}
-    divided: NDArray[np.bool_] | None = None
+    divided: Bools | None = None
     if splits_numbers(scheme):
         divided = ~np.isnan(scheme.factors)
     columns = zip(literals, numerals.values.tolist(), by_number(encoded), strict=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Ints, UInt8s, UInt32s
 from numtok.encoding.schemes._literals import (
     CHARACTERS,
     LiteralScheme,
@@ -88,9 +88,7 @@ class DigitTokens(LiteralScheme):
             literal = found[1] + (found[2].lstrip("0") or "0") + literal[found.end() :]
         return literal
 
-    def _tokens(
-        self, characters: NDArray[np.uint8], begins: NDArray[np.bool_]
-    ) -> NDArray[np.uint32]:
+    def _tokens(self, characters: UInt8s, begins: Bools) -> UInt32s:
         """The token of each chunk."""
         first = np.flatnonzero(begins)
         if not len(first):
@@ -116,7 +114,7 @@ class DigitTokens(LiteralScheme):
         return spelt._replace(characters=characters, lengths=lengths)
 
 
-def _runs(spelt: Spelt) -> NDArray[np.int64]:
+def _runs(spelt: Spelt) -> Ints:
     """int64[characters]: which run each is of; what is no digit is a run by itself."""
     is_digit = spelt.characters < 10
     owner = np.repeat(np.arange(len(spelt.lengths)), spelt.lengths)
@@ -125,20 +123,18 @@ def _runs(spelt: Spelt) -> NDArray[np.int64]:
     return np.cumsum(begins) - 1
 
 
-def _chunks(
-    characters: NDArray[np.uint8], run: NDArray[np.int64], size: int, from_left: bool
-) -> NDArray[np.bool_]:
+def _chunks(characters: UInt8s, run: Ints, size: int, from_left: bool) -> Bools:
     """bool[characters]: where chunks begin."""
     starts = np.flatnonzero(np.diff(run, prepend=-1))
     ends = np.append(starts[1:], len(run))
     behind_point = (starts > 0) & (characters[starts - 1] == _POINT) | from_left
     at = np.arange(len(run))
     place = np.where(behind_point[run], at - starts[run], at - ends[run])
-    begins: NDArray[np.bool_] = (place % size == 0) | (at == starts[run])
+    begins: Bools = (place % size == 0) | (at == starts[run])
     return begins
 
 
-def _reversed(tokens: NDArray[np.uint32], run: NDArray[np.int64]) -> NDArray[np.uint32]:
+def _reversed(tokens: UInt32s, run: Ints) -> UInt32s:
     """The tokens of each run in the other order; ``run`` rises."""
     _, starts, counts = np.unique(run, return_index=True, return_counts=True)
     last = np.repeat(2 * starts + counts - 1, counts)

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints, UInt8s
 from numtok.encoding.grid import GridScheme, Units
 from numtok.encoding.schemes._radix import compose, nearest_spans, rounded, scaled
 from numtok.encoding.schemes.base import EXTRAS, Bounds, LargestError, outcomes_of
@@ -59,7 +59,7 @@ class FloatingScheme(GridScheme):
     def most(self) -> int:
         return self.steps * len(self.mantissa_exponents) - 1
 
-    def units_of(self, numerals: Numerals) -> tuple[NDArray[np.uint8], Units]:
+    def units_of(self, numerals: Numerals) -> tuple[UInt8s, Units]:
         known = self.mantissa_exponents
         nearest = self.point == "nearest"
         negative, mantissa, exponent = rounded(numerals, self.base, self.mantissa_digits, nearest)
@@ -68,7 +68,7 @@ class FloatingScheme(GridScheme):
         counts = steps * self.steps + np.where(zero, 0, mantissa - self.least)
         return outcomes_of(numerals, over, under, zero), Units(counts, negative)
 
-    def values_of(self, units: Units) -> NDArray[np.float64]:
+    def values_of(self, units: Units) -> Floats:
         known, half = self.mantissa_exponents, int(self.point == "centre")
         mantissa, exponent = self.floating(units.counts)
         mantissa, inside = mantissa * (1 + half) + half, np.clip(exponent, known.first, known.last)
@@ -77,12 +77,12 @@ class FloatingScheme(GridScheme):
         values[exponent < known.first] = np.nan
         return values
 
-    def floating(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def floating(self, counts: Ints) -> tuple[Ints, Ints]:
         """int64[n] each: the mantissas and exponents of units."""
         exponent, mantissa = np.divmod(counts, self.steps)
         return mantissa + self.least, exponent + self.mantissa_exponents.first
 
-    def ends(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def ends(self, counts: Ints) -> tuple[Floats, Floats]:
         known = self.mantissa_exponents
         mantissa, exponent = self.floating(counts)
         exponent = np.clip(exponent, known.first, known.last)
@@ -133,13 +133,13 @@ class DecimalScheme(FloatingScheme):
     def mantissa_exponents(self) -> Interval:
         return self.exponents
 
-    def signed(self, units: Units) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def signed(self, units: Units) -> tuple[Ints, Ints]:
         """int64[n] each: the mantissas of units, the negative ones after the positive ones, and the
         exponents; the first of both is 0."""
         exponent, mantissa = np.divmod(units.counts, self.steps)
         return units.negative * self.steps + mantissa, exponent
 
-    def from_signed(self, signed: NDArray[np.int64], exponent: NDArray[np.int64]) -> Units:
+    def from_signed(self, signed: Ints, exponent: Ints) -> Units:
         """The inverse of :meth:`signed`, for int64[n] each."""
         return Units(exponent * self.steps + signed % self.steps, signed >= self.steps)
 

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Int32s, Ints, UInt8s, UInt32s, ranges
 from numtok.encoding.schemes.base import (
     Bounds,
     Channel,
@@ -71,30 +71,30 @@ _ID_OF_BYTE[0xE2] = len(CHARACTERS) - 1  # of the three bytes of U+2212 only the
 class Spelt(NamedTuple):
     """``n`` numbers by their characters, ids in :data:`CHARACTERS`."""
 
-    characters: NDArray[np.uint8]  # [sum of lengths]
-    lengths: NDArray[np.int32]  # [n]; 0 for an extra
-    outcomes: NDArray[np.uint8]  # [n]
+    characters: UInt8s  # [sum of lengths]
+    lengths: Int32s  # [n]; 0 for an extra
+    outcomes: UInt8s  # [n]
 
 
 class MarkedParts(NamedTuple):
     """The parts of numbers, mantissa and exponent of scientific notation and else the whole number;
     of P parts, in order:"""
 
-    number: NDArray[np.int64]  # [P] which number it is of
-    first: NDArray[np.int64]  # [P] index of its first character, its sign if it has one
-    digit: NDArray[np.int64]  # [P] that of the first character behind the sign
-    end: NDArray[np.int64]  # [P] behind its last digit, comma or point
-    digits: NDArray[np.int64]  # [P] how many digits stand before the point
-    decimals: NDArray[np.int64]  # [P] how many behind it, -1 where there is no point
+    number: Ints  # [P] which number it is of
+    first: Ints  # [P] index of its first character, its sign if it has one
+    digit: Ints  # [P] that of the first character behind the sign
+    end: Ints  # [P] behind its last digit, comma or point
+    digits: Ints  # [P] how many digits stand before the point
+    decimals: Ints  # [P] digits behind the point, -1 without a point
 
 
 class Marks(NamedTuple):
     """M marks: before which character each is put, rising (the number of characters: behind the
     last one), which number it is of, and its token."""
 
-    before: NDArray[np.int64]  # [M]
-    number: NDArray[np.int64]  # [M]
-    tokens: NDArray[np.uint32]  # [M]
+    before: Ints  # [M]
+    number: Ints  # [M]
+    tokens: UInt32s  # [M]
 
 
 class Follows(NamedTuple):
@@ -162,10 +162,7 @@ class WrittenScheme(Scheme):
         return Bounds(value, value)
 
     def decode(
-        self,
-        tokens: NDArray[np.uint32],
-        lengths: NDArray[np.int32],
-        channel: Channel | None = None,
+        self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
     ) -> DecodedNumbers:
         values = np.full(len(lengths), np.nan)
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
@@ -205,7 +202,7 @@ class WrittenScheme(Scheme):
         return found
 
     @cached_property
-    def _allowed(self) -> dict[str, NDArray[np.bool_]]:
+    def _allowed(self) -> dict[str, Bools]:
         """By state, bool[vocabulary]: what may follow."""
         tokens = np.arange(len(self.vocabulary()))
         return {state: np.isin(tokens, list(after)) for state, after in self._after.items()}
@@ -268,8 +265,7 @@ def spell(numerals: Numerals) -> Spelt:
     data, starts, ends = numerals.literals
     widths = ends - starts
     bounds = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
-    flat = np.repeat(starts - bounds[:-1], widths) + np.arange(bounds[-1])
-    characters = _ID_OF_BYTE[data[flat]]
+    characters = _ID_OF_BYTE[data[ranges(starts, widths)]]
     outcomes = outcomes_of(numerals)  # nan, inf and -inf are no ordinary numbers
     kept = characters != _DROPPED
     if outcomes.any():
@@ -279,12 +275,7 @@ def spell(numerals: Numerals) -> Spelt:
     return Spelt(characters[kept], lengths, outcomes)
 
 
-def with_extras(
-    tokens: NDArray[np.uint32],
-    lengths: NDArray[np.int32],
-    outcomes: NDArray[np.uint8],
-    first: int,
-) -> Encoded:
+def with_extras(tokens: UInt32s, lengths: Int32s, outcomes: UInt8s, first: int) -> Encoded:
     """Numbers [n] as encoded; an extra, which has no token yet, gets its own, from ``first`` on."""
     extras = np.flatnonzero(outcomes)
     ends = np.cumsum(lengths, dtype=np.int64)
@@ -356,9 +347,7 @@ def parts_of(spelt: Spelt) -> MarkedParts:
     )
 
 
-def with_marks(
-    tokens: NDArray[np.uint32], lengths: NDArray[np.int32], marks: Marks
-) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+def with_marks(tokens: UInt32s, lengths: Int32s, marks: Marks) -> tuple[UInt32s, Int32s]:
     """Tokens, and how many each of n numbers has, [n], with marks between; these are before tokens
     here."""
     more = np.bincount(marks.number, minlength=len(lengths)).astype(np.int32)

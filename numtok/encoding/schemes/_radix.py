@@ -7,8 +7,8 @@ one division, and where rounding could change that, by integers.
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats, Ints
 from numtok.errors import UsageError, unknown
 from numtok.numerals.column import Numerals, Rounded
 from numtok.registry import Interval
@@ -57,7 +57,7 @@ def exponents_of(base: int) -> Interval:
 
 
 @lru_cache
-def _powers(base: int) -> NDArray[np.float64]:
+def _powers(base: int) -> Floats:
     """Powers of the base as float64, from one below :func:`exponents_of` to one above it."""
     exponents = exponents_of(base)
     powers = range(exponents.first - 1, exponents.last + 2)
@@ -65,7 +65,7 @@ def _powers(base: int) -> NDArray[np.float64]:
 
 
 @lru_cache
-def _exact_powers(base: int) -> NDArray[np.float64]:
+def _exact_powers(base: int) -> Floats:
     """The powers of the base, from 0 on, that float64 holds exactly."""
     powers, power = [], 1
     while power <= _LARGEST and int(float(power)) == power:
@@ -142,28 +142,24 @@ def _below(size: float, guess: int, base: int, unit: int) -> int:
     return guess
 
 
-def digits_of(numbers: NDArray[np.int64], base: int, count: int) -> list[NDArray[np.int64]]:
+def digits_of(numbers: Ints, base: int, count: int) -> list[Ints]:
     """The last ``count`` digits of each number [n], the first ones first."""
     return [numbers // base**place % base for place in range(count - 1, -1, -1)]
 
 
-def number_of(digits: NDArray[np.int64], base: int) -> NDArray[np.int64]:
+def number_of(digits: Ints, base: int) -> Ints:
     """int64[n]: the inverse of :func:`digits_of`, for a table [n, count].
 
     >>> number_of(np.array([[6, 0, 2]]), 10)
     array([602])
     """
-    numbers: NDArray[np.int64] = digits @ base ** np.arange(digits.shape[1] - 1, -1, -1)
+    numbers: Ints = digits @ base ** np.arange(digits.shape[1] - 1, -1, -1)
     return numbers
 
 
 def compose(
-    negative: NDArray[np.bool_],
-    mantissa: NDArray[np.int64],
-    exponent: NDArray[np.int64],
-    base: int = 10,
-    denominator: int = 1,
-) -> NDArray[np.float64]:
+    negative: Bools, mantissa: Ints, exponent: Ints, base: int = 10, denominator: int = 1
+) -> Floats:
     """The float64 nearest to each ``mantissa * base^exponent / denominator``, a denominator of 1
     or 2: bit for bit what ``float("602E-1")`` gives in base 10.
 
@@ -179,9 +175,7 @@ def compose(
     return np.where(negative, -values, values)
 
 
-def nearest_spans(
-    mantissa: NDArray[np.int64], exponent: NDArray[np.int64], base: int, digits: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def nearest_spans(mantissa: Ints, exponent: Ints, base: int, digits: int) -> tuple[Floats, Floats]:
     """float64[n] each: from which magnitude to which is rounded to ``mantissa * base^exponent`` of
     so many digits; below a power of the base the steps are finer.
 

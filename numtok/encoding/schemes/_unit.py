@@ -20,8 +20,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Ints, UInt8s
 from numtok.encoding.grid import GridScheme, Places, Units
 from numtok.encoding.schemes._radix import DIGITS, check_digits, check_shared_settings
 from numtok.encoding.schemes.base import Bounds, LargestError, SchemeDefaults, outcomes_of
@@ -87,7 +87,7 @@ class UnitScheme(GridScheme):
         )
         return (digits,) * self.length
 
-    def units_of(self, numerals: Numerals) -> tuple[NDArray[np.uint8], Units]:
+    def units_of(self, numerals: Numerals) -> tuple[UInt8s, Units]:
         values = numerals.values
         outcomes = outcomes_of(numerals, over=(values > 1) | (values < 0))
         inside = np.where(outcomes, 0.0, values)
@@ -97,20 +97,18 @@ class UnitScheme(GridScheme):
         return outcomes, self.cells_as_units(np.minimum(cells, self.most))
 
     @staticmethod
-    def cells_as_units(cells: NDArray[np.int64]) -> Units:
+    def cells_as_units(cells: Ints) -> Units:
         """Cells, int64[n], as units: no cell is negative."""
         return Units(cells, np.zeros(len(cells), np.bool_))
 
-    def values_of(self, units: Units) -> NDArray[np.float64]:
+    def values_of(self, units: Units) -> Floats:
         halves = 2 * units.counts + (self.point == "centre")
         return halves / (2 * self._steps)
 
-    def ends(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def ends(self, counts: Ints) -> tuple[Floats, Floats]:
         return self.between(counts, counts + 1)
 
-    def between(
-        self, first: NDArray[np.int64], beyond: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def between(self, first: Ints, beyond: Ints) -> tuple[Floats, Floats]:
         """float64[n] each: where the first of several cells begins, and where the last ends."""
         return np.maximum(self._begin(first), 0.0), np.minimum(self._begin(beyond), 1.0)
 
@@ -124,6 +122,6 @@ class UnitScheme(GridScheme):
         """By how many halves of a step the cells lie lower than those that begin at 0."""
         return int(self.point == "nearest")
 
-    def _begin(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _begin(self, cells: Ints) -> Floats:
         """float64[n]: where cells begin; exact operands, so each is the nearest float64."""
         return (2 * cells - self._shift) / (2 * self._steps)

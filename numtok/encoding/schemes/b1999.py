@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from numtok.arrays import Ints
 from numtok.encoding.grid import Columns, Places, Units
 from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens, mantissa_tokens
 from numtok.encoding.schemes._radix import SIGNS
@@ -40,5 +38,5 @@ class B1999(DecimalScheme):
     def write(self, units: Units) -> Columns:
         return self.signed(units)
 
-    def read(self, indices: NDArray[np.int64]) -> Units:
+    def read(self, indices: Ints) -> Units:
         return self.from_signed(indices[:, 0], indices[:, 1])

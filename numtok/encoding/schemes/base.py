@@ -7,8 +7,8 @@ whole text. The contract suite in ``_contract.py`` holds for every scheme, inclu
 
 :class:`Scheme` is what every scheme defines. The classes behind it are capabilities: a scheme
 derives from one of them as well if it has a value channel (:class:`ChannelScheme`), is
-fitted to data (:class:`FittedScheme`, :class:`SizedScheme`), has a limited embedder
-(:class:`LimitedScheme`), or leaves numbers to the text tokenizer (``whole_text.TextScheme``).
+fitted to data (:class:`FittedScheme`), or leaves numbers to the text tokenizer
+(``whole_text.TextScheme``).
 """
 
 import hashlib
@@ -18,11 +18,12 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeGuard, final
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, TypeGuard, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Floats, Int32s, UInt8s, UInt32s
 from numtok.class_settings import as_spec, spec_fields
 from numtok.declaration import flag_of
 from numtok.encoding.sample_literals import FORMS, bit_patterns, carries_and_ties, decades, decimals
@@ -68,15 +69,15 @@ class Failure(IntEnum):
 
 
 #: float32[n], or float64[n] if the scheme is exact.
-Channel = NDArray[np.float32] | NDArray[np.float64]
+Channel = NDArray[np.float32] | Floats
 
 
 class Encoded(NamedTuple):
     """``n`` numbers as a scheme writes them."""
 
-    tokens: NDArray[np.uint32]  # [sum of lengths], local ids, number after number
-    lengths: NDArray[np.int32]  # [n] tokens of each number
-    outcomes: NDArray[np.uint8]  # [n] Outcome
+    tokens: UInt32s  # [sum of lengths], local ids, number after number
+    lengths: Int32s  # [n] tokens of each number
+    outcomes: UInt8s  # [n] Outcome
     channel: Channel | None = None  # [n] the finite value beside the tokens, where used
 
 
@@ -84,8 +85,8 @@ class Encoded(NamedTuple):
 class DecodedNumbers:
     """``n`` numbers read back."""
 
-    values: NDArray[np.float64]  # [n], NaN where a failure is set (and for NaN itself)
-    failures: NDArray[np.uint8]  # [n] Failure
+    values: Floats  # [n], NaN where a failure is set (and for NaN itself)
+    failures: UInt8s  # [n] Failure
     #: Literals, where tokens keep them; of what is no number the characters that there are.
     written: tuple[str, ...] | None = field(default=None)
 
@@ -113,6 +114,16 @@ class LargestError(NamedTuple):
     absolute: bool = False
 
 
+class DigitLimit(NamedTuple):
+    """The number of digits that an embedder of a fixed width sees."""
+
+    whole: int
+    decimals: int
+
+    def __str__(self) -> str:
+        return f"{self.whole} digits before the point or {self.decimals} behind it"
+
+
 @dataclass(frozen=True, kw_only=True)
 class SchemeDefaults:
     """The parts that encoding and training use with a scheme by default.
@@ -126,6 +137,11 @@ class SchemeDefaults:
     digits
         True if number terms may take tokens that are digits for their values. False if other tokens
         stand between the digits of a number, or digits have other uses.
+    embedder_digits
+        The digits that the default embedder may be limited to. ``encode`` counts longer numbers,
+        whose tokens lose nothing.
+    sized
+        True if settings default to the size of the data's numbers (:meth:`Scheme.suited`).
     """
 
     embedder: str = "lookup"
@@ -135,12 +151,14 @@ class SchemeDefaults:
     head_settings: tuple[str, ...] = ()
     same_tokens_as: str = ""
     digits: bool = True
+    embedder_digits: DigitLimit | None = None
+    sized: bool = False
 
 
 class Next(NamedTuple):
     """What may follow a prefix of a number's tokens, for constrained decoding."""
 
-    allowed: NDArray[np.bool_]  # [vocabulary]
+    allowed: Bools  # [vocabulary]
     may_end: bool  # the prefix is a whole number
     #: Equal for prefixes of one length that are followed by the same, now and later, and in the
     #: same order of values; None where that is not known, so that each prefix stands for itself.
@@ -205,10 +223,7 @@ class Scheme(ABC):
 
     @abstractmethod
     def decode(
-        self,
-        tokens: NDArray[np.uint32],
-        lengths: NDArray[np.int32],
-        channel: Channel | None = None,
+        self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
     ) -> DecodedNumbers:
         """Read numbers back; any tokens at all give a value or a named failure, never an error.
 
@@ -234,6 +249,11 @@ class Scheme(ABC):
         interval. If a number is divided between token and channel, the interval of a token is the
         smallest that holds all its numbers, of both signs.)
         """
+
+    def suited(self, largest: float, decimals: int) -> Self:
+        """Return the scheme for numbers up to ``largest`` with this many decimals: another one only
+        if ``defaults`` says ``sized``."""
+        return self
 
     # --- derived ------------------------------------------------------------------------------
 
@@ -281,7 +301,7 @@ class ChannelScheme(Scheme):
     exact: ClassVar[bool] = False
 
     @property
-    def factors(self) -> NDArray[np.float64]:
+    def factors(self) -> Floats:
         """float64[vocabulary]: the factor by which a number's one token multiplies its channel.
 
         0 for an underflow and infinity for an overflow that keep their digits in the channel; NaN
@@ -322,28 +342,6 @@ class FittedScheme(Scheme):
     def title(self) -> str:
         """The spec, and what sets the scheme apart from others of that spec other than what it has
         learned."""
-
-
-class SizedScheme(Scheme):
-    """A scheme with settings for the size of numbers, which default to that of the data."""
-
-    @abstractmethod
-    def suited(self, largest: float, decimals: int) -> Self:
-        """Return the scheme for numbers up to ``largest`` that have this many decimals."""
-
-
-class LimitedScheme(Scheme):
-    """A scheme whose default embedder sees a limited number of digits. Its tokens lose nothing.
-
-    max_digits
-        The limit, for messages.
-    """
-
-    max_digits: ClassVar[str]
-
-    @abstractmethod
-    def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
-        """Count the numbers beyond the limit, in local ids [tokens], one number after another."""
 
 
 SCHEMES: Registry[Scheme] = Registry("numtok.encoding.schemes", "scheme")
@@ -411,10 +409,10 @@ def _digest_of_class(kind: type[Scheme]) -> str:
 
 def outcomes_of(
     numerals: Numerals,
-    over: NDArray[np.bool_] | None = None,
-    under: NDArray[np.bool_] | None = None,
-    zero: NDArray[np.bool_] | None = None,
-) -> NDArray[np.uint8]:
+    over: Bools | None = None,
+    under: Bools | None = None,
+    zero: Bools | None = None,
+) -> UInt8s:
     """uint8[n]: what becomes of numbers of which some (bool[n]) are above or below all that can be
     written, or zeros that are not written as they are. Infinities and NaN are told by the values.
     """
@@ -435,7 +433,7 @@ def outcomes_of(
     return outcomes
 
 
-def names_of(outcomes: NDArray[np.uint8]) -> dict[str, int]:
+def names_of(outcomes: UInt8s) -> dict[str, int]:
     """How often each outcome other than an ordinary number occurs.
 
     >>> names_of(np.array([0, 1, 1, 8], np.uint8))

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from numtok.arrays import Ints
 from numtok.declaration import setting
 from numtok.encoding.grid import Columns, Units
 from numtok.encoding.schemes._unit import UnitScheme
@@ -56,5 +54,5 @@ class Chronos(UnitScheme):
     def write(self, units: Units) -> Columns:
         return (units.counts,)
 
-    def read(self, indices: NDArray[np.int64]) -> Units:
+    def read(self, indices: Ints) -> Units:
         return self.cells_as_units(indices[:, 0])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from numtok.encoding.schemes._channel import MantissaScheme
-from numtok.encoding.schemes.base import SchemeDefaults, SizedScheme
+from numtok.encoding.schemes.base import SchemeDefaults
 from numtok.errors import UsageError
 from numtok.registry import Interval, Range
 
@@ -13,7 +13,7 @@ RANGE = Range(0.0, 10_000.0)  # Sundararaman et al.'s
 
 
 @dataclass(frozen=True)
-class DiceScheme(MantissaScheme, SizedScheme):
+class DiceScheme(MantissaScheme):
     """The baseline of NumGPT's Table 1: NumGPT with the embedder ``dice`` (Sundararaman et al.
     2020) in place of its own. Tokens, channel and head are those of ``numgpt``.
 
@@ -26,7 +26,11 @@ class DiceScheme(MantissaScheme, SizedScheme):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, Table 1"
     defaults: ClassVar[SchemeDefaults] = SchemeDefaults(
-        embedder="dice", head="numgpt", same_tokens_as="numgpt", embedder_settings=("range",)
+        embedder="dice",
+        head="numgpt",
+        same_tokens_as="numgpt",
+        embedder_settings=("range",),
+        sized=True,
     )
     digest: ClassVar[str] = "10d1ab04342d9172"
 

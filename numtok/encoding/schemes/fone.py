@@ -4,18 +4,18 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.declaration import setting
 from numtok.encoding.schemes._channel import ValuedScheme
-from numtok.encoding.schemes.base import Bounds, LargestError, SchemeDefaults, SizedScheme
+from numtok.encoding.schemes.base import Bounds, LargestError, SchemeDefaults
 from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
 
 _SHARED = ("whole", "decimals")
 
 
 @dataclass(frozen=True)
-class FoneScheme(ValuedScheme, SizedScheme):
+class FoneScheme(ValuedScheme):
     """FoNE (Zhou et al. 2025): the number itself goes in and comes out digit by digit, with a sign
     of its own, by the embedder and the head ``fone``.
 
@@ -30,7 +30,11 @@ class FoneScheme(ValuedScheme, SizedScheme):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "FoNE (arXiv 2502.09741), Section 3"
     defaults: ClassVar[SchemeDefaults] = SchemeDefaults(
-        embedder="fone", head="fone", embedder_settings=_SHARED, head_settings=_SHARED
+        embedder="fone",
+        head="fone",
+        embedder_settings=_SHARED,
+        head_settings=_SHARED,
+        sized=True,
     )
     exact: ClassVar[bool] = True
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
@@ -65,7 +69,7 @@ class FoneScheme(ValuedScheme, SizedScheme):
     def error(self) -> LargestError:  # half a unit of the last decimal
         return LargestError(float(f"5e-{self.decimals + 1}"), absolute=True)
 
-    def held(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def held(self, values: Floats) -> Floats:
         inside = np.abs(values) < 10.0**self.whole
         units = units_of(np.where(inside, values, 0.0), self.decimals)
         units[np.abs(values) < self.bounds.low] = 0

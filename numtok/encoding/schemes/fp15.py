@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.encoding.grid import Columns, Places, Units
 from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens, mantissa_tokens
 from numtok.encoding.schemes._radix import SIGNS
@@ -48,5 +48,5 @@ class FP15(DecimalScheme):
         signed, exponent = self.signed(units)
         return (signed * len(self.exponents) + exponent,)
 
-    def read(self, indices: NDArray[np.int64]) -> Units:
+    def read(self, indices: Ints) -> Units:
         return self.from_signed(*np.divmod(indices[:, 0], len(self.exponents)))

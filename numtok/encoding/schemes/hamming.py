@@ -6,8 +6,8 @@ from math import comb
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.encoding.grid import Columns, Units
 from numtok.encoding.schemes._unit import UnitScheme
 
@@ -65,7 +65,7 @@ class Hamming(UnitScheme):
             bits.append(bit)
         return bits
 
-    def read(self, indices: NDArray[np.int64]) -> Units:
+    def read(self, indices: Ints) -> Units:
         choose = _choose(self.length)
         ones, rank = np.zeros((2, len(indices)), np.int64)
         for place in range(self.length):
@@ -76,13 +76,13 @@ class Hamming(UnitScheme):
 
 
 @lru_cache
-def _choose(length: int) -> NDArray[np.int64]:
+def _choose(length: int) -> Ints:
     """int64[length + 1, length + 1]: binomial coefficients, n by k."""
     return np.array([[comb(n, k) for k in range(length + 1)] for n in range(length + 1)])
 
 
 @lru_cache
-def _words_before(length: int) -> NDArray[np.int64]:
+def _words_before(length: int) -> Ints:
     """int64[length + 1]: how many words have fewer ones."""
-    before: NDArray[np.int64] = np.cumsum(_choose(length)[length]) - _choose(length)[length]
+    before: Ints = np.cumsum(_choose(length)[length]) - _choose(length)[length]
     return before

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools
 from numtok.encoding.schemes._literals import (
     BEGIN,
     BROKEN,
@@ -21,7 +21,8 @@ from numtok.encoding.schemes._literals import (
     with_extras,
 )
 from numtok.encoding.schemes.base import Encoded, Next, SchemeDefaults, outcomes_of
-from numtok.encoding.text_tokenizers.base import FittedTokenizer, Pieces
+from numtok.encoding.text_tokenizers.base import FittedTokenizer
+from numtok.encoding.texts import Texts
 from numtok.encoding.whole_text import Parted, TextScheme
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import value_of
@@ -82,9 +83,8 @@ class Native(LiteralScheme, TextScheme):
         if self.text is None:
             spelt = spell(numerals)
             return with_extras(spelt.characters.astype(np.uint32), *spelt[1:], len(self.pieces))
-        literals = [numerals.literals.at(index).encode() for index in range(len(numerals))]
-        bounds = np.cumsum([0, *map(len, literals)]).astype(np.int32)
-        runs = self.text.encode(Pieces(np.frombuffer(b"".join(literals), np.uint8), bounds))
+        literals = [numerals.literals.at(index) for index in range(len(numerals))]
+        runs = self.text.encode(Texts.of(literals))
         return Encoded(runs.ids, np.diff(runs.bounds), outcomes_of(numerals))
 
     def number_of(self, tokens: Sequence[int]) -> tuple[str, float | None]:
@@ -110,7 +110,7 @@ class Native(LiteralScheme, TextScheme):
     # --- what a model may say
 
     @cached_property
-    def own_tokens(self) -> NDArray[np.bool_]:
+    def own_tokens(self) -> Bools:
         if self.text is None:
             return np.ones(len(self.vocabulary()), np.bool_)
         own = np.zeros(len(self._words), np.bool_)
@@ -136,7 +136,7 @@ class Native(LiteralScheme, TextScheme):
         return text.lstrip(_border(text)) if first else text
 
     @cached_property
-    def _by_state(self) -> dict[str, NDArray[np.bool_]]:
+    def _by_state(self) -> dict[str, Bools]:
         """By state, bool[vocabulary]: the tokens that may follow."""
         found = {state: np.zeros(len(self._words), np.bool_) for state in (*FOLLOWS, BEGIN)}
         for token in range(len(self._words)):

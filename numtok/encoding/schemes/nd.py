@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.encoding.grid import Columns, Units
 from numtok.encoding.schemes._radix import digits_of, number_of
 from numtok.encoding.schemes._unit import UnitScheme
@@ -58,7 +58,7 @@ class ND(UnitScheme):
     def write(self, units: Units) -> Columns:
         return digits_of(units.counts, self.base, self.length)
 
-    def read(self, indices: NDArray[np.int64]) -> Units:
+    def read(self, indices: Ints) -> Units:
         return self.cells_as_units(number_of(indices, self.base))
 
     def span(self, prefix: tuple[int, ...]) -> Bounds:

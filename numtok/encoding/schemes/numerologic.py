@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import UInt32s, ranges
 from numtok.declaration import setting
 from numtok.encoding.schemes._literals import (
     BEGIN,
@@ -125,17 +125,13 @@ class NumeroLogic(MarkedScheme):
         marks = [self._marks(digits, decimals) for digits, decimals in distinct.tolist()]
         table = np.concatenate([np.empty(0, np.uint32), *marks])
         sizes = np.array([len(one) for one in marks], np.int64)
-        own = sizes[which.reshape(-1)]
-        # The marks of a part, one after the other; all but the last stand before its first digit.
-        last = np.cumsum(own) - 1
-        flat = np.arange(own.sum()) + np.repeat(
-            (np.cumsum(sizes) - 1)[which.reshape(-1)] - last, own
-        )
+        first, own = (np.cumsum(sizes) - sizes)[which.reshape(-1)], sizes[which.reshape(-1)]
+        # The marks of a part follow each other; all but the last stand before its first digit.
         before = np.repeat(parts.digit, own)
-        before[last] = parts.end
-        return Marks(before, np.repeat(parts.number, own), table[flat])
+        before[np.cumsum(own) - 1] = parts.end
+        return Marks(before, np.repeat(parts.number, own), table[ranges(first, own)])
 
-    def _marks(self, digits: int, decimals: int) -> NDArray[np.uint32]:
+    def _marks(self, digits: int, decimals: int) -> UInt32s:
         """``{2.3:`` of two digits before the point and three behind it, and ``}``."""
         told = f"{digits}" if decimals < 0 else f"{digits}.{decimals}"
         first = len(CHARACTERS)

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from numtok.encoding.schemes._literals import (
     BEGIN,
@@ -18,17 +17,15 @@ from numtok.encoding.schemes._literals import (
     Spelt,
     parts_of,
 )
-from numtok.encoding.schemes.base import LimitedScheme, SchemeDefaults
+from numtok.encoding.schemes.base import DigitLimit, SchemeDefaults
 
 PREFIX = "<num>"
 DIGITS, DECIMALS = 18, 22  # digits that embedders of a fixed width see (Value-Aware, Table 5)
 _E = "eE"
-_PREFIX_ID, _POINT = len(CHARACTERS), CHARACTERS.index(".")
-_COUNTED_ON = [CHARACTERS.index(one) for one in "+-\u2212,."]  # inside a number, besides digits
 
 
 @dataclass(frozen=True)
-class NumValueScheme(MarkedScheme, LimitedScheme):
+class NumValueScheme(MarkedScheme):
     """Digits as tokens, and before them one whose vector a model makes of the value that follows
     (the embedder ``numvalue``).
 
@@ -40,8 +37,9 @@ class NumValueScheme(MarkedScheme, LimitedScheme):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Value-Aware, Section 3.2"
-    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(embedder="numvalue")
-    max_digits: ClassVar[str] = f"{DIGITS} digits before the point or {DECIMALS} behind it"
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(
+        embedder="numvalue", embedder_digits=DigitLimit(DIGITS, DECIMALS)
+    )
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("14", "<num> 1 4", "14"),
         ("-60.20", "<num> - 6 0 . 2 0", "-60.20"),
@@ -67,17 +65,5 @@ class NumValueScheme(MarkedScheme, LimitedScheme):
 
     def marked(self, spelt: Spelt) -> Marks:
         parts = parts_of(spelt)
-        prefix = np.full(len(parts.first), _PREFIX_ID, np.uint32)
+        prefix = np.full(len(parts.first), len(CHARACTERS), np.uint32)
         return Marks(parts.first, parts.number, prefix)
-
-    def count_truncated(self, tokens: NDArray[np.integer[Any]]) -> int:
-        digit = tokens < 10
-        others = np.flatnonzero(~digit & ~np.isin(tokens, _COUNTED_ON))
-        points = np.append(np.flatnonzero(tokens == _POINT), len(tokens))
-        begin = np.flatnonzero(tokens == _PREFIX_ID) + 1
-        ends = np.append(others, len(tokens))
-        end = ends[np.searchsorted(ends, begin)]
-        point = np.minimum(points[np.searchsorted(points, begin)], end)
-        count = np.concatenate([[0], np.cumsum(digit)])
-        whole, decimals = count[point] - count[begin], count[end] - count[point]
-        return int(((whole > DIGITS) | (decimals > DECIMALS)).sum())

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.declaration import setting
 from numtok.encoding.grid import Columns, Places, Units
 from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens
@@ -52,6 +52,6 @@ class P10(DecimalScheme):
         exponent, mantissa = np.divmod(units.counts, self.steps)
         return units.negative, *digits_of(mantissa, 10, self.digits), exponent
 
-    def read(self, indices: NDArray[np.int64]) -> Units:
+    def read(self, indices: Ints) -> Units:
         mantissa = number_of(indices[:, 1:-1], 10)
         return Units(indices[:, -1] * self.steps + mantissa, indices[:, 0] == 1)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Ints
 from numtok.encoding.grid import Columns, Places, Units
 from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens, mantissa_tokens
 from numtok.encoding.schemes._radix import SIGNS
@@ -40,5 +40,5 @@ class P1000(DecimalScheme):
         exponent, mantissa = np.divmod(units.counts, self.steps)
         return units.negative, mantissa, exponent
 
-    def read(self, indices: NDArray[np.int64]) -> Units:
+    def read(self, indices: Ints) -> Units:
         return Units(indices[:, 2] * self.steps + indices[:, 1], indices[:, 0] == 1)

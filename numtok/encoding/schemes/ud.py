@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Ints
 from numtok.encoding.grid import Columns, Places, Units
 from numtok.encoding.schemes._floating import FloatingScheme
 from numtok.encoding.schemes._radix import (
@@ -104,7 +104,7 @@ class UD(FloatingScheme):
             *digits_of(mantissa, self.base, self.mantissa),
         )
 
-    def read(self, indices: NDArray[np.int64]) -> Units:
+    def read(self, indices: Ints) -> Units:
         size, known = number_of(indices[:, 2 : 2 + self.exponent], self.base), self.exponents
         exponent = np.where(indices[:, 1] == 1, -size, size)
         # Beyond the exponents only if copies differ.
@@ -112,14 +112,14 @@ class UD(FloatingScheme):
         mantissa = number_of(indices[:, 2 + self.exponent :], self.base)
         return Units(steps * self.steps + mantissa, indices[:, 0] == 1)
 
-    def are_written(self, indices: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def are_written(self, indices: Ints) -> Bools:
         size, known = number_of(indices[:, 2 : 2 + self.exponent], self.base), self.exponents
         lowered = indices[:, 1] == 1
         most = np.where(lowered, -known.first, known.last)
-        written: NDArray[np.bool_] = (size >= lowered) & (size <= most)
+        written: Bools = (size >= lowered) & (size <= most)
         return written
 
-    def follow(self, prefix: tuple[int, ...]) -> NDArray[np.int64] | slice:
+    def follow(self, prefix: tuple[int, ...]) -> Ints | slice:
         place = len(prefix)
         if not 2 <= place < 2 + self.exponent:
             return slice(None)

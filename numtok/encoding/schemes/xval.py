@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Floats
 from numtok.encoding.schemes._channel import ValuedScheme
 from numtok.encoding.schemes.base import Bounds, LargestError, SchemeDefaults
 
@@ -41,6 +42,6 @@ class XVal(ValuedScheme):
     def error(self) -> LargestError:
         return LargestError(2.0**-24)
 
-    def held(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+    def held(self, values: Floats) -> NDArray[np.float32]:
         with np.errstate(over="ignore", under="ignore"):
             return values.astype(np.float32)

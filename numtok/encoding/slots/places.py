@@ -13,6 +13,7 @@ import numpy as np
 from numba import from_dtype, int32, int64, types
 from numpy.typing import NDArray
 
+from numtok.arrays import Int32s
 from numtok.data.reading.values import after_space, string_end
 from numtok.encoding.row_keys import SPANS, TEXTS
 from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, struct, writes
@@ -45,7 +46,7 @@ class Tree(NamedTuple):
     """Places by parent, kind and code."""
 
     nodes: NDArray[np.void]  # NODE[NODES]
-    table: NDArray[np.int32]  # [INDEX] hash table: 1 more than the node, or 0
+    table: Int32s  # [INDEX] hash table: 1 more than the node, or 0
     facts: NDArray[np.void]  # FACTS[1]
 
     @classmethod

@@ -32,8 +32,8 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Floats, Int32s
 from numtok.encoding.slots import places, tables, wording
 from numtok.encoding.slots.places import (
     ANCHOR,
@@ -81,7 +81,7 @@ class Slots:
     def __len__(self) -> int:
         return int(self._facts["used"])
 
-    def assign(self, texts: Texts, spans: Spans) -> NDArray[np.int32]:
+    def assign(self, texts: Texts, spans: Spans) -> Int32s:
         """int32[numbers]: the node of each number.
 
         Where :attr:`unsettled` is true after it, :func:`merge` must be called next.
@@ -115,7 +115,7 @@ class Slots:
         """Whether nodes that are there have become one."""
         return bool(self._facts["unsettled"])
 
-    def next_level(self, counts: NDArray[np.float64], rows: NDArray[np.float64]) -> bool:
+    def next_level(self, counts: Floats, rows: Floats) -> bool:
         """Where the places of texts do not come again, make the slots coarser, and say so; then
         :func:`merge` must be called next. ``counts`` are the numbers at each node, ``rows`` the
         rows that have one."""
@@ -256,7 +256,7 @@ class Slots:
         self._tree.nodes[node][field] = value
 
 
-def merge(parts: Sequence[Slots]) -> tuple[Slots, list[NDArray[np.int32]]]:
+def merge(parts: Sequence[Slots]) -> tuple[Slots, list[Int32s]]:
     """The places of all parts, settled, and for each part int32[nodes]: what its nodes are now."""
     merged = Slots()
     merged._text_rows = sum(part._text_rows for part in parts)
@@ -299,9 +299,7 @@ def merge(parts: Sequence[Slots]) -> tuple[Slots, list[NDArray[np.int32]]]:
     return merged, became
 
 
-def _merged_node(
-    merged: Slots, part: Slots, became: NDArray[np.int32], node: int, level: int
-) -> int:
+def _merged_node(merged: Slots, part: Slots, became: Int32s, node: int, level: int) -> int:
     """The node that one of ``part`` is in ``merged``, where its parent is already."""
     kind, code, name = part._of(node, "kind"), part._of(node, "code"), part._names[node]
     parent = int(became[part._of(node, "parent")])

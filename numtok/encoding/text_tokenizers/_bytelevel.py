@@ -29,8 +29,12 @@ def from_alphabet(token: str) -> bytes:
     return bytes([_BYTE_OF[character] for character in token])
 
 
-def byte_level_json(vocabulary: Sequence[str], split: str) -> dict[str, Any]:
+def byte_level_json(vocabulary: Sequence[str], pattern: str) -> dict[str, Any]:
     """A ``tokenizer.json`` that splits by a pattern and looks whole pieces up, else takes bytes."""
+    isolated = {"behavior": "Isolated", "invert": False}
+    split = {"type": "Split", "pattern": {"Regex": pattern}} | isolated
+    plain = {"add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    level = {"type": "ByteLevel"} | plain
     return {
         "version": "1.0",
         "truncation": None,
@@ -39,28 +43,10 @@ def byte_level_json(vocabulary: Sequence[str], split: str) -> dict[str, Any]:
         "normalizer": None,
         "pre_tokenizer": {
             "type": "Sequence",
-            "pretokenizers": [
-                {
-                    "type": "Split",
-                    "pattern": {"Regex": split},
-                    "behavior": "Isolated",
-                    "invert": False,
-                },
-                {
-                    "type": "ByteLevel",
-                    "add_prefix_space": False,
-                    "trim_offsets": True,
-                    "use_regex": False,
-                },
-            ],
+            "pretokenizers": [split, level],
         },
         "post_processor": None,
-        "decoder": {
-            "type": "ByteLevel",
-            "add_prefix_space": False,
-            "trim_offsets": True,
-            "use_regex": False,
-        },
+        "decoder": level,
         "model": {
             "type": "BPE",
             "dropout": None,

@@ -19,10 +19,8 @@ from numtok.contracts import (
     wrong,
 )
 from numtok.encoding.text_tokenizers.base import (
-    NO_PIECES,
     TEXT_TOKENIZERS,
     FittedTokenizer,
-    Pieces,
     TextTokenizer,
 )
 from numtok.encoding.texts import Texts
@@ -40,23 +38,18 @@ SAMPLE = (
 _LETTERS = "ab_ 09[]'\":-\\.,\n\t\x00\x7fßé日🙂\u00a0\u2212\u200d"
 
 
-def pieces(texts: list[str]) -> Pieces:
-    """Texts as a column."""
-    return Pieces(*Texts.of(texts))
-
-
 def _fitted(tokenizer: TextTokenizer) -> FittedTokenizer:
     """The tokenizer with a vocabulary: of the sample, or, where it is given one and chooses none,
     that of another tokenizer."""
     try:
-        made = tokenizer.fit(pieces([*SAMPLE]))
+        made = tokenizer.fit(Texts.of(SAMPLE))
     except UsageError:
         for name in TEXT_TOKENIZERS:
             other = TEXT_TOKENIZERS.build(TEXT_TOKENIZERS.checked_at(name))
             if type(other) is type(tokenizer):
                 continue
             try:
-                made = tokenizer.load(other.fit(pieces([*SAMPLE])).state())
+                made = tokenizer.load(other.fit(Texts.of(SAMPLE)).state())
             except (UsageError, ValueError, TypeError):
                 continue
             break
@@ -78,7 +71,7 @@ def _texts(seed: int) -> list[str]:
 
 def _encoded(fitted: FittedTokenizer, texts: list[str]) -> Iterator[tuple[str, list[int]]]:
     """Each text and its tokens."""
-    runs = fitted.encode(pieces(texts))
+    runs = fitted.encode(Texts.of(texts))
     expect_array(fitted, "encode, ids", runs.ids, (None,), dtype="uint32")
     expect_array(fitted, "encode, bounds", runs.bounds, (len(texts) + 1,), dtype="int32")
     ends = runs.bounds.tolist()
@@ -116,7 +109,7 @@ def check_bytes(tokenizer: TextTokenizer, seed: int) -> None:
     for text, ids in _encoded(fitted, _texts(seed)):
         got = fitted.decode(np.array(ids, np.uint32))
         expect(tokenizer, "bytes", repr(text), got, text.encode())
-    expect(tokenizer, "bytes", "tokens of no text", len(fitted.encode(NO_PIECES).ids), 0)
+    expect(tokenizer, "bytes", "tokens of no text", len(fitted.encode(Texts.of([])).ids), 0)
 
 
 def check_pieces(tokenizer: TextTokenizer, seed: int) -> None:

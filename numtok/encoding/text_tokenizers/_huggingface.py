@@ -7,12 +7,13 @@ from string import printable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from numtok.arrays import UInt32s
 from numtok.encoding.huggingface import Panicked, encode_texts, panics
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
-from numtok.encoding.text_tokenizers.base import FittedTokenizer, Pieces, TokenRuns
+from numtok.encoding.text_tokenizers.base import FittedTokenizer, TokenRuns
+from numtok.encoding.texts import Texts, offsets
 from numtok.errors import UsageError
 
 # Whitespace that splitters drop or strip, letters that normalizers change, every UTF-8 length.
@@ -134,7 +135,7 @@ class HuggingFace(FittedTokenizer):
     def vocabulary(self) -> list[str]:
         return [_readable(token) for token in self._bytes]
 
-    def encode(self, pieces: Pieces) -> TokenRuns:
+    def encode(self, pieces: Texts) -> TokenRuns:
         try:
             ids, lengths = encode_texts(self._tokenizer, *pieces)
         except Panicked as error:
@@ -142,11 +143,9 @@ class HuggingFace(FittedTokenizer):
                 f"the text tokenizer's pattern gives up on a text ({error}); give another "
                 "tokenizer.json, or use words, bpe:N or bytes"
             ) from None
-        bounds = np.zeros(len(pieces.bounds), np.int32)
-        np.cumsum(lengths, out=bounds[1:])
-        return TokenRuns(ids, bounds)
+        return TokenRuns(ids, offsets(lengths))
 
-    def decode(self, ids: NDArray[np.uint32]) -> bytes:
+    def decode(self, ids: UInt32s) -> bytes:
         return b"".join([self._bytes[token] for token in ids.tolist()])
 
     def state(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import boolean, int32, int64, types, uint8, uint16, uint32, uint64, void
 
-from numtok.encoding.text_tokenizers._interleave import NUMBER_BYTES, at_keyword
+from numtok.encoding.interleave import NUMBER_BYTES, at_keyword
 from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, reads, writes
 
 _IN_WORD = np.zeros(256, np.bool_)

@@ -13,17 +13,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from numtok.arrays import Int32s, UInt32s
+from numtok.encoding.segments import Segments
 from numtok.encoding.text_tokenizers._bytelevel import BYTE_NAMES, byte_level_json, to_alphabet
 from numtok.encoding.text_tokenizers.base import (
     FittedTokenizer,
     NumberTokens,
-    Pieces,
-    Segments,
     TokenRuns,
     Woven,
 )
+from numtok.encoding.texts import Texts
 from numtok.stored_json import convert
 
 _LONGEST = 64  # bytes; longer words are not worth an entry
@@ -36,7 +36,7 @@ _KEY = rf"""(?:'{_INSIDE}'|"{_INSIDE}"):(?: (?!{_LETTER}))?"""
 KEY_PATTERN = rf" ?{_LETTER}+|{_KEY}|(?:(?! {_LETTER})(?!{_LETTER})(?!{_KEY})[\x00-\x7F])+"
 
 
-def frequent_words(sample: Pieces, size: int, keys: bool) -> list[str]:
+def frequent_words(sample: Texts, size: int, keys: bool) -> list[str]:
     """The ``size`` most frequent words of the sample, or all that occur twice; ties by bytes."""
     counts = _count_words(sample, keys)
     # Single bytes are in the vocabulary already.
@@ -44,7 +44,7 @@ def frequent_words(sample: Pieces, size: int, keys: bool) -> list[str]:
     return [word.decode() for _, word in sorted(worth)[:size]]
 
 
-def _count_words(sample: Pieces, keys: bool) -> dict[bytes, int]:
+def _count_words(sample: Texts, keys: bool) -> dict[bytes, int]:
     """How often each word of at most ``_LONGEST`` bytes occurs in the sample."""
     from numtok.encoding.text_tokenizers._word_kernels import count
 
@@ -85,7 +85,7 @@ class WordTable(FittedTokenizer):
         return [*BYTE_NAMES, *self.words]
 
     @cached_property
-    def _slots(self) -> NDArray[np.int32]:
+    def _slots(self) -> Int32s:
         """The hash table of the words."""
         from numtok.encoding.text_tokenizers._word_kernels import index
 
@@ -93,18 +93,18 @@ class WordTable(FittedTokenizer):
         index(self._data, self._bounds, slots)
         return slots
 
-    def encode(self, pieces: Pieces) -> TokenRuns:
+    def encode(self, pieces: Texts) -> TokenRuns:
         from numtok.encoding.text_tokenizers._word_kernels import encode
 
         ids = np.empty(len(pieces.data), np.uint32)  # a token is at least a byte
-        bounds = np.empty(len(pieces.bounds), np.int32)
+        bounds = np.empty(len(pieces.rows), np.int32)
         count = encode(*pieces, self._keys, self._slots, self._data, self._bounds, ids, bounds)
         return TokenRuns(ids[:count], bounds)
 
     def weave(
         self, segments: Segments, numbers: NumberTokens, first: int, dtype: type[np.unsignedinteger]
     ) -> Woven:
-        from numtok.encoding.text_tokenizers._interleave import NUMBER_BYTES
+        from numtok.encoding.interleave import NUMBER_BYTES
         from numtok.encoding.text_tokenizers._word_kernels import weave
 
         count, room = len(segments.counts), segments.room()
@@ -118,7 +118,7 @@ class WordTable(FittedTokenizer):
         )  # fmt: skip
         return Woven(text[:size], text_bounds, tokens[:used], token_bounds, places)
 
-    def decode(self, ids: NDArray[np.uint32]) -> bytes:
+    def decode(self, ids: UInt32s) -> bytes:
         return b"".join([self._bytes[token] for token in ids.tolist()])
 
     def state(self) -> dict[str, Any]:

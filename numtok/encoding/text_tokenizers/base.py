@@ -7,92 +7,40 @@ settings (``words:8192``); :meth:`TextTokenizer.fit` turns it into a
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from numtok.arrays import Bools, Int32s, UInt8s, UInt32s
+from numtok.encoding.segments import Segments, marked
+from numtok.encoding.texts import Texts
 from numtok.registry import Registry
-
-
-class Pieces(NamedTuple):
-    """``n`` pieces of text: piece i is ``data[bounds[i]:bounds[i + 1]]``, valid UTF-8."""
-
-    data: NDArray[np.uint8]  # [bytes]
-    bounds: NDArray[np.int32]  # [n + 1]
-
-    def strings(self) -> list[str]:
-        """Each decoded from UTF-8, in order."""
-        whole, bounds = self.data.tobytes(), self.bounds.tolist()
-        return [whole[start:end].decode() for start, end in pairwise(bounds)]
-
-
-NO_PIECES = Pieces(np.empty(0, np.uint8), np.zeros(1, np.int32))
 
 
 class TokenRuns(NamedTuple):
     """The tokens of ``n`` pieces: those of piece i are ``ids[bounds[i]:bounds[i + 1]]``."""
 
-    ids: NDArray[np.uint32]
-    bounds: NDArray[np.int32]  # [n + 1]
-
-
-class Segments(NamedTuple):
-    """``m`` segments of texts in which ``k`` numbers were found: segment s is
-    ``data[bounds[s]:bounds[s + 1]]``."""
-
-    data: NDArray[np.uint8]  # [bytes] of all texts
-    bounds: NDArray[np.int32]  # [m + 1]
-    limits: NDArray[np.int32]  # [m] the end of the text that the segment is of
-    counts: NDArray[np.int32]  # [m] numbers
-    starts: NDArray[np.int32]  # [k] offsets in the data
-    ends: NDArray[np.int32]  # [k]
-
-    def room(self) -> int:
-        """The most bytes that the text between the numbers has, escaped: at most one more for
-        each ``[NUM``."""
-        size = int(self.bounds[-1] - self.bounds[0])
-        return size + size // 4 + 1
-
-
-def cut(segments: Segments) -> Pieces:
-    """The text between the numbers, escaped: one piece more than numbers for each segment."""
-    from numtok.encoding.text_tokenizers import _interleave as interleave
-
-    pieces = np.empty(segments.room(), np.uint8)
-    bounds = np.empty(len(segments.starts) + len(segments.counts) + 1, np.int32)
-    used = interleave.cut(*segments, pieces, bounds)
-    return Pieces(pieces[:used], bounds)
-
-
-def marked(pieces: Pieces, counts: NDArray[np.int32]) -> Pieces:
-    """The pieces of segments, of so many numbers (int32[m]), with ``[NUM]`` in place of these: a
-    text each."""
-    from numtok.encoding.text_tokenizers import _interleave as interleave
-
-    size = len(pieces.data) + len(interleave.NUMBER_BYTES) * int(counts.sum())
-    made = Pieces(np.empty(size, np.uint8), np.empty(len(counts) + 1, np.int32))
-    interleave.fill(*pieces, counts, *made)
-    return made
+    ids: UInt32s
+    bounds: Int32s  # [n + 1]
 
 
 class NumberTokens(NamedTuple):
     """The tokens of ``k`` numbers, ids of the whole vocabulary when ``first`` is added."""
 
-    ids: NDArray[np.uint32]  # [number tokens]
-    lengths: NDArray[np.int32]  # [k]
+    ids: UInt32s  # [number tokens]
+    lengths: Int32s  # [k]
     first: int
 
 
 class Woven(NamedTuple):
     """The text and the tokens of ``m`` segments with ``k`` numbers."""
 
-    text: NDArray[np.uint8]  # [bytes], escaped, numbers replaced by [NUM]
-    text_bounds: NDArray[np.int32]  # [m + 1]
-    tokens: NDArray[np.uint16] | NDArray[np.uint32]  # ids of the whole vocabulary
-    token_bounds: NDArray[np.int32]  # [m + 1]
-    places: NDArray[np.int32]  # [k] of each number's first token, counted in its segment
+    text: UInt8s  # [bytes], escaped, numbers replaced by [NUM]
+    text_bounds: Int32s  # [m + 1]
+    tokens: NDArray[np.uint16] | UInt32s  # ids of the whole vocabulary
+    token_bounds: Int32s  # [m + 1]
+    places: Int32s  # [k] of each number's first token, counted in its segment
 
 
 class FittedTokenizer(ABC):
@@ -109,7 +57,7 @@ class FittedTokenizer(ABC):
         return [self.decode(np.array([token], np.uint32)) for token in known]
 
     @cached_property
-    def missing_bytes(self) -> NDArray[np.bool_]:
+    def missing_bytes(self) -> Bools:
         """bool[256]: which bytes have no token of their own.
 
         Vocabularies of published models often lack control bytes, which their training data did
@@ -119,7 +67,7 @@ class FittedTokenizer(ABC):
         missing[[token[0] for token in self.token_bytes if len(token) == 1]] = False
         return missing
 
-    def unwritable(self, texts: Pieces) -> dict[int, str]:
+    def unwritable(self, texts: Texts) -> dict[int, str]:
         """Return the indices of texts that would not survive a round trip, with the reason.
 
         Only texts with one of :attr:`missing_bytes` are tried.
@@ -133,13 +81,13 @@ class FittedTokenizer(ABC):
         found = {}
         for row, byte in zip(rows.tolist(), data[at[first]].tolist(), strict=True):
             text = data[bounds[row] : bounds[row + 1]]
-            ids = self.encode(Pieces(text, np.array([0, len(text)], np.int32))).ids
+            ids = self.encode(Texts(text, np.array([0, len(text)], np.int32))).ids
             if self.decode(ids) != text.tobytes():
                 found[row] = f"the text has the byte 0x{byte:02X}, which the text tokenizer lacks"
         return found
 
     @abstractmethod
-    def encode(self, pieces: Pieces) -> TokenRuns:
+    def encode(self, pieces: Texts) -> TokenRuns:
         """Tokenise every piece by itself, so that no token crosses a number."""
 
     def weave(
@@ -147,9 +95,9 @@ class FittedTokenizer(ABC):
     ) -> Woven:
         """The text between the numbers and their tokens put together; ``first`` is the id of the
         first text token, ``dtype`` that of the tokens."""
-        from numtok.encoding.text_tokenizers import _interleave as interleave
+        from numtok.encoding import interleave
 
-        pieces = cut(segments)
+        pieces = segments.pieces()
         own = self.encode(pieces)
         count = len(segments.counts)
         tokens = np.empty(len(own.ids) + len(numbers.ids), dtype)
@@ -159,7 +107,7 @@ class FittedTokenizer(ABC):
         return Woven(*marked(pieces, segments.counts), tokens, token_bounds, places)
 
     @abstractmethod
-    def decode(self, ids: NDArray[np.uint32]) -> bytes:
+    def decode(self, ids: UInt32s) -> bytes:
         """The bytes that tokens [n] stand for; ids outside the vocabulary raise IndexError."""
 
     @abstractmethod
@@ -183,7 +131,7 @@ class TextTokenizer(ABC):
         """False if :meth:`fit` looks at nothing."""
 
     @abstractmethod
-    def fit(self, sample: Pieces) -> FittedTokenizer:
+    def fit(self, sample: Texts) -> FittedTokenizer:
         """Choose the vocabulary; the same sample gives the same one, on any machine."""
 
     @abstractmethod

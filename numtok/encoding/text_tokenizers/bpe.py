@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from numtok.declaration import setting
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET
 from numtok.encoding.text_tokenizers._huggingface import HuggingFace
-from numtok.encoding.text_tokenizers.base import Pieces, TextTokenizer
+from numtok.encoding.text_tokenizers.base import TextTokenizer
+from numtok.encoding.texts import Texts
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class BpeTokenizer(TextTokenizer):
     checked_at: ClassVar[str] = "bpe:300"
     size: int = setting(at_least=256, at_most=1_000_000)
 
-    def fit(self, sample: Pieces) -> HuggingFace:
+    def fit(self, sample: Texts) -> HuggingFace:
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
         tokenizer = Tokenizer(models.BPE())

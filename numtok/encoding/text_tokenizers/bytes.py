@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from numtok.encoding.text_tokenizers._words import WordTable
-from numtok.encoding.text_tokenizers.base import Pieces, TextTokenizer
+from numtok.encoding.text_tokenizers.base import TextTokenizer
+from numtok.encoding.texts import Texts
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Bytes(TextTokenizer):
     needs_sample: ClassVar[bool] = False
     digest: ClassVar[str] = "2e333711677c4edb"
 
-    def fit(self, sample: Pieces) -> WordTable:
+    def fit(self, sample: Texts) -> WordTable:
         return WordTable(())
 
     def load(self, state: dict[str, Any]) -> WordTable:

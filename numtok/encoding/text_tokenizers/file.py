@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from numtok import documents
 from numtok.encoding.model_folder import PREFIX, TOKENIZER, model_folder
 from numtok.encoding.text_tokenizers._huggingface import HuggingFace
-from numtok.encoding.text_tokenizers.base import Pieces, TextTokenizer
+from numtok.encoding.text_tokenizers.base import TextTokenizer
+from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 
 _LARGEST = 256 << 20  # bytes
@@ -48,7 +49,7 @@ class File(TextTokenizer):
             )
         return cls.read(folder / TOKENIZER)
 
-    def fit(self, sample: Pieces) -> HuggingFace:
+    def fit(self, sample: Texts) -> HuggingFace:
         raise UsageError(
             "the text tokenizer 'file' is named by its path: "
             "--text-tokenizer path/to/tokenizer.json"

@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 from numtok.declaration import setting
 from numtok.encoding.text_tokenizers._words import WordTable, frequent_words, words_of
-from numtok.encoding.text_tokenizers.base import Pieces, TextTokenizer
+from numtok.encoding.text_tokenizers.base import TextTokenizer
+from numtok.encoding.texts import Texts
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class FrequentWords(TextTokenizer):
     positional: ClassVar[str] = "size"
     size: int = setting(8192, at_least=0, at_most=1_000_000)
 
-    def fit(self, sample: Pieces) -> WordTable:
+    def fit(self, sample: Texts) -> WordTable:
         return WordTable(frequent_words(sample, self.size, keys=False))
 
     def load(self, state: dict[str, Any]) -> WordTable:

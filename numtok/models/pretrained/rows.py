@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from numtok.encoding.codec import Codec
-from numtok.encoding.text_tokenizers.base import Pieces
+from numtok.encoding.texts import Texts
 
 
 @torch.no_grad()
@@ -25,5 +25,5 @@ def _written(token: str, codec: Codec) -> list[int]:
     """The ids of a token's characters, each by itself: of ``602`` those of 6, 0 and 2."""
     letters = [letter.encode() for letter in token]
     bounds = np.cumsum([0, *map(len, letters)]).astype(np.int32)
-    ids = codec.text.encode(Pieces(np.frombuffer(b"".join(letters), np.uint8), bounds)).ids
+    ids = codec.text.encode(Texts(np.frombuffer(b"".join(letters), np.uint8), bounds)).ids
     return [int(one) for one in ids]

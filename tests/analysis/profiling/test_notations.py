@@ -9,15 +9,14 @@ from numtok.analysis.profiling.notations import (
     count_notations,
     notation_notes,
 )
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from tests.cases import each
 
 
 def counted(*texts: str, policy: str = "default") -> Counter[str]:
     column = Texts.of(list(texts))
-    spans = Spans(*scan(column.data, column.rows, NumeralPolicy.parse(policy)))
+    spans = column.find(NumeralPolicy.parse(policy))
     return count_notations(column, spans)
 
 
@@ -69,6 +68,6 @@ def test_notes_are_on_what_is_not_rare() -> None:
 
 def test_the_first_numbers_stand_for_many() -> None:
     column = Texts.of(["<1 " * 30_000])
-    spans = Spans(*scan(column.data, column.rows, NumeralPolicy()))
+    spans = column.find(NumeralPolicy())
     counts = count_notations(column, spans)
     assert counts["censored"] == counts[NUMBERS] < len(spans.starts)

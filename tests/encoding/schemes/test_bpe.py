@@ -23,7 +23,7 @@ from numtok.encoding.grammar import Grammar
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes._contract import CHECKS
 from numtok.encoding.schemes._contract_of_tokens import sample
-from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, Scheme, title_of
+from numtok.encoding.schemes.base import SCHEMES, Encoded, Failure, title_of
 from numtok.encoding.schemes.bpe import BpeScheme
 from numtok.encoding.train_numbers import NumberSample
 from numtok.errors import UsageError
@@ -39,6 +39,7 @@ from tests import fakemodels
 from tests.cases import each
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
+from tests.encoding.schemes.test_schemes import written
 from tests.fakemodels import codec
 from tests.messages import Says
 from tests.models.test_decoding import Told, shares
@@ -57,11 +58,6 @@ LITERALS = st.from_regex(NUMERAL, fullmatch=True)
 CORPUS = {
     repr(round(value, 2)): 3 for value in np.random.default_rng(0).normal(0, 100, 500).tolist()
 }
-
-
-def written(scheme: Scheme, literal: str) -> list[str]:
-    names = scheme.vocabulary()
-    return [names[token] for token in scheme.encode(Numerals.of_literals([literal])).tokens]
 
 
 # --- what is learnt ----------------------------------------------------------------------------
@@ -151,9 +147,8 @@ def test_what_is_learnt_is_kept_with_the_settings_and_is_no_part_of_the_spec() -
     ],
 )
 def test_a_spec_that_cannot_be_is_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, *parts):
         SCHEMES.build(spec)
-    says(caught, *parts)
 
 
 # --- writing and reading -----------------------------------------------------------------------
@@ -412,9 +407,8 @@ def test_a_file_that_cannot_serve_is_refused(tmp_path: Path, says: Says) -> None
     path = tmp_path / "t.json"
 
     def refused(*parts: str, spec: str = f"bpe,file={path}") -> None:
-        with pytest.raises(UsageError) as caught:
+        with says.raises(UsageError, str(path), *parts):
             scheme_of(spec)
-        says(caught, str(path), *parts)
 
     advice = "give the tokenizer.json of another model, or bpe:N"
     path.write_text("no JSON")

@@ -428,9 +428,8 @@ def test_an_exponent_that_only_the_votes_make_is_an_overflow_or_an_underflow() -
 
 
 def test_several_copies_have_no_exact_distribution(says: Says) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "nd,base=2,length=2,repeat=2", "use samples"):
         Support.of(Grammar(SCHEMES.build("nd,base=2,length=2,repeat=2")))
-    says(found, "nd,base=2,length=2,repeat=2", "use samples")
 
 
 # --- settings ----------------------------------------------------------------------------------
@@ -454,9 +453,8 @@ def test_several_copies_have_no_exact_distribution(says: Says) -> None:
 def test_a_setting_that_is_not_possible_is_refused(
     spec: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, *parts):
         SCHEMES.build(spec)
-    says(found, *parts)
 
 
 def test_vocabularies_are_signs_digits_and_extras() -> None:

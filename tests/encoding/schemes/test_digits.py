@@ -1,7 +1,6 @@
 """digits: chunks, digits in the other order, and zeros that fill up."""
 
 import numpy as np
-import pytest
 
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.errors import UsageError
@@ -110,6 +109,5 @@ def test_a_chunk_is_a_token_for_each_number_of_so_many_digits() -> None:
 def test_settings_that_cannot_be_are_one_line(
     spec: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, *parts):
         SCHEMES.build(spec)
-    says(caught, *parts)

@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.encoding.segments import cut
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
-from numtok.encoding.texts import Spans, Texts, cut
-from numtok.numerals.column import Literals, Numerals
+from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.registry import Registry
 from numtok.stages import encode
 from numtok.store.store import Store
@@ -43,16 +42,10 @@ def texts() -> Texts:
     return Texts.of(pa.array(TEXTS, pa.string()))
 
 
-def found(policy: str) -> Literals:
-    column = texts()
-    starts, ends, _ = scan(column.data, column.rows, NumeralPolicy.parse(policy))
-    return Literals(column.data, starts, ends)
-
-
 def test_numerals_are_those_of_their_revision() -> None:
     read = []
     for policy in ("default", "default,thousands=yes,percent=yes", "xval"):
-        numerals = Numerals.read(found(policy))
+        numerals = texts().numerals(texts().find(NumeralPolicy.parse(policy)))
         literals = [numerals.literals.at(index) for index in range(len(numerals))]
         read.append([literals, [value.hex() for value in numerals.values.tolist()]])
     assert digest(read) == NUMERALS.get(NumeralPolicy.revision), "raise NumeralPolicy.revision"
@@ -66,7 +59,7 @@ def declaring(registry: Registry[Any]) -> list[str]:
 @each("name", declaring(TEXT_TOKENIZERS))
 def test_a_text_tokenizer_gives_what_its_revision_gave(name: str) -> None:
     column = texts()
-    pieces = cut(column, Spans(*scan(column.data, column.rows, NumeralPolicy())))
+    pieces = cut(column, column.find(NumeralPolicy()))
     tokenizer = TEXT_TOKENIZERS.build(f"{name}:300" if TEXT_TOKENIZERS.required(name) else name)
     fitted = tokenizer.fit(pieces)
     got = digest(fitted.vocabulary(), fitted.encode(pieces).ids.tolist())

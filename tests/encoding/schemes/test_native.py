@@ -18,6 +18,7 @@ from numtok.encoding.whole_text import TextScheme, in_text
 from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Numerals
 from tests.cases import each
+from tests.encoding.test_codec import encode as encoded
 from tests.fakepretrained import tokenizer
 from tests.messages import Says
 
@@ -42,12 +43,6 @@ def codec(model: Path, text_tokenizer: str = "file", numerals: str | None = None
     scheme = SCHEMES.build("native")
     unfitted = Unfitted.of(scheme, text_tokenizer=chosen, numerals=numerals)
     return unfitted.fit_texts(Texts.of([*TEXTS, "1 2"]))
-
-
-def encoded(of: Codec, texts: list[str], marks: list[int] | None = None) -> EncodedTexts:
-    data = Texts.of(texts)
-    given = None if marks is None else np.array(marks, np.int32)
-    return of.encode(data, of.find(data), given)
 
 
 Row = tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], list[str]]
@@ -175,9 +170,8 @@ def test_numbers_that_stand_alone_are_written_too(model: Path) -> None:
 
 
 def test_a_normalisation_is_refused(model: Path, says: Says) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "--normalize affine", "--scheme native", "leave --normalize out"):
         Unfitted.of(SCHEMES.build("native"), normalize="affine", text_tokenizer="bytes")
-    says(found, "--normalize affine", "--scheme native", "leave --normalize out")
 
 
 def test_two_numbers_in_one_token_are_refused(tmp_path: Path, says: Says) -> None:
@@ -189,6 +183,5 @@ def test_two_numbers_in_one_token_are_refused(tmp_path: Path, says: Says) -> Non
     made.decoder = decoders.ByteLevel()
     made.save(str(tmp_path / "tokenizer.json"))
     of = codec(tmp_path / "tokenizer.json")
-    with pytest.raises(DataError) as found:
+    with says.raises(DataError, "'1 2'", "--scheme native", "--text-tokenizer"):
         encoded(of, ["1 2"])
-    says(found, "'1 2'", "--scheme native", "--text-tokenizer")

@@ -354,9 +354,8 @@ def test_a_spec_that_cannot_be_used_is_refused_by_name(
 def test_a_text_tokenizer_that_cannot_be_used_is_refused(
     spec: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, *parts):
         TEXT_TOKENIZERS.build(spec)
-    says(found, *parts)
 
 
 @each(
@@ -377,9 +376,8 @@ def test_a_normaliser_that_cannot_be_used_is_refused(
 
 
 def test_settings_of_another_revision_are_refused(says: Says) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "revision 2", "revision 1", "encode the data again"):
         SCHEMES.from_settings({"name": "p1000", "revision": 2, "exponents": "-8..7"})
-    says(found, "revision 2", "revision 1", "encode the data again")
 
 
 def test_settings_with_an_unknown_key_are_refused() -> None:
@@ -423,9 +421,8 @@ def test_what_is_no_range_is_not_read_as_one(text: str) -> None:
 
 @each("text", ["2..1", "nan..1", "1..nan"])
 def test_a_range_does_not_run_backwards(text: str, says: Says) -> None:
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, text, "above the last"):
         Range.parse(text)
-    says(caught, text, "above the last")
 
 
 # --- the registry ------------------------------------------------------------------------------
@@ -480,9 +477,8 @@ def test_a_plugin_is_forgotten_with_its_folder() -> None:
 def test_a_plugin_with_the_name_of_another_scheme_is_refused(plugins: Path, says: Says) -> None:
     (plugins / "schemes/p10.py").write_text(SOURCE, "utf-8")
     add_plugin_folders([plugins])
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "'p10'", str(plugins.resolve() / "schemes"), "rename"):
         SCHEMES.build("p1000")
-    says(found, "'p10'", str(plugins.resolve() / "schemes"), "rename")
 
 
 @pytest.mark.parametrize(("classes", "count"), [("", 0), ("class A: pass\nclass B: pass\n", 2)])
@@ -495,9 +491,8 @@ def test_a_plugin_file_with_other_than_one_class_is_refused(
     )
     file.write_text(imported + classes, "utf-8")
     add_plugin_folders([plugins])
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, str(file), "exactly one", f"defines {count}"):
         SCHEMES.build("mine")
-    says(found, str(file), "exactly one", f"defines {count}")
 
 
 def test_a_setting_of_yes_or_no_is_read_and_written(plugins: Path) -> None:
@@ -515,9 +510,8 @@ def test_a_setting_of_yes_or_no_is_read_and_written(plugins: Path) -> None:
 
 def test_a_plugin_folder_that_is_none_is_refused(tmp_path: Path, says: Says) -> None:
     before = plugin_folders()
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, str(tmp_path / "absent"), "[plugins] in numtok.toml"):
         add_plugin_folders([tmp_path / "absent"])
-    says(found, str(tmp_path / "absent"), "[plugins] in numtok.toml")
     assert plugin_folders() == before
 
 

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -20,23 +19,22 @@ from tokenizers import Tokenizer
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import text_tokenizer_of
-from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
+from numtok.encoding.normalizers.base import no_scaling
 from numtok.encoding.schemes.base import SCHEMES
+from numtok.encoding.segments import Segments, cut
 from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, from_alphabet, to_alphabet
+from numtok.encoding.text_tokenizers._contract import SAMPLE
 from numtok.encoding.text_tokenizers._words import WORD_PATTERN, WordTable
 from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
     FittedTokenizer,
     NumberTokens,
-    Pieces,
-    Segments,
 )
 from numtok.encoding.text_tokenizers.file import File
-from numtok.encoding.texts import Spans, Texts, cut
+from numtok.encoding.texts import Texts
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.errors import DataError, UsageError
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.registry import settings_of, spec_of
 from tests.cases import each
 from tests.messages import Says
@@ -46,29 +44,13 @@ LONG = settings(settings.get_profile("long"))
 WORDS = ["words", "words:0", "words:40", "structure", "structure:40"]
 SPECS = [*WORDS, "bytes", "bpe:256", "bpe:300", "file"]
 
-SAMPLE = [
-    'The temperature is "temperature": [',
-    ", the pressure and the temperature of the air, ",
-    "] äöü ß naïve 日本語 日本語 temperature\n\n",
-    " \t  the [NUM] the [\\NUM] [MASK] \x00\x00 the end.",
-    "pressure pressure of of of a b c d e f, , , ; ; the\u00a0air 🙂🙂",
-    "{'m': {'m': 'm': 'm': é\"é/ x\": \"é/ x\": \"é/ x\": \"é/ x\": the",
-]
-
-
-def pieces(texts: list[str]) -> Pieces:
-    """Texts as a column."""
-    encoded = [text.encode() for text in texts]
-    bounds = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
-    return Pieces(np.frombuffer(b"".join(encoded), np.uint8), bounds)
-
 
 @cache
 def tokenizer(spec: str) -> FittedTokenizer:
     """A tokenizer fitted on the sample; ``file`` is a file that holds another one."""
     if spec == "file":
         return TEXT_TOKENIZERS.build("file,sha256=0").load(tokenizer("bpe:300").state())
-    return TEXT_TOKENIZERS.build(spec).fit(pieces(SAMPLE))
+    return TEXT_TOKENIZERS.build(spec).fit(Texts.of(SAMPLE))
 
 
 @cache
@@ -93,7 +75,7 @@ columns = st.lists(texts, max_size=6)
 def check(spec: str, column: list[str]) -> None:
     """Every piece has its own tokens, which give it back and are those of Hugging Face."""
     fitted = tokenizer(spec)
-    ids, bounds = fitted.encode(pieces(column))
+    ids, bounds = fitted.encode(Texts.of(column))
     assert len(bounds) == len(column) + 1
     assert bounds[0] == 0
     assert bounds[-1] == len(ids)
@@ -119,15 +101,6 @@ def test_every_text_comes_back_and_huggingface_reads_the_same_for_many(
     spec: str, column: list[str]
 ) -> None:
     check(spec, column)
-
-
-@given(column=columns)
-@each("spec", SPECS)
-def test_a_piece_is_tokenised_by_itself(spec: str, column: list[str]) -> None:
-    fitted = tokenizer(spec)
-    whole = fitted.encode(pieces(column))
-    alone = [fitted.encode(pieces([text])).ids.tolist() for text in column]
-    assert whole.ids.tolist() == [token for tokens in alone for token in tokens]
 
 
 PIECE = st.sampled_from(
@@ -174,7 +147,7 @@ def test_words_are_woven_as_four_passes_do(
 
 
 def test_words_are_kept_by_frequency_and_then_by_their_bytes() -> None:
-    fitted = TEXT_TOKENIZERS.build("words").fit(pieces(["bb aa", " bb aa", " cc x", " cc x dd"]))
+    fitted = TEXT_TOKENIZERS.build("words").fit(Texts.of(["bb aa", " bb aa", " cc x", " cc x dd"]))
     # " aa" and " cc" occur twice each; single bytes and what is seen once are left out.
     assert isinstance(fitted, WordTable)
     assert fitted.words == (" aa", " cc", " x")
@@ -184,7 +157,7 @@ def test_a_word_takes_the_one_space_before_it() -> None:
     text = "a the  the, the"
     fitted = tokenizer("words")
     names = fitted.vocabulary()
-    found = [names[token] for token in fitted.encode(pieces([text])).ids]
+    found = [names[token] for token in fitted.encode(Texts.of([text])).ids]
     assert found[0] == "a"
     assert found[-1] == " the"
     assert WORD_PATTERN.startswith(" ?")
@@ -192,14 +165,14 @@ def test_a_word_takes_the_one_space_before_it() -> None:
 
 def test_a_word_longer_than_the_limit_is_not_learnt_but_written() -> None:
     long = "x" * 65
-    fitted = TEXT_TOKENIZERS.build("words").fit(pieces([long, long]))
+    fitted = TEXT_TOKENIZERS.build("words").fit(Texts.of([long, long]))
     assert len(fitted.vocabulary()) == 256
-    assert fitted.decode(fitted.encode(pieces([long])).ids) == long.encode()
+    assert fitted.decode(fitted.encode(Texts.of([long])).ids) == long.encode()
 
 
 def test_more_distinct_words_than_the_first_table_holds_are_all_counted() -> None:
     words = [f" w{number}" for number in range(40_000)]
-    fitted = TEXT_TOKENIZERS.build("words:100000").fit(pieces(["".join(words), "".join(words)]))
+    fitted = TEXT_TOKENIZERS.build("words:100000").fit(Texts.of(["".join(words), "".join(words)]))
     assert isinstance(fitted, WordTable)
     assert fitted.words == tuple(sorted(words))
 
@@ -234,8 +207,8 @@ ORBITS = (
 def split(spec: str, text: str) -> list[list[str]]:
     """The tokens of each piece between the numbers of a text that the vocabulary is made of."""
     column = Texts.of(pa.array([text], pa.string()))
-    found = cut(column, Spans(*scan(column.data, column.rows, NumeralPolicy())))
-    fitted = TEXT_TOKENIZERS.build(spec).fit(pieces(found.strings() * 2))
+    found = cut(column, column.find(NumeralPolicy()))
+    fitted = TEXT_TOKENIZERS.build(spec).fit(Texts.of(found.strings() * 2))
     names = fitted.vocabulary()
     ids, bounds = fitted.encode(found)
     return [[names[token] for token in ids[a:b]] for a, b in pairwise(bounds.tolist())]
@@ -279,24 +252,21 @@ def test_what_is_a_key_and_what_is_none(text: str, tokens: list[str]) -> None:
 
 @each("spec", ["words", "structure"])
 def test_a_size_that_cannot_be_is_refused(spec: str, says: Says) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "size=-1", "0 to 1,000,000"):
         TEXT_TOKENIZERS.build(f"{spec}:-1")
-    says(found, "size=-1", "0 to 1,000,000")
 
 
 # --- the same vocabulary every time ------------------------------------------------------------
 
 TRAIN = """if True:
     import hashlib, json, sys
-    import numpy as np
-    from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS, Pieces
+    from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
+    from numtok.encoding.texts import Texts
     # Many words, most of them equally frequent, so that ties have to be broken.
     words = [f"{'aeiou'[n % 5]}{'kstnhm'[n // 5 % 6]}{'aeiou'[n // 30 % 5]}{'kstr'[n // 150 % 4]}"
              for n in range(600)]
     texts = [" ".join(words[k::7]) + " " for k in range(7)] * 3
-    data = [text.encode() for text in texts]
-    bounds = np.cumsum([0, *map(len, data)]).astype(np.int32)
-    sample = Pieces(np.frombuffer(b"".join(data), np.uint8), bounds)
+    sample = Texts.of(texts)
     for spec in ("bpe:300", "bpe:600", "structure", "words:50"):
         fitted = TEXT_TOKENIZERS.build(spec).fit(sample)
         content = json.dumps([fitted.vocabulary(), fitted.state()]).encode()
@@ -338,62 +308,53 @@ def _added(special: bool) -> dict[str, Any]:
     return token | {"rstrip": False, "normalized": False, "special": special}
 
 
-Change = Callable[[dict[str, Any]], Any]
+def _stored(folder: Path, content: dict[str, Any]) -> Path:
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps(content), "utf-8")
+    return path
 
-REFUSED: list[tuple[Change, str]] = [
+
+def _codec(folder: Path, content: dict[str, Any]) -> Codec:
+    settings, text = File.read(_stored(folder, content))
+    return Codec(
+        scheme=SCHEMES.build("p1000"),
+        policy=NumeralPolicy(),
+        normalizer=no_scaling(),
+        text_tokenizer=settings,
+        text=text,
+    )
+
+
+def _merged(whole: Any, change: Any) -> Any:
+    if not isinstance(whole, dict) or not isinstance(change, dict):
+        return change
+    return whole | {key: _merged(whole.get(key), value) for key, value in change.items()}
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"model": {"type": "WordPiece"}}, "it is not a byte-level BPE (model 'WordPiece')"),
+    ({"decoder": None}, "it is not a byte-level BPE (model 'BPE')"),
+    ({"model": None}, "it is no tokenizer.json (no model in it)"),
+    ({"model": {"vocab": []}}, "its vocabulary has no token for any "),
+    ({"model": {"dropout": 0.1}}, "it chooses tokens at random (dropout is set)"),
+    ({"pre_tokenizer": {"type": "Whitespace"}}, "it changes or drops characters"),
+    ({"pre_tokenizer": None}, "it changes or drops characters"),
+    ({"model": {"merges": [["a", "surely not there"]]}}, "it cannot be read ("),
+    ({"model": {"vocab": {"a b": 300}}}, "it cannot be read ("),
+    ({"normalizer": {"type": "NFKC"}}, "it changes the text first (a normalizer is set)"),
     (
-        lambda content: content["model"].update(type="WordPiece"),
-        "it is not a byte-level BPE (model 'WordPiece')",
-    ),
-    (
-        lambda content: content.update(decoder=None),
-        "it is not a byte-level BPE (model 'BPE')",
-    ),
-    (lambda content: content.pop("model"), "it is no tokenizer.json (no model in it)"),
-    (lambda content: content["model"].update(vocab=[]), "its vocabulary has no token for any "),
-    (
-        lambda content: content["model"].update(dropout=0.1),
-        "it chooses tokens at random (dropout is set)",
-    ),
-    (
-        lambda content: content.update(pre_tokenizer={"type": "Whitespace"}),
-        "it changes or drops characters",
-    ),
-    (
-        lambda content: content.update(pre_tokenizer=None),
-        "it changes or drops characters",
-    ),
-    (
-        lambda content: content["model"].update(merges=[["a", "surely not there"]]),
-        "it cannot be read (",
-    ),
-    (
-        lambda content: content["model"]["vocab"].update({"a b": 300}),
-        "it cannot be read (",
-    ),
-    (
-        lambda content: content.update(normalizer={"type": "NFKC"}),
-        "it changes the text first (a normalizer is set)",
-    ),
-    (
-        lambda content: content.update(added_tokens=[_added(special=False) | {"lstrip": True}]),
+        {"added_tokens": [_added(special=False) | {"lstrip": True}]},
         "it has added tokens, not special ones, that take the spaces beside them away",
     ),
-    (
-        lambda content: content["pre_tokenizer"].update(add_prefix_space=True),
-        "it puts a space in front of each piece",
-    ),
+    ({"pre_tokenizer": {"add_prefix_space": True}}, "it puts a space in front of each piece"),
 ]
 
 
 @each(("change", "objection"), REFUSED)
 def test_a_tokenizer_that_loses_text_is_refused(
-    change: Change, objection: str, tmp_path: Path
+    change: dict[str, Any], objection: str, tmp_path: Path
 ) -> None:
-    content = _usable()
-    change(content)
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(content), "utf-8")
+    path = _stored(tmp_path, _merged(_usable(), change))
     with pytest.raises(UsageError) as found:
         File.read(path)
     told = str(found.value)
@@ -410,25 +371,16 @@ def test_a_text_with_a_byte_that_the_tokenizer_lacks_is_refused(tmp_path: Path, 
     content = _usable()
     for letter in (to_alphabet(b"\xff"), to_alphabet(b"\n"), to_alphabet(b"\x1b")):
         del content["model"]["vocab"][letter]
-    (tmp_path / "tokenizer.json").write_text(json.dumps(content), "utf-8")
-    settings, text = File.read(tmp_path / "tokenizer.json")
-    none, policy = fit(NORMALIZERS.build("none"), Moments()), NumeralPolicy.parse("default")
-    codec = Codec(
-        scheme=SCHEMES.build("p1000"),
-        policy=policy,
-        normalizer=none,
-        text_tokenizer=settings,
-        text=text,
-    )
+    codec = _codec(tmp_path, content)
+    text = codec.text
     all_texts = ["sum 7 \t日", "a\nb 1", "plain", "x\x1b[0m\n 2"]
-    problems = text.unwritable(Pieces(*Texts.of(all_texts)))
+    problems = text.unwritable(Texts.of(all_texts))
     assert list(problems) == [1, 3]
     assert "0x0A" in problems[1] and "0x1B" in problems[3]
-    assert text.unwritable(Pieces(*Texts.of(pa.array(all_texts).slice(2, 1)))) == {}
+    assert text.unwritable(Texts.of(pa.array(all_texts).slice(2, 1))) == {}
     whole = Texts.of(all_texts)
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, "text 1:", "0x0A"):
         codec.encode(whole, codec.find(whole))
-    says(caught, "text 1:", "0x0A")
     kept = Texts.of(all_texts[:1])
     assert codec.encode(kept, codec.find(kept)).text.to_pylist() == ["sum [NUM] \t日"]
 
@@ -437,20 +389,12 @@ def test_a_tokenizer_as_those_of_qwen_serves(tmp_path: Path) -> None:
     """Text is not brought into NFC, and what spells an added token is that token."""
     content = _usable()
     content.update(normalizer={"type": "NFC"}, added_tokens=[_added(special=False)])
-    (tmp_path / "tokenizer.json").write_text(json.dumps(content), "utf-8")
+    codec = _codec(tmp_path, content)
     settings, text = File.of_model(str(tmp_path))
-    assert settings == File.read(tmp_path / "tokenizer.json")[0]
-    ids = text.encode(pieces(["e\u0301 <extra> x"])).ids
+    assert settings == codec.text_tokenizer
+    ids = text.encode(Texts.of(["e\u0301 <extra> x"])).ids
     assert 300 in ids.tolist()
     assert text.decode(ids) == "e\u0301 <extra> x".encode()
-    none, policy = fit(NORMALIZERS.build("none"), Moments()), NumeralPolicy.parse("default")
-    codec = Codec(
-        scheme=SCHEMES.build("p1000"),
-        policy=policy,
-        normalizer=none,
-        text_tokenizer=settings,
-        text=text,
-    )
     written = Tokenizer.from_str((tokenizer_json(codec) or b"").decode())
     assert written.encode("a<extra>").ids[-1] == codec.text_first + 300
 
@@ -487,8 +431,7 @@ def test_a_model_of_the_hub_is_read_from_the_cache(
     (model / "snapshots" / commit / "README.md").touch()
     with pytest.raises(UsageError, match=r"the folder has no tokenizer\.json"):
         text_tokenizer_of("hf:some/model")
-    path = model / "snapshots" / commit / "tokenizer.json"
-    path.write_text(json.dumps(_usable()), "utf-8")
+    path = _stored(model / "snapshots" / commit, _usable())
     assert text_tokenizer_of("hf:some/model")[0] == File.read(path)[0]
 
 
@@ -496,25 +439,18 @@ def _no_network() -> NoReturn:
     raise OSError("Name or service not known")
 
 
-def _splitting(content: dict[str, Any], pattern: str) -> None:
-    split = {
-        "type": "Split",
-        "pattern": {"Regex": pattern},
-        "behavior": "Isolated",
-        "invert": False,
-    }
-    steps = [split, content["pre_tokenizer"]]
-    content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
+def _splitting(pattern: str) -> dict[str, Any]:
+    content = _usable()
+    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated"}
+    steps = [split | {"invert": False}, content["pre_tokenizer"]]
+    return content | {"pre_tokenizer": {"type": "Sequence", "pretokenizers": steps}}
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(?:[0-9]|[0-9][0-9])*x", "((((\\s+)+)+)+)+q"])
 def test_a_pattern_that_goes_back_and_forth_is_refused(
     pattern: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    content = _usable()
-    _splitting(content, pattern)
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(content), "utf-8")
+    path = _stored(tmp_path, _splitting(pattern))
     with pytest.raises(UsageError) as found:
         File.read(path)
     assert str(found.value).startswith(f"text tokenizer {path}: its pattern gives up on a text (")
@@ -524,14 +460,11 @@ def test_a_pattern_that_goes_back_and_forth_is_refused(
 def test_a_text_on_which_a_pattern_gives_up_is_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    content = _usable()
-    _splitting(content, "(q+)+$")  # no run that is tried is of this letter
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(content), "utf-8")
-    _, given = File.read(path)
-    assert given.encode(pieces(["qqq", "a b"])).bounds[-1] > 0
+    # No run that is tried is of this letter.
+    _, given = File.read(_stored(tmp_path, _splitting("(q+)+$")))
+    assert given.encode(Texts.of(["qqq", "a b"])).bounds[-1] > 0
     with pytest.raises(UsageError, match="pattern gives up on a text"):
-        given.encode(pieces(["q" * 50 + "!", "b"]))
+        given.encode(Texts.of(["q" * 50 + "!", "b"]))
     assert capfd.readouterr() == ("", "")
 
 
@@ -540,14 +473,13 @@ def test_an_id_far_from_the_others_is_refused(id: int, tmp_path: Path) -> None:
     content = _usable()
     first = next(token for token, own in content["model"]["vocab"].items() if own == 299)
     content["model"]["vocab"][first] = id
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(content), "utf-8")
+    path = _stored(tmp_path, content)
     with pytest.raises(UsageError) as found:
         File.read(path)
     told = f"text tokenizer {path}: one of its 300 tokens has the id {id:,}, "
     assert str(found.value).startswith(told) and "up to 855" in str(found.value)
     content["model"]["vocab"][first] = 700
-    path.write_text(json.dumps(content), "utf-8")
+    _stored(tmp_path, content)
     assert len(File.read(path)[1].vocabulary()) == 701
 
 
@@ -581,27 +513,12 @@ def test_a_given_tokenizer_is_known_by_its_content_alone(tmp_path: Path) -> None
     assert spec_of(one) == f"file,sha256={one.sha256}"
     # A special token of its own is never read from a text.
     text = "a <extra> b"
-    ids = fitted.encode(pieces([text])).ids
+    ids = fitted.encode(Texts.of([text])).ids
     assert 300 not in ids
     assert fitted.decode(ids) == text.encode()
     assert fitted.decode(np.array([300], np.uint32)) == b"<extra>"
 
 
 def test_a_tokenizer_without_its_path_cannot_be_fitted(says: Says) -> None:
-    with pytest.raises(UsageError) as found:
-        TEXT_TOKENIZERS.build("file,sha256=0").fit(pieces([]))
-    says(found, "'file'", "--text-tokenizer path/to/tokenizer.json")
-
-
-def test_only_what_is_fitted_needs_a_sample() -> None:
-    needs = {
-        spec: TEXT_TOKENIZERS.build(spec).needs_sample
-        for spec in ("words", "structure", "bytes", "bpe:300", "file,sha256=0")
-    }
-    assert needs == {
-        "words": True,
-        "structure": True,
-        "bytes": False,
-        "bpe:300": True,
-        "file,sha256=0": False,
-    }
+    with says.raises(UsageError, "'file'", "--text-tokenizer path/to/tokenizer.json"):
+        TEXT_TOKENIZERS.build("file,sha256=0").fit(Texts.of([]))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from numtok.encoding.channel import beyond_digits
 from numtok.encoding.grammar import Grammar
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
@@ -22,6 +23,7 @@ from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.steps import Prefill
 from numtok.models.training_batch import END, TrainingBatch
 from numtok.models.vocabulary import Vocabulary
+from numtok.numerals.column import Numerals
 from numtok.training.trainer import Execution, Recipe, Trainer, TrainerState
 from tests import fakemodels
 from tests.cases import each
@@ -119,9 +121,9 @@ def test_long_numbers_are_cut_and_counted() -> None:
     long = "1" * 20 + "." + "2" * 25
     assert digits_of(long, columns=(18, 22)) == [("1" * 18, "2" * 22, 20, 25, False)]
     assert digits_of(long) == [("1" * 20, "2" * 25, 20, 25, False)]
-    tokens = tokens_of(long, "5", "1" * 18, "0." + "1" * 23)
-    flat = tokens[tokens > 0].numpy()
-    assert codec(SCHEME).count_truncated(flat) == 2
+    numerals = Numerals.of_literals([long, "5", "1" * 18, "0." + "1" * 23, f"1e{'0' * 19}1", "nan"])
+    limit = codec(SCHEME).scheme.defaults.embedder_digits
+    assert limit is not None and beyond_digits(numerals, limit) == 3
     for encoder in ENCODERS:
         made = EMBEDDERS.build(f"numvalue:{encoder}")
         assert isinstance(made, NumberEmbedder)

@@ -1,0 +1,105 @@
+"""Texts cut at the numbers in them: the pieces in between, and where tokens must begin."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from numtok.arrays import Int32s, UInt8s
+from numtok.encoding.texts import Spans, Texts, offsets
+
+CHUNK = 8 << 20  # bytes of text encoded at a time, about
+
+
+class Segments(NamedTuple):
+    """``m`` segments of texts in which ``k`` numbers were found: segment s is
+    ``data[bounds[s]:bounds[s + 1]]``."""
+
+    data: UInt8s  # [bytes] of all texts
+    bounds: Int32s  # [m + 1]
+    limits: Int32s  # [m] the end of the text that the segment is of
+    counts: Int32s  # [m] numbers
+    starts: Int32s  # [k] offsets in the data
+    ends: Int32s  # [k]
+
+    def room(self) -> int:
+        """Upper bound of the bytes of the escaped text between the numbers: an escape adds one
+        byte to each ``[NUM``."""
+        size = int(self.bounds[-1] - self.bounds[0])
+        return size + size // 4 + 1
+
+    def pieces(self) -> Texts:
+        """Return the escaped text between the numbers: each segment has one piece more than it has
+        numbers."""
+        from numtok.encoding import interleave
+
+        pieces = np.empty(self.room(), np.uint8)
+        bounds = np.empty(len(self.starts) + len(self.counts) + 1, np.int32)
+        used = interleave.cut(*self, pieces, bounds)
+        return Texts(pieces[:used], bounds)
+
+
+def marked(pieces: Texts, counts: Int32s) -> Texts:
+    """Join the pieces of each segment with ``[NUM]``; ``counts``, int32[m], are its numbers."""
+    from numtok.encoding import interleave
+
+    size = len(pieces.data) + len(interleave.NUMBER_BYTES) * int(counts.sum())
+    made = Texts(np.empty(size, np.uint8), np.empty(len(counts) + 1, np.int32))
+    interleave.fill(*pieces, counts, *made)
+    return made
+
+
+def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
+    """Cut texts where tokens must begin: at each text, at each mark, and in a long text before a
+    number every few MiB, which bounds the memory that encoding needs."""
+    cuts = [texts.rows]
+    if marks is not None:
+        cuts.append(marks[marks >= 0])
+    if len(spans.starts) and np.diff(texts.rows).max(initial=0) > CHUNK:
+        nearest = np.searchsorted(spans.starts, np.arange(0, texts.rows[-1], CHUNK))
+        cuts.append(spans.starts[np.minimum(nearest, len(spans.starts) - 1)])
+    bounds = np.unique(np.concatenate(cuts)).astype(np.int32)
+    limits = texts.rows[np.searchsorted(texts.rows, bounds[:-1], side="right")]
+    counts = np.diff(np.searchsorted(spans.starts, bounds)).astype(np.int32)
+    return Segments(
+        data=texts.data,
+        bounds=bounds,
+        limits=limits,
+        counts=counts,
+        starts=spans.starts,
+        ends=spans.ends,
+    )
+
+
+def chunks_of(segments: Segments) -> Iterator[Segments]:
+    """Yield runs of segments with a few MiB of text each."""
+    numbers = offsets(segments.counts)
+    bounds, count = segments.bounds, len(segments.counts)
+    begin = 0
+    while True:
+        enough = np.searchsorted(bounds, int(bounds[begin]) + CHUNK, side="right") - 1
+        end = min(max(int(enough), begin + 1), count)
+        among = slice(numbers[begin], numbers[end])
+        yield segments._replace(
+            bounds=bounds[begin : end + 1],
+            limits=segments.limits[begin:end],
+            counts=segments.counts[begin:end],
+            starts=segments.starts[among],
+            ends=segments.ends[among],
+        )
+        begin = end
+        if begin >= count:
+            return
+
+
+def cut(texts: Texts, spans: Spans) -> Texts:
+    """Return the escaped text between the numbers: each text has one piece more than it has
+    numbers."""
+    return Segments(
+        data=texts.data,
+        bounds=texts.rows,
+        limits=texts.rows[1:],
+        counts=spans.counts,
+        starts=spans.starts,
+        ends=spans.ends,
+    ).pieces()
