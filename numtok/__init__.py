@@ -20,10 +20,9 @@ sweeps/            sweeps: grids of experiments. A sweep drives the stages, so i
                    them
 training/          from rows to a model: steps, checkpoints, curricula, and the files of a model
 arrays.py          names of array types
-class_settings.py  the settings of a class of a registry, read and written
 config.py          numtok.toml, the environment, and which of them wins
 contracts.py       contract suites: checks of a thing of a registry, run to their first break
-declaration.py     a setting and all that is said of it, where it is a field
+declaration.py     a setting of a command or a part: declared, read, checked, written
 documents.py       small files that a user names, TOML and JSON, within bounds
 errors.py          what a user can cause, one class a kind, each with its exit code
 files.py           every file operation, behind one object that tests can make fail

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from numtok import plugins
-from numtok.class_settings import settings_fields
-from numtok.declaration import help_of
+from numtok.declaration import settings_in
 from numtok.errors import PluginError, UsageError, unknown
 from numtok.registry import Registry, name_of, registry_in, settings_of, spec_of
 from numtok.version import __version__
@@ -158,10 +157,9 @@ def check_described(thing: object, name: str) -> None:
     text = inspect.getdoc(type(thing)) or ""
     generated = text.startswith(f"{type(thing).__name__}(")  # by dataclass, where there is none
     require(thing, name, text and not generated, "got no docstring, expected one")
-    helps = help_of(type(thing))
-    for key in settings_fields(type(thing)):
+    for key, one in settings_in(type(thing), learnt=True).items():
         what = f"got no word on {key}, expected it in the docstring"
-        require(thing, name, helps.get(key), what)
+        require(thing, name, one.help, what)
 
 
 class _Examples(doctest.DocTestRunner):

@@ -21,29 +21,25 @@ import os
 import pkgutil
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import MISSING
-from functools import lru_cache
+from dataclasses import fields
+from functools import cache, lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Generic, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from numtok import plugins
-from numtok.class_settings import LEARNT as LEARNT
-from numtok.class_settings import Interval as Interval
-from numtok.class_settings import Range as Range
-from numtok.class_settings import (
+from numtok.declaration import LEARNT as LEARNT
+from numtok.declaration import (
+    SPEC_TYPES,
     as_spec,
     as_stored,
     check_bounds,
-    missing_in,
-    mistyped_in,
-    names_of_fields,
-    read_setting,
-    required,
-    settings_fields,
-    spec_fields,
+    flag_named,
+    read_settings,
+    settings_in,
 )
-from numtok.declaration import flag_named, flag_of
+from numtok.declaration import Interval as Interval
+from numtok.declaration import Range as Range
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
     ENCODINGS,
@@ -112,7 +108,7 @@ class Registry(Generic[T]):
         what is wrong with it."""
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
-        known, names = spec_fields(kind), names_of_fields(kind)
+        names = {one.flag: key for key, one in settings_in(kind).items()}
         given: dict[str, Any] = {names.get(key, key): value for key, value in options.items()}
         if twice := given.keys() & (more or {}).keys():
             raise UsageError(f"{self._what} {spec!r} and --{min(twice)} give {min(twice)!r} twice")
@@ -124,8 +120,7 @@ class Registry(Generic[T]):
             if key in given:
                 raise UsageError(f"{self._what} {spec!r} gives {key!r} twice")
             given[key] = positional
-        read = {key: read_setting(kind, known, key, given[key]) for key in given}
-        return self._make(kind, name, read, (more or {}).keys())
+        return self._make(kind, name, read_settings(kind, given, settings_in(kind)), more or {})
 
     def from_settings(self, settings: Mapping[str, Any]) -> T:
         """The inverse of :func:`settings_of`; refuses a revision this numtok does not have."""
@@ -147,15 +142,8 @@ class Registry(Generic[T]):
                 f"{settings.get('digest')!r}, now {getattr(kind, 'digest', None)!r}); "
                 "encode the data again with this numtok"
             )
-        known = settings_fields(kind)
-        given = {
-            key: settings[key] for key in settings if key not in ("name", "revision", "digest")
-        }
-        return self._make(
-            kind,
-            name,
-            {key: read_setting(kind, known, key, value) for key, value in given.items()},
-        )
+        own = {key: settings[key] for key in settings if key not in ("name", "revision", "digest")}
+        return self._make(kind, name, read_settings(kind, own, settings_in(kind, learnt=True)))
 
     def contract(self) -> ModuleType:
         """The contract suite of this registry, ``_contract.py`` in its folder."""
@@ -168,12 +156,12 @@ class Registry(Generic[T]):
 
     def required(self, name: str) -> list[str]:
         """The settings of a class that a spec has to give."""
-        return required(self[name])
+        return [key for key, one in settings_in(self[name], learnt=True).items() if one.required]
 
     def _make(
         self, kind: type[T], name: str, given: dict[str, Any], options: Collection[str] = ()
     ) -> T:
-        if missing := [key for key in required(kind) if key not in given]:
+        if missing := [key for key in self.required(name) if key not in given]:
             raise UsageError(
                 f"{self._what} {name!r} needs a value for {missing[0]!r}; write "
                 f"{name},{missing[0]}=VALUE"
@@ -376,23 +364,83 @@ def settings_of(thing: object) -> dict[str, Any]:
     >>> settings_of(P1000())
     {'name': 'p1000', 'revision': 1, 'digest': '...', 'exponents': '-8..7'}
     """
-    known = settings_fields(type(thing))
     kind: Any = type(thing)
     head = {"name": name_of(thing), "revision": kind.revision}
     if hasattr(kind, "digest"):  # of its output: a change without a new revision shows as well
         head["digest"] = kind.digest
-    return head | {key: as_stored(getattr(thing, key)) for key in known}
+    return head | {key: as_stored(getattr(thing, key)) for key in settings_in(kind, learnt=True)}
 
 
 def spec_of(thing: object) -> str:
     """The shortest spec string that builds an equal object, but for what it has learnt."""
     parts = [name_of(thing)]
-    for key, field in spec_fields(type(thing)).items():
+    for key, one in settings_in(type(thing)).items():
         value = getattr(thing, key)
-        if field.default is not MISSING and value == field.default:
+        if value == one.default:
             continue
         if key == getattr(thing, "positional", None):
             parts[0] += f":{as_spec(value)}"
         else:
-            parts.append(f"{flag_of(field)}={as_spec(value)}")
+            parts.append(f"{one.flag}={as_spec(value)}")
     return ",".join(parts)
+
+
+# --- what a class must declare -------------------------------------------------------------------
+
+
+@cache
+def missing_in(kind: type) -> tuple[str, ...]:
+    """What a class still needs before it can be built from a spec."""
+    params: Any = getattr(kind, "__dataclass_params__", None)
+    if params is None or not params.frozen:
+        return ("@dataclass(frozen=True)",)
+    declared = {
+        key
+        for base in kind.__mro__
+        for key, hint in inspect.get_annotations(base).items()
+        if str(hint).startswith("typing.ClassVar") and key != "positional"  # which is optional
+    }
+    unset = {key for key in declared if not hasattr(kind, key)}
+    return tuple(sorted(unset | getattr(kind, "__abstractmethods__", frozenset())))
+
+
+_OPTIONAL = ("positional", "checked_at")  # what a class may declare, whatever its contract
+
+
+@cache
+def mistyped_in(kind: type) -> str | None:
+    """The first setting that no spec could set, or fact of the class that is of another type than
+    its contract says; None where there is none."""
+    try:
+        hints = get_type_hints(kind)
+    except Exception as error:  # whatever an annotation that is text raises when it is read
+        return f"__annotations__ cannot be read: {type(error).__name__}: {error}"
+    for key in (field.name for field in fields(kind) if field.init):
+        if hints[key] not in SPEC_TYPES:
+            allowed = ", ".join(map(_type_name, SPEC_TYPES))
+            return f"{key} is a setting of type {_type_name(hints[key])}; allowed are {allowed}"
+    for key, hint in hints.items():
+        if get_origin(hint) is not ClassVar or not hasattr(kind, key):
+            continue
+        (wanted,) = get_args(hint)
+        value = getattr(kind, key)
+        allowed_values = get_args(wanted) if get_origin(wanted) is Literal else ()
+        simple = wanted in (bool, int, str) and type(value) is not wanted
+        if simple or (allowed_values and value not in allowed_values):
+            return f"{key} is {value!r}; its contract is {_type_name(wanted)}"
+    for key, value in vars(kind).items():
+        plain = isinstance(value, bool | int | float | str | tuple | list | dict)
+        known = (
+            key in hints or key in _OPTIONAL or any(hasattr(one, key) for one in kind.__mro__[1:])
+        )
+        if plain and key[0] != "_" and not known:
+            return (
+                f"{key} = {value!r} has no type; write {key}: {type(value).__name__} for a "
+                f"setting, {key}: ClassVar for a constant of the class, or _{key}"
+            )
+    return None
+
+
+def _type_name(kind: Any) -> str:
+    """As it is written: ``int``, ``str | None``."""
+    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")

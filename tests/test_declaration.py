@@ -16,14 +16,14 @@ from numtok.analysis.probing.probes.base import PROBES
 from numtok.cli.output.printing import Format
 from numtok.cli.output.reference import reference
 from numtok.declaration import (
+    CommandSettings,
     SettingError,
-    check,
     command_line,
-    declarations,
     join_names,
     of_experiment,
     of_version,
     setting,
+    settings_in,
     split_names,
 )
 from numtok.errors import UsageError
@@ -39,7 +39,7 @@ numtok = test_cli_store.numtok
 
 
 @dataclass(frozen=True)
-class Boil:
+class Boil(CommandSettings):
     eggs: int = setting(help="How many.", argument=True, at_least=1, at_most=12)
     minutes: float = setting(4.0, "How long.", above=0, below=60, counts="experiment")
     salt: str = setting("some", "How much.", choices=("none", "some", "much"), counts="version")
@@ -49,9 +49,6 @@ class Boil:
     of: str | None = setting(None, "Of tables alone.", of="tables")
     own: int = setting(0, "Even.", refuse=lambda value: "is odd" if value % 2 else None)
     again: bool = setting(False, "Make it again.", repeat=False)
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 def test_its_doctests_hold() -> None:
@@ -110,7 +107,7 @@ def test_names_in_one_word_come_back(names: list[str]) -> None:
 def test_flags_of_a_command_differ() -> None:
     for kind in [encode.Config, eval.Config, gen.Config, fetch.Config, train.Config]:
         with case(kind):
-            flags = [declaration.flag_of(field) for field, _ in declarations(kind)]
+            flags = [one.flag for one in settings_in(kind).values()]
             assert len(set(flags)) == len(flags)
 
 
@@ -121,18 +118,15 @@ SETTINGS = '''
 
 from dataclasses import dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What is asked for."""
 
     eggs: int = setting(help="How many.", metavar="N", argument=True)
     salt: int = setting(2, "Grains.", at_least=0, counts="version")
-
-    def __post_init__(self) -> None:
-        check(self)
 '''
 COMMAND = '''
 """``numtok boil``."""

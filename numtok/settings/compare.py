@@ -3,12 +3,12 @@
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok compare`` was asked for: ``by`` names a group, ``against`` and ``column`` a
     published table and its column; ``until`` are levels of what was logged of the validation split.
     ``reference`` is the experiment that differences are from, by its label or a report of it; None:
@@ -36,5 +36,5 @@ class Config:
     html: Path | None = _fields.html()  # noqa: RUF009
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         _fields.check_column(self)

@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError
 from numtok.settings import _fields
 
@@ -10,7 +10,7 @@ _ENCODING = ("scheme", "numerals", "normalize", "text_tokenizer")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok encode`` was asked for; exactly one of ``scheme`` and ``like`` is given.
 
     ``numerals``, ``normalize`` and ``text_tokenizer`` are specs; None is the default, and with
@@ -75,4 +75,4 @@ class Config:
                     f"--{option.replace('_', '-')} cannot be changed with --like, which uses the "
                     "encoding of the earlier artifact; leave it out, or give --scheme"
                 )
-        check(self)
+        super().__post_init__()

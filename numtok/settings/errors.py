@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok errors`` was asked for."""
 
     reports: tuple[str, ...] = setting(help="REFs of reports.", metavar="REPORT...", argument=True)
@@ -21,6 +21,3 @@ class Config:
     top: int = setting(
         5, "Numbers predicted too often that are listed.", metavar="K", at_least=1, at_most=200
     )
-
-    def __post_init__(self) -> None:
-        check(self)

@@ -2,12 +2,12 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok eval`` was asked for.
 
     data
@@ -81,5 +81,5 @@ class Config:
     force: bool = _fields.force()
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         _fields.check_column(self)

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 
 DATASETS, TRANSFORMERS = "datasets", "transformers"
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok export`` was asked for."""
 
     ref: str = setting(
@@ -24,6 +24,3 @@ class Config:
         "AutoModel.from_pretrained(DIR) opens, of a model; default: which of them REF can be.",
         choices=(DATASETS, TRANSFORMERS),
     )
-
-    def __post_init__(self) -> None:
-        check(self)

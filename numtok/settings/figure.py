@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -16,7 +16,7 @@ def _wrong_path(value: Path) -> str | None:
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok figure`` was asked for; ``size`` is ``WxH``, None for one that suits;
     ``options`` are settings of the kind beside those of its spec."""
 
@@ -38,6 +38,3 @@ class Config:
     )
     size: str | None = setting(None, "In pixels. Default: 800x600, grids more.", metavar="WxH")
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check(self)

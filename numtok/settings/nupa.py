@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok nupa`` was asked for: a report, or data and a file of answers to it."""
 
     ref: str = setting(
@@ -23,6 +23,3 @@ class Config:
         "How an answer is found in a text: published (default), published-chat, strict.",
         metavar="NAME",
     )
-
-    def __post_init__(self) -> None:
-        check(self)

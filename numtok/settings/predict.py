@@ -2,13 +2,13 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError, meaningless
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok predict`` was asked for; how numbers are read off as in ``eval``.
 
     fold
@@ -50,7 +50,7 @@ class Config:
     devices: str = _fields.devices("each with a part of the rows")
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if (self.file is None) == (not self.text):
             raise UsageError(
                 "predict reads one of FILE and --text; give a file of rows, - or a text"

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok probe`` was asked for; ``options`` are settings of the kind beside those of its
     spec."""
 
@@ -31,6 +31,3 @@ class Config:
     restart: bool = _fields.restart()
     force: bool = _fields.force()
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check(self)

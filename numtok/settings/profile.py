@@ -3,12 +3,12 @@
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok profile`` was asked for; ``schemes`` are specs, none stands for all that need
     no settings."""
 
@@ -33,6 +33,3 @@ class Config:
     max_line: int = _fields.max_line()
     disk_limit: str | None = _fields.disk_limit()
     html: Path | None = _fields.html()  # noqa: RUF009
-
-    def __post_init__(self) -> None:
-        check(self)

@@ -4,7 +4,7 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError, meaningless
 from numtok.settings import _fields
 
@@ -13,7 +13,7 @@ USUAL_MINUTES = 30.0
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok race`` was asked for; of ``minutes`` and ``hours`` one at most.
 
     ``schemes`` are specs of schemes where data are texts, of heads where they are a table; none
@@ -92,7 +92,7 @@ class Config:
     dry_run: bool = _fields.dry_run("Say what would race, in which rounds, and train nothing.")
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.minutes is not None and self.hours is not None:
             raise UsageError("--minutes and --hours are two budgets; give one of them")
         if self.engine != "local" and self.devices != "all":

@@ -2,13 +2,13 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok table`` was asked for.
 
     split
@@ -43,7 +43,7 @@ class Config:
     force: bool = _fields.force()
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.features and self.drop:
             raise UsageError("--features and --drop exclude each other; give one of them")
         for option, names in (("--features", self.features), ("--drop", self.drop)):

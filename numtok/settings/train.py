@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
 
-from numtok.declaration import check, refused, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError
 from numtok.settings import _fields
 
@@ -24,7 +24,7 @@ def _wrong_log(value: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok train`` was asked for; of ``steps``, ``tokens`` and ``minutes`` one at most.
 
     Of texts, none of ``preset``, ``embedder`` and ``head`` means that of ``init``, or without one
@@ -268,7 +268,7 @@ class Config:
     force: bool = _fields.force()
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         given = [key for key in BUDGETS if getattr(self, key) is not None]
         if len(given) > 1:
             raise UsageError(
@@ -280,8 +280,8 @@ class Config:
                 "--curriculum divides the steps of a run among its phases; give --steps"
             )
         if self.accumulate > self.batch:
-            raise refused(
-                self, "accumulate", f"is not possible; it is from 1 to --batch ({self.batch})"
+            raise self.error(
+                "accumulate", f"is not possible; it is from 1 to --batch ({self.batch})"
             )
 
     @property

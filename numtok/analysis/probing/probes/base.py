@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from numtok.analysis.probing.probe_records import Summary
-from numtok.class_settings import as_stored, settings_fields
+from numtok.declaration import as_stored, settings_in
 from numtok.evaluation.devices import ONE, Devices, Note
 from numtok.evaluation.scoring import Progress
 from numtok.registry import Registry, name_of
@@ -84,7 +84,7 @@ class ProbeKind(ABC):
         """The settings that a version is made of."""
         return {
             _STORED.get(key, key): as_stored(getattr(self, key))
-            for key in settings_fields(type(self))
+            for key in settings_in(type(self), learnt=True)
         }
 
 
