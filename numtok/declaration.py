@@ -31,6 +31,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
 from numtok.errors import UsageError, unknown
@@ -118,7 +119,7 @@ class Setting:
     learnt
         True if it is learned from data and cannot be set.
     metavar
-        Placeholder for a value in the help.
+        Placeholder for a value in the help; by default from the type and the other facts.
     section
         Heading of its panel in the help.
     argument
@@ -297,9 +298,20 @@ def _declared(kind: Any) -> Mapping[str, Setting]:
             default=field.default,
             help=declared.help or helps.get(field.name, ""),
             flag=declared.flag or flag_named(field.name),
+            metavar=declared.metavar or _metavar(field.name, hints[field.name], declared),
             learnt=field.metadata == LEARNT,
         )
     return found
+
+
+def _metavar(name: str, hint: Any, declared: Setting) -> str | None:
+    if declared.choices:
+        return "|".join(declared.choices)
+    if declared.registry:
+        return name.upper() if declared.expands else "SPEC"
+    if declared.joined:
+        return "A,B,..."
+    return {int: "N", int | None: "N", Path: "FILE", Path | None: "FILE"}.get(hint)
 
 
 def _helps(docstring: str) -> dict[str, str]:

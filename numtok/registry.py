@@ -161,11 +161,11 @@ class Registry(Generic[T]):
     def _make(
         self, kind: type[T], name: str, given: dict[str, Any], options: Collection[str] = ()
     ) -> T:
-        if missing := [key for key in self.required(name) if key not in given]:
-            raise UsageError(
-                f"{self._what} {name!r} needs a value for {missing[0]!r}; write "
-                f"{name},{missing[0]}=VALUE"
-            )
+        for key, one in settings_in(kind, learnt=True).items():
+            if one.required and key not in given:
+                raise UsageError(
+                    f"{self._what} {name!r} needs a value for {key!r}; write {name},{key}=VALUE"
+                )
         check_bounds(kind, name, given, options)
         made = kind(**given)
         if plugins.on_use is not None and plugins.is_plugin(made):

@@ -166,10 +166,7 @@ def _option(setting: Setting, name_plugins: bool) -> inspect.Parameter:
         hint = str if setting.joined else list[str]
         if not setting.required:
             hint, default = hint | None, None
-    metavar = setting.metavar
-    if metavar is None and setting.choices:
-        metavar = "|".join(setting.choices)
-    facts: Mapping[str, Any] = {"metavar": metavar, "help": _help(setting, name_plugins)}
+    facts: Mapping[str, Any] = {"metavar": setting.metavar, "help": _help(setting, name_plugins)}
     if setting.argument:
         declared = typer.Argument(**facts)
     else:

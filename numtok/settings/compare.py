@@ -26,9 +26,7 @@ class Config(CommandSettings):
     against: str | None = _fields.against()
     column: str | None = _fields.column()
     until: tuple[str, ...] = setting(
-        (),
-        '"loss<=0.5": tokens until the validation split had that; repeatable.',
-        metavar="LEVEL",
+        (), '"loss<=0.5": tokens until the validation split had that; repeatable.', metavar="LEVEL"
     )
     reference: str | None = setting(
         None, "Differences are from this one, or its label. Default: the best.", metavar="REPORT"

@@ -21,9 +21,7 @@ class Config(CommandSettings):
         help=_fields.INPUTS, metavar="INPUT...", argument=True, swept=False
     )
     _: KW_ONLY
-    scheme: str | None = setting(
-        None, "p1000, xval, p10,exponents=-10..10 ...", metavar="SPEC", registry="schemes"
-    )
+    scheme: str | None = setting(None, "p1000, xval, p10,exponents=-10..10 ...", registry="schemes")
     like: str | None = setting(
         None,
         "Encode exactly as an earlier artifact.",
@@ -37,13 +35,11 @@ class Config(CommandSettings):
     normalize: str | None = setting(
         None,
         "none, scale:5, affine, unit, signed-log. Default: the scheme's.",
-        metavar="SPEC",
         registry="normalizers",
     )
     text_tokenizer: str | None = setting(
         None,
         "words[:N], structure[:N], bpe:N, bytes, a tokenizer.json, or hf:FOLDER_OR_ID of a model.",
-        metavar="SPEC",
         registry="text_tokenizers",
     )
     text_field: str = _fields.text_field()

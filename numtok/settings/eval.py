@@ -49,7 +49,6 @@ class Config(CommandSettings):
         None,
         "Number of rows to evaluate, drawn by a hash of their ids; clusters stay whole. "
         "Default: all.",
-        metavar="N",
         at_least=1,
     )
     on_error: str = _fields.on_error(

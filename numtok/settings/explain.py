@@ -12,6 +12,6 @@ class Config(CommandSettings):
 
     number: str = setting(help="As written: -60.2, 6.02e23.", metavar="NUMBER", argument=True)
     schemes: tuple[str, ...] = setting(
-        (), "Only these; can be given again.", flag="scheme", metavar="SPEC", registry="schemes"
+        (), "Only these; can be given again.", flag="scheme", registry="schemes"
     )
     numerals: str | None = _fields.numerals()

@@ -14,7 +14,6 @@ class Config(CommandSettings):
 
     source: str = setting(
         help="numtok fetch SOURCE --help lists its options.",
-        metavar="SOURCE",
         argument=True,
         expands=True,
         registry="sources",

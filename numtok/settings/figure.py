@@ -22,7 +22,6 @@ class Config(CommandSettings):
 
     kind: str = setting(
         help="What is drawn; numtok figure KIND --help lists its options.",
-        metavar="KIND",
         argument=True,
         expands=True,
         registry="figures",
@@ -34,7 +33,7 @@ class Config(CommandSettings):
     )
     _: KW_ONLY
     out: Path = setting(  # noqa: RUF009  # a field
-        help="Ends in .png, .svg or .pdf.", metavar="FILE", refuse=_wrong_path
+        help="Ends in .png, .svg or .pdf.", refuse=_wrong_path
     )
     size: str | None = setting(None, "In pixels. Default: 800x600, grids more.", metavar="WxH")
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -25,18 +25,13 @@ class Config(CommandSettings):
     task: str = setting(
         help="A task, with its settings as options or as a spec: arithmetic,operands=3. "
         "numtok gen TASK --help lists them.",
-        metavar="TASK",
         argument=True,
         expands=True,
         registry="tasks",
     )
     _: KW_ONLY
     samples: int | None = setting(
-        None,
-        "Rows of all splits. Default: the task's, mostly 10,000.",
-        metavar="N",
-        at_least=1,
-        at_most=_MOST,
+        None, "Rows of all splits. Default: the task's, mostly 10,000.", at_least=1, at_most=_MOST
     )
     seed: int = setting(0, "Another seed, other rows.", metavar="S", refuse=_wrong_seed)
     split: str | None = _fields.split_shares(

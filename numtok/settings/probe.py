@@ -15,7 +15,6 @@ class Config(CommandSettings):
 
     kind: str = setting(
         help="How the model is looked at; numtok probe KIND --help lists its options.",
-        metavar="KIND",
         argument=True,
         expands=True,
         registry="probes",

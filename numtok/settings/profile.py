@@ -17,12 +17,7 @@ class Config(CommandSettings):
     )
     _: KW_ONLY
     schemes: tuple[str, ...] = setting(
-        (),
-        "Only these; can be given again.",
-        flag="scheme",
-        metavar="SPEC",
-        registry="schemes",
-        repeat=False,
+        (), "Only these; can be given again.", flag="scheme", registry="schemes", repeat=False
     )
     split: str | None = _fields.split_shares()
     numerals: str | None = _fields.numerals()

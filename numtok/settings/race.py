@@ -44,17 +44,13 @@ class Config(CommandSettings):
         None, "The same in hours.", metavar="H", above=0, below=math.inf, replaces=_UNITS
     )
     schemes: tuple[str, ...] = setting(
-        (),
-        'Only these, "p10,exponents=-10..10" if one has a comma; of tables heads.',
-        metavar="A,B,...",
-        joined=True,
+        (), 'Only these, "p10,exponents=-10..10" if one has a comma; of tables heads.', joined=True
     )
-    seeds: int = setting(3, "Of each in the last round.", metavar="N", at_least=1, at_most=100)
+    seeds: int = setting(3, "Of each in the last round.", at_least=1, at_most=100)
     rates: int | None = setting(
         None,
         "Learning rates that each tries in the first round: the usual one, three times that, a "
         "third of it ... Default: 2; tables: 1.",
-        metavar="N",
         at_least=1,
         at_most=9,
     )
@@ -62,11 +58,7 @@ class Config(CommandSettings):
         None, "The size of all models. Default: by data and time.", metavar="SPEC"
     )
     drop: tuple[str, ...] = setting(
-        (),
-        "Columns of a file to leave, such as an id.",
-        of="tables",
-        metavar="A,B,...",
-        joined=True,
+        (), "Columns of a file to leave, such as an id.", of="tables", joined=True
     )
     split: str | None = _fields.split_shares(
         "Default, where data have no splits of their own: by time where they have one (by=year,"
@@ -78,11 +70,7 @@ class Config(CommandSettings):
         "A bad row, or a table's row without a usable target: fail, or skip it."
     )
     jobs: int | None = setting(
-        None,
-        "Runs side by side. Default: one a GPU, or one a core.",
-        metavar="N",
-        at_least=1,
-        repeat=False,
+        None, "Runs side by side. Default: one a GPU, or one a core.", at_least=1, repeat=False
     )
     engine: str = _fields.engine()
     device: str = _fields.device()

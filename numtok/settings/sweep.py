@@ -35,7 +35,6 @@ class Config(CommandSettings):
     jobs: int | None = setting(
         None,
         "Runs side by side. Default: one a GPU, or a core; one with a budget in minutes.",
-        metavar="N",
         at_least=1,
     )
     engine: str = _fields.engine()
@@ -46,7 +45,5 @@ class Config(CommandSettings):
         metavar="K/M",
         refuse=_no_part,
     )
-    max_runs: int = setting(
-        MOST_RUNS, "Refuse a file that asks for more runs.", metavar="N", at_least=1
-    )
+    max_runs: int = setting(MOST_RUNS, "Refuse a file that asks for more runs.", at_least=1)
     html: Path | None = _fields.html()  # noqa: RUF009

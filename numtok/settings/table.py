@@ -29,14 +29,9 @@ class Config(CommandSettings):
         "columns split or split_0, split_1, ..., or else test=0.2,validation=0.1."
     )
     features: tuple[str, ...] = setting(
-        (),
-        'Columns to take, "A,B" if it has a comma. Default: all others.',
-        metavar="A,B,...",
-        joined=True,
+        (), 'Columns to take, "A,B" if it has a comma. Default: all others.', joined=True
     )
-    drop: tuple[str, ...] = setting(
-        (), "Columns to leave, such as an id.", metavar="A,B,...", joined=True
-    )
+    drop: tuple[str, ...] = setting((), "Columns to leave, such as an id.", joined=True)
     on_error: str = _fields.on_error("A row without a usable target: fail, or skip it.")
     name: str | None = _fields.name("Default: the file's.")
     restart: bool = _fields.restart()

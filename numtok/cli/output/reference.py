@@ -40,7 +40,7 @@ def _commands() -> Iterator[str]:
 
 
 def _row(setting: Setting) -> tuple[str, ...]:
-    metavar = setting.metavar or "|".join(setting.choices)
+    metavar = setting.metavar or ""
     name = metavar if setting.argument else f"--{setting.flag} {metavar}".rstrip()
     default = "" if setting.default == () else setting.shown_default or setting.usual or ""
     swept = setting.swept and not setting.argument
