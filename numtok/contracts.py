@@ -213,7 +213,14 @@ def expect_kind(thing: object, member: str, got: Any, *kinds: type) -> Any:
 
 
 def expect_array(
-    thing: object, member: str, got: Any, shape: Shape, *, dtype: str, finite: bool = False
+    thing: object,
+    member: str,
+    got: Any,
+    shape: Shape,
+    *,
+    dtype: str,
+    finite: bool = False,
+    kind: str = "ndarray",
 ) -> Any:
     """Return what a member gave; raise a break unless it is such a NumPy array.
 
@@ -221,27 +228,9 @@ def expect_array(
         A size per axis; None allows any size.
     dtype
         A name, or several with ``|`` between: ``float32|int64``.
+    kind
+        The class, by its name: PyTorch is not imported here.
     """
-    return _expect(thing, member, got, ("ndarray", dtype, shape), finite)
-
-
-def expect_tensor(
-    thing: object,
-    member: str,
-    got: Any,
-    shape: Shape,
-    *,
-    dtype: str = FLOATING,
-    finite: bool = False,
-) -> Any:
-    """Do the same as :func:`expect_array` for a PyTorch tensor, by default of any floating type."""
-    return _expect(thing, member, got, ("Tensor", dtype, shape), finite)
-
-
-def _expect(
-    thing: object, member: str, got: Any, form: tuple[str, str, Shape], finite: bool
-) -> Any:
-    kind, dtype, shape = form
     fits = (
         any(one.__name__ == kind for one in type(got).__mro__)
         and _dtype(got) in dtype.split("|")
@@ -253,10 +242,13 @@ def _expect(
     if not fits:
         wrong(thing, member, described(got), expected)
     if finite and not bool((abs(got) < float("inf")).all()):
-        wrong(
-            thing, member, f"{described(got)} with values that are not finite", f"finite {expected}"
-        )
+        values = f"{described(got)} with values that are not finite"
+        wrong(thing, member, values, f"finite {expected}")
     return got
+
+
+#: The same for a PyTorch tensor, by default of any floating type.
+expect_tensor = partial(expect_array, kind="Tensor", dtype=FLOATING)
 
 
 def described(got: Any) -> str:

@@ -102,7 +102,7 @@ _READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     int: (int, "an integer"),
     float: (float, "a number"),
     bool: (_YES_NO.__getitem__, "yes or no"),
-    str: (str, "a text"),
+    str: (str, "a string"),
     Interval: (Interval.parse, "a range like -8..7"),
     Range: (Range.parse, "a number, or a range like 0.5..2"),
 }
@@ -142,7 +142,8 @@ class Setting:
         What it is part of: an artifact's ``version``, or also the label of an ``experiment``, of
         which several seeds are runs.
     came_later
-        True if its default is left out of versions: some artifacts are older than the setting.
+        True if its default is left out of versions and of that command: some artifacts are older
+        than the setting.
     omit_default
         Whether its default is left out of the command that rebuilds an artifact.
     joined
@@ -246,7 +247,7 @@ class Setting:
         if self.several:
             values = [value] if isinstance(value, str) else value
             if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
-                raise ValueError("a list of texts")
+                raise ValueError("a list of strings")
             return tuple(values)
         optional = type(None) in get_args(self.type)
         if value is None and optional:
@@ -328,37 +329,29 @@ def _helps(docstring: str) -> dict[str, str]:
 
 
 def read_settings(
-    kind: type, given: Mapping[str, Any], known: Mapping[str, Setting]
+    kind: type, given: Mapping[str, Any], options: Collection[str] = (), *, learnt: bool = False
 ) -> dict[str, Any]:
     """Read settings of a class by field: texts, or what stored JSON has.
 
-    Raises UsageError for an unknown one and for a text that is not a value of its type.
+    ``options`` are those given as options of a command line; messages about bounds name them so.
+    Raises UsageError for an unknown setting, a text that is not a value of its type, and a value
+    out of bounds.
     """
     name = kind.__module__.rpartition(".")[2].replace("_", "-")
-    read = {}
+    known, read = settings_in(kind, learnt=learnt), {}
     for key, value in given.items():
         if key not in known:
             raise unknown(f"setting of {name!r}", key, [one.flag for one in known.values()])
+        one, text = known[key], as_spec(value)
         try:
-            read[key] = known[key].read(value)
+            read[key] = one.read(value)
         except ValueError as error:
-            text = as_spec(value)
-            raise UsageError(f"{name}: {known[key].flag}={text!r} is not {error}") from None
-    return read
-
-
-def check_bounds(
-    kind: type, name: str, given: Mapping[str, Any], options: Collection[str] = ()
-) -> None:
-    """Raise UsageError for the first of some settings, by field, that is out of its bounds.
-
-    ``options`` are those that were given as options of a command line; the message names them so.
-    """
-    for key, one in settings_in(kind).items():
-        if (wrong := one.wrong(given.get(key))) is not None:
-            text = as_spec(given[key])
+            raise UsageError(f"{name}: {one.flag}={text!r} is not {error}") from None
+        if (wrong := one.wrong(read[key])) is not None:
+            text = as_spec(read[key])
             place = f"--{one.flag} {text}" if key in options else f"{name}: {one.flag}={text}"
             raise UsageError(f"{place} {wrong}")
+    return read
 
 
 class SettingError(UsageError):
@@ -445,7 +438,7 @@ def command_line(settings: Any, of: str | None = None) -> list[str]:
     words: list[str] = []
     for key, one in settings_in(type(settings)).items():
         value = getattr(settings, key)
-        usual = one.omit_default and value == one.default
+        usual = (one.omit_default or one.came_later) and value == one.default
         foreign = of is not None and one.of not in (None, of)
         if one.repeat and not usual and not foreign:
             words += one.words(value)

@@ -20,7 +20,7 @@ import inspect
 import os
 import pkgutil
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cache, lru_cache
 from pathlib import Path
@@ -33,7 +33,6 @@ from numtok.declaration import (
     SPEC_TYPES,
     as_spec,
     as_stored,
-    check_bounds,
     flag_named,
     read_settings,
     settings_in,
@@ -63,11 +62,15 @@ _OF_MODELS = ("embedder", "head", "objective", "trunk")  # what a model is made 
 
 
 class Registry(Generic[T]):
-    """The classes of one package, by file name; modules are imported when asked for."""
+    """The classes of one package that derive from ``base``, by file name.
 
-    def __init__(self, package: str, what: str) -> None:
+    A module is imported when it is asked for.
+    """
+
+    def __init__(self, package: str, what: str, base: Any = object) -> None:
         self._package = package
         self._what = what
+        self._base = base
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -120,7 +123,7 @@ class Registry(Generic[T]):
             if key in given:
                 raise UsageError(f"{self._what} {spec!r} gives {key!r} twice")
             given[key] = positional
-        return self._make(kind, name, read_settings(kind, given, settings_in(kind)), more or {})
+        return self._make(kind, name, read_settings(kind, given, more or {}))
 
     def from_settings(self, settings: Mapping[str, Any]) -> T:
         """The inverse of :func:`settings_of`; refuses a revision this numtok does not have."""
@@ -143,7 +146,7 @@ class Registry(Generic[T]):
                 "encode the data again with this numtok"
             )
         own = {key: settings[key] for key in settings if key not in ("name", "revision", "digest")}
-        return self._make(kind, name, read_settings(kind, own, settings_in(kind, learnt=True)))
+        return self._make(kind, name, read_settings(kind, own, learnt=True))
 
     def contract(self) -> ModuleType:
         """The contract suite of this registry, ``_contract.py`` in its folder."""
@@ -158,34 +161,16 @@ class Registry(Generic[T]):
         """The settings of a class that a spec has to give."""
         return [key for key, one in settings_in(self[name], learnt=True).items() if one.required]
 
-    def _make(
-        self, kind: type[T], name: str, given: dict[str, Any], options: Collection[str] = ()
-    ) -> T:
+    def _make(self, kind: type[T], name: str, given: dict[str, Any]) -> T:
         for key, one in settings_in(kind, learnt=True).items():
             if one.required and key not in given:
                 raise UsageError(
                     f"{self._what} {name!r} needs a value for {key!r}; write {name},{key}=VALUE"
                 )
-        check_bounds(kind, name, given, options)
         made = kind(**given)
         if plugins.on_use is not None and plugins.is_plugin(made):
             plugins.on_use(self, made)
         return made
-
-    @property
-    def _contract(self) -> str:
-        """Where it is said what each member of a class is."""
-        return f"{self._package}.base"
-
-    def _base(self) -> Any:
-        """Return the class that its classes derive from: ``base`` declares ``Registry[Head]``."""
-        module = importlib.import_module(self._contract)
-        annotations: Mapping[str, Any] = inspect.get_annotations(module)
-        for name, hint in annotations.items():
-            if get_origin(hint) is Registry and vars(module)[name].package == self._package:
-                (base,) = get_args(hint)
-                return base if isinstance(base, type) else object
-        return object
 
     def _package_module(self) -> ModuleType:
         package = importlib.import_module(self._package)
@@ -199,28 +184,26 @@ class Registry(Generic[T]):
             if isinstance(item, type) and item.__module__ == module.__name__ and key[0] != "_"
         ]
         if len(classes) > 1:  # some may be of other kinds, or what the parts share
-            of_kind = [one for one in classes if _derives_from(one, self._contract)]
-            classes = of_kind or classes
+            classes = [one for one in classes if issubclass(one, self._base)] or classes
         if len(classes) != 1:
             names = ", ".join(one.__name__ for one in classes)
             raise UsageError(
                 f"{module.__file__} must define exactly one public class, the {self._what}; it "
                 f"defines {len(classes)}{names and f' ({names}); begin other names with _'}"
             )
-        base = self._base()
-        if not issubclass(classes[0], base):
+        [found] = classes
+        where = f"{module.__file__}: {found.__name__}"
+        if not issubclass(found, self._base):
             raise UsageError(
-                f"{module.__file__}: {classes[0].__name__} must derive from {base.__name__} of "
-                f"{self._contract}"
+                f"{where} must derive from {self._base.__name__} of {self._package}.base"
             )
-        if lacks := missing_in(classes[0]):
+        if lacks := missing_in(found):
             raise UsageError(
-                f"{module.__file__}: {classes[0].__name__} lacks {', '.join(lacks)}; "
-                f"{self._contract} says what each is"
+                f"{where} lacks {', '.join(lacks)}; {self._package}.base says what each is"
             )
-        if wrong := mistyped_in(classes[0]):
-            raise UsageError(f"{module.__file__}: {classes[0].__name__}.{wrong}")
-        return classes[0]
+        if wrong := mistyped_in(found):
+            raise UsageError(f"{where}.{wrong}")
+        return found
 
 
 def registry_in(package: str) -> Registry[Any]:
@@ -283,10 +266,6 @@ def _kinds_in(file: str, changed: int) -> frozenset[str]:
     classes = [one for one in tree.body if isinstance(one, ast.ClassDef)]
     bases = [ast.unparse(base).lower() for one in classes for base in one.bases]
     return frozenset(kind for kind in kinds if any(base.endswith(kind) for base in bases))
-
-
-def _derives_from(kind: type, module: str) -> bool:
-    return any(base.__module__ == module for base in kind.__mro__)
 
 
 @lru_cache

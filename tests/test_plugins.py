@@ -218,7 +218,7 @@ def expected_texts(spec: str) -> list[str]:
     ("scheme", "processes"),
     [
         ("shortest", (1,)),
-        ("log-magnitude", (1, 2)),
+        ("decade", (1, 2)),
         pytest.param("shortest", (1, 2), marks=pytest.mark.slow),
     ],
 )

@@ -88,7 +88,7 @@ def preset(spec: str) -> Preset:
     kind, own, beside = _parsed(spec)
     _check_takes(kind, spec, TokenTrunk)
     made = cast(TokenTrunk, _built(kind, own))
-    read = read_settings(Preset, beside, settings_in(Preset))
+    read = read_settings(Preset, beside)
     usual = _usual_beside(made)
     if isinstance(made, TrainingDefaults):  # also where a preset has no setting beside its trunk
         usual |= {"learning_rate": made.learning_rate}
@@ -162,7 +162,7 @@ def _values(spec: str) -> tuple[Trunk, dict[str, Any]]:
     kind, own, beside = _parsed(spec)
     made = _built(kind, own)
     values = {key: getattr(made, key) for key in settings_in(kind)}
-    read = read_settings(Preset, beside, settings_in(Preset))
+    read = read_settings(Preset, beside)
     return made, values | _usual_beside(made) | read
 
 

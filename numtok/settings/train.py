@@ -123,7 +123,6 @@ class Config(CommandSettings):
         of="texts",
         at_least=0,
         came_later=True,
-        omit_default=True,
     )
     warmup: float | None = _optimizer(
         None,
@@ -170,7 +169,6 @@ class Config(CommandSettings):
         at_least=1,
         counts="version",
         came_later=True,
-        omit_default=True,
     )
     recompute: bool = _devices(
         False, "Less memory for long rows, and a third more work.", repeat=False
@@ -180,7 +178,6 @@ class Config(CommandSettings):
         "Compile the model first: minutes; for long runs on a GPU.",
         counts="version",
         came_later=True,
-        omit_default=True,
     )
     batch_workers: int = _run(0, "Threads that prepare batches.", at_least=0)
     checkpoint_steps: int | None = _run(

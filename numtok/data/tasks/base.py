@@ -182,4 +182,4 @@ class DerivedTask(Task):
         """
 
 
-TASKS: Registry[Task] = Registry("numtok.data.tasks", "task")
+TASKS = Registry[Task]("numtok.data.tasks", "task", Task)

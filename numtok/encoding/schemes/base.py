@@ -344,7 +344,7 @@ class LimitedScheme(Scheme):
         """Count the numbers beyond the limit, in local ids [tokens], one number after another."""
 
 
-SCHEMES: Registry[Scheme] = Registry("numtok.encoding.schemes", "scheme")
+SCHEMES = Registry[Scheme]("numtok.encoding.schemes", "scheme", Scheme)
 
 
 def needs_sample(scheme: Scheme) -> TypeGuard[FittedScheme]:

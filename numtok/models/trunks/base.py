@@ -296,4 +296,4 @@ def asked_states(x_BLD: Tensor, asked_BQ: Tensor) -> Tensor:
     return flat.index_select(0, (first_B1 + asked_BQ).flatten()).view(rows, -1, width)
 
 
-TRUNKS: Registry[Trunk] = Registry("numtok.models.trunks", "trunk")
+TRUNKS = Registry[Trunk]("numtok.models.trunks", "trunk", Trunk)

@@ -88,4 +88,4 @@ class ProbeKind(ABC):
         }
 
 
-PROBES: Registry[ProbeKind] = Registry("numtok.analysis.probing.probes", "probe")
+PROBES = Registry[ProbeKind]("numtok.analysis.probing.probes", "probe", ProbeKind)
