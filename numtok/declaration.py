@@ -306,10 +306,13 @@ def _declared(kind: Any) -> Mapping[str, Setting]:
 
 
 def _metavar(name: str, hint: Any, declared: Setting) -> str | None:
+    if declared.argument:
+        several = get_args(hint)[1:] == (...,)
+        return f"{name.upper().removesuffix('S')}..." if several else name.upper()
     if declared.choices:
         return "|".join(declared.choices)
     if declared.registry:
-        return name.upper() if declared.expands else "SPEC"
+        return "SPEC"
     if declared.joined:
         return "A,B,..."
     return {int: "N", int | None: "N", Path: "FILE", Path | None: "FILE"}.get(hint)

@@ -15,7 +15,7 @@ class Config(CommandSettings):
     the best."""
 
     reports: tuple[str, ...] = setting(
-        help="REFs of reports on one test set.", metavar="REPORT...", argument=True, swept=False
+        help="REFs of reports on one test set.", argument=True, swept=False
     )
     _: KW_ONLY
     metrics: tuple[str, ...] = _fields.metrics("r2, relative-error-over,limit=0.1 ...; repeatable.")

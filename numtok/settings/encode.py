@@ -17,9 +17,7 @@ class Config(CommandSettings):
     ``like`` they must be None, because the earlier artifact says them.
     """
 
-    inputs: tuple[str, ...] = setting(
-        help=_fields.INPUTS, metavar="INPUT...", argument=True, swept=False
-    )
+    inputs: tuple[str, ...] = setting(help=_fields.INPUTS, argument=True, swept=False)
     _: KW_ONLY
     scheme: str | None = setting(None, "p1000, xval, p10,exponents=-10..10 ...", registry="schemes")
     like: str | None = setting(

@@ -9,7 +9,7 @@ from numtok.declaration import CommandSettings, setting
 class Config(CommandSettings):
     """What ``numtok errors`` was asked for."""
 
-    reports: tuple[str, ...] = setting(help="REFs of reports.", metavar="REPORT...", argument=True)
+    reports: tuple[str, ...] = setting(help="REFs of reports.", argument=True)
     target: str | None = setting(None, "Only numbers of that target. Default: all.", metavar="NAME")
     digits: int = setting(
         3, "Significant digits that numbers are compared with.", at_least=1, at_most=17

@@ -24,12 +24,11 @@ class Config(CommandSettings):
         float32 alone.
     """
 
-    model: str = setting(help="REF of a model.", metavar="MODEL", argument=True, swept=False)
+    model: str = setting(help="REF of a model.", argument=True, swept=False)
     data: str | None = setting(
         None,
         "REF of data encoded as the model's were, or of a table as its. Default: the data that it "
         "learnt from.",
-        metavar="DATA",
         argument=True,
         swept=False,
     )

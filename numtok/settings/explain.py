@@ -10,7 +10,7 @@ from numtok.settings import _fields
 class Config(CommandSettings):
     """What ``numtok explain`` was asked for; ``schemes`` none: all that need no settings."""
 
-    number: str = setting(help="As written: -60.2, 6.02e23.", metavar="NUMBER", argument=True)
+    number: str = setting(help="As written: -60.2, 6.02e23.", argument=True)
     schemes: tuple[str, ...] = setting(
         (), "Only these; can be given again.", flag="scheme", registry="schemes"
     )

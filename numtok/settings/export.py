@@ -12,9 +12,7 @@ DATASETS, TRANSFORMERS = "datasets", "transformers"
 class Config(CommandSettings):
     """What ``numtok export`` was asked for."""
 
-    ref: str = setting(
-        help="REF of encoded data, or of a model of texts.", metavar="REF", argument=True
-    )
+    ref: str = setting(help="REF of encoded data, or of a model of texts.", argument=True)
     to: Path = setting(  # noqa: RUF009  # a field
         help="The folder that is made; it must not be there yet.", metavar="DIR"
     )

@@ -27,9 +27,7 @@ class Config(CommandSettings):
         registry="figures",
     )
     refs: tuple[str, ...] = setting(
-        help="REFs of reports or probes; density: of models and a table.",
-        metavar="REF...",
-        argument=True,
+        help="REFs of reports or probes; density: of models and a table.", argument=True
     )
     _: KW_ONLY
     out: Path = setting(  # noqa: RUF009  # a field

@@ -9,9 +9,7 @@ from numtok.declaration import CommandSettings, setting
 class Config(CommandSettings):
     """What ``numtok nupa`` was asked for: a report, or data and a file of answers to it."""
 
-    ref: str = setting(
-        help="A report on NUPA; with --answers the data.", metavar="REF", argument=True
-    )
+    ref: str = setting(help="A report on NUPA; with --answers the data.", argument=True)
     answers: str | None = setting(
         None,
         'What any model generated: JSONL of {"id": of the row, "answer": text or null}.',

@@ -15,12 +15,11 @@ class Config(CommandSettings):
         Of tables: whose model of several predicts; None: there is one alone.
     """
 
-    model: str = setting(help="REF of a model.", metavar="MODEL", argument=True)
+    model: str = setting(help="REF of a model.", argument=True)
     file: str | None = setting(
         None,
         "Texts: JSONL with one in each line, plain, .gz, .zst; - for standard input. Tables: CSV "
         "or Parquet, without the target.",
-        metavar="FILE",
         argument=True,
     )
     _: KW_ONLY

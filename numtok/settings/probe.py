@@ -19,7 +19,7 @@ class Config(CommandSettings):
         expands=True,
         registry="probes",
     )
-    model: str = setting(help="REF of a model of texts.", metavar="MODEL", argument=True)
+    model: str = setting(help="REF of a model of texts.", argument=True)
     data: str | None = setting(
         None, "REF of data encoded as the model's were.", metavar="ENCODED", argument=True
     )

@@ -12,9 +12,7 @@ class Config(CommandSettings):
     """What ``numtok profile`` was asked for; ``schemes`` are specs, none stands for all that need
     no settings."""
 
-    inputs: tuple[str, ...] = setting(
-        help=_fields.INPUTS, metavar="INPUT...", argument=True, repeat=False
-    )
+    inputs: tuple[str, ...] = setting(help=_fields.INPUTS, argument=True, repeat=False)
     _: KW_ONLY
     schemes: tuple[str, ...] = setting(
         (), "Only these; can be given again.", flag="scheme", registry="schemes", repeat=False

@@ -13,7 +13,7 @@ class Config(CommandSettings):
     """What ``numtok report`` was asked for: ``row`` and ``column`` of the published table
     ``against``."""
 
-    ref: str = setting(help="REF of a report.", metavar="REF", argument=True)
+    ref: str = setting(help="REF of a report.", argument=True)
     _: KW_ONLY
     against: str | None = _fields.against()
     row: str | None = setting(None, "Its row. Default: the scheme.", metavar="NAME")

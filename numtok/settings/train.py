@@ -40,7 +40,6 @@ class Config(CommandSettings):
 
     data: str = setting(
         help="REF of encoded data or of a table; or a table's FILE, --target.",
-        metavar="DATA",
         argument=True,
         swept=False,
     )
