@@ -170,21 +170,18 @@ def mean(errors: Any, weights: Any) -> Any:
     return (weights * errors).sum(axis=1) / weights.sum(axis=1)
 
 
-def metric(**members: Any) -> Any:
+def metric(base: type = Metric, **members: Any) -> Any:
     """A metric that differs from :class:`Mine` in these members."""
     own: Mapping[str, Any] = vars(Mine)
     kept = {key: own[key] for key in ("revision", "source", "better", "bounds", "undefined")}
-    kept |= {"statistic": Mine.statistic, "__module__": __name__}
-    kind: Any = type("Broken", (Metric,), kept | members)
+    kept |= {"statistic": Mine.statistic} if base is Metric else {}
+    kind: Any = type("Broken", (base,), kept | {"__module__": __name__} | members)
     return dataclass(frozen=True)(kind)()
 
 
 def mean_of(values: Callable[[Any, Predictions], Any]) -> Any:
     """A metric that is the mean of these values."""
-    own: Mapping[str, Any] = vars(Mine)
-    kept = {key: own[key] for key in ("revision", "source", "better", "bounds", "undefined")}
-    kind: Any = type("Broken", (MeanMetric,), kept | {"values": values, "__module__": __name__})
-    return dataclass(frozen=True)(kind)()
+    return metric(MeanMetric, values=values)
 
 
 def figure(of: Callable[[Any, Any], Any]) -> Any:

@@ -149,21 +149,6 @@ def test_a_scheme_is_added_as_contributing_says(
     assert verified.code == 0, verified.err
 
 
-@pytest.mark.integration
-def test_the_scheme_in_contributing_is_in_the_house_style() -> None:
-    scheme = steps()[0]
-    for command in (["format", "--check"], ["check"]):
-        done = subprocess.run(
-            ["ruff", *command, "--no-cache", "--stdin-filename", f"tests/{scheme.file}", "-"],
-            cwd=ROOT,
-            env=environment(),
-            input=scheme.content,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
 # --- schemes that nobody has seen --------------------------------------------------------------
 
 TEXTS = (
