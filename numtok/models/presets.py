@@ -85,14 +85,10 @@ def preset(spec: str) -> Preset:
 
     Raises UsageError for an unknown name or setting.
     """
-    kind, own, beside = _parsed(spec)
-    _check_takes(kind, spec, TokenTrunk)
-    made = cast(TokenTrunk, _built(kind, own))
-    read = read_settings(Preset, beside)
-    usual = _usual_beside(made)
+    made, beside = _parts(spec, TokenTrunk)
     if isinstance(made, TrainingDefaults):  # also where a preset has no setting beside its trunk
-        usual |= {"learning_rate": made.learning_rate}
-    return Preset(made, **(usual | read))
+        beside = {"learning_rate": made.learning_rate} | beside
+    return Preset(cast(TokenTrunk, made), **beside)
 
 
 def named_source(spec: str) -> str | None:
@@ -103,9 +99,7 @@ def named_source(spec: str) -> str | None:
 
 def trunk(spec: str) -> ColumnTrunk:
     """As :func:`preset`, for tables: ``mlp,layers=3,width=256``."""
-    kind, own, _ = _parsed(spec)
-    _check_takes(kind, spec, ColumnTrunk)
-    return cast(ColumnTrunk, TRUNKS.build(own))
+    return cast(ColumnTrunk, _parts(spec, ColumnTrunk)[0])
 
 
 def shortest(spec: str) -> str:
@@ -115,14 +109,16 @@ def shortest(spec: str) -> str:
     ('nano,width=64', 'mlp')
     """
     name = first = name_in(spec)
-    made, values = _values(spec)
+    made, beside = _parts(spec)
     if isinstance(made, PretrainedTrunk):
         first = f"{name}:{made.title}"
     if name in PRESETS:
-        _, usual = _values(name)
+        plain, usual = _parts(name)
+        usual |= _own(plain)
     else:
         usual = {key: one.default for key, one in settings_in(type(made)).items()}
         usual |= _usual_beside(made)
+    values = _own(made) | beside
     changed = {key: value for key, value in values.items() if value != usual[key]}
     return ",".join([first, *(f"{key}={as_spec(value)}" for key, value in changed.items())])
 
@@ -157,13 +153,17 @@ def _built(kind: type[Trunk], own: str) -> Trunk:
     return cast(PretrainedTrunk, made).of(source)
 
 
-def _values(spec: str) -> tuple[Trunk, dict[str, Any]]:
-    """Return the trunk and the values of all settings, those of the trunk first."""
+def _own(made: Trunk) -> dict[str, Any]:
+    """The values of a trunk's settings."""
+    return {key: getattr(made, key) for key in settings_in(type(made))}
+
+
+def _parts(spec: str, wanted: type[Trunk] = Trunk) -> tuple[Trunk, dict[str, Any]]:
+    """Build the trunk of a preset; return it with the values of the settings beside it."""
     kind, own, beside = _parsed(spec)
+    _check_takes(kind, spec, wanted)
     made = _built(kind, own)
-    values = {key: getattr(made, key) for key in settings_in(kind)}
-    read = read_settings(Preset, beside)
-    return made, values | _usual_beside(made) | read
+    return made, _usual_beside(made) | read_settings(Preset, beside)
 
 
 def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
@@ -188,9 +188,7 @@ def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
     return kind, ",".join([first, *own]), {key: options[key] for key in options if key in beside}
 
 
-def _check_takes(
-    kind: type[Trunk], spec: str, wanted: type[TokenTrunk] | type[ColumnTrunk]
-) -> None:
+def _check_takes(kind: type[Trunk], spec: str, wanted: type[Trunk]) -> None:
     """Raise UsageError for a preset of tables where one of texts is needed, and the reverse."""
     if issubclass(kind, wanted):
         return
