@@ -157,7 +157,7 @@ def check_described(thing: object, name: str) -> None:
     text = inspect.getdoc(type(thing)) or ""
     generated = text.startswith(f"{type(thing).__name__}(")  # by dataclass, where there is none
     require(thing, name, text and not generated, "got no docstring, expected one")
-    for key, one in settings_in(type(thing), learnt=True).items():
+    for key, one in settings_in(type(thing), learned=True).items():
         what = f"got no word on {key}, expected it in the docstring"
         require(thing, name, one.help, what)
 

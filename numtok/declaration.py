@@ -1,16 +1,14 @@
 """A setting is declared once, as a field of a frozen dataclass.
 
 The class is the settings of a command (:class:`CommandSettings`) or a part in a registry, such as a
-head. :func:`settings_in` returns its settings. Each becomes the option of the command line and its
-help, the key of ``numtok.toml`` and of a sweep file, the ``key=value`` of a spec, the bounds that a
-value must keep, the entry in an artifact's settings, the words of the command that rebuilds the
-artifact, and the line of ``docs/guide/reference.md``.
+head. Each setting becomes an option and its help, a key of ``numtok.toml``, of a sweep file and of
+a spec, bounds, an entry in an artifact's settings, words of the command that rebuilds the artifact,
+and a line of ``docs/guide/reference.md``.
 
 >>> @dataclass(frozen=True)
 ... class Fry(CommandSettings):
 ...     eggs: int = setting(2, "Number of eggs.", at_least=1, counts="version")
 ...     fat: str | None = setting(None, "Default: butter.", flag="in", counts="version")
-...     hurry: bool = setting(False, "Serve them raw.")
 >>> settings = Fry(eggs=3, fat="lard")
 >>> of_version(settings)
 {'eggs': 3, 'fat': 'lard'}
@@ -39,7 +37,6 @@ from numtok.errors import UsageError, unknown
 _KEY = "setting"  # of a field's metadata
 #: Metadata of a field that is learned from data: no spec sets it, but it is stored.
 LEARNT = {"learnt": True}
-_OPTION = re.compile(r"--([a-z][a-z-]*)")  # in a message
 #: In a docstring: names of settings, and their description below, indented.
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?:    .*\n?)+)", re.M)
 
@@ -116,7 +113,7 @@ class Setting:
 
     flag
         The name of the option and of the key in a spec or a file; by default from the field's name.
-    learnt
+    learned
         True if it is learned from data and cannot be set.
     metavar
         Placeholder for a value in the help; by default from the type and the other facts.
@@ -137,19 +134,18 @@ class Setting:
     replaces
         Settings of ``numtok.toml`` that this one overrides if it is typed.
     swept
-        Whether a sweep file may set it.
+        True if a sweep file may set it.
     counts
         What it is part of: an artifact's ``version``, or also the label of an ``experiment``, of
         which several seeds are runs.
     came_later
-        True if its default is left out of versions and of that command: some artifacts are older
-        than the setting.
+        True if its default is left out of versions and that command: some artifacts are older.
     omit_default
-        Whether its default is left out of the command that rebuilds an artifact.
+        True if its default is left out of the command that rebuilds an artifact.
     joined
-        Whether its values, names, are written as one word, a CSV record.
+        True if its values, names, are written as one word, a CSV record.
     repeat
-        Whether it is part of the command that rebuilds an artifact.
+        True if it is part of the command that rebuilds an artifact.
     shown_default
         The default as shown in the help.
     """
@@ -159,7 +155,7 @@ class Setting:
     default: Any  # MISSING if a value must be given
     help: str = ""
     flag: str = ""
-    learnt: bool = False
+    learned: bool = False
     metavar: str | None = None
     section: str | None = None
     argument: bool = False
@@ -205,12 +201,12 @@ class Setting:
 
     @property
     def usual(self) -> str | None:
-        """The default as a spec writes it; None if there is none or it says nothing."""
+        """The default as a spec writes it; None if it is missing, None or empty."""
         return None if self.default in (MISSING, None, "") else as_spec(self.default)
 
     @property
     def allowed(self) -> str:
-        """What a value may be, such as ``above 0 and below 1``; empty if anything may."""
+        """The bounds or choices in words, such as ``above 0 and below 1``; empty without any."""
         if self.choices:
             return " and ".join([", ".join(self.choices[:-1]), self.choices[-1]])
         if self.at_least is not None and self.at_most is not None:
@@ -230,9 +226,7 @@ class Setting:
             return None if value in self.choices else f"is not possible; allowed are {self.allowed}"
         if self.refuse is not None:
             return self.refuse(value)
-        ends = (value,)
-        if isinstance(value, Interval | Range):
-            ends = dataclasses.astuple(value)
+        ends = dataclasses.astuple(value) if isinstance(value, Interval | Range) else (value,)
         inside = all(
             (self.above is None or end > self.above)
             and (self.at_least is None or end >= self.at_least)
@@ -279,9 +273,9 @@ def setting(default: Any = MISSING, help: str = "", **facts: Any) -> Any:
     return dataclasses.field(default=default, metadata={_KEY: declared})
 
 
-def settings_in(kind: Any, *, learnt: bool = False) -> Mapping[str, Setting]:
-    """Return the settings of a class by field, in order; ``learnt``: also what it learns."""
-    return {key: one for key, one in _declared(kind).items() if learnt or not one.learnt}
+def settings_in(kind: Any, *, learned: bool = False) -> Mapping[str, Setting]:
+    """Return the settings of a class by field, in order; ``learned`` includes those it learns."""
+    return {key: one for key, one in _declared(kind).items() if learned or not one.learned}
 
 
 @cache
@@ -300,7 +294,7 @@ def _declared(kind: Any) -> Mapping[str, Setting]:
             help=declared.help or helps.get(field.name, ""),
             flag=declared.flag or flag_named(field.name),
             metavar=declared.metavar or _metavar(field.name, hints[field.name], declared),
-            learnt=field.metadata == LEARNT,
+            learned=field.metadata == LEARNT,
         )
     return found
 
@@ -332,7 +326,7 @@ def _helps(docstring: str) -> dict[str, str]:
 
 
 def read_settings(
-    kind: type, given: Mapping[str, Any], options: Collection[str] = (), *, learnt: bool = False
+    kind: type, given: Mapping[str, Any], options: Collection[str] = (), *, learned: bool = False
 ) -> dict[str, Any]:
     """Read settings of a class by field: texts, or what stored JSON has.
 
@@ -341,7 +335,7 @@ def read_settings(
     out of bounds.
     """
     name = kind.__module__.rpartition(".")[2].replace("_", "-")
-    known, read = settings_in(kind, learnt=learnt), {}
+    known, read = settings_in(kind, learned=learned), {}
     for key, value in given.items():
         if key not in known:
             raise unknown(f"setting of {name!r}", key, [one.flag for one in known.values()])
@@ -358,11 +352,7 @@ def read_settings(
 
 
 class SettingError(UsageError):
-    """A value that a setting cannot have; the message names where the value was given.
-
-    key
-        The field.
-    """
+    """A value that a setting, the field ``key``, cannot have; says where the value was given."""
 
     def __init__(self, key: str, flag: str, value: Any, wrong: str) -> None:
         super().__init__(key, flag, value, wrong)
@@ -403,41 +393,24 @@ def flag_named(key: str) -> str:
     return key.rstrip("_").replace("_", "-")
 
 
-def in_python(message: str) -> str:
-    """Replace the names of options in a message by those of a function's arguments.
-
-    >>> in_python("--text-field 'a b' is not possible; leave --lr out")
-    "text_field 'a b' is not possible; leave learning_rate out"
-    """
-    return _OPTION.sub(lambda option: key_of(option[1]), message)
-
-
-def key_of(flag: str) -> str:
-    """Return the field of an option if its class is unknown."""
-    return {"lr": "learning_rate"}.get(flag, flag.replace("-", "_"))
-
-
 def of_version(settings: Any, parts: Collection[str] = ("version", "experiment")) -> dict[str, Any]:
     """Return the settings that a version depends on, by field; all defaults must be filled in."""
-    values = {key: getattr(settings, key) for key in settings_in(type(settings))}
-    return {
-        key: values[key]
-        for key, one in settings_in(type(settings)).items()
-        if one.counts in parts and not (one.came_later and values[key] == one.default)
-    }
+    found = {}
+    for key, one in settings_in(type(settings)).items():
+        value = getattr(settings, key)
+        if one.counts in parts and not (one.came_later and value == one.default):
+            found[key] = value
+    return found
 
 
 def of_experiment(settings: Any) -> dict[str, Any]:
-    """Return the settings that distinguish experiments, likewise."""
+    """Return the settings that distinguish experiments, by field."""
     return of_version(settings, ("experiment",))
 
 
 def command_line(settings: Any, of: str | None = None) -> list[str]:
-    """Return the options and arguments that stand for settings, with all defaults filled in.
-
-    ``of`` is what they are for, ``texts`` or ``tables``; the settings may be those of a command or
-    of a registry part.
-    """
+    """Return the words that stand for the settings of a command or a part, with all defaults filled
+    in; ``of`` is what they are for, ``texts`` or ``tables``."""
     words: list[str] = []
     for key, one in settings_in(type(settings)).items():
         value = getattr(settings, key)

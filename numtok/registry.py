@@ -64,7 +64,7 @@ _OF_MODELS = ("embedder", "head", "objective", "trunk")  # what a model is made 
 class Registry(Generic[T]):
     """The classes of one package that derive from ``base``, by file name.
 
-    A module is imported when it is asked for.
+    Its modules are imported on first use.
     """
 
     def __init__(self, package: str, what: str, base: Any = object) -> None:
@@ -146,7 +146,7 @@ class Registry(Generic[T]):
                 "encode the data again with this numtok"
             )
         own = {key: settings[key] for key in settings if key not in ("name", "revision", "digest")}
-        return self._make(kind, name, read_settings(kind, own, learnt=True))
+        return self._make(kind, name, read_settings(kind, own, learned=True))
 
     def contract(self) -> ModuleType:
         """The contract suite of this registry, ``_contract.py`` in its folder."""
@@ -159,10 +159,10 @@ class Registry(Generic[T]):
 
     def required(self, name: str) -> list[str]:
         """The settings of a class that a spec has to give."""
-        return [key for key, one in settings_in(self[name], learnt=True).items() if one.required]
+        return [key for key, one in settings_in(self[name], learned=True).items() if one.required]
 
     def _make(self, kind: type[T], name: str, given: dict[str, Any]) -> T:
-        for key, one in settings_in(kind, learnt=True).items():
+        for key, one in settings_in(kind, learned=True).items():
             if one.required and key not in given:
                 raise UsageError(
                     f"{self._what} {name!r} needs a value for {key!r}; write {name},{key}=VALUE"
@@ -347,7 +347,7 @@ def settings_of(thing: object) -> dict[str, Any]:
     head = {"name": name_of(thing), "revision": kind.revision}
     if hasattr(kind, "digest"):  # of its output: a change without a new revision shows as well
         head["digest"] = kind.digest
-    return head | {key: as_stored(getattr(thing, key)) for key in settings_in(kind, learnt=True)}
+    return head | {key: as_stored(getattr(thing, key)) for key in settings_in(kind, learned=True)}
 
 
 def spec_of(thing: object) -> str:
@@ -369,7 +369,7 @@ def spec_of(thing: object) -> str:
 
 @cache
 def missing_in(kind: type) -> tuple[str, ...]:
-    """What a class still needs before it can be built from a spec."""
+    """Return what a class lacks before it can be built from a spec."""
     params: Any = getattr(kind, "__dataclass_params__", None)
     if params is None or not params.frozen:
         return ("@dataclass(frozen=True)",)
@@ -388,8 +388,8 @@ _OPTIONAL = ("positional", "checked_at")  # what a class may declare, whatever i
 
 @cache
 def mistyped_in(kind: type) -> str | None:
-    """The first setting that no spec could set, or fact of the class that is of another type than
-    its contract says; None where there is none."""
+    """Return what is wrong with the first setting that no spec could set, or with the first fact of
+    the class whose type is not that of its contract."""
     try:
         hints = get_type_hints(kind)
     except Exception as error:  # whatever an annotation that is text raises when it is read
@@ -421,5 +421,5 @@ def mistyped_in(kind: type) -> str | None:
 
 
 def _type_name(kind: Any) -> str:
-    """As it is written: ``int``, ``str | None``."""
+    """Return the name of a type as code writes it: ``int``, ``str | None``."""
     return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")

@@ -213,7 +213,7 @@ def _completing(folder: str) -> Callable[[str], list[str]]:
 
 
 def expanding(settings: Any) -> Setting | None:
-    """Return the setting that names a part whose settings are options; None if there is none."""
+    """Return the setting that names a part whose settings become options, if a command has one."""
     known = {} if settings is None else settings_in(settings)
     return next((one for one in known.values() if one.expands), None)
 

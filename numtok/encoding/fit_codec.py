@@ -249,7 +249,7 @@ class Reused:
         workers: Engine,
         advance: Callable[[str], Advance],
     ) -> FittedCodec:
-        """Return it as it is, with the columns of the first rows."""
+        """Return the codec unchanged, with the columns of the first rows."""
         return FittedCodec(self.codec, first_columns(units, screening), {})
 
 

@@ -52,7 +52,7 @@ def settings_of(
 
 
 def _in_order(known: Mapping[str, Setting], arguments: Sequence[Any]) -> dict[str, Any]:
-    """Return values by position; a setting with several values takes all that are left."""
+    """Return values by position; a setting with several values takes the rest."""
     given: dict[str, Any] = {}
     left = list(arguments)
     for name, one in known.items():

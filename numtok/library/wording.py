@@ -10,8 +10,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
-from numtok.declaration import in_python
-from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError
+from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError, in_python
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

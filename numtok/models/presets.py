@@ -159,7 +159,7 @@ def _own(made: Trunk) -> dict[str, Any]:
 
 
 def _parts(spec: str, wanted: type[Trunk] = Trunk) -> tuple[Trunk, dict[str, Any]]:
-    """Build the trunk of a preset; return it with the values of the settings beside it."""
+    """Build the trunk of a preset; return it with the values of the preset's other settings."""
     kind, own, beside = _parsed(spec)
     _check_takes(kind, spec, wanted)
     made = _built(kind, own)

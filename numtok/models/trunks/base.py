@@ -166,7 +166,7 @@ def stored_trunk(settings: Settings) -> Trunk:
     and values of other types; UsageError as ``Registry.from_settings``.
     """
     trunk = TRUNKS.from_settings(settings)
-    known = [(key, one.type) for key, one in settings_in(type(trunk), learnt=True).items()]
+    known = [(key, one.type) for key, one in settings_in(type(trunk), learned=True).items()]
     own = {key: value for key, value in settings.items() if key not in ("name", "revision")}
     try:
         msgspec.convert(own, msgspec.defstruct("Trunk", known, forbid_unknown_fields=True))

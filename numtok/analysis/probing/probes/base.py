@@ -84,7 +84,7 @@ class ProbeKind(ABC):
         """The settings that a version is made of."""
         return {
             _STORED.get(key, key): as_stored(getattr(self, key))
-            for key in settings_in(type(self), learnt=True)
+            for key in settings_in(type(self), learned=True)
         }
 
 
