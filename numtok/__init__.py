@@ -28,7 +28,7 @@ errors.py          what a user can cause, one class a kind, each with its exit c
 files.py           every file operation, behind one object that tests can make fail
 kernels.py         numba, set up once: where compiled kernels are kept
 machine.py         cores and memory that a process may use, of a machine or a part of it
-names.py           what artifacts may be called
+names.py           names of artifacts, and several names in one word
 plugins.py         folders of plugins, whose fault an error is, and their contracts
 registry.py        a public name is a file name; spec strings with settings
 reports.py         what eval writes and compare reads: a report, its predictions

@@ -19,13 +19,11 @@ Traceback (most recent call last):
 numtok.declaration.SettingError: --eggs 0 is not possible; it is 1 or more
 """
 
-import csv
 import dataclasses
 import inspect
-import io
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, replace
 from functools import cache
@@ -33,10 +31,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
 from numtok.errors import UsageError, unknown
+from numtok.names import join_names
 
 _KEY = "setting"  # of a field's metadata
 #: Metadata of a field that is learned from data: no spec sets it, but it is stored.
 LEARNT = {"learnt": True}
+_OPTION = re.compile(r"--([a-z][a-z-]*)")  # in a message
 #: In a docstring: names of settings, and their description below, indented.
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?:    .*\n?)+)", re.M)
 
@@ -393,6 +393,16 @@ def flag_named(key: str) -> str:
     return key.rstrip("_").replace("_", "-")
 
 
+def in_python(message: str) -> str:
+    """Replace the names of options in a message by those of a function's arguments.
+
+    >>> in_python("--text-field 'a b' is not possible; leave --lr out")
+    "text_field 'a b' is not possible; leave learning_rate out"
+    """
+    names = {"lr": "learning_rate"}
+    return _OPTION.sub(lambda one: names.get(one[1], one[1].replace("-", "_")), message)
+
+
 def of_version(settings: Any, parts: Collection[str] = ("version", "experiment")) -> dict[str, Any]:
     """Return the settings that a version depends on, by field; all defaults must be filled in."""
     found = {}
@@ -419,22 +429,6 @@ def command_line(settings: Any, of: str | None = None) -> list[str]:
         if one.repeat and not usual and not foreign:
             words += one.words(value)
     return words
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Write names as one CSV record: the inverse of :func:`split_names`."""
-    record = io.StringIO()
-    csv.writer(record, lineterminator="").writerow(names)
-    return record.getvalue()
-
-
-def split_names(text: str) -> tuple[str, ...]:
-    """Read a CSV record: names with a comma are in quotes.
-
-    >>> split_names('a,"b, c"'), join_names(("a", "b, c"))
-    (('a', 'b, c'), 'a,"b, c"')
-    """
-    return tuple(next(csv.reader([text]))) if text else ()
 
 
 def as_stored(value: Any) -> Any:

@@ -5,7 +5,6 @@ allowed and what to do next. ``cli.main`` prints it and exits with
 ``exit_code``; anything that is not a ``NumtokError`` is a bug (exit 70).
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -179,15 +178,3 @@ def needing(what: str, packages: str, otherwise: str = "") -> Iterator[None]:
             f"{what} needs the package{'s' * (' ' in packages)} {packages}; `pip install "
             f"{install}`{otherwise}"
         ) from None
-
-
-def in_python(message: str) -> str:
-    """Replace the names of options in a message by those of a function's arguments.
-
-    >>> in_python("--text-field 'a b' is not possible; leave --lr out")
-    "text_field 'a b' is not possible; leave learning_rate out"
-    """
-    names = {"lr": "learning_rate"}
-    return re.sub(
-        r"--([a-z][a-z-]*)", lambda one: names.get(one[1], one[1].replace("-", "_")), message
-    )

@@ -16,8 +16,9 @@ import pyarrow as pa
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from numtok.declaration import in_python
 from numtok.encoding.normalizers.base import NORMALIZERS
-from numtok.errors import DataError, TrainingFailed, UsageError, in_python, unknown
+from numtok.errors import DataError, TrainingFailed, UsageError, unknown
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.presets import trunk
 from numtok.training.device import device_of, oom_advice

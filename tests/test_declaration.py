@@ -11,7 +11,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok import cli, declaration, settings
+from numtok import cli, declaration, names, settings
 from numtok.analysis.probing.probes.base import PROBES
 from numtok.cli.output.printing import Format
 from numtok.cli.output.reference import reference
@@ -19,14 +19,13 @@ from numtok.declaration import (
     CommandSettings,
     SettingError,
     command_line,
-    join_names,
     of_experiment,
     of_version,
     setting,
     settings_in,
-    split_names,
 )
 from numtok.errors import UsageError
+from numtok.names import join_names, split_names
 from numtok.registry import spec_of
 from numtok.settings import encode, eval, fetch, gen, train
 from numtok.sweeps import file, stage_table
@@ -52,7 +51,7 @@ class Boil(CommandSettings):
 
 
 def test_its_doctests_hold() -> None:
-    assert doctest.testmod(declaration).failed == 0
+    assert [doctest.testmod(one).failed for one in (declaration, names)] == [0, 0]
 
 
 def test_a_value_out_of_bounds_is_told_where_it_stands(says: Says) -> None:
@@ -92,8 +91,8 @@ def test_the_command_line_says_everything_again() -> None:
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1)))
-def test_names_in_one_word_come_back(names: list[str]) -> None:
-    assert split_names(join_names(names)) == tuple(names)
+def test_names_in_one_word_come_back(several: list[str]) -> None:
+    assert split_names(join_names(several)) == tuple(several)
 
 
 def test_flags_of_a_command_differ() -> None:

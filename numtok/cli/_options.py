@@ -21,8 +21,9 @@ import typer
 
 from numtok.cli.output.printing import Format, print_table
 from numtok.config import FILE
-from numtok.declaration import Setting, SettingError, settings_in, split_names
+from numtok.declaration import Setting, SettingError, settings_in
 from numtok.errors import UsageError, meaningless
+from numtok.names import split_names
 from numtok.plugins import plugin_folders, registries
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the table.")]

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
-from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError, in_python
+from numtok.declaration import in_python
+from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
