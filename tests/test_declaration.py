@@ -164,7 +164,7 @@ def test_a_setting_of_one_line_is_an_option_a_key_a_setting_and_a_row_of_the_ref
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     says(ran.err, "numtok: numtok.toml: [boil] salt = -1", "0 or more")
     says(numtok("boil", "3", "--salt", "-1").err, "numtok: --salt -1", "0 or more")
-    assert "| `--salt` | 2 | Grains. |" in reference()
+    assert "| `--salt N` | 2 | Grains. |" in reference()
 
 
 def test_a_setting_of_one_line_is_a_key_of_a_sweep(

@@ -235,7 +235,7 @@ class Reused:
 
     @property
     def scheme(self) -> Scheme:
-        """Its scheme."""
+        """The scheme that numbers are written in."""
         return self.codec.scheme
 
     def settings(self) -> dict[str, Any]:

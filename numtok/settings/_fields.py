@@ -19,8 +19,8 @@ INPUTS = (
 )
 LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another
 _MOST_LINE = 1 << 30
-_run = partial(setting, swept=False, repeat=False)  # changes no result
-_numbers = partial(setting, section=_OF_NUMBERS)
+_run_setting = partial(setting, swept=False, repeat=False)  # changes no result
+_number_setting = partial(setting, section=_OF_NUMBERS)
 _ENGINE = re.compile(r"local|ray(:([\w.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5})?")
 
 
@@ -38,21 +38,21 @@ def name(help: str) -> Any:
 
 def html() -> Any:
     help = "Write a page, too: one file that needs no network. Needs the extra `pages`."
-    return _run(None, help)
+    return _run_setting(None, help)
 
 
 def restart() -> Any:
     help = "Discard what a killed run left."
-    return _run(False, help, section=ARTIFACT)
+    return _run_setting(False, help, section=ARTIFACT)
 
 
 def force() -> Any:
     help = "Make it again, and compare."
-    return _run(False, help, section=ARTIFACT)
+    return _run_setting(False, help, section=ARTIFACT)
 
 
 def dry_run(help: str = "Say what would be made, and how big.") -> Any:
-    return _run(False, help)
+    return _run_setting(False, help)
 
 
 def device(**facts: Any) -> Any:
@@ -65,12 +65,12 @@ def devices(help: str, default: str = "1", **facts: Any) -> Any:
         return None if possible else "is not possible; it is a number of devices, or all"
 
     help = f"So many side by side, {help}; or all."
-    return _run(default, help, metavar="N", refuse=wrong, **facts)
+    return _run_setting(default, help, metavar="N", refuse=wrong, **facts)
 
 
 def workers() -> Any:
     help = "Processes. Default: by size and cores."
-    return _run(None, help, at_least=1)
+    return _run_setting(None, help, at_least=1)
 
 
 def engine() -> Any:
@@ -83,7 +83,7 @@ def engine() -> Any:
         "Where that is done: local, or ray, the Ray cluster that this machine is a node of; "
         "ray:HOST:PORT names its head. Needs the extra `ray`."
     )
-    return _run("local", help, metavar="ENGINE", refuse=wrong)
+    return _run_setting("local", help, metavar="ENGINE", refuse=wrong)
 
 
 def disk_limit() -> Any:
@@ -91,7 +91,7 @@ def disk_limit() -> Any:
         "Most that may be stored of what comes through pipes, downloads and archives: 20GB, or "
         "none for no limit. Default: 5% of the disk, 1 GiB at least, stays free."
     )
-    return _run(None, help, metavar="SIZE")
+    return _run_setting(None, help, metavar="SIZE")
 
 
 def max_line() -> Any:
@@ -155,12 +155,12 @@ def metrics(help: str) -> Any:
 
 def fill(help: str) -> Any:
     choices = ("parallel", "left-to-right", "answers")
-    return _numbers(None, help, of="texts", choices=choices)
+    return _number_setting(None, help, of="texts", choices=choices)
 
 
 def decode() -> Any:
     help = "constrained by the scheme's grammar, or free."
-    return _numbers(
+    return _number_setting(
         "constrained", help, of="texts", choices=("constrained", "free"), omit_default=True
     )
 
@@ -171,16 +171,16 @@ def point() -> Any:
         "as written); tables also: raft. Default: median; mode for heads of tokens or digits."
     )
     choices = ("mode", "median", "mean", "raft")
-    return _numbers(None, help, choices=choices)
+    return _number_setting(None, help, choices=choices)
 
 
 def draws() -> Any:
     help = "Numbers drawn where a distribution has no exact form; tables: in its place."
-    return _numbers(0, help, at_least=0, omit_default=True)
+    return _number_setting(0, help, at_least=0, omit_default=True)
 
 
 def temperature() -> Any:
-    return _numbers(
+    return _number_setting(
         1.0,
         "With --draws: of a decoder's tokens.",
         metavar="T",
@@ -193,13 +193,15 @@ def temperature() -> Any:
 
 def top_k() -> Any:
     help = "Likewise: only the K likeliest tokens. 0: all."
-    return _numbers(0, help, metavar="K", of="tables", at_least=0, omit_default=True)
+    return _number_setting(0, help, metavar="K", of="tables", at_least=0, omit_default=True)
 
 
 def top_p() -> Any:
     help = "Likewise: only the likeliest that make up P."
-    return _numbers(1.0, help, metavar="P", of="tables", above=0, at_most=1, omit_default=True)
+    return _number_setting(
+        1.0, help, metavar="P", of="tables", above=0, at_most=1, omit_default=True
+    )
 
 
 def batch_of_rows(help: str) -> Any:
-    return _numbers(256, help, metavar="ROWS", of="texts", at_least=1, repeat=False)
+    return _number_setting(256, help, metavar="ROWS", of="texts", at_least=1, repeat=False)
