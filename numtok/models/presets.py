@@ -158,7 +158,7 @@ def _own(made: Trunk) -> dict[str, Any]:
     return {key: getattr(made, key) for key in settings_in(type(made))}
 
 
-def _parts(spec: str, wanted: type[Trunk] = Trunk) -> tuple[Trunk, dict[str, Any]]:
+def _parts(spec: str, wanted: Any = Trunk) -> tuple[Trunk, dict[str, Any]]:
     """Build the trunk of a preset; return it with the values of the preset's other settings."""
     kind, own, beside = _parsed(spec)
     _check_takes(kind, spec, wanted)

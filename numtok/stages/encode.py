@@ -283,13 +283,9 @@ class _Job:
         unread = UnreadDigits()
         counts = Counter({"rows": 0, "numbers": 0, "tokens": 0, "rejected": 0})
         for fact in facts:
-            for split, rows in fact.rows.items():
-                counts["rows"] += rows
-                counts[f"rows_{split}"] += rows
-            counts["numbers"] += fact.numbers
-            counts["tokens"] += fact.tokens
-            counts["rejected"] += fact.rejected
-            counts.update(fact.outcomes)
+            counts.update(numbers=fact.numbers, tokens=fact.tokens, rejected=fact.rejected)
+            counts.update(rows=sum(fact.rows.values()), **fact.outcomes)
+            counts.update({f"rows_{split}": rows for split, rows in fact.rows.items()})
             unread.merge(fact.unread)
         if not counts["rows"]:
             raise no_rows(counts["rejected"])
