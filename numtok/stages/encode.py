@@ -284,8 +284,8 @@ class _Job:
         counts = Counter({"rows": 0, "numbers": 0, "tokens": 0, "rejected": 0})
         for fact in facts:
             counts.update(numbers=fact.numbers, tokens=fact.tokens, rejected=fact.rejected)
-            counts.update(rows=sum(fact.rows.values()), **fact.outcomes)
             counts.update({f"rows_{split}": rows for split, rows in fact.rows.items()})
+            counts.update(fact.outcomes, rows=sum(fact.rows.values()))
             unread.merge(fact.unread)
         if not counts["rows"]:
             raise no_rows(counts["rejected"])
