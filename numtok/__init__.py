@@ -20,16 +20,15 @@ sweeps/            sweeps: grids of experiments. A sweep drives the stages, so i
                    them
 training/          from rows to a model: steps, checkpoints, curricula, and the files of a model
 arrays.py          names of array types
-class_settings.py  the settings of a class of a registry, read and written
 config.py          numtok.toml, the environment, and which of them wins
 contracts.py       contract suites: checks of a thing of a registry, run to their first break
-declaration.py     a setting and all that is said of it, where it is a field
+declaration.py     a setting of a command or a part: declared, read, checked, written
 documents.py       small files that a user names, TOML and JSON, within bounds
 errors.py          what a user can cause, one class a kind, each with its exit code
 files.py           every file operation, behind one object that tests can make fail
 kernels.py         numba, set up once: where compiled kernels are kept
 machine.py         cores and memory that a process may use, of a machine or a part of it
-names.py           what artifacts may be called
+names.py           names of artifacts, and several names in one word
 plugins.py         folders of plugins, whose fault an error is, and their contracts
 registry.py        a public name is a file name; spec strings with settings
 reports.py         what eval writes and compare reads: a report, its predictions

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from numtok import plugins
-from numtok.class_settings import settings_fields
-from numtok.declaration import help_of
+from numtok.declaration import settings_in
 from numtok.errors import PluginError, UsageError, unknown
 from numtok.registry import Registry, name_of, registry_in, settings_of, spec_of
 from numtok.version import __version__
@@ -158,10 +157,9 @@ def check_described(thing: object, name: str) -> None:
     text = inspect.getdoc(type(thing)) or ""
     generated = text.startswith(f"{type(thing).__name__}(")  # by dataclass, where there is none
     require(thing, name, text and not generated, "got no docstring, expected one")
-    helps = help_of(type(thing))
-    for key in settings_fields(type(thing)):
+    for key, one in settings_in(type(thing), learned=True).items():
         what = f"got no word on {key}, expected it in the docstring"
-        require(thing, name, helps.get(key), what)
+        require(thing, name, one.help, what)
 
 
 class _Examples(doctest.DocTestRunner):
@@ -215,7 +213,14 @@ def expect_kind(thing: object, member: str, got: Any, *kinds: type) -> Any:
 
 
 def expect_array(
-    thing: object, member: str, got: Any, shape: Shape, *, dtype: str, finite: bool = False
+    thing: object,
+    member: str,
+    got: Any,
+    shape: Shape,
+    *,
+    dtype: str,
+    finite: bool = False,
+    kind: str = "ndarray",
 ) -> Any:
     """Return what a member gave; raise a break unless it is such a NumPy array.
 
@@ -223,27 +228,9 @@ def expect_array(
         A size per axis; None allows any size.
     dtype
         A name, or several with ``|`` between: ``float32|int64``.
+    kind
+        The class, by its name: PyTorch is not imported here.
     """
-    return _expect(thing, member, got, ("ndarray", dtype, shape), finite)
-
-
-def expect_tensor(
-    thing: object,
-    member: str,
-    got: Any,
-    shape: Shape,
-    *,
-    dtype: str = FLOATING,
-    finite: bool = False,
-) -> Any:
-    """Do the same as :func:`expect_array` for a PyTorch tensor, by default of any floating type."""
-    return _expect(thing, member, got, ("Tensor", dtype, shape), finite)
-
-
-def _expect(
-    thing: object, member: str, got: Any, form: tuple[str, str, Shape], finite: bool
-) -> Any:
-    kind, dtype, shape = form
     fits = (
         any(one.__name__ == kind for one in type(got).__mro__)
         and _dtype(got) in dtype.split("|")
@@ -255,10 +242,13 @@ def _expect(
     if not fits:
         wrong(thing, member, described(got), expected)
     if finite and not bool((abs(got) < float("inf")).all()):
-        wrong(
-            thing, member, f"{described(got)} with values that are not finite", f"finite {expected}"
-        )
+        values = f"{described(got)} with values that are not finite"
+        wrong(thing, member, values, f"finite {expected}")
     return got
+
+
+#: The same for a PyTorch tensor, by default of any floating type.
+expect_tensor = partial(expect_array, kind="Tensor", dtype=FLOATING)
 
 
 def described(got: Any) -> str:

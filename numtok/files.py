@@ -196,13 +196,11 @@ def check_regular(path: Path) -> None:
 
 
 def check_tree(folder: Path) -> None:
-    """Likewise, for all that is below a folder."""
+    """Do the same for everything below a folder."""
     with suppress(FileNotFoundError, NotADirectoryError):
-        for entry in system.scandir(folder):
-            if entry.is_dir(follow_symlinks=False):
-                check_tree(folder / entry.name)
-            elif not entry.is_file():
-                check_regular(folder / entry.name)
+        for path, is_folder in _below(folder):
+            if not is_folder:
+                check_regular(path)
 
 
 def write_all(fd: int, data: "ReadableBuffer") -> None:
@@ -403,23 +401,27 @@ def is_folder(path: Path) -> bool:
 
 def tree_size(folder: Path) -> int:
     """The bytes below a folder, following no link."""
-    size = 0
-    for entry in system.scandir(folder):
-        path = folder / entry.name
-        is_folder = entry.is_dir(follow_symlinks=False)
-        size += tree_size(path) if is_folder else system.stat(path).st_size
-    return size
+    return sum(system.stat(path).st_size for path, is_folder in _below(folder) if not is_folder)
 
 
 def remove_tree(folder: Path) -> int:
-    """Remove a folder and what is below it, following no link; the bytes that were in it."""
+    """Remove a folder and what is below it, following no link; return the bytes that were in it."""
     size = 0
-    for entry in system.scandir(folder):
-        path = folder / entry.name
-        if entry.is_dir(follow_symlinks=False):
-            size += remove_tree(path)
+    for path, is_folder in _below(folder):
+        if is_folder:
+            system.rmdir(path)
         else:
             size += system.stat(path).st_size
             system.unlink(path)
     system.rmdir(folder)
     return size
+
+
+def _below(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Yield what is below a folder, following no link, and whether it is a folder: a folder comes
+    after its content."""
+    for entry in system.scandir(folder):
+        path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
+        if is_folder:
+            yield from _below(path)
+        yield path, is_folder

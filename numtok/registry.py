@@ -20,30 +20,25 @@ import inspect
 import os
 import pkgutil
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import MISSING
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from functools import cache, lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Generic, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from numtok import plugins
-from numtok.class_settings import LEARNT as LEARNT
-from numtok.class_settings import Interval as Interval
-from numtok.class_settings import Range as Range
-from numtok.class_settings import (
+from numtok.declaration import LEARNT as LEARNT
+from numtok.declaration import (
+    SPEC_TYPES,
     as_spec,
     as_stored,
-    check_bounds,
-    missing_in,
-    mistyped_in,
-    names_of_fields,
-    read_setting,
-    required,
-    settings_fields,
-    spec_fields,
+    flag_named,
+    read_settings,
+    settings_in,
 )
-from numtok.declaration import flag_named, flag_of
+from numtok.declaration import Interval as Interval
+from numtok.declaration import Range as Range
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.plugins import (
     ENCODINGS,
@@ -67,11 +62,15 @@ _OF_MODELS = ("embedder", "head", "objective", "trunk")  # what a model is made 
 
 
 class Registry(Generic[T]):
-    """The classes of one package, by file name; modules are imported when asked for."""
+    """The classes of one package that derive from ``base``, by file name.
 
-    def __init__(self, package: str, what: str) -> None:
+    Its modules are imported on first use.
+    """
+
+    def __init__(self, package: str, what: str, base: Any = object) -> None:
         self._package = package
         self._what = what
+        self._base = base
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -112,7 +111,7 @@ class Registry(Generic[T]):
         what is wrong with it."""
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
-        known, names = spec_fields(kind), names_of_fields(kind)
+        names = {one.flag: key for key, one in settings_in(kind).items()}
         given: dict[str, Any] = {names.get(key, key): value for key, value in options.items()}
         if twice := given.keys() & (more or {}).keys():
             raise UsageError(f"{self._what} {spec!r} and --{min(twice)} give {min(twice)!r} twice")
@@ -124,8 +123,7 @@ class Registry(Generic[T]):
             if key in given:
                 raise UsageError(f"{self._what} {spec!r} gives {key!r} twice")
             given[key] = positional
-        read = {key: read_setting(kind, known, key, given[key]) for key in given}
-        return self._make(kind, name, read, (more or {}).keys())
+        return self._make(kind, name, read_settings(kind, given, more or {}))
 
     def from_settings(self, settings: Mapping[str, Any]) -> T:
         """The inverse of :func:`settings_of`; refuses a revision this numtok does not have."""
@@ -147,15 +145,8 @@ class Registry(Generic[T]):
                 f"{settings.get('digest')!r}, now {getattr(kind, 'digest', None)!r}); "
                 "encode the data again with this numtok"
             )
-        known = settings_fields(kind)
-        given = {
-            key: settings[key] for key in settings if key not in ("name", "revision", "digest")
-        }
-        return self._make(
-            kind,
-            name,
-            {key: read_setting(kind, known, key, value) for key, value in given.items()},
-        )
+        own = {key: settings[key] for key in settings if key not in ("name", "revision", "digest")}
+        return self._make(kind, name, read_settings(kind, own, learned=True))
 
     def contract(self) -> ModuleType:
         """The contract suite of this registry, ``_contract.py`` in its folder."""
@@ -168,36 +159,18 @@ class Registry(Generic[T]):
 
     def required(self, name: str) -> list[str]:
         """The settings of a class that a spec has to give."""
-        return required(self[name])
+        return [key for key, one in settings_in(self[name], learned=True).items() if one.required]
 
-    def _make(
-        self, kind: type[T], name: str, given: dict[str, Any], options: Collection[str] = ()
-    ) -> T:
-        if missing := [key for key in required(kind) if key not in given]:
-            raise UsageError(
-                f"{self._what} {name!r} needs a value for {missing[0]!r}; write "
-                f"{name},{missing[0]}=VALUE"
-            )
-        check_bounds(kind, name, given, options)
+    def _make(self, kind: type[T], name: str, given: dict[str, Any]) -> T:
+        for key, one in settings_in(kind, learned=True).items():
+            if one.required and key not in given:
+                raise UsageError(
+                    f"{self._what} {name!r} needs a value for {key!r}; write {name},{key}=VALUE"
+                )
         made = kind(**given)
         if plugins.on_use is not None and plugins.is_plugin(made):
             plugins.on_use(self, made)
         return made
-
-    @property
-    def _contract(self) -> str:
-        """Where it is said what each member of a class is."""
-        return f"{self._package}.base"
-
-    def _base(self) -> Any:
-        """Return the class that its classes derive from: ``base`` declares ``Registry[Head]``."""
-        module = importlib.import_module(self._contract)
-        annotations: Mapping[str, Any] = inspect.get_annotations(module)
-        for name, hint in annotations.items():
-            if get_origin(hint) is Registry and vars(module)[name].package == self._package:
-                (base,) = get_args(hint)
-                return base if isinstance(base, type) else object
-        return object
 
     def _package_module(self) -> ModuleType:
         package = importlib.import_module(self._package)
@@ -211,28 +184,26 @@ class Registry(Generic[T]):
             if isinstance(item, type) and item.__module__ == module.__name__ and key[0] != "_"
         ]
         if len(classes) > 1:  # some may be of other kinds, or what the parts share
-            of_kind = [one for one in classes if _derives_from(one, self._contract)]
-            classes = of_kind or classes
+            classes = [one for one in classes if issubclass(one, self._base)] or classes
         if len(classes) != 1:
             names = ", ".join(one.__name__ for one in classes)
             raise UsageError(
                 f"{module.__file__} must define exactly one public class, the {self._what}; it "
                 f"defines {len(classes)}{names and f' ({names}); begin other names with _'}"
             )
-        base = self._base()
-        if not issubclass(classes[0], base):
+        [found] = classes
+        where = f"{module.__file__}: {found.__name__}"
+        if not issubclass(found, self._base):
             raise UsageError(
-                f"{module.__file__}: {classes[0].__name__} must derive from {base.__name__} of "
-                f"{self._contract}"
+                f"{where} must derive from {self._base.__name__} of {self._package}.base"
             )
-        if lacks := missing_in(classes[0]):
+        if lacks := missing_in(found):
             raise UsageError(
-                f"{module.__file__}: {classes[0].__name__} lacks {', '.join(lacks)}; "
-                f"{self._contract} says what each is"
+                f"{where} lacks {', '.join(lacks)}; {self._package}.base says what each is"
             )
-        if wrong := mistyped_in(classes[0]):
-            raise UsageError(f"{module.__file__}: {classes[0].__name__}.{wrong}")
-        return classes[0]
+        if wrong := mistyped_in(found):
+            raise UsageError(f"{where}.{wrong}")
+        return found
 
 
 def registry_in(package: str) -> Registry[Any]:
@@ -295,10 +266,6 @@ def _kinds_in(file: str, changed: int) -> frozenset[str]:
     classes = [one for one in tree.body if isinstance(one, ast.ClassDef)]
     bases = [ast.unparse(base).lower() for one in classes for base in one.bases]
     return frozenset(kind for kind in kinds if any(base.endswith(kind) for base in bases))
-
-
-def _derives_from(kind: type, module: str) -> bool:
-    return any(base.__module__ == module for base in kind.__mro__)
 
 
 @lru_cache
@@ -376,23 +343,83 @@ def settings_of(thing: object) -> dict[str, Any]:
     >>> settings_of(P1000())
     {'name': 'p1000', 'revision': 1, 'digest': '...', 'exponents': '-8..7'}
     """
-    known = settings_fields(type(thing))
     kind: Any = type(thing)
     head = {"name": name_of(thing), "revision": kind.revision}
     if hasattr(kind, "digest"):  # of its output: a change without a new revision shows as well
         head["digest"] = kind.digest
-    return head | {key: as_stored(getattr(thing, key)) for key in known}
+    return head | {key: as_stored(getattr(thing, key)) for key in settings_in(kind, learned=True)}
 
 
 def spec_of(thing: object) -> str:
     """The shortest spec string that builds an equal object, but for what it has learnt."""
     parts = [name_of(thing)]
-    for key, field in spec_fields(type(thing)).items():
+    for key, one in settings_in(type(thing)).items():
         value = getattr(thing, key)
-        if field.default is not MISSING and value == field.default:
+        if value == one.default:
             continue
         if key == getattr(thing, "positional", None):
             parts[0] += f":{as_spec(value)}"
         else:
-            parts.append(f"{flag_of(field)}={as_spec(value)}")
+            parts.append(f"{one.flag}={as_spec(value)}")
     return ",".join(parts)
+
+
+# --- what a class must declare -------------------------------------------------------------------
+
+
+@cache
+def missing_in(kind: type) -> tuple[str, ...]:
+    """Return what a class lacks before it can be built from a spec."""
+    params: Any = getattr(kind, "__dataclass_params__", None)
+    if params is None or not params.frozen:
+        return ("@dataclass(frozen=True)",)
+    declared = {
+        key
+        for base in kind.__mro__
+        for key, hint in inspect.get_annotations(base).items()
+        if str(hint).startswith("typing.ClassVar") and key != "positional"  # which is optional
+    }
+    unset = {key for key in declared if not hasattr(kind, key)}
+    return tuple(sorted(unset | getattr(kind, "__abstractmethods__", frozenset())))
+
+
+_OPTIONAL = ("positional", "checked_at")  # what a class may declare, whatever its contract
+
+
+@cache
+def mistyped_in(kind: type) -> str | None:
+    """Return what is wrong with the first setting that no spec could set, or with the first fact of
+    the class whose type is not that of its contract."""
+    try:
+        hints = get_type_hints(kind)
+    except Exception as error:  # whatever an annotation that is text raises when it is read
+        return f"__annotations__ cannot be read: {type(error).__name__}: {error}"
+    for key in (field.name for field in fields(kind) if field.init):
+        if hints[key] not in SPEC_TYPES:
+            allowed = ", ".join(map(_type_name, SPEC_TYPES))
+            return f"{key} is a setting of type {_type_name(hints[key])}; allowed are {allowed}"
+    for key, hint in hints.items():
+        if get_origin(hint) is not ClassVar or not hasattr(kind, key):
+            continue
+        (wanted,) = get_args(hint)
+        value = getattr(kind, key)
+        allowed_values = get_args(wanted) if get_origin(wanted) is Literal else ()
+        simple = wanted in (bool, int, str) and type(value) is not wanted
+        if simple or (allowed_values and value not in allowed_values):
+            return f"{key} is {value!r}; its contract is {_type_name(wanted)}"
+    for key, value in vars(kind).items():
+        plain = isinstance(value, bool | int | float | str | tuple | list | dict)
+        known = (
+            key in hints or key in _OPTIONAL or any(hasattr(one, key) for one in kind.__mro__[1:])
+        )
+        if plain and key[0] != "_" and not known:
+            return (
+                f"{key} = {value!r} has no type; write {key}: {type(value).__name__} for a "
+                f"setting, {key}: ClassVar for a constant of the class, or _{key}"
+            )
+    return None
+
+
+def _type_name(kind: Any) -> str:
+    """Return the name of a type as code writes it: ``int``, ``str | None``."""
+    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")

@@ -4,15 +4,14 @@ All of it is read from the registries: a new file takes part without a word here
 """
 
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any
 
 from torch import nn
 
-from numtok.class_settings import as_spec, spec_fields
-from numtok.declaration import declarations
+from numtok.declaration import as_spec, settings_in
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS, NumberModule, RestrictedEmbedder
@@ -107,7 +106,7 @@ def _speaks(head: str | None, scheme: str) -> bool:
 
 def small(trunk: str) -> str:
     """A trunk's spec at a small size, as far as it has one."""
-    known = spec_fields(TRUNKS[trunk])
+    known = settings_in(TRUNKS[trunk])
     sizes = {key: value for key, value in _SMALL.items() if key in known}
     return ",".join([trunk, *(f"{key}={value}" for key, value in sizes.items())])
 
@@ -121,12 +120,11 @@ def variants(registry: Registry[Any]) -> list[str]:
     """Each name with each other value of its settings that are a choice, or yes or no."""
     found = []
     for name in registry:
-        declared = dict((one.name, told.choices) for one, told in declarations(registry[name]))
-        for key, one in spec_fields(registry[name]).items():
+        for key, one in settings_in(registry[name]).items():
             spec = registry.checked_at(name)
-            if one.default is MISSING or getattr(registry.build(spec), key) != one.default:
+            if one.required or getattr(registry.build(spec), key) != one.default:
                 continue
-            others = [not one.default] if isinstance(one.default, bool) else declared.get(key, ())
+            others = [not one.default] if isinstance(one.default, bool) else one.choices
             found += [f"{spec},{key}={as_spec(to)}" for to in others if to != one.default]
     return found
 

@@ -21,7 +21,7 @@ from tests.cases import case
 from tests.imports import ROOT, Source, cycle, edges, parsed, tree
 
 GROUND = (
-    *("arrays", "class_settings", "config", "contracts", "declaration", "documents", "errors"),
+    *("arrays", "config", "contracts", "declaration", "documents", "errors"),
     *("files", "kernels", "machine", "names", "plugins", "registry", "reports", "row"),
     *("seeds", "stored_json", "version"),
 )

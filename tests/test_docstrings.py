@@ -118,7 +118,7 @@ def _is_setting(node: Function | ast.ClassDef) -> bool:
     """Whether it does no more than declare a setting, which has a line of help."""
     last = node.body[-1]
     made = isinstance(last, ast.Return) and last.value
-    return isinstance(made, ast.Call) and ast.unparse(made.func) == "setting"
+    return isinstance(made, ast.Call) and ast.unparse(made.func).endswith("setting")
 
 
 def _bases(module: str, node: ast.ClassDef, classes: Mapping[str, list[Class]]) -> Iterator[Class]:

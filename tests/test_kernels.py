@@ -237,27 +237,20 @@ def test_a_folder_inside_one_that_anyone_can_rename_in_is_refused(places: Path) 
     assert kernels._private(folder) == folder
 
 
-def test_a_folder_of_another_user_is_refused(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = places / "theirs"
-    folder.mkdir(mode=0o700)
-    assert kernels._private(folder) == folder
-    us = os.getuid()
-    monkeypatch.setattr(os, "getuid", lambda: us + 1)
-    assert kernels._private(folder) is None
-
-
-def test_a_link_of_another_user_is_refused_and_our_own_is_followed(
+def test_a_folder_or_link_of_another_user_is_refused_and_our_own_link_is_followed(
     places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, link = places / "mine", places / "link"
     folder.mkdir(mode=0o700)
     link.symlink_to(folder)
-    assert kernels._private(link) == folder
-    own = link.lstat()
-    values = [*own]
-    values[4] = os.getuid() + 1
-    monkeypatch.setattr(Path, "lstat", lambda path: os.stat_result(values))
-    assert kernels._private(link) is None
+    assert kernels._private(folder) == kernels._private(link) == folder
+    us, values = os.getuid(), [*link.lstat()]
+    values[4] = us + 1
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "lstat", lambda path: os.stat_result(values))
+        assert kernels._private(link) is None
+    monkeypatch.setattr(os, "getuid", lambda: us + 1)
+    assert kernels._private(folder) is None
 
 
 def test_what_cannot_be_a_folder_is_refused_without_an_error(places: Path) -> None:
@@ -269,16 +262,13 @@ def test_what_cannot_be_a_folder_is_refused_without_an_error(places: Path) -> No
     assert not (places / "absent").exists()
 
 
-def test_a_folder_on_a_read_only_file_system_is_refused(
+def test_trying_a_folder_leaves_nothing_in_it_and_a_read_only_one_is_refused(
     places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert kernels._private(places / "mine") is None
-
-
-def test_trying_a_folder_leaves_nothing_in_it(places: Path) -> None:
     assert kernels._private(places / "mine") == places / "mine"
     assert list((places / "mine").iterdir()) == []
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert kernels._private(places / "mine") is None
 
 
 def test_without_home_and_temporary_directory_there_is_no_cache_and_no_error(
@@ -342,11 +332,14 @@ def loaded(dispatcher: Any) -> bool:
 
 
 @pytest.mark.integration
-def test_a_damaged_file_of_the_cache_is_written_anew(
+def test_a_damaged_file_of_the_cache_is_written_again_as_is_a_lost_folder(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for _ in range(2):
+        assert not loaded(compiled(twice))
+        assert loaded(compiled(twice))
+        shutil.rmtree(folder)
     assert not loaded(compiled(twice))
-    assert loaded(compiled(twice))
     for suffix, damage in product([".nbi", ".nbc"], [b"", b"\0" * 4096, b"half"]):
         (path,) = folder.rglob(f"*{suffix}")
         path.write_bytes(path.read_bytes()[:-40] if damage == b"half" else damage)
@@ -369,12 +362,6 @@ def test_a_full_disk_costs_the_cache_and_one_note_but_not_the_run(
     told = capsys.readouterr().err
     says(told, NOTE, str(folder), "set NUMBA_CACHE_DIR")
     assert told.count("\n") == 1
-
-
-def test_a_folder_that_goes_away_is_made_again(folder: Path) -> None:
-    shutil.rmtree(folder)
-    assert not loaded(compiled(twice))
-    assert loaded(compiled(twice))
 
 
 def test_a_fault_of_the_function_itself_is_raised_without_a_note(
@@ -449,16 +436,9 @@ def key(
 
 
 def test_the_key_covers_the_code_and_the_constants_of_all_functions_that_are_called() -> None:
-    keys = [
-        key(),
-        key(step="3"),
-        key(step="2.0"),
-        key(table="[1, 3]"),
-        key(helper="x - STEP"),
-        key(helper="x + 7"),
-        key(body="helper(x) + 1"),
-        key(body="helper(x) + 2"),
-    ]
+    bodies = [key(body=f"helper(x) + {more}") for more in (1, 2)]
+    helpers = [key(helper="x - STEP"), key(helper="x + 7")]
+    keys = [key(), key(step="3"), key(step="2.0"), key(table="[1, 3]"), *helpers, *bodies]
     assert len(set(keys)) == len(keys)
     assert key() == keys[0]
 

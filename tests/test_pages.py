@@ -4,9 +4,8 @@ import ast
 import re
 from collections.abc import Mapping
 
-from numtok.class_settings import spec_fields
 from numtok.cli.output.reference import reference
-from numtok.declaration import help_of
+from numtok.declaration import settings_in
 from numtok.plugins import registries
 from numtok.registry import registry_in
 from tests.imports import PACKAGE, ROOT, Source, parsed, tree
@@ -161,7 +160,7 @@ def test_every_setting_has_a_line_of_help() -> None:
         f"{folder}/{name}: {setting}"
         for folder, registry in kinds
         for name in registry
-        for setting in spec_fields(registry[name])
-        if not help_of(registry[name]).get(setting)
+        for setting, one in settings_in(registry[name]).items()
+        if not one.help
     ]
     assert not silent

@@ -353,39 +353,26 @@ def elsewhere(encoded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield forks
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["named", "not named"])
 def test_a_model_of_plugins_that_are_not_here_says_where_they_were(
-    folder: Path, numtok: Shell, plugins: Path, elsewhere: Forks
+    folder: Path, numtok: Shell, plugins: Path, elsewhere: Forks, named: bool
 ) -> None:
+    """Its manifest names them, unless an earlier numtok wrote it."""
     write(folder, "embedder", EMBEDDER, "tuning")
-    trained = numtok("-q", *TRAIN, "--embedder", "tuning")
-    model = trained.out.strip()
-    manifest = json.loads((Store(folder / "artifacts").resolve(model).path / MANIFEST).read_bytes())
+    model = numtok("-q", *TRAIN, "--embedder", "tuning").out.strip()
+    path = Store(folder / "artifacts").resolve(model).path / MANIFEST
+    manifest = json.loads(path.read_bytes())
     assert manifest["facts"]["plugins"] == {"embedders/tuning.py": str(plugins.resolve())}
-
+    if not named:
+        del manifest["facts"]
+        path.write_text(json.dumps(manifest))
     away = folder / "away"
     away.mkdir()
     ran = elsewhere(away, "eval", model, "arithmetic-xval", "--store", "../artifacts")
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
     assert "did you mean" not in ran.err
-    for part in ("embedder 'tuning'", model, str(plugins.resolve()), "numtok.toml"):
-        assert part in ran.err
-
-
-def test_a_model_of_an_earlier_numtok_says_that_a_plugin_is_missing(
-    folder: Path, numtok: Shell, elsewhere: Forks
-) -> None:
-    """Its manifest names no plugins."""
-    write(folder, "head", HEAD)
-    model = numtok("-q", *TRAIN, "--head", "mine").out.strip()
-    path = Store(folder / "artifacts").resolve(model).path / MANIFEST
-    manifest = json.loads(path.read_bytes())
-    del manifest["facts"]
-    path.write_text(json.dumps(manifest))
-    away = folder / "away"
-    away.mkdir()
-    ran = elsewhere(away, "eval", model, "arithmetic-xval", "--store", "../artifacts")
-    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-    for part in ("head 'mine'", model, "numtok.toml", "scalar"):
+    hint = str(plugins.resolve()) if named else "lookup"
+    for part in ("embedder 'tuning'", model, hint, "numtok.toml"):
         assert part in ran.err
 
 

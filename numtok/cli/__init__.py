@@ -29,7 +29,6 @@ sweep.py      numtok sweep
 table.py      numtok table
 train.py      numtok train
 verify.py     numtok verify
-_kinds.py     settings that name a kind: its options and its help
 _options.py   the options of a command, made of its settings
 _shared.py    the store, and how a REF is given
 _signals.py   signals end a command where nothing swallows them

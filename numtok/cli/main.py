@@ -26,8 +26,17 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from numtok import cli, plugins
-from numtok.cli._kinds import Kind, kind_in, kinds_of, options_of_kinds, print_kind, specs_in
-from numtok.cli._options import as_typer, settings_class
+from numtok.cli._options import (
+    Kind,
+    as_typer,
+    expanding,
+    kind_in,
+    names_in,
+    options_of_kinds,
+    print_kind,
+    settings_class,
+    specs_in,
+)
 from numtok.cli._shared import Invocation
 from numtok.cli._signals import Terminated, raising_at_signals
 from numtok.cli._usage import unknown_command, unknown_kind, usage_message
@@ -130,16 +139,16 @@ def _names() -> list[str]:
 def _of_kind(module: Any, name: str, text: str, words: Sequence[str]) -> tuple[str, Kind | None]:
     """The help of a command and the kind that its ``words`` name, where it is one of kinds."""
     settings = settings_class(module.command)
-    if settings is None or (known := kinds_of(settings)) is None:
+    if (named := expanding(settings)) is None:
         return text, None
     try:
-        kind = kind_in(settings, words)
+        kind = kind_in(settings, named.registry, words)
     except UsageError as error:
         raise unknown_kind(name, words, error) from None
     if kind is not None:
         more = module.about(kind.kind) if hasattr(module, "about") else ""
         return f"{kind.text}\n\n{more}", kind
-    what, names = known
+    what, names = named.name, ", ".join(names_in(named.registry))
     if "--help" in words:
         return f"{text}\n\n{what.capitalize()}s: {names}", None
     raise UsageError(

@@ -220,6 +220,32 @@ def _sample(
     return cut(sample, sample.find(policy)), sorted(more)
 
 
+@dataclass(frozen=True)
+class Reused:
+    """The codec of an earlier artifact, in place of an :class:`Unfitted` one."""
+
+    codec: Codec
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme that numbers are written in."""
+        return self.codec.scheme
+
+    def settings(self) -> dict[str, Any]:
+        """Return what versions depend on."""
+        return {"like": self.codec.digest}
+
+    def fit(
+        self,
+        units: Sequence[Unit],
+        screening: Screening,
+        workers: Engine,
+        advance: Callable[[str], Advance],
+    ) -> FittedCodec:
+        """Return the codec unchanged, with the columns of the first rows."""
+        return FittedCodec(self.codec, first_columns(units, screening), {})
+
+
 def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:
     """The columns of groups and floors that the first rows have: nearly always all."""
     for batch, _ in _batches(units, screening):

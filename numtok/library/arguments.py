@@ -3,7 +3,6 @@
 Errors name arguments: where the command line says ``--text-field``, they say ``text_field``.
 """
 
-import dataclasses
 import inspect
 import os
 import reprlib
@@ -15,12 +14,15 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
-from numtok.declaration import declaration_of, declarations, help_of, in_python
+from numtok.declaration import Setting, in_python, settings_in
 from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError, unknown
 from numtok.store.store import Store
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Settings = TypeVar("Settings")
+Function = TypeVar("Function", bound=Callable[..., Any])
+_KINDS = "options"  # the field that holds the settings of a kind
 _NUMBERS: dict[type, type] = {int: Integral, float: Real}
 _NAMES = {
     int: "an integer",
@@ -99,11 +101,6 @@ def open_store(where: str | Path | None, *, quiet: bool = True) -> Store:
     return Store(root, lambda note: None) if quiet else Store(root)
 
 
-Settings = TypeVar("Settings")
-Function = TypeVar("Function", bound=Callable[..., Any])
-_KINDS = "options"  # the field that holds the settings of a kind
-
-
 def settings_of(
     settings: type[Settings], arguments: Sequence[Any], named: Mapping[str, Any]
 ) -> Settings:
@@ -115,65 +112,57 @@ def settings_of(
     Raises UsageError for a name that does not exist, for one given twice or not at all, and for a
     value that cannot be.
     """
-    fields = {field.name: field for field, _ in declarations(settings)}
-    given = _in_order(fields, arguments)
+    known = settings_in(settings)
+    given = _in_order(known, arguments)
     if twice := sorted(given.keys() & named.keys()):
         raise UsageError(f"{twice[0]} is given twice; leave one of them out")
     given |= named
     made: dict[str, Any] = {}
     others: dict[str, Any] = {}
     for name, value in given.items():
-        if name in fields:
-            made[name] = _value(fields[name], value)
+        if name in known:
+            made[name] = _value(known[name], value)
         else:
             others[name] = value
-    kinds = {field.name for field in dataclasses.fields(settings)}  # type: ignore[arg-type]
-    if others and _KINDS not in kinds:
-        raise unknown("setting", next(iter(others)), fields)
+    if others and not any(one.expands for one in known.values()):
+        raise unknown("setting", next(iter(others)), known)
     if others:
         made[_KINDS] = {
             name: one if one is True else str(one)
             for name, one in others.items()
             if one not in (None, False)
         }
-    for name, field in fields.items():
-        if name not in made and field.default is dataclasses.MISSING:
-            raise UsageError(f"{name} is missing; give {declaration_of(field).help}")
+    for name, one in known.items():
+        if name not in made and one.required:
+            raise UsageError(f"{name} is missing; give {one.help}")
     return settings(**made)
 
 
-def _in_order(
-    fields: Mapping[str, dataclasses.Field[Any]], arguments: Sequence[Any]
-) -> dict[str, Any]:
-    """Values by position; a field of several takes all that are left."""
+def _in_order(known: Mapping[str, Setting], arguments: Sequence[Any]) -> dict[str, Any]:
+    """Return values by position; a setting with several values takes the rest."""
     given: dict[str, Any] = {}
     left = list(arguments)
-    for name, field in fields.items():
-        if not left or not declaration_of(field).argument:
+    for name, one in known.items():
+        if not left or not one.argument:
             continue
-        several = _is_several(field)
-        given[name] = left if several and len(left) > 1 else left[0]
-        left = [] if several else left[1:]
+        given[name] = left if one.several and len(left) > 1 else left[0]
+        left = [] if one.several else left[1:]
     if left:
         raise UsageError(f"{left[0]!r} is one argument too many; give settings by name")
     return given
 
 
-def _is_several(field: dataclasses.Field[Any]) -> bool:
-    return get_args(field.type)[1:] == (...,)
-
-
-def _value(field: dataclasses.Field[Any], value: Any) -> Any:
-    if _is_several(field):
+def _value(setting: Setting, value: Any) -> Any:
+    if setting.several:
         several = isinstance(value, Iterable) and not isinstance(value, str | Path)
         words = tuple(map(_word, value if several and not hasattr(value, "ref") else [value]))
         for word in words:
-            check_type(field.name, word, get_args(field.type)[0])
+            check_type(setting.name, word, get_args(setting.type)[0])
         return words
-    if field.type in (Path, Path | None) and isinstance(value, str | Path) and value:
+    if setting.type in (Path, Path | None) and isinstance(value, str | Path) and value:
         return Path(value)
     word = _word(value)
-    check_type(field.name, word, field.type)
+    check_type(setting.name, word, setting.type)
     return word
 
 
@@ -192,20 +181,16 @@ def described(settings: type) -> Callable[[Function], Function]:
             for one in inspect.signature(function).parameters.values()
             if one.kind is inspect.Parameter.KEYWORD_ONLY
         ]
-        helps = help_of(settings)
         parameters, lines = [], []
-        for field, declaration in declarations(settings):
+        for name, one in settings_in(settings).items():
             kind = (
                 inspect.Parameter.POSITIONAL_OR_KEYWORD
-                if declaration.argument
+                if one.argument
                 else inspect.Parameter.KEYWORD_ONLY
             )
-            needed = field.default is dataclasses.MISSING
-            default = inspect.Parameter.empty if needed else field.default
-            parameters.append(
-                inspect.Parameter(field.name, kind, default=default, annotation=field.type)
-            )
-            lines += [field.name, f"    {helps.get(field.name, declaration.help)}"]
+            default = inspect.Parameter.empty if one.required else one.default
+            parameters.append(inspect.Parameter(name, kind, default=default, annotation=one.type))
+            lines += [name, f"    {one.help}"]
         ordered = sorted([*parameters, *own], key=_order)
         function.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
         function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", *lines])

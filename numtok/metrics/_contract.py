@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from numtok.arrays import Floats
-from numtok.class_settings import missing_in
 from numtok.contracts import (
     check_declared,
     check_examples,
@@ -23,6 +22,7 @@ from numtok.contracts import (
     wrong,
 )
 from numtok.metrics.base import METRICS, MeanMetric, Metric, Predictions
+from numtok.registry import missing_in
 from numtok.reports import QUANTILES, Measures
 
 _DRAWS = 40  # sets of predictions that a check looks at

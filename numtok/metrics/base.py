@@ -262,7 +262,7 @@ class ShareMetric(MeanMetric):
     undefined: ClassVar[str] = "nothing is counted"
 
 
-METRICS: Registry[Metric] = Registry("numtok.metrics", "metric")
+METRICS = Registry[Metric]("numtok.metrics", "metric", Metric)
 
 
 class PairedDifference(NamedTuple):

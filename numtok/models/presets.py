@@ -5,10 +5,10 @@ One that is a pretrained model names that behind a colon: ``hf:FOLDER,tune=lora`
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, cast
 
-from numtok.class_settings import as_spec, read_setting, spec_fields
+from numtok.declaration import as_spec, read_settings, settings_in
 from numtok.errors import UsageError, unknown
 from numtok.models.embedders.base import Embedder
 from numtok.models.sizes import PRESETS
@@ -85,15 +85,10 @@ def preset(spec: str) -> Preset:
 
     Raises UsageError for an unknown name or setting.
     """
-    kind, own, beside = _parsed(spec)
-    _check_takes(kind, spec, TokenTrunk)
-    made = cast(TokenTrunk, _built(kind, own))
-    known = {field.name: field for field in fields(Preset)}
-    read = {key: read_setting(Preset, known, key, text) for key, text in beside.items()}
-    usual = _usual_beside(made)
+    made, beside = _parts(spec, TokenTrunk)
     if isinstance(made, TrainingDefaults):  # also where a preset has no setting beside its trunk
-        usual |= {"learning_rate": made.learning_rate}
-    return Preset(made, **(usual | read))
+        beside = {"learning_rate": made.learning_rate} | beside
+    return Preset(cast(TokenTrunk, made), **beside)
 
 
 def named_source(spec: str) -> str | None:
@@ -104,9 +99,7 @@ def named_source(spec: str) -> str | None:
 
 def trunk(spec: str) -> ColumnTrunk:
     """As :func:`preset`, for tables: ``mlp,layers=3,width=256``."""
-    kind, own, _ = _parsed(spec)
-    _check_takes(kind, spec, ColumnTrunk)
-    return cast(ColumnTrunk, TRUNKS.build(own))
+    return cast(ColumnTrunk, _parts(spec, ColumnTrunk)[0])
 
 
 def shortest(spec: str) -> str:
@@ -115,31 +108,33 @@ def shortest(spec: str) -> str:
     >>> shortest("nano,width=64,layers=4"), shortest("mlp,layers=3,width=256")
     ('nano,width=64', 'mlp')
     """
-    name, kind = name_in(spec), _parsed(spec)[0]
-    usual, first = {key: field.default for key, field in spec_fields(kind).items()}, name
+    name = first = name_in(spec)
+    made, beside = _parts(spec)
+    if isinstance(made, PretrainedTrunk):
+        first = f"{name}:{made.title}"
     if name in PRESETS:
-        usual = _values(name)
-    elif _beside(kind):
-        trunk_of_it = preset(spec).trunk
-        usual |= _usual_beside(trunk_of_it)
-        if isinstance(trunk_of_it, PretrainedTrunk):
-            first = f"{name}:{trunk_of_it.title}"
-    changed = {key: value for key, value in _values(spec).items() if value != usual[key]}
+        plain, usual = _parts(name)
+        usual |= _own(plain)
+    else:
+        usual = {key: one.default for key, one in settings_in(type(made)).items()}
+        usual |= _usual_beside(made)
+    values = _own(made) | beside
+    changed = {key: value for key, value in values.items() if value != usual[key]}
     return ",".join([first, *(f"{key}={as_spec(value)}" for key, value in changed.items())])
 
 
 #: The settings of a preset that are none of its trunk.
-_DEFAULTS = {field.name: field.default for field in fields(Preset) if field.name != "trunk"}
+_DEFAULTS = {key: one.default for key, one in settings_in(Preset).items() if not one.required}
 
 
 def _beside(kind: type[Trunk]) -> tuple[str, ...]:
     """Those that presets of a trunk have: they are of what predicts tokens."""
     if not issubclass(kind, TokenTrunk) or issubclass(kind, RowTrunk):
         return ()
-    return tuple(key for key in _DEFAULTS if key not in spec_fields(kind))
+    return tuple(key for key in _DEFAULTS if key not in settings_in(kind))
 
 
-def _usual_beside(made: TokenTrunk) -> dict[str, Any]:
+def _usual_beside(made: Trunk) -> dict[str, Any]:
     """What they are for a trunk where nothing is said."""
     return {key: getattr(made, key, _DEFAULTS[key]) for key in _beside(type(made))}
 
@@ -158,15 +153,17 @@ def _built(kind: type[Trunk], own: str) -> Trunk:
     return cast(PretrainedTrunk, made).of(source)
 
 
-def _values(spec: str) -> dict[str, Any]:
-    """All settings, those of the trunk first."""
-    kind, own, _ = _parsed(spec)
+def _own(made: Trunk) -> dict[str, Any]:
+    """The values of a trunk's settings."""
+    return {key: getattr(made, key) for key in settings_in(type(made))}
+
+
+def _parts(spec: str, wanted: Any = Trunk) -> tuple[Trunk, dict[str, Any]]:
+    """Build the trunk of a preset; return it with the values of the preset's other settings."""
+    kind, own, beside = _parsed(spec)
+    _check_takes(kind, spec, wanted)
     made = _built(kind, own)
-    values = {key: getattr(made, key) for key in spec_fields(kind)}
-    if keys := _beside(kind):
-        chosen = preset(spec)
-        values |= {key: getattr(chosen, key) for key in keys}
-    return values
+    return made, _usual_beside(made) | read_settings(Preset, beside)
 
 
 def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
@@ -181,7 +178,7 @@ def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
         raise unknown("preset", name, [*PRESETS, *TRUNKS])
     kind = TRUNKS[of]
     beside = _beside(kind)
-    known = [*spec_fields(kind), *beside]
+    known = [*settings_in(kind), *beside]
     for key in options:
         if key not in known:
             raise unknown(f"setting of preset {name!r}", key, known)
@@ -191,9 +188,7 @@ def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
     return kind, ",".join([first, *own]), {key: options[key] for key in options if key in beside}
 
 
-def _check_takes(
-    kind: type[Trunk], spec: str, wanted: type[TokenTrunk] | type[ColumnTrunk]
-) -> None:
+def _check_takes(kind: type[Trunk], spec: str, wanted: type[Trunk]) -> None:
     """Raise UsageError for a preset of tables where one of texts is needed, and the reverse."""
     if issubclass(kind, wanted):
         return

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 from typing import Any
 
 from numtok.declaration import setting
@@ -18,6 +19,8 @@ INPUTS = (
 )
 LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another
 _MOST_LINE = 1 << 30
+_run_setting = partial(setting, swept=False, repeat=False)  # changes no result
+_number_setting = partial(setting, section=_OF_NUMBERS)
 _ENGINE = re.compile(r"local|ray(:([\w.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5})?")
 
 
@@ -35,21 +38,21 @@ def name(help: str) -> Any:
 
 def html() -> Any:
     help = "Write a page, too: one file that needs no network. Needs the extra `pages`."
-    return setting(None, help, metavar="FILE", swept=False, repeat=False)
+    return _run_setting(None, help)
 
 
 def restart() -> Any:
     help = "Discard what a killed run left."
-    return setting(False, help, section=ARTIFACT, swept=False, repeat=False)
+    return _run_setting(False, help, section=ARTIFACT)
 
 
 def force() -> Any:
     help = "Make it again, and compare."
-    return setting(False, help, section=ARTIFACT, swept=False, repeat=False)
+    return _run_setting(False, help, section=ARTIFACT)
 
 
 def dry_run(help: str = "Say what would be made, and how big.") -> Any:
-    return setting(False, help, swept=False, repeat=False)
+    return _run_setting(False, help)
 
 
 def device(**facts: Any) -> Any:
@@ -62,12 +65,12 @@ def devices(help: str, default: str = "1", **facts: Any) -> Any:
         return None if possible else "is not possible; it is a number of devices, or all"
 
     help = f"So many side by side, {help}; or all."
-    return setting(default, help, metavar="N", swept=False, repeat=False, refuse=wrong, **facts)
+    return _run_setting(default, help, metavar="N", refuse=wrong, **facts)
 
 
 def workers() -> Any:
     help = "Processes. Default: by size and cores."
-    return setting(None, help, metavar="N", at_least=1, swept=False, repeat=False)
+    return _run_setting(None, help, at_least=1)
 
 
 def engine() -> Any:
@@ -80,7 +83,7 @@ def engine() -> Any:
         "Where that is done: local, or ray, the Ray cluster that this machine is a node of; "
         "ray:HOST:PORT names its head. Needs the extra `ray`."
     )
-    return setting("local", help, metavar="ENGINE", swept=False, repeat=False, refuse=wrong)
+    return _run_setting("local", help, metavar="ENGINE", refuse=wrong)
 
 
 def disk_limit() -> Any:
@@ -88,7 +91,7 @@ def disk_limit() -> Any:
         "Most that may be stored of what comes through pipes, downloads and archives: 20GB, or "
         "none for no limit. Default: 5% of the disk, 1 GiB at least, stays free."
     )
-    return setting(None, help, metavar="SIZE", swept=False, repeat=False)
+    return _run_setting(None, help, metavar="SIZE")
 
 
 def max_line() -> Any:
@@ -147,23 +150,18 @@ def check_column(settings: Any) -> None:
 
 
 def metrics(help: str) -> Any:
-    return setting((), help, flag="metric", metavar="SPEC", registry="metrics")
+    return setting((), help, flag="metric", registry="metrics")
 
 
 def fill(help: str) -> Any:
     choices = ("parallel", "left-to-right", "answers")
-    return setting(None, help, of="texts", section=_OF_NUMBERS, choices=choices)
+    return _number_setting(None, help, of="texts", choices=choices)
 
 
 def decode() -> Any:
     help = "constrained by the scheme's grammar, or free."
-    return setting(
-        "constrained",
-        help,
-        of="texts",
-        section=_OF_NUMBERS,
-        choices=("constrained", "free"),
-        omit_default=True,
+    return _number_setting(
+        "constrained", help, of="texts", choices=("constrained", "free"), omit_default=True
     )
 
 
@@ -173,21 +171,20 @@ def point() -> Any:
         "as written); tables also: raft. Default: median; mode for heads of tokens or digits."
     )
     choices = ("mode", "median", "mean", "raft")
-    return setting(None, help, section=_OF_NUMBERS, choices=choices)
+    return _number_setting(None, help, choices=choices)
 
 
 def draws() -> Any:
     help = "Numbers drawn where a distribution has no exact form; tables: in its place."
-    return setting(0, help, metavar="N", section=_OF_NUMBERS, at_least=0, omit_default=True)
+    return _number_setting(0, help, at_least=0, omit_default=True)
 
 
 def temperature() -> Any:
-    return setting(
+    return _number_setting(
         1.0,
         "With --draws: of a decoder's tokens.",
         metavar="T",
         of="tables",
-        section=_OF_NUMBERS,
         above=0,
         below=math.inf,
         omit_default=True,
@@ -196,26 +193,15 @@ def temperature() -> Any:
 
 def top_k() -> Any:
     help = "Likewise: only the K likeliest tokens. 0: all."
-    return setting(
-        0, help, metavar="K", of="tables", section=_OF_NUMBERS, at_least=0, omit_default=True
-    )
+    return _number_setting(0, help, metavar="K", of="tables", at_least=0, omit_default=True)
 
 
 def top_p() -> Any:
     help = "Likewise: only the likeliest that make up P."
-    return setting(
-        1.0,
-        help,
-        metavar="P",
-        of="tables",
-        section=_OF_NUMBERS,
-        above=0,
-        at_most=1,
-        omit_default=True,
+    return _number_setting(
+        1.0, help, metavar="P", of="tables", above=0, at_most=1, omit_default=True
     )
 
 
 def batch_of_rows(help: str) -> Any:
-    return setting(
-        256, help, metavar="ROWS", of="texts", at_least=1, section=_OF_NUMBERS, repeat=False
-    )
+    return _number_setting(256, help, metavar="ROWS", of="texts", at_least=1, repeat=False)

@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError
 from numtok.settings import _fields
 
@@ -10,20 +10,16 @@ _ENCODING = ("scheme", "numerals", "normalize", "text_tokenizer")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok encode`` was asked for; exactly one of ``scheme`` and ``like`` is given.
 
     ``numerals``, ``normalize`` and ``text_tokenizer`` are specs; None is the default, and with
     ``like`` they must be None, because the earlier artifact says them.
     """
 
-    inputs: tuple[str, ...] = setting(
-        help=_fields.INPUTS, metavar="INPUT...", argument=True, swept=False
-    )
+    inputs: tuple[str, ...] = setting(help=_fields.INPUTS, argument=True, swept=False)
     _: KW_ONLY
-    scheme: str | None = setting(
-        None, "p1000, xval, p10,exponents=-10..10 ...", metavar="SPEC", registry="schemes"
-    )
+    scheme: str | None = setting(None, "p1000, xval, p10,exponents=-10..10 ...", registry="schemes")
     like: str | None = setting(
         None,
         "Encode exactly as an earlier artifact.",
@@ -37,13 +33,11 @@ class Config:
     normalize: str | None = setting(
         None,
         "none, scale:5, affine, unit, signed-log. Default: the scheme's.",
-        metavar="SPEC",
         registry="normalizers",
     )
     text_tokenizer: str | None = setting(
         None,
         "words[:N], structure[:N], bpe:N, bytes, a tokenizer.json, or hf:FOLDER_OR_ID of a model.",
-        metavar="SPEC",
         registry="text_tokenizers",
     )
     text_field: str = _fields.text_field()
@@ -75,4 +69,4 @@ class Config:
                     f"--{option.replace('_', '-')} cannot be changed with --like, which uses the "
                     "encoding of the earlier artifact; leave it out, or give --scheme"
                 )
-        check(self)
+        super().__post_init__()

@@ -2,12 +2,12 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok eval`` was asked for.
 
     data
@@ -24,12 +24,11 @@ class Config:
         float32 alone.
     """
 
-    model: str = setting(help="REF of a model.", metavar="MODEL", argument=True, swept=False)
+    model: str = setting(help="REF of a model.", argument=True, swept=False)
     data: str | None = setting(
         None,
         "REF of data encoded as the model's were, or of a table as its. Default: the data that it "
         "learnt from.",
-        metavar="DATA",
         argument=True,
         swept=False,
     )
@@ -49,7 +48,6 @@ class Config:
         None,
         "Number of rows to evaluate, drawn by a hash of their ids; clusters stay whole. "
         "Default: all.",
-        metavar="N",
         at_least=1,
     )
     on_error: str = _fields.on_error(
@@ -81,5 +79,5 @@ class Config:
     force: bool = _fields.force()
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         _fields.check_column(self)

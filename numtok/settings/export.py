@@ -3,18 +3,16 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 
 DATASETS, TRANSFORMERS = "datasets", "transformers"
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok export`` was asked for."""
 
-    ref: str = setting(
-        help="REF of encoded data, or of a model of texts.", metavar="REF", argument=True
-    )
+    ref: str = setting(help="REF of encoded data, or of a model of texts.", argument=True)
     to: Path = setting(  # noqa: RUF009  # a field
         help="The folder that is made; it must not be there yet.", metavar="DIR"
     )
@@ -24,6 +22,3 @@ class Config:
         "AutoModel.from_pretrained(DIR) opens, of a model; default: which of them REF can be.",
         choices=(DATASETS, TRANSFORMERS),
     )
-
-    def __post_init__(self) -> None:
-        check(self)

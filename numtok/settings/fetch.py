@@ -4,17 +4,16 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok fetch`` was asked for; ``options`` are the settings of the source."""
 
     source: str = setting(
         help="numtok fetch SOURCE --help lists its options.",
-        metavar="SOURCE",
         argument=True,
         expands=True,
         registry="sources",
@@ -26,6 +25,3 @@ class Config:
     force: bool = _fields.force()
     dry_run: bool = _fields.dry_run("Of a field: say what would be read, and how much.")
     disk_limit: str | None = _fields.disk_limit()
-
-    def __post_init__(self) -> None:
-        check(self)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.settings import _fields
 
 _MOST = 10**12  # rows
@@ -17,7 +17,7 @@ def _wrong_seed(value: int) -> str | None:
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok gen`` was asked for; ``split`` are shares that add up to 1, ``from_`` is the
     artifact that a task reads, ``options`` are settings of the task beside those of its spec.
     Without ``samples`` or ``split`` they are the task's."""
@@ -25,18 +25,13 @@ class Config:
     task: str = setting(
         help="A task, with its settings as options or as a spec: arithmetic,operands=3. "
         "numtok gen TASK --help lists them.",
-        metavar="TASK",
         argument=True,
         expands=True,
         registry="tasks",
     )
     _: KW_ONLY
     samples: int | None = setting(
-        None,
-        "Rows of all splits. Default: the task's, mostly 10,000.",
-        metavar="N",
-        at_least=1,
-        at_most=_MOST,
+        None, "Rows of all splits. Default: the task's, mostly 10,000.", at_least=1, at_most=_MOST
     )
     seed: int = setting(0, "Another seed, other rows.", metavar="S", refuse=_wrong_seed)
     split: str | None = _fields.split_shares(
@@ -53,6 +48,3 @@ class Config:
     force: bool = _fields.force()
     dry_run: bool = _fields.dry_run()
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check(self)

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok nupa`` was asked for: a report, or data and a file of answers to it."""
 
-    ref: str = setting(
-        help="A report on NUPA; with --answers the data.", metavar="REF", argument=True
-    )
+    ref: str = setting(help="A report on NUPA; with --answers the data.", argument=True)
     answers: str | None = setting(
         None,
         'What any model generated: JSONL of {"id": of the row, "answer": text or null}.',
@@ -23,6 +21,3 @@ class Config:
         "How an answer is found in a text: published (default), published-chat, strict.",
         metavar="NAME",
     )
-
-    def __post_init__(self) -> None:
-        check(self)

@@ -2,25 +2,24 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError, meaningless
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok predict`` was asked for; how numbers are read off as in ``eval``.
 
     fold
         Of tables: whose model of several predicts; None: there is one alone.
     """
 
-    model: str = setting(help="REF of a model.", metavar="MODEL", argument=True)
+    model: str = setting(help="REF of a model.", argument=True)
     file: str | None = setting(
         None,
         "Texts: JSONL with one in each line, plain, .gz, .zst; - for standard input. Tables: CSV "
         "or Parquet, without the target.",
-        metavar="FILE",
         argument=True,
     )
     _: KW_ONLY
@@ -50,7 +49,7 @@ class Config:
     devices: str = _fields.devices("each with a part of the rows")
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if (self.file is None) == (not self.text):
             raise UsageError(
                 "predict reads one of FILE and --text; give a file of rows, - or a text"

@@ -4,23 +4,22 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok probe`` was asked for; ``options`` are settings of the kind beside those of its
     spec."""
 
     kind: str = setting(
         help="How the model is looked at; numtok probe KIND --help lists its options.",
-        metavar="KIND",
         argument=True,
         expands=True,
         registry="probes",
     )
-    model: str = setting(help="REF of a model of texts.", metavar="MODEL", argument=True)
+    model: str = setting(help="REF of a model of texts.", argument=True)
     data: str | None = setting(
         None, "REF of data encoded as the model's were.", metavar="ENCODED", argument=True
     )
@@ -31,6 +30,3 @@ class Config:
     restart: bool = _fields.restart()
     force: bool = _fields.force()
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check(self)

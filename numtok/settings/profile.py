@@ -3,26 +3,19 @@
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok profile`` was asked for; ``schemes`` are specs, none stands for all that need
     no settings."""
 
-    inputs: tuple[str, ...] = setting(
-        help=_fields.INPUTS, metavar="INPUT...", argument=True, repeat=False
-    )
+    inputs: tuple[str, ...] = setting(help=_fields.INPUTS, argument=True, repeat=False)
     _: KW_ONLY
     schemes: tuple[str, ...] = setting(
-        (),
-        "Only these; can be given again.",
-        flag="scheme",
-        metavar="SPEC",
-        registry="schemes",
-        repeat=False,
+        (), "Only these; can be given again.", flag="scheme", registry="schemes", repeat=False
     )
     split: str | None = _fields.split_shares()
     numerals: str | None = _fields.numerals()
@@ -33,6 +26,3 @@ class Config:
     max_line: int = _fields.max_line()
     disk_limit: str | None = _fields.disk_limit()
     html: Path | None = _fields.html()  # noqa: RUF009
-
-    def __post_init__(self) -> None:
-        check(self)

@@ -4,7 +4,7 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError, meaningless
 from numtok.settings import _fields
 
@@ -13,7 +13,7 @@ USUAL_MINUTES = 30.0
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok race`` was asked for; of ``minutes`` and ``hours`` one at most.
 
     ``schemes`` are specs of schemes where data are texts, of heads where they are a table; none
@@ -44,17 +44,13 @@ class Config:
         None, "The same in hours.", metavar="H", above=0, below=math.inf, replaces=_UNITS
     )
     schemes: tuple[str, ...] = setting(
-        (),
-        'Only these, "p10,exponents=-10..10" if one has a comma; of tables heads.',
-        metavar="A,B,...",
-        joined=True,
+        (), 'Only these, "p10,exponents=-10..10" if one has a comma; of tables heads.', joined=True
     )
-    seeds: int = setting(3, "Of each in the last round.", metavar="N", at_least=1, at_most=100)
+    seeds: int = setting(3, "Of each in the last round.", at_least=1, at_most=100)
     rates: int | None = setting(
         None,
         "Learning rates that each tries in the first round: the usual one, three times that, a "
         "third of it ... Default: 2; tables: 1.",
-        metavar="N",
         at_least=1,
         at_most=9,
     )
@@ -62,11 +58,7 @@ class Config:
         None, "The size of all models. Default: by data and time.", metavar="SPEC"
     )
     drop: tuple[str, ...] = setting(
-        (),
-        "Columns of a file to leave, such as an id.",
-        of="tables",
-        metavar="A,B,...",
-        joined=True,
+        (), "Columns of a file to leave, such as an id.", of="tables", joined=True
     )
     split: str | None = _fields.split_shares(
         "Default, where data have no splits of their own: by time where they have one (by=year,"
@@ -78,11 +70,7 @@ class Config:
         "A bad row, or a table's row without a usable target: fail, or skip it."
     )
     jobs: int | None = setting(
-        None,
-        "Runs side by side. Default: one a GPU, or one a core.",
-        metavar="N",
-        at_least=1,
-        repeat=False,
+        None, "Runs side by side. Default: one a GPU, or one a core.", at_least=1, repeat=False
     )
     engine: str = _fields.engine()
     device: str = _fields.device()
@@ -92,7 +80,7 @@ class Config:
     dry_run: bool = _fields.dry_run("Say what would race, in which rounds, and train nothing.")
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.minutes is not None and self.hours is not None:
             raise UsageError("--minutes and --hours are two budgets; give one of them")
         if self.engine != "local" and self.devices != "all":

@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.settings import _fields
 
 MOST_RUNS = 10_000  # of a sweep, unless --max-runs says another
@@ -17,7 +17,7 @@ def _no_part(value: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok sweep`` was asked for: ``changes`` of what the file says, as
     ``TABLE.KEY=VALUE``, how many runs go on side by side and where, how many there may be, and
     which of them this process does."""
@@ -35,7 +35,6 @@ class Config:
     jobs: int | None = setting(
         None,
         "Runs side by side. Default: one a GPU, or a core; one with a budget in minutes.",
-        metavar="N",
         at_least=1,
     )
     engine: str = _fields.engine()
@@ -46,10 +45,5 @@ class Config:
         metavar="K/M",
         refuse=_no_part,
     )
-    max_runs: int = setting(
-        MOST_RUNS, "Refuse a file that asks for more runs.", metavar="N", at_least=1
-    )
+    max_runs: int = setting(MOST_RUNS, "Refuse a file that asks for more runs.", at_least=1)
     html: Path | None = _fields.html()  # noqa: RUF009
-
-    def __post_init__(self) -> None:
-        check(self)

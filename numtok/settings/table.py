@@ -2,13 +2,13 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError
 from numtok.settings import _fields
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(CommandSettings):
     """What ``numtok table`` was asked for.
 
     split
@@ -29,21 +29,16 @@ class Config:
         "columns split or split_0, split_1, ..., or else test=0.2,validation=0.1."
     )
     features: tuple[str, ...] = setting(
-        (),
-        'Columns to take, "A,B" if it has a comma. Default: all others.',
-        metavar="A,B,...",
-        joined=True,
+        (), 'Columns to take, "A,B" if it has a comma. Default: all others.', joined=True
     )
-    drop: tuple[str, ...] = setting(
-        (), "Columns to leave, such as an id.", metavar="A,B,...", joined=True
-    )
+    drop: tuple[str, ...] = setting((), "Columns to leave, such as an id.", joined=True)
     on_error: str = _fields.on_error("A row without a usable target: fail, or skip it.")
     name: str | None = _fields.name("Default: the file's.")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.features and self.drop:
             raise UsageError("--features and --drop exclude each other; give one of them")
         for option, names in (("--features", self.features), ("--drop", self.drop)):

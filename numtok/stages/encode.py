@@ -27,7 +27,7 @@ from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.declaration import command_line, of_version
 from numtok.encoding.codec import Codec
-from numtok.encoding.fit_codec import FittedCodec, Unfitted, first_columns, no_rows
+from numtok.encoding.fit_codec import FittedCodec, Reused, Unfitted, no_rows
 from numtok.encoding.model_folder import TOKENIZER
 from numtok.encoding.number_sizes import SizeUnit, is_sized, measure_sizes
 from numtok.encoding.row_twins import TWINS, RowTwins
@@ -89,24 +89,86 @@ class Result:
     estimate: EncodeEstimate | None = None
 
 
-def run(config: Config, store: Store, progress: Progress) -> Result:
-    """Encode the inputs into an artifact, or find the one that is there.
+@dataclass(frozen=True, kw_only=True)
+class ResolvedEncoding:
+    """A run of encode with every part built from its options.
 
-    Raises UsageError, DataError (naming file, line and what was wrong) and StoreError. What was
-    finished by then is kept in the draft, and the same call continues there.
+    config
+        The options as typed, except that ``like`` names one version.
+    sized
+        True if the scheme is sized to the numbers of the input.
+    parents
+        The artifact whose encoding is used, if there is one.
+    """
+
+    config: Config
+    encoding: Unfitted | Reused
+    sized: bool
+    parents: Sequence[Parent]
+    screening: Screening
+    quota: Quota
+
+    def settings(self, units: Sequence[Unit]) -> dict[str, Any]:
+        """Return what the version depends on, besides the input."""
+        inputs = {part.file: part for unit in units for part in unit.parts}.values()
+        rule = self.screening.rule
+        return {
+            "stage": "encode",
+            "revision": REVISION,
+            "encoding": self.encoding.settings(),
+            "file_formats": [part.format for part in inputs],
+            "file_splits": [part.split for part in inputs],
+            "split": {"by": "cluster or id", **rule.settings()} if rule else None,
+            "seed": rule.seed if rule else None,
+            **of_version(self.config),
+        }
+
+
+def resolve(config: Config, store: Store) -> ResolvedEncoding:
+    """Build every part that the options name; UsageError if one cannot be built."""
+    parents, sized = [], False
+    if config.like is not None:
+        artifact = store.resolve(config.like, kinds={ENCODED, MODEL})
+        with artifact.naming_plugins():
+            encoding: Unfitted | Reused = Reused(Codec.read(artifact.path / SCHEME_FILE))
+        parents = [artifact.as_parent()]
+        if store.find(artifact.kind, artifact.name, artifact.version):
+            # A name alone stands for another artifact in time.
+            config = replace(config, like=f"{artifact.kind}/{artifact.ref}")
+    else:
+        assert config.scheme is not None
+        encoding = Unfitted.of(
+            scheme_of(config.scheme),
+            numerals=config.numerals,
+            normalize=config.normalize,
+            text_tokenizer=config.text_tokenizer,
+        )
+        sized = is_sized(config.scheme)
+    rule = SplitRule.parse(config.split) if config.split else None
+    reading = ReadingOptions(config.text_field, config.max_line)
+    return ResolvedEncoding(
+        config=config,
+        encoding=encoding,
+        sized=sized,
+        parents=parents,
+        screening=Screening(reading, rule, config.on_error == "skip"),
+        quota=Quota.parse(config.disk_limit),
+    )
+
+
+def run(config: Config, store: Store, progress: Progress) -> Result:
+    """Encode the inputs into an artifact, or find the existing one.
+
+    Raises UsageError, DataError (with file, line and cause) and StoreError. The draft keeps what is
+    finished by then, and the same call resumes there.
     """
     started = time.monotonic()
-    quota = Quota.parse(config.disk_limit)
-    encoding, encoding_parents = _encoding(config, store)
-    rule = SplitRule.parse(config.split) if config.split else None
-    screening = Screening(
-        ReadingOptions(config.text_field, config.max_line), rule, config.on_error == "skip"
-    )
+    resolved = resolve(config, store)
     with ExitStack() as stack:
-        longest = None if screening.skip else config.max_line
-        spool = Spool(lambda: stack.enter_context(store.spool()), quota, longest)
+        longest = None if resolved.screening.skip else config.max_line
+        spool = Spool(lambda: stack.enter_context(store.spool()), resolved.quota, longest)
         sources, stem = find_sources(config.inputs, store.resolve, store.note, spool)
-        check_rule(rule, sources)
+        check_rule(resolved.screening.rule, sources)
         total = sum(source.size for source in sources)
         workers = stack.enter_context(
             engine_for(config.engine, total, config.workers, 2 * UNIT, store.spool)
@@ -116,70 +178,51 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         units, parents = plan(
             sources, lambda done, total: progress("reading", done, total, 0), workers
         )
-        parents += encoding_parents
-        if isinstance(encoding, Unfitted) and config.scheme and is_sized(config.scheme):
-            work = SizeUnit(screening, encoding.policy)
-            sizes = measure_sizes(
-                work, units, workers, lambda done: progress("measuring", done, total, 0)
-            )
-            encoding = encoding.suited(sizes)
-        settings = _settings(config, encoding, rule, units)
-        name = config.name or f"{stem}-{name_of(encoding.scheme)}"
+        parents += resolved.parents
+        resolved = _suited(resolved, units, workers, progress)
+        settings = resolved.settings(units)
+        name = config.name or f"{stem}-{name_of(resolved.encoding.scheme)}"
         if config.dry_run:
             version = version_of(ENCODED, settings, parents)
             found = store.find(ENCODED, name, version)
             folder = stack.enter_context(store.spool())
-            estimate = None if found else _estimate(folder, units, encoding, screening)
+            estimate = None if found else _estimate(folder, units, resolved)
             return Result(f"{name}@{version}", found, made=False, estimate=estimate)
-        like = _lasting_ref(store, encoding_parents) or config.like
         shown = tuple(map(shown_input, config.inputs))
-        repeated = replace(config, inputs=shown, name=name, like=like)
+        repeated = replace(resolved.config, inputs=shown, name=name)
         command = ["numtok", "encode", *command_line(repeated)]
         opening = store.draft(ENCODED, name, settings, parents=parents, command=command, how=config)
         with opening as draft, workers:  # which end before anyone else may have the draft
             if isinstance(draft, Artifact):
                 return Result(draft.ref, draft, made=False)
             job = _Job(
-                draft=draft,
-                units=units,
-                screening=screening,
-                config=config,
-                workers=workers,
-                progress=progress,
+                draft=draft, units=units, resolved=resolved, workers=workers, progress=progress
             )
-            return _published(job, encoding, started, total)
+            counts, unread = job.encode(job.fit())
+            timing = {
+                "seconds": time.monotonic() - started,
+                "input_bytes": total,
+                "workers": workers.count,
+            }
+            facts = {UNREAD: msgspec.to_builtins(unread)} if unread.unread else None
+            artifact = draft.publish(counts, timing, facts)
+            return Result(artifact.ref, artifact, made=True)
 
 
-def _published(job: "_Job", encoding: Unfitted | Codec, started: float, total: int) -> Result:
-    """Encode the units and publish the draft; ``total`` is the size of the input in bytes."""
-    counts, unread = job.encode(job.fit(encoding))
-    seconds = time.monotonic() - started
-    facts = {UNREAD: msgspec.to_builtins(unread)} if unread.unread else None
-    timing = {"seconds": seconds, "input_bytes": total, "workers": job.workers.count}
-    artifact = job.draft.publish(counts, timing, facts)
-    return Result(artifact.ref, artifact, made=True)
-
-
-def _settings(
-    config: Config,
-    encoding: Unfitted | Codec,
-    rule: SplitRule | None,
-    units: Sequence[Unit],
-) -> dict[str, Any]:
-    """What the version depends on, beside the input."""
-    inputs = {part.file: part for unit in units for part in unit.parts}.values()
-    return {
-        "stage": "encode",
-        "revision": REVISION,
-        "encoding": {"like": encoding.digest}
-        if isinstance(encoding, Codec)
-        else encoding.settings(),
-        "file_formats": [part.format for part in inputs],
-        "file_splits": [part.split for part in inputs],
-        "split": {"by": "cluster or id", **rule.settings()} if rule else None,
-        "seed": rule.seed if rule else None,
-        **of_version(config),
-    }
+def _suited(
+    resolved: ResolvedEncoding, units: Sequence[Unit], workers: Engine, progress: Progress
+) -> ResolvedEncoding:
+    """Size the scheme to the numbers of the input, unless its settings are given."""
+    if not (resolved.sized and isinstance(resolved.encoding, Unfitted)):
+        return resolved
+    total = sum(unit.size for unit in units)
+    sizes = measure_sizes(
+        SizeUnit(resolved.screening, resolved.encoding.policy),
+        units,
+        workers,
+        lambda done: progress("measuring", done, total, 0),
+    )
+    return replace(resolved, encoding=resolved.encoding.suited(sizes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,12 +231,11 @@ class _Job:
 
     draft: Draft
     units: Sequence[Unit]
-    screening: Screening
-    config: Config
+    resolved: ResolvedEncoding
     workers: Engine
     progress: Progress
 
-    def fit(self, encoding: Unfitted | Codec) -> FittedCodec:
+    def fit(self) -> FittedCodec:
         """The codec and the columns seen so far, from an earlier run of this draft or made now."""
         receipt = self.draft.receipt(
             _FIT, input=self._whole, settings=self.draft.version, facts=_FitFacts
@@ -201,11 +243,10 @@ class _Job:
         if receipt is not None:
             codec = Codec.read(self.draft.path / SCHEME_FILE)
             return FittedCodec(codec, receipt.facts.columns, receipt.facts.learnt_from)
-        if isinstance(encoding, Codec):
-            fit = FittedCodec(encoding, first_columns(self.units, self.screening), {})
-        else:
-            self.progress("fitting", 0, 0, 0)
-            fit = encoding.fit(self.units, self.screening, self.workers, self._advance)
+        self.progress("fitting", 0, 0, 0)
+        fit = self.resolved.encoding.fit(
+            self.units, self.resolved.screening, self.workers, self._advance
+        )
         self._keep(fit)
         return fit
 
@@ -242,13 +283,9 @@ class _Job:
         unread = UnreadDigits()
         counts = Counter({"rows": 0, "numbers": 0, "tokens": 0, "rejected": 0})
         for fact in facts:
-            for split, rows in fact.rows.items():
-                counts["rows"] += rows
-                counts[f"rows_{split}"] += rows
-            counts["numbers"] += fact.numbers
-            counts["tokens"] += fact.tokens
-            counts["rejected"] += fact.rejected
-            counts.update(fact.outcomes)
+            counts.update(numbers=fact.numbers, tokens=fact.tokens, rejected=fact.rejected)
+            counts.update({f"rows_{split}": rows for split, rows in fact.rows.items()})
+            counts.update(fact.outcomes, rows=sum(fact.rows.values()))
             unread.merge(fact.unread)
         if not counts["rows"]:
             raise no_rows(counts["rejected"])
@@ -261,12 +298,11 @@ class _Job:
 
     def _encode_with(self, codec: Codec, more: list[str]) -> list[UnitFacts]:
         settings = _digest([self.draft.version, codec.digest, more])
-        stop = self.config.on_clip == "error"
         work = EncodeUnit(
             draft=self.draft.path,
-            screening=self.screening,
+            screening=self.resolved.screening,
             more=tuple(more),
-            stop_at_clip=stop,
+            stop_at_clip=self.resolved.config.on_clip == "error",
             settings=settings,
         )
         advance = self._advance("encoding")
@@ -304,16 +340,12 @@ def _digest(content: list[Any]) -> str:
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
-def _estimate(
-    folder: Path, units: Sequence[Unit], encoding: Unfitted | Codec, screening: Screening
-) -> EncodeEstimate:
+def _estimate(folder: Path, units: Sequence[Unit], resolved: ResolvedEncoding) -> EncodeEstimate:
     """Encode the first unit into a folder that is thrown away, and multiply."""
-    if isinstance(encoding, Codec):
-        codec, more = encoding, first_columns(units, screening)
-    else:
-        codec, more, _ = encoding.fit(
-            units[:1], screening, Workers(1), lambda what: lambda size, rows: None
-        )
+    screening = resolved.screening
+    codec, more, _ = resolved.encoding.fit(
+        units[:1], screening, Workers(1), lambda what: lambda size, rows: None
+    )
     files.system.mkdir(folder / RECEIPTS)
     fixed = sum(output.bytes for output in _write_codec(folder, codec))
     work = EncodeUnit(
@@ -327,33 +359,6 @@ def _estimate(
     return EncodeEstimate(
         total, round(rows * share), round(facts.tokens * share), round(fixed + shards * share)
     )
-
-
-def _encoding(config: Config, store: Store) -> tuple[Unfitted | Codec, list[Parent]]:
-    """What to encode with: specs still to be fitted, or the codec of an earlier artifact."""
-    if config.like is not None:
-        artifact = store.resolve(config.like, kinds={ENCODED, MODEL})
-        with artifact.naming_plugins():
-            codec = Codec.read(artifact.path / SCHEME_FILE)
-        return codec, [artifact.as_parent()]
-    assert config.scheme is not None
-    scheme = scheme_of(config.scheme)
-    unfitted = Unfitted.of(
-        scheme,
-        numerals=config.numerals,
-        normalize=config.normalize,
-        text_tokenizer=config.text_tokenizer,
-    )
-    return unfitted, []
-
-
-def _lasting_ref(store: Store, parents: list[Parent]) -> str | None:
-    """What --like should have said: a name alone stands for another artifact in time."""
-    for parent in parents:
-        name, _, version = parent.where.partition("@")
-        if store.find(parent.kind, name, version):
-            return f"{parent.kind}/{parent.where}"
-    return None  # it was named by a path outside this store
 
 
 def _write_codec(folder: Path, codec: Codec) -> list[Output]:

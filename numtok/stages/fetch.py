@@ -35,7 +35,7 @@ from numtok.data.sources.base import (
 )
 from numtok.data.tables.columns import TableColumns, feature_column, target_column, write_columns
 from numtok.data.weather.field import OpenField
-from numtok.declaration import command_line, options_line
+from numtok.declaration import command_line, flag_named
 from numtok.errors import DataError, UsageError
 from numtok.registry import name_of
 from numtok.settings.fetch import Config as Config
@@ -271,5 +271,7 @@ def _quota(config: Config) -> Quota:
 
 def _command(config: Config, options: Mapping[str, str | int], name: str) -> list[str]:
     """The command line that makes this one table, set of texts or field again."""
-    again = replace(config, name=name)
-    return ["numtok", "fetch", *command_line(again), *options_line(options)]
+    words = ["numtok", "fetch", *command_line(replace(config, name=name))]
+    for key, value in options.items():
+        words += [f"--{flag_named(key)}", str(value)]
+    return words

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from numtok.analysis.probing.probe_records import PROBE, Probe, publish
 from numtok.analysis.probing.probes.base import PROBES, ProbeInputs
-from numtok.class_settings import option_words
 from numtok.declaration import command_line
 from numtok.encoding.schemes.base import title_of
 from numtok.encoding.splits import check_codec
@@ -55,7 +54,7 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
         data=None if data is None else data.ref,
         device=device.type,
     )
-    command = ["numtok", "probe", *command_line(again), *option_words(kind)]
+    command = ["numtok", "probe", *command_line(again), *command_line(kind)]
     with store.draft(
         PROBE, name, {**settings, **kind.stored}, parents=parents, command=command, how=config
     ) as draft:

@@ -54,10 +54,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from numtok import documents
-from numtok.class_settings import names_of_fields
 from numtok.data.sources.base import SOURCES, TableSource, TextSource
 from numtok.data.tables.file import FORMATS
 from numtok.data.tasks.base import TASKS, TableTask
+from numtok.declaration import as_spec, settings_in
 from numtok.errors import UsageError, unknown
 from numtok.evaluation.published import published
 from numtok.metrics.base import METRICS
@@ -65,7 +65,7 @@ from numtok.settings import compare, fetch, gen
 from numtok.settings.sweep import MOST_RUNS
 from numtok.settings.train import BUDGETS
 from numtok.stages.train import VALIDATION
-from numtok.sweeps.plan import Encodings, Point, Select, Source, Sweep, Trainings, as_option
+from numtok.sweeps.plan import Encodings, Point, Select, Source, Sweep, Trainings
 from numtok.sweeps.stage_table import StageTable, no_axis
 
 _MAKERS = ("gen", "fetch")  # what makes data, where ``data`` does not name them
@@ -301,7 +301,7 @@ def _gen(table: StageTable, options: dict[str, Any]) -> gen.Config:
     if not isinstance(task := options.pop("task", None), str):
         raise UsageError(f"{table.path}: [gen] needs task, the name of what makes the data")
     own = {name: options.pop(name) for name in table.known() if name in options}
-    settings = [f"{key.replace('-', '_')}={as_option(value)}" for key, value in options.items()]
+    settings = [f"{key.replace('-', '_')}={as_spec(value)}" for key, value in options.items()]
     spec = ",".join([task, *settings])
     made: gen.Config = table.build(own | {"task": spec})
     if isinstance(TASKS.build(spec), TableTask) != table.of_tables:
@@ -323,11 +323,11 @@ def _fetch(table: StageTable, options: dict[str, Any]) -> fetch.Config:
             if not issubclass(kind, TextSource):
                 told = "a field, and a sweep is of tables or texts"
             raise UsageError(f"{source} brings {told}")
-        known = names_of_fields(kind)
+        known = {one.flag: key for key, one in settings_in(kind).items()}
         for key in options:
             if key not in known:
                 raise unknown(f"option of fetch {source}", key, known)
-        given = {known[key]: as_option(value) for key, value in options.items()}
+        given = {known[key]: as_spec(value) for key, value in options.items()}
         if lacking := [key for key in SOURCES.required(source) if key not in given]:
             raise UsageError(f"{source} needs {lacking[0]}")
         SOURCES.build(source, given)

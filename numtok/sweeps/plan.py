@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
-from numtok.declaration import check, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.models.heads.base import HEADS
 from numtok.registry import name_of
 from numtok.settings import compare, encode, eval, fetch, gen, table, train
@@ -31,13 +30,6 @@ def label_of(point: Point) -> str:
     return ", ".join(f"{name}={value}" for name, value in point.items())
 
 
-def as_option(value: Any) -> str:
-    """A value as it would be written on a command line."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)
-
-
 @cache
 def kind_of(head: str) -> str:
     """The kind of a head, without sizes and settings: what a choice of heads is among.
@@ -51,7 +43,7 @@ def kind_of(head: str) -> str:
 
 
 @dataclass(frozen=True)
-class Select:
+class Select(CommandSettings):
     """The table ``select``.
 
     Of ``head`` only heads of one kind are chosen among: the best ``riemann``, the best
@@ -64,9 +56,6 @@ class Select:
     over: tuple[str, ...] = setting((), "The axes of which the best is taken.")
     reach: float | None = setting(None, "The figure that a budget is raised for.")
     seeds: int | None = setting(None, "How many seeds decide. Default: all.", at_least=1)
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True, kw_only=True)

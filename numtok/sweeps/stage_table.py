@@ -1,18 +1,15 @@
 """One table of a sweep's file: the options of a stage, in which a list is an axis."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import Field, dataclass
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from numtok.declaration import SettingError, declaration_of, declarations, flag_of
+from numtok.declaration import Setting, SettingError, as_spec, settings_in
 from numtok.encoding.fit_codec import text_tokenizer_of
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.errors import UsageError, unknown
@@ -22,7 +19,7 @@ from numtok.models.presets import preset, trunk
 from numtok.plugins import registries
 from numtok.registry import registry_in
 from numtok.settings import compare, encode, eval, gen, table, train
-from numtok.sweeps.plan import Point, Select, as_option
+from numtok.sweeps.plan import Point, Select
 
 #: The settings that each table of a file holds; [fetch] holds those of its source.
 SETTINGS: dict[str, Any] = {
@@ -83,64 +80,55 @@ class StageTable:
         """Every combination of the axes, with all options there."""
         axes = self.axes
         for key, values in axes.items():
-            if not values or len(set(map(as_option, values))) < len(values):
+            if not values or len(set(map(as_spec, values))) < len(values):
                 raise no_axis(self.path, f"[{self.name}] {key}", values)
         for chosen in product(*axes.values()):
             here = dict(zip(axes, chosen, strict=True))
-            point = {self.axis(key): as_option(value) for key, value in here.items()}
+            point = {self.axis(key): as_spec(value) for key, value in here.items()}
             yield point, {**self.options, **here}
 
     def points(self, **given: Any) -> tuple[tuple[Point, Any], ...]:
         """Every combination of the axes, with the stage's configuration there."""
         return tuple((point, self.build(options, **given)) for point, options in self.grid())
 
-    def known(self) -> dict[str, "Field[Any]"]:
+    def known(self) -> dict[str, Setting]:
         """The settings that this table may set, by option: none for the other kind of data."""
         kind = "tables" if self.of_tables else "texts"
         return {
-            flag_of(field): field
-            for field, declaration in declarations(SETTINGS[self.name])
-            if declaration.swept and declaration.of in (None, kind)
+            one.flag: one
+            for one in settings_in(SETTINGS[self.name]).values()
+            if one.swept and one.of in (None, kind)
         }
 
     def build(self, options: Mapping[str, Any] | None = None, **given: Any) -> Any:
         """The configuration of ``options``, by default the table's own; ``given`` are fields that
         the file does not set. Raises UsageError, which names the file and the table."""
         options = self.options if options is None else options
-        known, lists = self.known(), _lists(SETTINGS[self.name])
-        for key in options:
+        known, fields = self.known(), dict[str, Any]()
+        for key, value in options.items():
             if key not in known:
                 raise unknown(f"key in [{self.name}] of {self.path}", key, known)
-        values = {
-            key: [value] if key in lists and isinstance(value, str) else value
-            for key, value in options.items()
-        }
-        try:
-            with self.naming():
-                fields = {known[key].name: value for key, value in values.items()}
-                built = msgspec.convert(fields | given, SETTINGS[self.name], strict=False)
-                for key, value in values.items():
-                    for spec in value if isinstance(value, list) else [value]:
-                        self._check_spec(known[key], key, spec)
-        except msgspec.ValidationError as error:
-            what, _, where = str(error).partition(" - at `$.")
-            field = re.split(r"[`\[]", where)[0]
-            key = next(key for key, one in known.items() if one.name == field)
-            what = what.replace(" | null", "").replace("`", "")
-            raise UsageError(
-                f"{self.path}: [{self.name}] {key} = {options[key]!r} cannot be used: {what}"
-            ) from None
+            try:
+                fields[known[key].name] = known[key].read(value)
+            except ValueError as error:
+                where = f"{self.path}: [{self.name}] {key}"
+                raise UsageError(f"{where} = {value!r} is not {error}") from None
+        with self.naming():
+            built = SETTINGS[self.name](**fields, **given)
+            for key in options:
+                value = fields[known[key].name]
+                for spec in value if isinstance(value, tuple) else [value]:
+                    self._check_spec(known[key], spec)
         return built
 
-    def _check_spec(self, field: "Field[Any]", key: str, spec: str) -> None:
+    def _check_spec(self, setting: Setting, spec: str) -> None:
         """Raise UsageError for a spec that nothing can be built from."""
-        folder = declaration_of(field).registry
-        if key == "preset":
+        if setting.name == "preset":
             _checked(trunk if self.of_tables else preset, spec)
-        elif key in _CHECKS:
-            _checked(_CHECKS[key], spec)
-        elif folder is not None:
-            _checked(registry_in(registries()[folder]).build, spec)
+        elif setting.flag in _CHECKS:
+            _checked(_CHECKS[setting.flag], spec)
+        elif setting.registry:
+            _checked(registry_in(registries()[setting.registry]).build, spec)
 
     @contextmanager
     def naming(self) -> Iterator[None]:
@@ -166,4 +154,4 @@ def _checked(check: Callable[[str], object], spec: str) -> None:
 
 def _lists(settings: Any) -> set[str]:
     """The options whose values are lists."""
-    return {flag_of(field) for field, _ in declarations(settings) if field.default == ()}
+    return {one.flag for one in settings_in(settings).values() if one.default == ()}

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import torch
 
-from numtok.class_settings import spec_fields
+from numtok.declaration import settings_in
 from numtok.encoding.codec import Codec
 from numtok.errors import DataError, UsageError
 from numtok.models.embedders.base import EMBEDDERS, INIT
@@ -93,7 +93,7 @@ def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
     causal = there.objective.causal
     if made.causal == causal:
         return made
-    can_change = "causal" in spec_fields(type(made))
+    can_change = "causal" in settings_in(type(made))
     if not can_change or "causal" in parse_spec(spec, "objective")[2]:
         looks = "sees the earlier tokens alone" if causal else "sees all tokens"
         raise UsageError(

@@ -79,7 +79,7 @@ def test_the_grammar_says_what_the_scheme_says(name: str) -> None:
     check_grammar(SCHEMES.build(name))
 
 
-@pytest.mark.parametrize("name", ["decade", "log-magnitude", "rns", "shortest"])
+@pytest.mark.parametrize("name", ["decade", "rns", "shortest"])
 def test_the_grammar_of_a_plugin_says_what_the_plugin_says(plugins: Path, name: str) -> None:
     add_plugin_folders([PLUGINS])
     check_grammar(SCHEMES.build(name))

@@ -14,7 +14,7 @@ import pytest
 
 import numtok
 from numtok import settings
-from numtok.declaration import declarations, setting
+from numtok.declaration import setting, settings_in
 from numtok.errors import DataError, UsageError
 from numtok.library import view
 from numtok.library.arguments import settings_of
@@ -46,7 +46,7 @@ def test_every_command_is_a_function_of_its_settings(command: str) -> None:
     if command == "report":
         return
     config = pkgutil.resolve_name(f"numtok.settings.{command}:Config")
-    names = [field.name for field, _ in declarations(config)]
+    names = list(settings_in(config))
     assert set(names) <= set(inspect.signature(function).parameters)
     assert all(f"\n{name}\n    " in (function.__doc__ or "") for name in names)
 

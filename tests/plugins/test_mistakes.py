@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests import test_plugin_kinds
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.fakemodels import one_thread
@@ -18,6 +19,7 @@ from tests.test_plugin_kinds import SOURCES, drop
 __all__ = ["one_thread"]
 pytestmark = pytest.mark.integration
 numtok = test_cli_store.numtok
+folder = test_plugin_kinds.folder
 
 
 class Mistake(NamedTuple):
@@ -280,13 +282,6 @@ MISTAKES = {
         "so were the vectors of others",
     ),
 }  # fmt: skip
-
-
-@pytest.fixture
-def folder(tmp_path: Path, plugins: Path) -> Path:
-    """The folder of plugins that numtok.toml names."""
-    (tmp_path / "numtok.toml").write_text('[plugins]\nfolders = ["plugins"]\n')
-    return plugins
 
 
 def first_line(ran: Ran) -> str:

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.cli import _kinds
+from numtok.cli import _options
 from numtok.data.tasks.base import SHARES, TASKS
 from numtok.errors import NumtokError, StoreError, UsageError
 from numtok.row import Row
@@ -294,7 +294,7 @@ def test_the_help_of_every_task_fits_80_columns(numtok: Shell) -> None:
 
 
 def test_the_help_of_tasks_fills_its_lines() -> None:
-    assert doctest.testmod(_kinds) == (0, 1)
+    assert doctest.testmod(_options) == (0, 1)
 
 
 def test_encode_finds_splits_targets_and_groups(numtok: Shell) -> None:

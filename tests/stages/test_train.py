@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 
 from numtok.cli.output.train import TrainingBar
 from numtok.cli.train import command
-from numtok.declaration import declarations
+from numtok.declaration import settings_in
 from numtok.encoding import splits
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schema import TokenIds
@@ -721,7 +721,7 @@ def test_force_makes_the_same_model_again_and_keeps_the_first(
 def test_every_option_has_a_help_text_and_the_command_an_example(numtok: Shell) -> None:
     ran = numtok("train", "--help")
     assert ran.code == 0
-    assert all(declaration.help for _, declaration in declarations(Config))
+    assert all(one.help for one in settings_in(Config).values())
     assert "Example: numtok train " in (command.__doc__ or "")
     assert max(map(len, ran.out.splitlines())) <= 80
 

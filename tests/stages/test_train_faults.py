@@ -25,7 +25,7 @@ import pytest
 from numtok import files
 from numtok.cli import main
 from numtok.cli.output.train import TrainingBar
-from numtok.declaration import declarations, flag_of
+from numtok.declaration import settings_in
 from numtok.errors import NumtokError, StoreError
 from numtok.stages.train import Config, run
 from numtok.store.artifact import RECEIPTS, Artifact
@@ -175,10 +175,10 @@ class Forks:
 def command_of(config: Config) -> tuple[str, ...]:
     """The command line of a configuration."""
     words = ["train", config.data]
-    for field, _ in declarations(config):
-        value = getattr(config, field.name)
-        if field.name != "data" and value != field.default:
-            words += [f"--{flag_of(field)}", str(value)]
+    for key, one in settings_in(type(config)).items():
+        value = getattr(config, key)
+        if key != "data" and value != one.default:
+            words += [f"--{one.flag}", str(value)]
     return tuple(words)
 
 

@@ -290,7 +290,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     (f"{ENCODE}[train]\nstep = 3\n", "[train] of FILE 'step'; did you mean 'steps'?"),
     (f'{ENCODE}[train]\nname = "mine"\n', "[train] of FILE 'name'; known: accumulate, "),
     (f'{ENCODE}[train]\nsteps = "many"\n', "[train] steps = 'many'", "int"),
-    (f'{ENCODE}[train]\nlr = ["fast", 1e-3]\n', "[train] lr = 'fast'", "float"),
+    (f'{ENCODE}[train]\nlr = ["fast", 1e-3]\n', "[train] lr = 'fast'", "a number"),
     (f"{ENCODE}[train]\nlr = 3\n", "[train] lr = 3.0", "above 0 and below 1"),
     (f"{ENCODE}[train]\nsteps = 3\ntokens = 9\n", "[train] --steps and --tokens", "--minutes"),
     (

@@ -53,4 +53,4 @@ class FigureKind(ABC):
         """
 
 
-FIGURES: Registry[FigureKind] = Registry("numtok.analysis.figures", "figure")
+FIGURES = Registry[FigureKind]("numtok.analysis.figures", "figure", FigureKind)

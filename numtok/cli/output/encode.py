@@ -5,7 +5,6 @@ from typing import Annotated
 
 import msgspec
 
-from numtok.class_settings import spec_fields
 from numtok.cli.output.figures import share
 from numtok.cli.output.printing import (
     Format,
@@ -14,6 +13,7 @@ from numtok.cli.output.printing import (
     print_made,
     rows_by_split,
 )
+from numtok.declaration import settings_in
 from numtok.encoding.codec import Codec
 from numtok.encoding.row_twins import TWINS, twins_note
 from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED
@@ -103,7 +103,7 @@ def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[s
 
 def _held_digits(scheme: Scheme) -> str:
     """How many digits of a number the value beside its token holds."""
-    if "decimals" in spec_fields(type(scheme)):
+    if "decimals" in settings_in(type(scheme)):
         decimals = scheme.decimals  # type: ignore[attr-defined]
         return (
             f"{decimals} digits behind the point are kept, more with decimals=N, of "

@@ -6,12 +6,11 @@ It is made of the declarations (``just reference`` writes it), so it says what t
 import inspect
 import pkgutil
 from collections.abc import Iterator
-from typing import Any
 
 from numtok import settings
-from numtok.cli._kinds import COLUMNS, Kind, default_of
+from numtok.cli._options import COLUMNS, Kind
 from numtok.cli.output.printing import markdown
-from numtok.declaration import Declaration, declarations, flag_of
+from numtok.declaration import Setting, settings_in
 from numtok.plugins import registries
 from numtok.registry import registry_in
 from numtok.sweeps.stage_table import SETTINGS
@@ -35,17 +34,17 @@ def _commands() -> Iterator[str]:
         kind = pkgutil.resolve_name(f"numtok.settings.{info.name}").Config
         summary = inspect.getdoc(inspect.getmodule(kind)) or ""
         swept = info.name in SETTINGS
-        rows = [_row(*declared)[: 3 + swept] for declared in declarations(kind)]
+        rows = [_row(one)[: 3 + swept] for one in settings_in(kind).values()]
         columns = ("option", "default", "what", "sweep")[: 3 + swept]
         yield f"## numtok {info.name}\n\n{summary}\n\n{markdown(columns, rows)}"
 
 
-def _row(field: Any, declaration: Declaration) -> tuple[str, ...]:
-    metavar = declaration.metavar or "|".join(declaration.choices)
-    name = metavar if declaration.argument else f"--{flag_of(field)} {metavar}".rstrip()
-    default = "" if field.default == () else declaration.shown_default or default_of(field) or ""
-    swept = declaration.swept and not declaration.argument
-    return f"`{name}`", default, declaration.sentence, "yes" if swept else ""
+def _row(setting: Setting) -> tuple[str, ...]:
+    metavar = setting.metavar or ""
+    name = metavar if setting.argument else f"--{setting.flag} {metavar}".rstrip()
+    default = "" if setting.default == () else setting.shown_default or setting.usual or ""
+    swept = setting.swept and not setting.argument
+    return f"`{name}`", default, setting.sentence, "yes" if swept else ""
 
 
 def _kinds() -> Iterator[str]:

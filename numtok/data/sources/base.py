@@ -190,7 +190,7 @@ class FieldSource(Source):
         """
 
 
-SOURCES: Registry[Source] = Registry("numtok.data.sources", "source")
+SOURCES = Registry[Source]("numtok.data.sources", "source", Source)
 
 
 class OneFileSource(TextSource):

@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from numtok.contracts import (
 from numtok.data.reading.split_rule import is_split
 from numtok.data.tasks.base import SHARES, TASKS, DerivedTask, TableTask, Task, TaskSplit, TextTask
 from numtok.data.weather.field import FOLDER, STEPS, object_bytes, object_name, other_objects
-from numtok.declaration import help_of
+from numtok.declaration import settings_in
 from numtok.errors import UsageError
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import scan
@@ -144,15 +144,9 @@ def check_declarations(task: Task, seed: int) -> None:
     """What is declared is there, every setting has a help, shifted splits are called so."""
     name = "declarations"
     check_declared(task, name, revision=int, source=str, unit_rows=int, digest=str)
-    helps = help_of(type(task))
-    for field in fields(task):  # type: ignore[arg-type]
-        told = helps.get(field.name, "")
-        require(
-            task,
-            name,
-            told.endswith("."),
-            f"help of {field.name}: got {told!r}, expected a sentence",
-        )
+    for key, one in settings_in(type(task)).items():
+        what = f"help of {key}: got {one.help!r}, expected a sentence"
+        require(task, name, one.help.endswith("."), what)
     for split in task.shifted or ():
         good = is_split(split) and split.startswith("ood-")
         require(task, name, good, f"shifted: got {split!r}, expected ood-...")

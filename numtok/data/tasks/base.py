@@ -192,4 +192,4 @@ class DerivedTask(Task):
         """
 
 
-TASKS: Registry[Task] = Registry("numtok.data.tasks", "task")
+TASKS = Registry[Task]("numtok.data.tasks", "task", Task)

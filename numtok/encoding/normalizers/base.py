@@ -239,4 +239,4 @@ def stored_normalizer(settings: Settings, constants: Constants) -> FittedNormali
     return FittedNormalizer(normalizer, constants)
 
 
-NORMALIZERS: Registry[Normalizer] = Registry("numtok.encoding.normalizers", "normaliser")
+NORMALIZERS = Registry[Normalizer]("numtok.encoding.normalizers", "normaliser", Normalizer)

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.arrays import Bools, Floats, Int32s, UInt8s, UInt32s
-from numtok.class_settings import as_spec, spec_fields
-from numtok.declaration import flag_of
+from numtok.declaration import as_spec, settings_in
 from numtok.encoding.sample_literals import FORMS, bit_patterns, carries_and_ties, decades, decimals
 from numtok.numerals.column import Numerals
 from numtok.registry import Registry, spec_of
@@ -283,12 +282,11 @@ class Scheme(ABC):
         )
 
     def _part(self, name: str, shared: tuple[str, ...]) -> str:
-        fields = {key: spec_fields(type(self))[key] for key in shared}
-        given = {key: getattr(self, key) for key in shared}
-        changed = [key for key in shared if given[key] != fields[key].default]
-        return ",".join(
-            [name, *(f"{flag_of(fields[key])}={as_spec(given[key])}" for key in changed)]
-        )
+        parts = [name]
+        for one in (settings_in(type(self))[key] for key in shared):
+            if (value := getattr(self, one.name)) != one.default:
+                parts.append(f"{one.flag}={as_spec(value)}")
+        return ",".join(parts)
 
 
 class ChannelScheme(Scheme):
@@ -344,7 +342,7 @@ class FittedScheme(Scheme):
         learned."""
 
 
-SCHEMES: Registry[Scheme] = Registry("numtok.encoding.schemes", "scheme")
+SCHEMES = Registry[Scheme]("numtok.encoding.schemes", "scheme", Scheme)
 
 
 def needs_sample(scheme: Scheme) -> TypeGuard[FittedScheme]:

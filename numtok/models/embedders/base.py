@@ -177,7 +177,7 @@ class FeatureModule(NumberModule):
         return tokens_PD + added_PD
 
 
-EMBEDDERS: Registry[Embedder] = Registry("numtok.models.embedders", "embedder")
+EMBEDDERS = Registry[Embedder]("numtok.models.embedders", "embedder", Embedder)
 
 
 def token_table(vocabulary: int, width: int) -> nn.Embedding:

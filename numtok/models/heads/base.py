@@ -189,7 +189,7 @@ class CalibratedReader(ValueReader):
         their true values (float64[N], as the head learns them)."""
 
 
-HEADS: Registry[Head] = Registry("numtok.models.heads", "head")
+HEADS = Registry[Head]("numtok.models.heads", "head", Head)
 
 
 def projection(width: int, out: int, layers: int, bias: bool) -> nn.Module:

@@ -181,4 +181,4 @@ def reweighed(losses_N: Tensor, said: DigitLogits, power: int) -> Tensor:
     return mass_N * losses_N + 1.01 * worst * (1 - mass_N)
 
 
-NUMBER_TERMS: Registry[NumberTerm] = Registry("numtok.models.number_terms", "number loss")
+NUMBER_TERMS = Registry[NumberTerm]("numtok.models.number_terms", "number loss", NumberTerm)

@@ -41,7 +41,7 @@ class Objective(ABC):
         return None
 
 
-OBJECTIVES: Registry[Objective] = Registry("numtok.models.objectives", "objective")
+OBJECTIVES = Registry[Objective]("numtok.models.objectives", "objective", Objective)
 
 
 def built_term(spec: str | None) -> NumberTerm | None:

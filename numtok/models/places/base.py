@@ -112,4 +112,4 @@ def runs(digits: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.where(digits, place - last_other, 0)
 
 
-PLACES: Registry[DigitPlaces] = Registry("numtok.models.places", "places")
+PLACES = Registry[DigitPlaces]("numtok.models.places", "places", DigitPlaces)

@@ -23,13 +23,13 @@ with those of the folder that a preset names.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, NamedTuple, cast, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import msgspec
 import torch
 from torch import Tensor, nn
 
-from numtok.class_settings import settings_fields
+from numtok.declaration import settings_in
 from numtok.registry import Registry, Settings
 
 Sight = Literal["either", "earlier", "all"]
@@ -166,8 +166,7 @@ def stored_trunk(settings: Settings) -> Trunk:
     and values of other types; UsageError as ``Registry.from_settings``.
     """
     trunk = TRUNKS.from_settings(settings)
-    hints = get_type_hints(type(trunk))
-    known = [(key, hints[key]) for key in settings_fields(type(trunk))]
+    known = [(key, one.type) for key, one in settings_in(type(trunk), learned=True).items()]
     own = {key: value for key, value in settings.items() if key not in ("name", "revision")}
     try:
         msgspec.convert(own, msgspec.defstruct("Trunk", known, forbid_unknown_fields=True))
@@ -297,4 +296,4 @@ def asked_states(x_BLD: Tensor, asked_BQ: Tensor) -> Tensor:
     return flat.index_select(0, (first_B1 + asked_BQ).flatten()).view(rows, -1, width)
 
 
-TRUNKS: Registry[Trunk] = Registry("numtok.models.trunks", "trunk")
+TRUNKS = Registry[Trunk]("numtok.models.trunks", "trunk", Trunk)

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, cast
 import torch
 from torch import Tensor, nn
 
-from numtok.class_settings import LEARNT
-from numtok.declaration import setting
+from numtok.declaration import LEARNT, setting
 from numtok.errors import needing
 from numtok.models.attention import Cache, Shape
 from numtok.models.presets import TrainingDefaults

@@ -15,7 +15,7 @@ from numtok.data.reading.streams import Spool, is_stream
 from numtok.data.tables.columns import SPLIT_COLUMN
 from numtok.data.tables.file import FORMATS, parsed, read_file
 from numtok.data.tables.table import VALIDATION, learnt_rows, read_table_of, twin_notes
-from numtok.declaration import declarations, flag_of
+from numtok.declaration import settings_in
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
 from numtok.evaluation.slots import LEAST as LEAST_OF_SLOT
@@ -350,9 +350,9 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
 def _refuse(config: Config, names: Sequence[str], told: str) -> None:
     """Raise UsageError for the first of these settings that is not at its default, since it would
     be ignored."""
-    for field, _ in declarations(config):
-        if field.name in names and getattr(config, field.name) != field.default:
-            raise meaningless(flag_of(field), told)
+    for key, one in settings_in(type(config)).items():
+        if key in names and getattr(config, key) != one.default:
+            raise meaningless(one.flag, told)
 
 
 def _dropped(dates: Sequence[str]) -> list[str]:

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from numtok.analysis.probing.probe_records import Summary
-from numtok.class_settings import as_stored, settings_fields
-from numtok.declaration import setting
+from numtok.declaration import as_stored, setting, settings_in
 from numtok.errors import UsageError
 from numtok.evaluation.devices import ONE, Devices, Note
 from numtok.evaluation.scoring import Progress
@@ -88,11 +87,11 @@ class ProbeKind(ABC):
         """The settings that a version is made of."""
         return {
             _STORED.get(key, key): as_stored(getattr(self, key))
-            for key in settings_fields(type(self))
+            for key in settings_in(type(self), learned=True)
         }
 
 
-PROBES: Registry[ProbeKind] = Registry("numtok.analysis.probing.probes", "probe")
+PROBES = Registry[ProbeKind]("numtok.analysis.probing.probes", "probe", ProbeKind)
 
 
 def line_end() -> Any:
