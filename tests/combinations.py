@@ -15,7 +15,7 @@ from numtok.class_settings import as_spec, spec_fields
 from numtok.declaration import declarations
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import UsageError
-from numtok.models.embedders.base import EMBEDDERS, NumberModule, RestrictedEmbedder
+from numtok.models.embedders.base import EMBEDDERS, NumberModule
 from numtok.models.heads.base import HEADS, TokenHead, ValueHead
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES
@@ -88,7 +88,7 @@ def _embeds(embedder: str, scheme: str, objective: str) -> bool:
         return False
     learnt, trunk = OBJECTIVES.build(objective), TRUNKS.build("transformer")
     assert isinstance(trunk, TokenTrunk)
-    if isinstance(made, RestrictedEmbedder) and made.unsuited(trunk, learnt):
+    if made.unsuited(trunk, learnt):
         return False
     ahead = isinstance(module, NumberModule) and module.ahead is not None
     return ahead or not isinstance(learnt, OwnLosses)

@@ -11,6 +11,7 @@ pretrained/     models of transformers: their architecture, their cache, their f
 trunks/         what lies between embeddings and heads
 attention.py    a transformer's body and its cache, of trunks and of heads that decode
 batches.py      rows to padded batches, in an order that is a pure function
+common_heads.py  base classes of heads that classify, and of heads of one value
 decoding.py     numbers out of a model, by the grammar or free of it
 example_inputs.py  examples to the inputs of a model, prepared on the host
 flops.py        operations of a forward pass, counted by PyTorch

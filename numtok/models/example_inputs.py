@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
 from numtok.models.embedders.base import Embedder, NumberModule
-from numtok.models.heads.base import ExactHead, ValueHead
+from numtok.models.heads.base import ValueHead
 from numtok.models.inputs import ModelInputs, moved, single
 from numtok.models.number_heads import NumberHeads
 from numtok.models.number_terms.base import NumberTermModule
@@ -112,7 +112,7 @@ class ExampleInputs(NumberHeads):
 
         Raises UsageError if the head needs ``raw`` and the objective does not provide it.
         """
-        if isinstance(self.head, ExactHead):
+        if self.is_exact:
             if raw is None:
                 raise UsageError(
                     f"--head {spec_of(self.head)} learns numbers as they are in the text, and the "

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from numtok.errors import UsageError
-from numtok.models.embedders.base import EMBEDDERS, Embedder, NumberModule, RestrictedEmbedder
+from numtok.models.embedders.base import EMBEDDERS, Embedder, NumberModule
 from numtok.models.example_inputs import ExampleInputs
 from numtok.models.heads.base import HEADS, Head, ValueHead, projection
 from numtok.models.inputs import ModelInputs, moved
@@ -256,10 +256,7 @@ def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
     """
     objective = OBJECTIVES.from_settings(settings.objective)
     embedding = EMBEDDERS.from_settings(settings.embedder)
-    why = None
-    if isinstance(embedding, RestrictedEmbedder):
-        why = embedding.unsuited(settings.of_trunk, objective)
-    if why is not None:
+    if why := embedding.unsuited(settings.of_trunk, objective):
         raise UsageError(why)
     model = Model(
         settings,

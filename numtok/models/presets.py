@@ -16,7 +16,6 @@ from numtok.models.trunks.base import (
     TRUNKS,
     ColumnTrunk,
     PretrainedTrunk,
-    RowTrunk,
     TokenTrunk,
     Trunk,
 )
@@ -134,7 +133,7 @@ _DEFAULTS = {field.name: field.default for field in fields(Preset) if field.name
 
 def _beside(kind: type[Trunk]) -> tuple[str, ...]:
     """Those that presets of a trunk have: they are of what predicts tokens."""
-    if not issubclass(kind, TokenTrunk) or issubclass(kind, RowTrunk):
+    if not issubclass(kind, TokenTrunk) or getattr(kind, "sight", None) == "row":
         return ()
     return tuple(key for key in _DEFAULTS if key not in spec_fields(kind))
 

@@ -19,7 +19,7 @@ from numtok.models.heads.base import Head
 from numtok.models.objectives.base import Objective
 from numtok.models.places.base import DigitPlaces
 from numtok.models.presets import Preset
-from numtok.models.trunks.base import RowTrunk, TokenTrunk, stored_trunk, with_context
+from numtok.models.trunks.base import TokenTrunk, stored_trunk, with_context
 from numtok.registry import Settings, name_of, settings_of, spec_of
 
 
@@ -128,12 +128,12 @@ def _stored(scaling: FittedNormalizer | None) -> ScalingSettings | None:
 def _check_learns(trunk: TokenTrunk, objective: Objective) -> None:
     """Raise UsageError for what a trunk cannot learn."""
     name, spec, labels = name_of(trunk), spec_of(objective), objective.requires() == "label"
-    if isinstance(trunk, RowTrunk) and not labels:
+    if trunk.sight == "row" and not labels:
         raise UsageError(
             f"--preset {name} reads a row as a whole, for its label, and cannot learn --objective "
             f"{spec}; give --objective classify, or another --preset, such as nano"
         )
-    if objective.causal and trunk.sight == "all":
+    if objective.causal and trunk.sight in ("all", "row"):
         raise UsageError(
             f"--objective {spec} does not go with --preset {name}, which reads each row from both "
             "ends; " + ("leave causal out" if labels else "give another --preset, such as nano")

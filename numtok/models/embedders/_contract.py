@@ -28,7 +28,6 @@ from numtok.errors import UsageError
 from numtok.models.embedders.base import (
     EMBEDDERS,
     Embedder,
-    NumberEmbedder,
     NumberModule,
 )
 from numtok.models.inputs import single
@@ -96,8 +95,6 @@ def _built(embedder: Embedder, seed: int) -> list[_Built]:
 def check_declarations(embedder: Embedder, seed: int) -> None:
     """What is declared is there."""
     check_declared(embedder, "declarations", revision=int, source=str)
-    if isinstance(embedder, NumberEmbedder):
-        expect_kind(embedder, "sees_all", embedder.sees_all, bool)
     if isinstance(embedder, TrainingDefaults):
         expect_kind(embedder, "learning_rate", embedder.learning_rate, float)
     check_settings(EMBEDDERS, embedder, "declarations")
@@ -129,7 +126,10 @@ def check_vectors(embedder: Embedder, seed: int) -> None:
 def check_device(embedder: Embedder, seed: int) -> None:
     """Its module runs on another device than the CPU."""
     for one in _built(embedder, seed):
-        given = one.tokens_BL, one.values_BL
+        given = [one.tokens_BL, one.values_BL]
+        if isinstance(one.module, NumberModule):
+            known = one.module.of_host(one.tokens_BL.numpy(), one.values_BL.numpy())
+            given += map(torch.from_numpy, known)
         on_another_device(one.module, partial(_on_device, given))
 
 

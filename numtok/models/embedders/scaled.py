@@ -5,7 +5,7 @@ from typing import ClassVar, cast
 
 from torch import Tensor, nn
 
-from numtok.models.embedders.base import RestrictedEmbedder, token_table
+from numtok.models.embedders.base import Embedder, token_table
 from numtok.models.objectives.base import Objective
 from numtok.models.trunks.base import TokenTrunk
 from numtok.models.vocabulary import Vocabulary
@@ -14,7 +14,7 @@ _LARGEST = 1e15  # of a value
 
 
 @dataclass(frozen=True)
-class Scaled(RestrictedEmbedder):
+class Scaled(Embedder):
     """h_emb = h_num x h_text (xVal, Section 2.1): -60.2 is -60.2 times the vector of ``[NUM]``.
 
     Layer norm keeps the direction of a vector and loses its length, so the value is seen only

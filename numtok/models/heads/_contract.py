@@ -33,7 +33,6 @@ from numtok.models.heads.base import (
     HEADS,
     CalibratedReader,
     Calibration,
-    ExactHead,
     Head,
     TokenHead,
     TokenReader,
@@ -136,7 +135,8 @@ def check_declarations(head: Head, seed: int) -> None:
     told = expect_kind(head, "describe", head.describe(), str)
     require(head, "declarations", told, "describe: got '', expected what its distribution is")
     if isinstance(head, ValueHead):
-        expect_kind(head, "bounded", head.bounded, bool)
+        for name in ("exact", "has_density", "bounded"):
+            expect_kind(head, name, getattr(head, name), bool)
         spec = expect_kind(head, "normalizer", head.normalizer, str)
         try:
             NORMALIZERS.build(spec)
@@ -334,7 +334,7 @@ def _apart(head: ValueHead) -> NDArray[np.float64]:
     every = np.array([-3.0, 0.0, 1.0, 7.0])
     if learns_unit_interval(head):
         every = np.array([0.1, 0.25, 0.5, 0.9])
-    elif isinstance(head, ExactHead):
+    elif head.exact:
         every = np.append(every, [40.0, 123.0])
     return every[head.representable(every)]
 

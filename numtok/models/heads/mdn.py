@@ -12,10 +12,10 @@ from torch.nn import functional as F
 
 from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling, no_scaling
+from numtok.models.common_heads import RealHead
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads._point import RealHead
-from numtok.models.heads.base import Calibration, LikelihoodHead, ValueReader
+from numtok.models.heads.base import Calibration, ValueReader
 from numtok.models.precision import in_float64, on_host
 
 _MOST = 10_000
@@ -23,7 +23,7 @@ _LEAST_DEVIATION = 1e-6  # of ELU + 1, which rounding makes 0
 
 
 @dataclass(frozen=True)
-class Mdn(RealHead, LikelihoodHead):
+class Mdn(RealHead):
     """``components`` Gaussians: weights by softmax, deviations by ELU(x) + 1, at least 1e-6.
 
     The loss is the negative log-density of the normalised number, in nats. On tables the range of
@@ -33,6 +33,7 @@ class Mdn(RealHead, LikelihoodHead):
 
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "Decoding-based Regression, Section 2, Appendix D; Bishop (1994)"
+    has_density: ClassVar[bool] = True
     positional: ClassVar[str] = "components"
     checked_at: ClassVar[str] = "mdn:3"
     components: int = setting(help="How many Gaussians.", at_least=1, at_most=_MOST)

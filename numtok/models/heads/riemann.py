@@ -15,8 +15,8 @@ from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import (
     Calibration,
-    LikelihoodHead,
     TokenReader,
+    ValueHead,
     ValueReader,
 )
 from numtok.models.precision import in_float64, on_host
@@ -25,7 +25,7 @@ _MOST = 1 << 20
 
 
 @dataclass(frozen=True)
-class Riemann(LikelihoodHead):
+class Riemann(ValueHead):
     """``bins`` equal bins of [0, 1], the range of the train split: a linear map and a softmax.
 
     The loss is the negative log-density on that range, in nats: -log p_bin - log bins. A bin holds
@@ -37,6 +37,7 @@ class Riemann(LikelihoodHead):
     source: ClassVar[str] = "Decoding-based Regression, Section 2 (histogram heads), Appendix D"
     normalizer: ClassVar[str] = "unit"
     bounded: ClassVar[bool] = True
+    has_density: ClassVar[bool] = True
     positional: ClassVar[str] = "bins"
     checked_at: ClassVar[str] = "riemann:32"
     bins: int = setting(help="How many bins.", at_least=2, at_most=_MOST)

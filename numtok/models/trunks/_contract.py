@@ -55,8 +55,8 @@ def of_tokens(check: Callable[[TokenTrunk, int], None]) -> Callable[[Trunk, int]
 
 
 def _sights(trunk: TokenTrunk) -> tuple[bool, ...]:
-    """Whether it is causal, of what it may be."""
-    return {"either": (True, False), "earlier": (True,), "all": (False,)}[trunk.sight]
+    """Return the values of ``causal`` that the trunk supports."""
+    return {"either": (True, False), "earlier": (True,)}.get(trunk.sight, (False,))
 
 
 def _module(trunk: TokenTrunk, causal: bool, seed: int) -> TrunkModule:
@@ -173,7 +173,7 @@ def check_asked(trunk: TokenTrunk, seed: int) -> None:
 @torch.no_grad()
 def check_cache(trunk: TokenTrunk, seed: int) -> None:
     """A module with a cache computes the states of the whole row from it, also for rows taken."""
-    if trunk.sight == "all":
+    if True not in _sights(trunk):
         return
     module, (x_BLD, _) = _module(trunk, True, seed), _rows(trunk, seed)
     if not isinstance(module, CachedModule):

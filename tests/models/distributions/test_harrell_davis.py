@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.models.distributions import harrell_davis as module
-from numtok.models.distributions.harrell_davis import harrell_davis
+from numtok.models.distributions import samples as module
+from numtok.models.distributions.samples import harrell_davis
 from tests.cases import each
 from tests.messages import Says
 

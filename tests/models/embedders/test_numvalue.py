@@ -13,8 +13,8 @@ from numtok.encoding.grammar import Grammar
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
 from numtok.models.decoding import Reader
-from numtok.models.embedders import _decimal_parts
-from numtok.models.embedders.base import EMBEDDERS, NumberEmbedder
+from numtok.models.embedders.base import EMBEDDERS, NumberModule
+from numtok.models.embedders.numvalue import DecimalParts
 from numtok.models.generation import Writer
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Losses, Model
@@ -55,7 +55,7 @@ def values_of(of: Any, *texts: str) -> Tensor:
 def digits_of(*texts: str, columns: tuple[int, int] | None = None) -> list[tuple[Any, ...]]:
     tokens = tokens_of(*texts).numpy()
     at = np.flatnonzero(tokens == embedder("numvalue").ahead)
-    found = _decimal_parts.DecimalParts(Vocabulary.of(codec(SCHEME)))(tokens, at, columns)
+    found = DecimalParts(Vocabulary.of(codec(SCHEME)))(tokens, at, columns)
     return [
         (
             "".join(str(digit) for digit in whole if digit >= 0),
@@ -109,7 +109,7 @@ def test_what_is_masked_or_not_yet_written_is_no_part_of_the_number() -> None:
         one.number_first + vocabulary.index(name) for name in ("<num>", "4", ".")
     )
     tokens = np.array([[prefix, four, 1, four, point], [prefix, prefix, four, point, four]])
-    parts = _decimal_parts.DecimalParts(Vocabulary.of(one))
+    parts = DecimalParts(Vocabulary.of(one))
     found = parts(tokens, np.array([0, 5, 6]), None)
     assert found.whole_count.tolist() == [1, 0, 1]
     assert found.decimal_count.tolist() == [0, 0, 1]
@@ -123,8 +123,8 @@ def test_long_numbers_are_cut_and_counted() -> None:
     flat = tokens[tokens > 0].numpy()
     assert codec(SCHEME).count_truncated(flat) == 2
     for encoder in ENCODERS:
-        made = EMBEDDERS.build(f"numvalue:{encoder}")
-        assert isinstance(made, NumberEmbedder)
+        made = embedder(f"numvalue:{encoder}")
+        assert isinstance(made, NumberModule)
         assert made.sees_all == (encoder == "rnn")
 
 

@@ -12,7 +12,7 @@ import torch
 
 from numtok.encoding.splits import learnt_values, read_codec, read_split, splits
 from numtok.errors import UsageError
-from numtok.models.heads._point import PointReader
+from numtok.models.common_heads import PointReader
 from numtok.models.heads.fone import FoneHead
 from numtok.models.heads.riemann import _RiemannReader
 from numtok.stages import eval as evaluation
