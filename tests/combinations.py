@@ -18,8 +18,7 @@ from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS, NumberModule
 from numtok.models.heads.base import HEADS, TokenHead, ValueHead
 from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES
-from numtok.models.own_losses import OwnLosses
+from numtok.models.objectives.base import OBJECTIVES, OwnLosses
 from numtok.models.trunks.base import TRUNKS, PretrainedTrunk, TokenTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Registry

@@ -40,8 +40,7 @@ from numtok.models.heads.base import (
     ValueHead,
     ValueReader,
 )
-from numtok.models.objectives.base import OBJECTIVES, Objective
-from numtok.models.own_losses import OwnLosses
+from numtok.models.objectives.base import OBJECTIVES, Objective, OwnLosses
 from numtok.models.presets import TrainingDefaults
 from numtok.models.trunks.base import (
     TRUNKS,

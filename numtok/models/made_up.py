@@ -1,7 +1,7 @@
 """Small batches encoded in memory, and another device, to check parts of models on."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TypeVar
@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
 )
 
+from numtok.contracts import require
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.in_memory import rows_of
@@ -25,6 +26,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import learnt_values
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.texts import Texts
+from numtok.errors import UsageError
 from numtok.models.batches import Batch, Batches
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.policy import NumeralPolicy
@@ -95,7 +97,28 @@ def vocabularies() -> dict[str, Vocabulary]:
     return {name: Vocabulary.of(codec(name)) for name in names}
 
 
+T = TypeVar("T")
 M = TypeVar("M", bound=nn.Module)
+
+
+def accepted(
+    thing: object, member: str, make: Callable[[Vocabulary], T]
+) -> Iterator[tuple[str, Vocabulary, T]]:
+    """Yield what is made for each scheme that is not refused, with its name and vocabulary.
+
+    Raises a break if all are refused.
+    """
+    some = False
+    for scheme, vocabulary in vocabularies().items():
+        try:
+            made = make(vocabulary)
+        except UsageError as error:
+            if type(error) is not UsageError:  # a plugin's fault
+                raise
+            continue
+        some = True
+        yield scheme, vocabulary, made
+    require(thing, member, some, "got a refusal of the tokens of every scheme, expected a module")
 
 
 def on_another_device(module: M, run: Callable[[M, str], object]) -> None:

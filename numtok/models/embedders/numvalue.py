@@ -14,8 +14,7 @@ from numtok.encoding.schemes.base import Channel
 from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS, PREFIX
 from numtok.errors import UsageError
 from numtok.models.embedders.base import Embedder, NumberModule
-from numtok.models.objectives.base import Objective
-from numtok.models.own_losses import OwnLosses
+from numtok.models.objectives.base import Objective, OwnLosses
 from numtok.models.precision import widest
 from numtok.models.trunks.base import TokenTrunk
 from numtok.models.vocabulary import Vocabulary
