@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, CalibratedReader, ValueHead
+from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.inputs import single
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Losses, Model, _cross_entropy, build_model
@@ -208,7 +208,7 @@ def test_losses_are_those_of_all_states_where_only_some_are_worked_out(objective
 
 
 @each("texts", [["ab", "c"], ["", ""], ["1 2"]])
-@each("scheme", ["p1000", "xval"])
+@each("scheme", ["p1000", "xval", "numgpt"])
 def test_where_nothing_is_predicted_the_loss_is_zero_and_every_weight_has_a_gradient(
     scheme: str, texts: list[str]
 ) -> None:
@@ -299,25 +299,6 @@ def test_a_head_of_two_layers_is_wide_between_them_with_gelu() -> None:
     inner = F.gelu(F.linear(states, weights["module.0.weight"], weights["module.0.bias"]))
     expected = F.linear(inner, weights["module.2.weight"], weights["module.2.bias"])
     torch.testing.assert_close(built(states), expected)
-
-
-def test_the_scalar_head_is_calibrated_by_its_mean_squared_error() -> None:
-    head = HEADS.build("scalar")
-    assert isinstance(head, ValueHead)
-    built, parameters = head.build(8), torch.tensor([[1.0], [2.0], [-3.0]])
-    assert isinstance(built, CalibratedReader)
-    found = built.calibrate(parameters, np.array([1.0, 5.0, 1.0]))
-    assert found == {"deviation": pytest.approx(math.sqrt((0 + 9 + 16) / 3))}
-    assert head.describe() == (
-        "Gaussian around the head's prediction, its deviation the validation error"
-    )
-    exact = built.calibrate(parameters, parameters[:, 0].double().numpy())
-    assert exact == {"deviation": 1e-12}
-
-
-def test_the_token_head_describes_its_distribution() -> None:
-    expected = "token probabilities, uniform within the scheme's intervals"
-    assert HEADS.build("token").describe() == expected
 
 
 @each("name", SCHEMES.names())

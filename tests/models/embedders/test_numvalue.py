@@ -1,5 +1,6 @@
 """NumValue: the vector of a number's prefix, and training in two passes, by hand."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
@@ -521,39 +522,30 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
 # --- what cannot be -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("spec", "parts"),
-    [
-        ("numvalue:gru", ("encoder=gru", "rnn, mlp, scalar and binary")),
-    ],
-)
-def test_embedders_that_cannot_be_are_one_line(
-    spec: str, parts: tuple[str, ...], says: Says
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        EMBEDDERS.build(spec)
-    says(caught, *parts)
-
-
 @each(
-    ("spec", "parts"),
+    ("build", "spec", "parts"),
     [
-        ("numvalue:some", ("loss=some", "all and answer")),
-        ("numvalue,project=no", ("project=no", "all and answer")),
-        ("numvalue,reconstruction=-1", ("reconstruction=-1.0", "0 or more and finite")),
-        ("numvalue,rate=2", ("rate=2.0", "above 0 and below 1")),
+        (EMBEDDERS.build, "numvalue:gru", ("encoder=gru", "rnn, mlp, scalar and binary")),
+        (OBJECTIVES.build, "numvalue:some", ("loss=some", "all and answer")),
+        (OBJECTIVES.build, "numvalue,project=no", ("project=no", "all and answer")),
         (
+            OBJECTIVES.build,
+            "numvalue,reconstruction=-1",
+            ("reconstruction=-1.0", "0 or more and finite"),
+        ),
+        (OBJECTIVES.build, "numvalue,rate=2", ("rate=2.0", "above 0 and below 1")),
+        (
+            OBJECTIVES.build,
             "numvalue,second=no,reconstruction=0",
             ("second=no,reconstruction=0", "leave one of them in"),
         ),
     ],
 )
-def test_objectives_that_cannot_be_are_one_line(
-    spec: str, parts: tuple[str, ...], says: Says
+def test_parts_that_cannot_be_are_one_line(
+    build: Callable[[str], object], spec: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as caught:
-        OBJECTIVES.build(spec)
-    says(caught, *parts)
+    with says.raises(UsageError, *parts):
+        build(spec)
 
 
 @each(
@@ -582,16 +574,14 @@ def test_objectives_that_cannot_be_are_one_line(
 def test_models_that_cannot_be_are_one_line(
     scheme: str, objective: str, embedder: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, *parts):
         model(scheme, objective, embedder=embedder)
-    says(caught, *parts)
 
 
 def test_a_row_has_no_likelihood_in_one_pass(says: Says) -> None:
     of = model(SCHEME, "numvalue")
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "--objective numvalue", "another --embedder"):
         log_likelihoods(of, example_of()[1])
-    says(caught, "--objective numvalue", "another --embedder")
 
 
 def test_masked_models_and_models_of_labels_may_see_values() -> None:

@@ -430,9 +430,8 @@ def test_of_equal_tokens_no_more_than_k_are_kept() -> None:
 def test_an_impossible_sampling_is_refused(
     settings: dict[str, float], parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, *parts):
         Sampling(**settings)  # type: ignore[arg-type]
-    says(found, *parts)
 
 
 @each("spec", DRAWN)
@@ -578,9 +577,8 @@ def test_a_loss_that_is_not_masked_counts_what_cannot_follow() -> None:
 def test_settings_that_the_codec_has_not_are_refused(
     spec: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, *parts):
         HEADS.build(spec)
-    says(found, *parts)
 
 
 def tokens_of(spec: str, values: list[float]) -> NDArray[np.int64]:

@@ -241,9 +241,8 @@ def test_an_exact_head_is_refused_where_numbers_are_in_parts_or_normalized(
     store: Store, numtok: Shell, learnt_raw: list[np.ndarray[Any, Any]], says: Says
 ) -> None:
     encode(EncodeConfig(("arithmetic",), scheme="numgpt"), store, lambda *_: None)
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, f"--head {EXACT}", "numgpt", "--head numgpt"):
         train(store, EXACT, "numgpt")
-    says(caught, f"--head {EXACT}", "numgpt", "--head numgpt")
     Path("toy.csv").write_text("a,y,split\n1,2,train\n2,4,train\n3,6,train\n4,8,test\n")
     ran = numtok("train", "toy.csv", "--target", "y", "--head", EXACT, "--normalize", "unit")
     assert (ran.code, ran.out) == (2, "")
