@@ -5,6 +5,7 @@ One that is a pretrained model names that behind a colon: ``hf:FOLDER,tune=lora`
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
@@ -89,10 +90,7 @@ def preset(spec: str) -> Preset:
     made = cast(TokenTrunk, _built(kind, own))
     known = {field.name: field for field in fields(Preset)}
     read = {key: read_setting(Preset, known, key, text) for key, text in beside.items()}
-    usual = _usual_beside(made)
-    if isinstance(made, TrainingDefaults):  # also where a preset has no setting beside its trunk
-        usual |= {"learning_rate": made.learning_rate}
-    return Preset(made, **(usual | read))
+    return Preset(made, **(_usual_beside(made, _DEFAULTS) | read))
 
 
 def named_source(spec: str) -> str | None:
@@ -120,7 +118,7 @@ def shortest(spec: str) -> str:
         usual = _values(name)
     elif _beside(kind):
         trunk_of_it = preset(spec).trunk
-        usual |= _usual_beside(trunk_of_it)
+        usual |= _usual_beside(trunk_of_it, _beside(kind))
         if isinstance(trunk_of_it, PretrainedTrunk):
             first = f"{name}:{trunk_of_it.title}"
     changed = {key: value for key, value in _values(spec).items() if value != usual[key]}
@@ -138,9 +136,9 @@ def _beside(kind: type[Trunk]) -> tuple[str, ...]:
     return tuple(key for key in _DEFAULTS if key not in spec_fields(kind))
 
 
-def _usual_beside(made: TokenTrunk) -> dict[str, Any]:
-    """What they are for a trunk where nothing is said."""
-    return {key: getattr(made, key, _DEFAULTS[key]) for key in _beside(type(made))}
+def _usual_beside(made: TokenTrunk, keys: Iterable[str]) -> dict[str, Any]:
+    """Return the default values of these settings with a trunk."""
+    return {key: getattr(made, key, _DEFAULTS[key]) for key in keys}
 
 
 def _built(kind: type[Trunk], own: str) -> Trunk:

@@ -180,8 +180,7 @@ class Mixture(Predictive):
             found[going], last[going] = following, np.abs(following - x)
             close = 1e-13 * narrowest[going] + 4e-16 * np.abs(x)
             going = going[(excess != 0) & (last[going] > close)]
-        points: Floats = found.reshape(len(weights), -1)
-        return points
+        return np.asarray(found.reshape(len(weights), -1))
 
     # --- point estimates and scores --------------------------------------------------------------
 
@@ -320,8 +319,7 @@ class Mixture(Predictive):
 
 def _dot(weights: Floats, terms: Floats) -> Floats:
     """float64[r]: sums of products. Not BLAS: the same bits, however many threads it would take."""
-    sums: Floats = np.einsum("rk,rk->r", weights, terms)
-    return sums
+    return np.asarray(np.einsum("rk,rk->r", weights, terms))
 
 
 def _log_sum(logs: Floats) -> Floats:

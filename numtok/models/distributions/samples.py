@@ -40,8 +40,7 @@ class Empirical(Predictive):
     @cached_property
     def _numbers(self) -> NDArray[np.int64]:
         """int64[n]: draws that are numbers."""
-        numbers: NDArray[np.int64] = np.count_nonzero(~np.isnan(self.values), axis=1)
-        return numbers
+        return np.asarray(np.count_nonzero(~np.isnan(self.values), axis=1))
 
     def log_density(self, values: Floats) -> Floats:
         return np.full(len(values), np.nan)

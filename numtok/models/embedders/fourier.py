@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from numtok.declaration import setting
 from numtok.errors import UsageError
-from numtok.models.embedders._whole import Whole
+from numtok.models.embedders._shared import Whole
 from numtok.models.embedders.base import INIT, Embedder, rescale_linear, token_table
 from numtok.models.vocabulary import Vocabulary
 

@@ -165,20 +165,6 @@ def test_a_quantile_is_where_the_sum_of_all_cells_reaches_its_level(
 
 
 @each("spec", ORDERED)
-def test_quantiles_and_the_distribution_function_undo_each_other(spec: str) -> None:
-    numbers, logs = listed(spec), log_masses(spec)
-    one = told(spec, logs[:1], SIGNED_LOG)
-    quantiles = one.quantiles(LEVELS)[0]
-    assert (np.diff(quantiles) > 0).all()
-    np.testing.assert_allclose(all_at(one, lambda d: d.cdf, quantiles)[0], LEVELS, atol=1e-9)
-    values = SIGNED_LOG.inverse(inside(numbers))
-    levels = all_at(one, lambda d: d.cdf, values)[0]
-    again = SIGNED_LOG.forward(one.quantiles(levels.tolist())[0])
-    width = np.ptp(numbers.ends, axis=1)
-    assert (np.abs(again - SIGNED_LOG.forward(values)) <= 1e-6 * width).all()
-
-
-@each("spec", ORDERED)
 def test_an_interval_has_what_the_distribution_function_gains_on_it(spec: str) -> None:
     numbers, logs = listed(spec), log_masses(spec)
     one = told(spec, logs)

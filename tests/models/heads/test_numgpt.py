@@ -2,8 +2,6 @@
 
 import json
 import math
-import shutil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,12 +27,9 @@ from numtok.models.training_batch import TrainingBatch
 from numtok.registry import name_in
 from numtok.seeds import generator
 from numtok.sklearn import NumericRegressor
-from numtok.stages import eval as evaluation
 from numtok.stages import train as training
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
-from numtok.stages.gen import Config as GenConfig
-from numtok.stages.gen import run as gen
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.trainer import Execution, Recipe, Trainer
@@ -42,6 +37,7 @@ from tests import fakemodels
 from tests.cases import each
 from tests.fakemodels import CPU, batch, codec, model, numbers_of, transformer
 from tests.messages import Says
+from tests.models.heads import test_text_heads
 
 one_thread = fakemodels.one_thread
 
@@ -304,31 +300,15 @@ def test_a_table_is_refused() -> None:
 # --- from text to report ------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("data") / "artifacts"
-    store = Store(root)
-    gen(GenConfig("arithmetic,operands=2", samples=200), store, lambda *_: None)
-    for scheme in ("numgpt", "dice", "xval", "p1000"):
-        encode(EncodeConfig(("arithmetic",), scheme=scheme), store, lambda *_: None)
-    return root
+data, store = test_text_heads.data, test_text_heads.store
 
 
-@pytest.fixture
-def store(data: Path, tmp_path: Path) -> Store:
-    shutil.copytree(data, tmp_path / "artifacts")
-    return Store(tmp_path / "artifacts")
-
-
-def train(store: Store, scheme: str, **options: Any) -> Artifact:
-    chosen: dict[str, Any] = {"preset": TINY, "batch": 64, "steps": 4} | options
-    config = training.Config(f"arithmetic-{scheme}", **chosen)
-    return training.run(config, store, lambda update: None).artifact
+def train(store: Store, scheme: str, head: str | None = None, **options: Any) -> Artifact:
+    return test_text_heads.train(store, head, scheme, **({"preset": TINY, "steps": 4} | options))
 
 
 def evaluated(store: Store, model: Artifact, scheme: str, **options: Any) -> dict[str, Any]:
-    config = evaluation.Config(model.ref, f"arithmetic-{scheme}", **options)
-    report = evaluation.run(config, store, lambda *told: None).artifact
+    report = test_text_heads.evaluate(store, model, scheme, **options)
     found: dict[str, Any] = json.loads((report.path / "report.json").read_bytes())
     rows = pq.read_table(report.path / "predictions.parquet")
     found["rows"] = rows.to_pylist()
@@ -362,7 +342,7 @@ def test_embedders_and_heads_combine_across_systems(
     found = evaluated(store, train(store, scheme, objective=objective, **options), scheme)
     assert name_in(found["scheme"]) == scheme  # some are sized to the data
     for metric in ("mse", "nll", "crps", "coverage", "pit-distance", "interval-nll"):
-        assert found["metrics"][metric]["n"] == 20, metric
+        assert found["metrics"][metric]["n"] == 40, metric
         bounded = options.get("head") == "riemann:32"
         assert found["metrics"][metric]["value"] is not None or (bounded and metric == "nll")
     for row in found["rows"]:

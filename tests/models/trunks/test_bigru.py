@@ -167,30 +167,6 @@ def test_what_failed_or_was_killed_goes_on_to_the_same_bytes(tmp_path: Path) -> 
 
 
 @pytest.mark.integration
-def test_batches_in_parts_learn_the_same(store: Store, tmp_path: Path) -> None:
-    data = encoded(store, tmp_path, weights(60))
-    found = [
-        in_model(trained(store, data, preset=TINY, accumulate=parts, name=f"in-{parts}"))
-        for parts in (1, 3)
-    ]
-    for one, other in zip(*(model.parameters() for model in found), strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=2e-5)
-
-
-@pytest.mark.integration
-def test_bfloat16_is_for_what_is_not_carried_over(store: Store, tmp_path: Path) -> None:
-    data = encoded(store, tmp_path, weights(60))
-    found = [
-        in_model(trained(store, data, preset=TINY, precision=precision, name=precision))
-        for precision in ("float32", "bfloat16")
-    ]
-    pairs = list(zip(*(model.parameters() for model in found), strict=True))
-    assert not all(torch.equal(*pair) for pair in pairs)  # the map to the classes is rounded
-    for one, other in pairs:
-        torch.testing.assert_close(one, other, rtol=0, atol=0.02)
-
-
-@pytest.mark.integration
 def test_rows_may_be_longer_than_any_that_was_learnt(store: Store, tmp_path: Path) -> None:
     rows = weights(60)
     rows[-1]["text"] += ", says the kilogram of Paris" * 20

@@ -1,4 +1,4 @@
-"""A token vector and a numeral vector, fused by a linear map (NumGPT, Equation 6)."""
+"""Modules that several embedders share: the whole number, and a fused numeral vector."""
 
 from typing import cast
 
@@ -11,8 +11,31 @@ from numtok.models.embedders.base import INIT, token_table
 from numtok.models.vocabulary import Vocabulary
 
 
+class Whole(nn.Module):
+    """The value times the factor of its token: -1.23 beside ``E2`` is -123; 1 where none is seen.
+
+    An overflow is infinite, with the sign of its value, and an underflow 0.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.same = bool((vocabulary.multipliers == 1).all())
+        multipliers = torch.from_numpy(vocabulary.multipliers).float()
+        self.register_buffer("multipliers", multipliers, persistent=False)
+
+    def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        """float32[B, L]; 0 where the value is 0, whatever the token."""
+        values_BL = values_BL.float()
+        if self.same:
+            return values_BL
+        products_BL = values_BL * cast(Tensor, self.multipliers)[tokens_BL]
+        # A model may say 0 beside an overflow.
+        return torch.where(values_BL == 0, values_BL, products_BL)
+
+
 class Fused(nn.Module):
-    """E(x) = [TE(x), NE(x)] W_b: D coordinates of the token, d of the numeral, D in all.
+    """E(x) = [TE(x), NE(x)] W_b (NumGPT, Equation 6): D coordinates of the token, d of the numeral,
+    D in all.
 
     NE of all texts is one learnt vector, and TE of all numerals another (``text`` and ``numeral``).
     W_b is kept as its two blocks of rows, ``from_token`` and ``from_numeral``, since numerals are
