@@ -31,7 +31,7 @@ _MANY, _PART = 1 << 26, 1 << 22
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """The size of a trunk; ``context`` is the most tokens that a row may have."""
+    """The size of a transformer; ``context`` is the maximum number of tokens in a row."""
 
     layers: int
     heads: int
@@ -41,9 +41,9 @@ class Shape:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        for what in ("layers", "heads", "width", "context"):
-            if getattr(self, what) < 1:
-                raise UsageError(f"{what}={getattr(self, what)} is not possible; at least 1")
+        for what, least in (("layers", 1), ("heads", 1), ("width", 1), ("context", 0)):
+            if getattr(self, what) < least:
+                raise UsageError(f"{what}={getattr(self, what)} is not possible; at least {least}")
         if self.width % (2 * self.heads):
             raise UsageError(
                 f"width={self.width} is not possible with {self.heads} heads; it is a multiple of "

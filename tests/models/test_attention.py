@@ -270,7 +270,7 @@ def shape(**settings: object) -> Shape:
         ({"layers": 0}, ("layers=0", "at least 1")),
         ({"heads": 0}, ("heads=0", "at least 1")),
         ({"width": -4}, ("width=-4", "at least 1")),
-        ({"context": 0}, ("context=0", "at least 1")),
+        ({"context": -1}, ("context=-1", "at least 0")),
         ({"width": 18}, ("width=18", "2 heads", "multiple of 4")),
         ({"positions": "alibi"}, ("positions='alibi'", "learned, sinusoidal, rotary, none")),
         ({"dropout": 1.0}, ("dropout=1.0", "0 or more, below 1")),
