@@ -52,13 +52,12 @@ class NumtokConfig(PreTrainedConfig):
 
 @dataclass
 class RowsRead:
-    """Of a model that writes by its tokens alone (``transformers_folder.writes``), B rows.
+    """The B rows that a model has read, if its tokens alone say what it writes.
 
     trunk
         Keys and values.
     before
-        [B, T], the tokens read, behind pads where a row is shorter: places of digits are told by
-        them.
+        [B, T]: the tokens of each row, padded on the left, from which digit positions follow.
     """
 
     model: Model
@@ -85,7 +84,7 @@ class RowsRead:
         return self._read(tokens_B1)
 
     def _read(self, tokens_BL: Tensor, asked_BQ: Tensor | None = None) -> Tensor:
-        """As ``Model.extend``, of tokens that have no value beside them."""
+        """Run ``Model.extend`` on tokens without values."""
         tokens = tokens_BL.cpu().numpy()
         ones = torch.ones(tokens_BL.shape, device=tokens_BL.device)
         known = self.model.of_host(tokens, np.ones(tokens.shape), self.before)

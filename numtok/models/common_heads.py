@@ -134,7 +134,7 @@ class ClassesReader(ValueReader):
 
 
 class RealHead(ValueHead):
-    """A head that learns the normalised value itself."""
+    """A head that is trained on the normalized value itself."""
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """float32[N, 1]: the nearest values that float32 holds; 0 for what is not finite."""
@@ -147,7 +147,7 @@ class RealHead(ValueHead):
 
 
 class PointHead(RealHead):
-    """A head of one value; its distribution's deviation is the error on the validation split."""
+    """A head of one value, with a Gaussian as wide as the error on the validation split."""
 
     def describe(self) -> str:
         return "Gaussian around the head's prediction, its deviation the validation error"

@@ -104,6 +104,9 @@ class ModelSettings(
         """
         trunk = preset.trunk
         _check_learns(trunk, objective)
+        stored = None
+        if scaling is not None:
+            stored = ScalingSettings(settings_of(scaling.normalizer), scaling.constants)
         return cls(
             vocabulary=vocabulary,
             trunk=settings_of(with_context(trunk, context)),
@@ -112,17 +115,10 @@ class ModelSettings(
             embedder=settings_of(embedder),
             head=None if head is None else settings_of(head),
             objective=settings_of(objective),
-            scaling=_stored(scaling),
+            scaling=stored,
             classes=tuple(classes),
             places=None if places is None else settings_of(places),
         )
-
-
-def _stored(scaling: FittedNormalizer | None) -> ScalingSettings | None:
-    """Return a scaling as settings hold it."""
-    if scaling is None:
-        return None
-    return ScalingSettings(settings_of(scaling.normalizer), scaling.constants)
 
 
 def _check_learns(trunk: TokenTrunk, objective: Objective) -> None:

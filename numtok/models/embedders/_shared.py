@@ -12,9 +12,9 @@ from numtok.models.vocabulary import Vocabulary
 
 
 class Whole(nn.Module):
-    """The value times the factor of its token: -1.23 beside ``E2`` is -123; 1 where none is seen.
+    """Multiply each value by the factor of its token: -1.23 with ``E2`` is -123.
 
-    An overflow is infinite, with the sign of its value, and an underflow 0.
+    An overflow becomes infinite, with the sign of its value, and an underflow 0.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -29,7 +29,7 @@ class Whole(nn.Module):
         if self.same:
             return values_BL
         products_BL = values_BL * cast(Tensor, self.multipliers)[tokens_BL]
-        # A model may say 0 beside an overflow.
+        # A model may predict 0 as the value of an overflow, and 0 times infinity is NaN.
         return torch.where(values_BL == 0, values_BL, products_BL)
 
 

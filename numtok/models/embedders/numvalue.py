@@ -96,16 +96,18 @@ class DecimalDigits(NamedTuple, Generic[Column]):
 class DecimalParts:
     """Tokens [B, L] and the places of P prefixes to the digits that follow each.
 
-    A number goes on until a token that is none of its sign, digits, commas and point: text, another
-    prefix, an ``e``, ``%``, a mask or a pad. So in ``<num> 1 . 5 e <num> - 3`` the first is 1.5 and
-    the second -3.
+    Any token but a sign, a digit, a comma or a point ends a number: text, another prefix, an ``e``,
+    ``%``, a mask or a pad. So in ``<num> 1 . 5 e <num> - 3`` the first number is 1.5 and the second
+    -3.
 
-    It is worked out on the host, which knows the tokens: how many prefixes there are and how many
-    digits the longest number has are shapes, which a device would have to be asked for.
+    This runs on the host: shapes depend on the number of prefixes and on the longest number, and
+    the host knows the tokens without waiting for a device.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._kinds = _kinds(vocabulary)
+        self._kinds = np.full(vocabulary.size, _OTHER)
+        kinds = [_KINDS.get(name, _OTHER) for name in vocabulary.names]
+        self._kinds[vocabulary.first : vocabulary.first_of_text] = kinds
 
     def __call__(
         self,
@@ -113,8 +115,10 @@ class DecimalParts:
         at_P: NDArray[np.int64],
         columns: tuple[int, int] | None,
     ) -> DecimalDigits[NDArray[Any]]:
-        """``at``: flat indices into [B, L]. ``columns`` (W, V) of the parts; None: as many as the
-        longest has, at least one. What has more digits is cut off behind them."""
+        """Return the digits after prefixes at flat indices ``at`` into [B, L].
+
+        ``columns``: W and V; further digits are cut off. None: the longest number decides.
+        """
         length = tokens_BL.shape[1]
         row_P, place_P = np.divmod(at_P, max(1, length))
         behind_PL = np.arange(length) > place_P[:, None]
@@ -132,13 +136,6 @@ class DecimalParts:
             decimal_PL.sum(axis=1),
             (inside_PL & (kind_PL == _MINUS)).any(axis=1),
         )
-
-
-def _kinds(vocabulary: Vocabulary) -> NDArray[np.int64]:
-    kinds = np.full(vocabulary.size, _OTHER)
-    for index, name in enumerate(vocabulary.names):
-        kinds[vocabulary.first + index] = _KINDS.get(name, _OTHER)
-    return kinds
 
 
 def _packed(

@@ -14,7 +14,6 @@ from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling, no_scaling
 from numtok.models.common_heads import RealHead
 from numtok.models.distributions.mixture import Mixture
-from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import Calibration, ValueReader
 from numtok.models.precision import in_float64, on_host
 
@@ -67,14 +66,11 @@ class _MdnReader(ValueReader):
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the median."""
-        return self._mixture(parameters_NP, no_scaling()).median()
+        return self.predictive(parameters_NP, {}, no_scaling()).median()
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
-    ) -> Predictive:
-        return self._mixture(parameters_NP, scaling)
-
-    def _mixture(self, parameters_NP: Tensor, scaling: Scaling) -> Mixture:
+    ) -> Mixture:
         log_weights, centers, deviations = (
             on_host(part) for part in _parts(in_float64(parameters_NP))
         )

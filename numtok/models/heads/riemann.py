@@ -12,7 +12,6 @@ from torch.nn import functional as F
 from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling, no_scaling
 from numtok.models.distributions.intervals import Intervals
-from numtok.models.distributions.predictive import Predictive
 from numtok.models.heads.base import (
     Calibration,
     TokenReader,
@@ -74,14 +73,11 @@ class _RiemannReader(TokenReader):
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """float64[N]: the median."""
-        return self._histogram(parameters_NP, no_scaling()).median()
+        return self.predictive(parameters_NP, {}, no_scaling()).median()
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
-    ) -> Predictive:
-        return self._histogram(parameters_NP, scaling)
-
-    def _histogram(self, parameters_NP: Tensor, scaling: Scaling) -> Intervals:
+    ) -> Intervals:
         edges = scaling.inverse(np.arange(self.bins + 1) / self.bins)
         centres = scaling.inverse((np.arange(self.bins) + 0.5) / self.bins)
         log_mass = on_host(in_float64(parameters_NP).log_softmax(dim=1))

@@ -40,10 +40,6 @@ from numtok.seeds import generator
 
 _WIDTH = 8
 _COLUMNS = ("targets", "answer_start", "label", None)
-#: How names of weights begin that are not an objective's own.
-_TAKEN = (
-    *("embedder", "places", "trunk", "token_head", "class_head", "value_head", "number_term"),
-)
 
 
 def _batches() -> Iterator[tuple[str, Batch]]:

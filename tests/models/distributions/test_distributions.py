@@ -579,8 +579,10 @@ def test_samples_have_no_density() -> None:
 
 # --- of all ------------------------------------------------------------------------------------
 
-MODULES = ("bits", "digits", "decoder_cells", "mixture", "multiples", "normal", "piecewise")
-MODULES += ("prefix_tree", "samples", "scientific", "tailed")
+MODULES = [
+    *("bits", "digits", "decoder_cells", "mixture", "multiples", "normal", "piecewise"),
+    *("prefix_tree", "samples", "scientific", "tailed"),
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
