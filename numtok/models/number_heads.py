@@ -8,13 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from numtok.encoding.normalizers.base import (
-    NORMALIZERS,
-    FittedNormalizer,
-    Moments,
-    Scaling,
-    fit,
-)
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Scaling, fit
 from numtok.encoding.schemes.base import Channel, ChannelScheme, Scheme, splits_numbers
 from numtok.errors import UsageError
 from numtok.models.embedders.base import Embedder, FeatureEmbedder

@@ -13,13 +13,7 @@ from numtok.class_settings import as_spec, read_setting, spec_fields
 from numtok.errors import UsageError, unknown
 from numtok.models.embedders.base import Embedder
 from numtok.models.sizes import PRESETS
-from numtok.models.trunks.base import (
-    TRUNKS,
-    ColumnTrunk,
-    PretrainedTrunk,
-    TokenTrunk,
-    Trunk,
-)
+from numtok.models.trunks.base import TRUNKS, ColumnTrunk, PretrainedTrunk, TokenTrunk, Trunk
 from numtok.registry import Settings, name_in, parse_spec, settings_of
 
 # Shares of the steps in which the learning rate rises, by default.

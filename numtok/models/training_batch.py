@@ -193,10 +193,7 @@ def leftward(batch: Batch, loss: str) -> TrainingBatch:
 
 
 def _shifted(
-    batch: Batch,
-    where: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    valued: NDArray[np.bool_],
+    batch: Batch, where: NDArray[np.int64], labels: NDArray[np.int64], valued: NDArray[np.bool_]
 ) -> TrainingBatch:
     """Predict tokens, and the values of some numbers (bool[M]), of rows moved by one."""
     tokens, values = shift_right(batch)

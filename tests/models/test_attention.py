@@ -286,8 +286,7 @@ def test_a_shape_that_cannot_be_is_refused(
 
 
 @each(
-    ("causal", "masked"),
-    [(True, "nothing"), (False, "nothing"), (False, "keys"), (False, "pairs")],
+    ("causal", "masked"), [(True, "nothing"), (False, "nothing"), (False, "keys"), (False, "pairs")]
 )
 @each("dropout", [0.0, 0.4])
 def test_attention_in_parts_is_that_of_all_at_once_and_has_its_gradient(

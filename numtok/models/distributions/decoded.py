@@ -226,9 +226,7 @@ class DecoderDistribution(SampledPredictive):
             states_NK = torch.from_numpy(reader.automaton.states(tokens[part])).to(device)
             log_NKV = reader.log_probabilities(self.parameters[part], tokens_NK, states_NK)
             yield _Followed(
-                on_host(log_NKV),
-                reader.automaton.rank[states_NK.cpu().numpy()],
-                tokens[part],
+                on_host(log_NKV), reader.automaton.rank[states_NK.cpu().numpy()], tokens[part]
             )
 
     def _inverted(self, shares: Floats) -> Floats:

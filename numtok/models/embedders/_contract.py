@@ -25,11 +25,7 @@ from numtok.contracts import (
     wrong,
 )
 from numtok.errors import UsageError
-from numtok.models.embedders.base import (
-    EMBEDDERS,
-    Embedder,
-    NumberModule,
-)
+from numtok.models.embedders.base import EMBEDDERS, Embedder, NumberModule
 from numtok.models.inputs import single
 from numtok.models.made_up import accepted, made_up, on_another_device
 from numtok.models.presets import TrainingDefaults

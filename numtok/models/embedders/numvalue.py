@@ -110,10 +110,7 @@ class DecimalParts:
         self._kinds[vocabulary.first : vocabulary.first_of_text] = kinds
 
     def __call__(
-        self,
-        tokens_BL: NDArray[np.int64],
-        at_P: NDArray[np.int64],
-        columns: tuple[int, int] | None,
+        self, tokens_BL: NDArray[np.int64], at_P: NDArray[np.int64], columns: tuple[int, int] | None
     ) -> DecimalDigits[NDArray[Any]]:
         """Return the digits after prefixes at flat indices ``at`` into [B, L].
 

@@ -12,12 +12,7 @@ from torch.nn import functional as F
 from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling, no_scaling
 from numtok.models.distributions.intervals import Intervals
-from numtok.models.heads.base import (
-    Calibration,
-    TokenReader,
-    ValueHead,
-    ValueReader,
-)
+from numtok.models.heads.base import Calibration, TokenReader, ValueHead, ValueReader
 from numtok.models.precision import in_float64, on_host
 
 _MOST = 1 << 20

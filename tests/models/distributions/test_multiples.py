@@ -242,9 +242,7 @@ def test_the_mode_is_what_greedy_decoding_gives() -> None:
 
 
 @each("normalizer", [NONE, AFFINE, LOG])
-def test_the_mean_is_that_of_draws_whatever_the_normalisation(
-    normalizer: FittedNormalizer,
-) -> None:
+def test_the_mean_is_that_of_draws_whatever_the_normalisation(normalizer: FittedNormalizer) -> None:
     small = np.array([0.5, 0.5, 0, 0, 0, 0, 0, 0, 0])
     one = replace(multiples(1, small), normalizer=normalizer)
     draws = one.sample(50_000, np.random.default_rng(2))[0]

@@ -389,21 +389,9 @@ def test_training_goes_down_and_a_model_is_found_again(store: Store) -> None:
 @pytest.mark.parametrize(
     ("scheme", "options", "parts"),
     [
-        (
-            "xval",
-            {"head": "numgpt"},
-            ("--head numgpt", "--scheme numgpt"),
-        ),
-        (
-            "p1000",
-            {"embedder": "dice"},
-            ("--embedder dice", "--embedder lookup"),
-        ),
-        (
-            "numgpt",
-            {"head": "token"},
-            ("--head token cannot read numgpt", "such as numgpt"),
-        ),
+        ("xval", {"head": "numgpt"}, ("--head numgpt", "--scheme numgpt")),
+        ("p1000", {"embedder": "dice"}, ("--embedder dice", "--embedder lookup")),
+        ("numgpt", {"head": "token"}, ("--head token cannot read numgpt", "such as numgpt")),
     ],
 )
 def test_parts_that_do_not_go_together_are_refused_before_anything_is_begun(

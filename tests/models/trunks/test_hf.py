@@ -116,12 +116,7 @@ def test_what_is_known_before_weights_are_read(here: Path) -> None:
         "gemma3_text": (4096, "earlier", False, False),  # its vectors are scaled on their way in
         "opt": (2048, "earlier", True, True),
         "bert": (512, "all", True, True),
-        "roberta": (
-            65,
-            "all",
-            True,
-            True,
-        ),  # the place of its pad, 0 here, means nothing
+        "roberta": (65, "all", True, True),  # the place of its pad, 0 here, means nothing
         "distilbert": (512, "all", True, True),
     }
     learned = {kind: built(f"hf:{kind}").position_weights() > 0 for kind in ("gpt2", "llama")}
