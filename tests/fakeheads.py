@@ -15,12 +15,19 @@ from numtok.models.attention import Shape
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical
 from numtok.models.heads._decoder import DecoderBeginnings, DecoderReader
-from numtok.models.heads.base import Calibration, ValueReader
+from numtok.models.heads.base import HEADS, Calibration, ValueHead, ValueReader
 
 Floats = NDArray[np.float64]
 
 PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
 SIGNED_LOG = FittedNormalizer(NORMALIZERS.build("signed-log"), {})
+
+
+def value_head(spec: str) -> ValueHead:
+    """Build a head that predicts values."""
+    head = HEADS.build(spec)
+    assert isinstance(head, ValueHead)
+    return head
 
 
 def draws_alone(

@@ -54,7 +54,7 @@ from numtok.registry import Registry
 
 PLUGINS = Path(__file__).parent / "plugins"
 ROOT = Path(numtok.__file__).parent
-#: Over all contracts. The aim is 12: lower it, never raise it.
+#: Over all contracts: lower it, never raise it.
 MOST_CAPABILITIES = 12
 _FACTS = {"revision", "source"}  # about each implementation
 

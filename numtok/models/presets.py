@@ -125,6 +125,7 @@ _DEFAULTS = {field.name: field.default for field in fields(Preset) if field.name
 
 def _beside(kind: type[Trunk]) -> tuple[str, ...]:
     """Those that presets of a trunk have: they are of what predicts tokens."""
+    # Only a trunk that is never built with another sight declares it on the class.
     if not issubclass(kind, TokenTrunk) or getattr(kind, "sight", None) == "row":
         return ()
     return tuple(key for key in _DEFAULTS if key not in spec_fields(kind))

@@ -27,6 +27,7 @@ from numtok.registry import settings_of
 from numtok.seeds import generator
 from tests import fakemodels
 from tests.cases import each
+from tests.fakeheads import value_head
 from tests.fakemodels import batch, codec, model, transformer
 from tests.known import unlisted
 from tests.messages import Says
@@ -276,8 +277,7 @@ def test_rows_without_numbers_have_a_likelihood_with_any_head() -> None:
 
 @each("layers", [1, 2])
 def test_the_scalar_head_learns_by_the_squared_error(layers: int) -> None:
-    head = HEADS.build(f"scalar,layers={layers}")
-    assert isinstance(head, ValueHead)
+    head = value_head(f"scalar,layers={layers}")
     built, states = head.build(8), torch.randn(5, 8)
     parameters = built(states)
     assert parameters.shape == (5, 1)
@@ -291,9 +291,7 @@ def test_the_scalar_head_learns_by_the_squared_error(layers: int) -> None:
 
 
 def test_a_head_of_two_layers_is_wide_between_them_with_gelu() -> None:
-    head = HEADS.build("scalar")
-    assert isinstance(head, ValueHead)
-    built, states = head.build(8), torch.randn(5, 8)
+    built, states = value_head("scalar").build(8), torch.randn(5, 8)
     weights = dict(built.named_parameters())
     assert [tuple(weights[f"module.{k}.weight"].shape) for k in (0, 2)] == [(32, 8), (1, 32)]
     inner = F.gelu(F.linear(states, weights["module.0.weight"], weights["module.0.bias"]))

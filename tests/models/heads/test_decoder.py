@@ -25,9 +25,9 @@ from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.decoder_cells import cells, nearest_tokens
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.heads._decoder import DecoderReader
-from numtok.models.heads.base import HEADS, ValueHead
+from numtok.models.heads.base import HEADS
 from tests.cases import each
-from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Listed, Told, listed
+from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Listed, Told, listed, value_head
 from tests.fakemodels import one_thread
 from tests.messages import Says
 
@@ -522,9 +522,7 @@ def test_the_loss_is_the_probability_of_the_tokens_and_token_losses_their_mean(s
     reader = random_reader(spec)
     parameters = random_parameters(reader, 20)
     values = np.random.default_rng(0).random(20)
-    head = HEADS.build(f"decoder:{spec}")
-    assert isinstance(head, ValueHead)
-    learnt = torch.from_numpy(head.targets(values))
+    learnt = torch.from_numpy(value_head(f"decoder:{spec}").targets(values))
     tokens = torch.from_numpy(nearest_tokens(reader.scheme, values)[0])
     with torch.no_grad():
         losses = reader.losses(parameters, learnt)
@@ -537,9 +535,7 @@ def test_the_loss_is_the_probability_of_the_tokens_and_token_losses_their_mean(s
 
 def test_a_loss_that_is_not_masked_counts_what_cannot_follow() -> None:
     masked, free = random_reader("ud"), random_reader("ud", masked=False)
-    head = HEADS.build("decoder:ud")
-    assert isinstance(head, ValueHead)
-    learnt = torch.from_numpy(head.targets(np.array([3.25, -1e7, 0.0])))
+    learnt = torch.from_numpy(value_head("decoder:ud").targets(np.array([3.25, -1e7, 0.0])))
     parameters = random_parameters(masked, 3)
     assert free.load_state_dict(masked.state_dict())
     with torch.no_grad():

@@ -27,7 +27,7 @@ from numtok.errors import UsageError
 from numtok.models.distributions.decoded import DecoderDistribution
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.flops import regressor_flops
-from numtok.models.heads.base import HEADS, CalibratedReader, ValueHead
+from numtok.models.heads.base import HEADS, CalibratedReader
 from numtok.models.number_heads import calibration_of
 from numtok.models.regressor import Regressor, RegressorSettings
 from numtok.models.trunks.mlp import Mlp
@@ -36,7 +36,7 @@ from numtok.training.features import Features
 from numtok.training.table_learner import FittingRecipe
 from numtok.training.trained_table import FittedTable, Preparation
 from tests.cases import each
-from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Told, listed
+from tests.fakeheads import PLAIN, SIGNED_LOG, Floats, Told, listed, value_head
 from tests.fakemodels import CPU, one_thread
 from tests.messages import Says
 
@@ -51,12 +51,6 @@ SPECS = [
     "decoder:ud",
     "decoder:nd",
 ]
-
-
-def value_head(spec: str) -> ValueHead:
-    head = HEADS.build(spec)
-    assert isinstance(head, ValueHead)
-    return head
 
 
 # --- targets -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from numtok.errors import UsageError
 from numtok.evaluation.raw_numbers import multiples
 from numtok.models.decoding import Reader
 from numtok.models.distributions.mixture import Mixture
-from numtok.models.heads.base import HEADS, CalibratedReader, ValueHead
+from numtok.models.heads.base import HEADS, CalibratedReader
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Model
 from numtok.models.number_heads import calibration_of
@@ -35,6 +35,7 @@ from numtok.store.store import Store
 from numtok.training.trainer import Execution, Recipe, Trainer
 from tests import fakemodels
 from tests.cases import each
+from tests.fakeheads import value_head
 from tests.fakemodels import CPU, batch, codec, model, numbers_of, transformer
 from tests.messages import Says
 from tests.models.heads import test_text_heads
@@ -275,9 +276,7 @@ def test_the_gaussian_of_a_mantissa_has_variance_one_half_unless_it_is_measured(
         ("numgpt", {}, math.sqrt(0.5)),
         ("numgpt,measured=yes", {"deviation": math.sqrt((4 + 0) / 2)}, math.sqrt(2)),
     ):
-        head = HEADS.build(spec)
-        assert isinstance(head, ValueHead)
-        reader, parameters = head.build(4), torch.tensor([[1.0], [2.0]])
+        reader, parameters = value_head(spec).build(4), torch.tensor([[1.0], [2.0]])
         assert isinstance(reader, CalibratedReader) == bool(calibrated)
         found = calibration_of(reader, parameters, np.array([3.0, 2.0]))
         assert found == pytest.approx(calibrated)
