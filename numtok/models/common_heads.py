@@ -1,4 +1,4 @@
-"""Base classes for common kinds of value heads: classes, real numbers, one predicted value.
+"""Base classes for common kinds of value heads: classes, densities, one predicted value.
 
 A :class:`ClassesHead` declares the number of classes of each variable (digits, bits, residues), the
 classes of a number, and the number of classes. The linear map, the loss, the point and the
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from numtok.encoding.normalizers.base import Scaling
+from numtok.encoding.normalizers.base import Scaling, no_scaling
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import IndependentClasses
@@ -67,6 +67,22 @@ class ClassesHead(ValueHead):
 
     def build(self, width: int) -> ValueReader:
         return ClassesReader(self, width)
+
+
+class LinearReader(ValueReader):
+    """A linear map to the parameters of a distribution, whose median is the point."""
+
+    def __init__(self, width: int, parameters: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, parameters)
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        logits: Tensor = self.linear(hidden_ND)
+        return logits.float()
+
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        """float64[N]: the median."""
+        return self.predictive(parameters_NP, {}, no_scaling()).median()
 
 
 class ClassesReader(ValueReader):

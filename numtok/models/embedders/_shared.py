@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import UsageError
-from numtok.models.embedders.base import INIT, token_table
+from numtok.models.embedders.base import INIT, TokenVectors
 from numtok.models.vocabulary import Vocabulary
 
 
@@ -33,7 +33,7 @@ class Whole(nn.Module):
         return torch.where(values_BL == 0, values_BL, products_BL)
 
 
-class Fused(nn.Module):
+class Fused(TokenVectors):
     """E(x) = [TE(x), NE(x)] W_b (NumGPT, Equation 6): D coordinates of the token, d of the numeral,
     D in all.
 
@@ -48,13 +48,12 @@ class Fused(nn.Module):
     def __init__(
         self, name: str, vocabulary: Vocabulary, width: int, numerals: nn.Module, dimensions: int
     ) -> None:
-        super().__init__()
         if not len(vocabulary.numbers):
             raise UsageError(
                 f"--embedder {name} embeds the value beside a number's token, and these numbers "
                 "have none; give --embedder lookup, or data encoded with --scheme numgpt or xval"
             )
-        self.table = token_table(vocabulary.size, width)
+        super().__init__(vocabulary, width)
         self.numerals = numerals
         self.numeral = nn.Parameter(torch.empty(width).normal_(std=INIT))
         self.text = nn.Parameter(torch.empty(dimensions).normal_(std=INIT))

@@ -173,6 +173,18 @@ class FeatureModule(NumberModule):
         return tokens_PD + added_PD
 
 
+class TokenVectors(nn.Module):
+    """A vector for each token, whatever its value; subclasses add what the value contributes."""
+
+    def __init__(self, vocabulary: Vocabulary, width: int) -> None:
+        super().__init__()
+        self.table = token_table(vocabulary.size, width)
+
+    def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        """[B, L, D]."""
+        return cast(Tensor, self.table(tokens_BL))
+
+
 EMBEDDERS: Registry[Embedder] = Registry("numtok.models.embedders", "embedder")
 
 

@@ -1,11 +1,11 @@
 """scaled: the vector of ``[NUM]`` times the number's value."""
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from torch import Tensor, nn
 
-from numtok.models.embedders.base import Embedder, token_table
+from numtok.models.embedders.base import Embedder, TokenVectors
 from numtok.models.objectives.base import Objective
 from numtok.models.trunks.base import TokenTrunk
 from numtok.models.vocabulary import Vocabulary
@@ -36,14 +36,10 @@ class Scaled(Embedder):
         return None if why is None else f"--embedder scaled does not go with {why}"
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
-        return _Scaled(vocabulary.size, width)
+        return _Scaled(vocabulary, width)
 
 
-class _Scaled(nn.Module):
-    def __init__(self, vocabulary: int, width: int) -> None:
-        super().__init__()
-        self.table = token_table(vocabulary, width)
-
+class _Scaled(TokenVectors):
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
         values_BL = values_BL.clamp(-_LARGEST, _LARGEST)
-        return cast(Tensor, self.table(tokens_BL) * values_BL[:, :, None])
+        return super().forward(tokens_BL, values_BL) * values_BL[:, :, None]

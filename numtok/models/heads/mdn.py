@@ -6,13 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from numtok.declaration import setting
-from numtok.encoding.normalizers.base import Scaling, no_scaling
-from numtok.models.common_heads import RealHead
+from numtok.encoding.normalizers.base import Scaling
+from numtok.models.common_heads import LinearReader, RealHead
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.heads.base import Calibration, ValueReader
 from numtok.models.precision import in_float64, on_host
@@ -44,29 +43,20 @@ class Mdn(RealHead):
         return f"mixture of {self.components} Gaussians"
 
 
-class _MdnReader(ValueReader):
+class _MdnReader(LinearReader):
     """Logits of weights, centers and what makes deviations, ``K`` of each."""
 
     def __init__(self, width: int, components: int) -> None:
-        super().__init__()
-        self.linear = nn.Linear(width, 3 * components)
+        super().__init__(width, 3 * components)
         with torch.no_grad():
             spread = (torch.arange(components) + 0.5) / components - 0.5
             self.linear.bias[components : 2 * components] = spread
-
-    def forward(self, hidden_ND: Tensor) -> Tensor:
-        made: Tensor = self.linear(hidden_ND)
-        return made.float()
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         log_weights, centers, deviations = _parts(parameters_NP)
         apart = (targets_NW - centers) / deviations
         logs = log_weights - apart.square() / 2 - deviations.log()
         return math.log(2 * math.pi) / 2 - logs.logsumexp(dim=1)
-
-    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N]: the median."""
-        return self.predictive(parameters_NP, {}, no_scaling()).median()
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling

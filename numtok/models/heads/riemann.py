@@ -6,11 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from numtok.declaration import setting
-from numtok.encoding.normalizers.base import Scaling, no_scaling
+from numtok.encoding.normalizers.base import Scaling
+from numtok.models.common_heads import LinearReader
 from numtok.models.distributions.intervals import Intervals
 from numtok.models.heads.base import Calibration, TokenReader, ValueHead, ValueReader
 from numtok.models.precision import in_float64, on_host
@@ -46,18 +47,13 @@ class Riemann(ValueHead):
         return f"histogram of {self.bins} equal bins over the range of the train split"
 
 
-class _RiemannReader(TokenReader):
+class _RiemannReader(LinearReader, TokenReader):
     """Logits of bins."""
 
     def __init__(self, width: int, bins: int) -> None:
-        super().__init__()
+        super().__init__(width, bins)
         self.bins = bins
         self.tokens_per_number = 1
-        self.linear = nn.Linear(width, bins)
-
-    def forward(self, hidden_ND: Tensor) -> Tensor:
-        logits: Tensor = self.linear(hidden_ND)
-        return logits.float()
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         return self.token_losses(parameters_NP, targets_NW) - math.log(self.bins)
@@ -65,10 +61,6 @@ class _RiemannReader(TokenReader):
     def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         """[N]: a bin is one token."""
         return F.cross_entropy(parameters_NP, targets_NW[:, 0], reduction="none")
-
-    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N]: the median."""
-        return self.predictive(parameters_NP, {}, no_scaling()).median()
 
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
