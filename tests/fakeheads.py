@@ -33,9 +33,12 @@ def value_head(spec: str) -> ValueHead:
 def draws_alone(
     reader: ValueReader, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
 ) -> Predictive:
-    """The ``predictive`` of a head that knows nine draws of each number and no density: its point,
-    and four to each side. Put in the place of a reader's own."""
-    around = np.clip(reader.point(parameters_NP)[:, None] + np.linspace(-0.04, 0.04, 9), 0, 1)
+    """Replace the ``predictive`` of a reader by nine draws of each number, without a density.
+
+    A reader's point may be the median of these, so they do not depend on it.
+    """
+    centers = parameters_NP.float().mean(dim=1, keepdim=True).sigmoid().cpu().double().numpy()
+    around = np.clip(centers + np.linspace(-0.04, 0.04, 9), 0, 1)
     return Empirical(scaling.inverse(around))
 
 
