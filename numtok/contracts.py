@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import is_dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache, partial, wraps
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -68,6 +68,20 @@ def once_a_run(make: Callable[..., T]) -> Callable[..., T]:
     made = lru_cache(maxsize=1)(make)
     _MADE.append(made)
     return made
+
+
+def only(kind: type) -> Callable[[Callable[[Any, int], None]], Callable[[Any, int], None]]:
+    """Restrict a check to instances of a class; anything else passes it."""
+
+    def restricted(check: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
+        @wraps(check)
+        def checked(thing: Any, seed: int) -> None:
+            if isinstance(thing, kind):
+                check(thing, seed)
+
+        return checked
+
+    return restricted
 
 
 def results(

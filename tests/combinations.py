@@ -14,11 +14,10 @@ from torch import nn
 from numtok.declaration import as_spec, settings_in
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import UsageError
-from numtok.models.embedders.base import EMBEDDERS, NumberModule, RestrictedEmbedder
+from numtok.models.embedders.base import EMBEDDERS, NumberModule
 from numtok.models.heads.base import HEADS, TokenHead, ValueHead
 from numtok.models.model import Model
-from numtok.models.objectives.base import OBJECTIVES
-from numtok.models.own_losses import OwnLosses
+from numtok.models.objectives.base import OBJECTIVES, OwnLosses
 from numtok.models.trunks.base import TRUNKS, PretrainedTrunk, TokenTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Registry
@@ -87,7 +86,7 @@ def _embeds(embedder: str, scheme: str, objective: str) -> bool:
         return False
     learnt, trunk = OBJECTIVES.build(objective), TRUNKS.build("transformer")
     assert isinstance(trunk, TokenTrunk)
-    if isinstance(made, RestrictedEmbedder) and made.unsuited(trunk, learnt):
+    if made.unsuited(trunk, learnt):
         return False
     ahead = isinstance(module, NumberModule) and module.ahead is not None
     return ahead or not isinstance(learnt, OwnLosses)

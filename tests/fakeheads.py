@@ -15,7 +15,7 @@ from numtok.models.attention import Shape
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import Empirical
 from numtok.models.heads._decoder import DecoderBeginnings, DecoderReader
-from numtok.models.heads.base import Calibration, ValueReader
+from numtok.models.heads.base import HEADS, Calibration, ValueHead, ValueReader
 
 Floats = NDArray[np.float64]
 
@@ -23,12 +23,22 @@ PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
 SIGNED_LOG = FittedNormalizer(NORMALIZERS.build("signed-log"), {})
 
 
+def value_head(spec: str) -> ValueHead:
+    """Build a head that predicts values."""
+    head = HEADS.build(spec)
+    assert isinstance(head, ValueHead)
+    return head
+
+
 def draws_alone(
     reader: ValueReader, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
 ) -> Predictive:
-    """The ``predictive`` of a head that knows nine draws of each number and no density: its point,
-    and four to each side. Put in the place of a reader's own."""
-    around = np.clip(reader.point(parameters_NP)[:, None] + np.linspace(-0.04, 0.04, 9), 0, 1)
+    """Replace the ``predictive`` of a reader by nine draws of each number, without a density.
+
+    A reader's point may be the median of these, so they do not depend on it.
+    """
+    centers = parameters_NP.float().mean(dim=1, keepdim=True).sigmoid().cpu().double().numpy()
+    around = np.clip(centers + np.linspace(-0.04, 0.04, 9), 0, 1)
     return Empirical(scaling.inverse(around))
 
 

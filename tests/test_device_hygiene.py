@@ -28,7 +28,7 @@ from numtok.evaluation.labels import LabelReader
 from numtok.evaluation.predict import Options, Predicted, Predictor
 from numtok.models.decoding import Reader
 from numtok.models.generation import Writer
-from numtok.models.heads.base import HEADS, LikelihoodHead, TokenHead, ValueHead
+from numtok.models.heads.base import HEADS, TokenHead, ValueHead
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.projections import projections
@@ -150,8 +150,7 @@ def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iter
         found = log_likelihoods(model, split.training_batch(0))
         assert not np.isnan(found).any()
     except UsageError:
-        has_value = isinstance(model.head, ValueHead)
-        assert model.stands_in or (has_value and not isinstance(model.head, LikelihoodHead))
+        assert model.stands_in or (isinstance(model.head, ValueHead) and not model.head.has_density)
     tokens = Vocabulary.of(loaded.codec).numbers
     if len(tokens):
         projections(model, int(tokens[0]), np.linspace(-2, 2, 3))

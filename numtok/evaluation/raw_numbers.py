@@ -19,7 +19,7 @@ from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.multiples import Multiples
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.tailed import Tailed
-from numtok.models.heads.base import Calibration, ExactHead
+from numtok.models.heads.base import Calibration
 from numtok.models.number_heads import NumberHeads
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 
@@ -53,7 +53,7 @@ class RawNumbers:
     @property
     def is_raw(self) -> bool:
         """Whether a head says whole numbers as they are in the text, with all their digits."""
-        return isinstance(self.heads.head, ExactHead)
+        return self.heads.is_exact
 
     @property
     def scaling(self) -> Scaling:

@@ -7,9 +7,8 @@ import numpy as np
 from numtok.arrays import Floats
 from numtok.errors import UsageError
 from numtok.models.distributions.decoded import DecoderDistribution
-from numtok.models.distributions.harrell_davis import harrell_davis
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.distributions.samples import Empirical
+from numtok.models.distributions.samples import Empirical, harrell_davis
 from numtok.models.distributions.sampling import Sampling
 from numtok.reports import QUANTILES
 from numtok.seeds import generator

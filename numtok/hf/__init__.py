@@ -3,7 +3,6 @@
 Once this is imported, ``AutoTokenizer``, ``AutoModel`` and ``AutoModelForCausalLM`` load what
 ``numtok export MODEL --format transformers`` writes. docs/guide/library.md has all of it.
 
-cache.py      what a model has read of the rows that generate goes on with
 model.py      a trained model as a class of transformers, with its config
 tokenizer.py  texts with numbers to tokens and values, as a tokenizer of transformers
 trainer.py    a collator and a model for transformers.Trainer

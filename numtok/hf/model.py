@@ -3,24 +3,25 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import GenerationMixin, PreTrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.texts import Texts
-from numtok.errors import UsageError
+from numtok.errors import DataError, UsageError
 from numtok.evaluation.labels import LabelOptions
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options
 from numtok.evaluation.prediction_mode import Mode
 from numtok.evaluation.text_rows import Query, RowPrediction, TextPredictor
-from numtok.hf.cache import RowsRead, too_long
 from numtok.hf.tokenizer import NumtokTokenizer
-from numtok.models.batches import PAD
+from numtok.models.batches import PAD, flush_right
 from numtok.models.heads.base import default_point
 from numtok.models.model import Model
-from numtok.models.trunks.base import CachedModule
+from numtok.models.trunks.base import CachedModule, TrunkCache
 from numtok.settings.predict import Config
 from numtok.stored_json import convert
 from numtok.training.model_json import Trained
@@ -47,6 +48,61 @@ class NumtokConfig(PreTrainedConfig):
             return convert(self.numtok, TransformersConfig)
         except ValueError as error:
             raise UsageError(f"the config is of no model of numtok ({error})") from None
+
+
+@dataclass
+class RowsRead:
+    """The B rows that a model has read, if its tokens alone say what it writes.
+
+    trunk
+        Keys and values.
+    before
+        [B, T]: the tokens of each row, padded on the left, from which digit positions follow.
+    """
+
+    model: Model
+    trunk: TrunkCache
+    before: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, model: Model, tokens_BL: Tensor, length_B: Tensor) -> "tuple[RowsRead, Tensor]":
+        """The beginnings of rows, pads behind them; and [B, 1, D], the state of each last token."""
+        trunk = model.cached_trunk.cache(len(tokens_BL), model.settings.context)
+        read = cls(model, trunk, np.zeros((len(tokens_BL), 0), np.int64))
+        states = read._read(tokens_BL, length_B[:, None] - 1)
+        trunk.rewind(length_B, tokens_BL.shape[1])
+        read.before = flush_right(read.before, length_B.cpu().numpy())
+        return read, states
+
+    def extend(self, tokens_B1: Tensor) -> Tensor:
+        """[B, 1, D]: the state of a token more of each row.
+
+        Raises DataError where the model reads no longer rows.
+        """
+        if self.trunk.longest >= self.model.settings.context:
+            raise _too_long(self.trunk.longest + 1, self.model)
+        return self._read(tokens_B1)
+
+    def _read(self, tokens_BL: Tensor, asked_BQ: Tensor | None = None) -> Tensor:
+        """Run ``Model.extend`` on tokens without values."""
+        tokens = tokens_BL.cpu().numpy()
+        ones = torch.ones(tokens_BL.shape, device=tokens_BL.device)
+        known = self.model.of_host(tokens, np.ones(tokens.shape), self.before)
+        self.before = np.concatenate([self.before, tokens], axis=1)
+        return self.model.extend(tokens_BL, ones, self.trunk, asked_BQ, known)
+
+    def reorder_cache(self, rows: Tensor) -> None:
+        """Go on with these rows (int64[B]), of which one may come twice: a search for beams."""
+        self.trunk = self.trunk.take(rows, self.trunk.tokens)
+        self.before = self.before[rows.cpu().numpy()]
+
+
+def _too_long(tokens: int, model: Model) -> DataError:
+    """The error of a row that the model does not read."""
+    return DataError(
+        f"a row has {tokens:,} tokens, the model reads {model.settings.context:,}; cut it, or give "
+        "generate a max_length"
+    )
 
 
 @dataclass
@@ -149,7 +205,7 @@ class NumtokModel(PreTrainedModel):
         tokens are, the first one first [B, L]."""
         count = real.shape[1]
         if count > self.network.settings.context:
-            raise too_long(count, self.network)
+            raise _too_long(count, self.network)
         at = torch.arange(count, device=real.device)[None]
         before = real.long().argmax(dim=1, keepdim=True)
         return at, before, (at + before) % count

@@ -57,12 +57,7 @@ class NumtokTokenizer(PreTrainedTokenizer):
         return dict(self._ids)
 
     def __call__(
-        self,
-        text: Any,
-        *,
-        padding: Any = True,
-        truncation: Any = False,
-        return_tensors: str = "pt",
+        self, text: Any, *, padding: Any = True, truncation: Any = False, return_tensors: str = "pt"
     ) -> BatchEncoding:
         """A text or a column of texts as tensors: rows are padded to the longest.
 

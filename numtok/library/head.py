@@ -30,7 +30,6 @@ from numtok.models.heads.base import (
     HEADS,
     CalibratedReader,
     Calibration,
-    ExactHead,
     Head,
     ValueHead,
     learns_unit_interval,
@@ -109,7 +108,7 @@ class NumberHead(NumberHeads):
         Nothing for heads that learn numbers as they are. Raises DataError where there is no finite
         one.
         """
-        if not isinstance(self.head, ValueHead) or isinstance(self.head, ExactHead):
+        if not isinstance(self.head, ValueHead) or self.head.exact:
             return
         given = floats(truths, "truths")
         _, values = self._encoded(given)
@@ -265,7 +264,7 @@ class NumberHead(NumberHeads):
     def _learnt(self, truths: Floats) -> _TrueNumbers:
         tokens, values = self._encoded(truths)
         which = ~np.isnan(values)
-        if isinstance(self.head, ExactHead):
+        if self.is_exact:
             return _TrueNumbers(tokens, which, truths[which])
         which &= np.isfinite(single(values))  # the channel of an exact scheme is float64
         return _TrueNumbers(tokens, which, self.scaling.forward(values[which].astype(np.float64)))

@@ -11,17 +11,16 @@ pretrained/     models of transformers: their architecture, their cache, their f
 trunks/         what lies between embeddings and heads
 attention.py    a transformer's body and its cache, of trunks and of heads that decode
 batches.py      rows to padded batches, in an order that is a pure function
+common_heads.py  base classes of heads that classify, and of heads of one value
 decoding.py     numbers out of a model, by the grammar or free of it
-example_inputs.py  examples to the inputs of a model, prepared on the host
 flops.py        operations of a forward pass, counted by PyTorch
 generation.py   whole answers out of a model, token by token
 inputs.py       a batch as tensors, on the host or on a device
 likelihood.py   how probable whole rows are, tokens and numbers together
 made_up.py      small made-up batches: what parts of models are checked on
 meta.py         a model of shapes alone, which takes no memory
-model.py        embedder, trunk and heads together
+model.py        embedder, trunk and heads together, and the inputs that they need of a batch
 number_heads.py  what says numbers of hidden states, in a model or behind any module
-own_losses.py   objectives with further losses than those of tokens and values
 precision.py    float64, on devices that have it and those that have not
 presets.py      specs of models: a size or a trunk, with settings changed
 projections.py  a number's embedding after the first layer norm, on one direction

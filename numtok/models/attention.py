@@ -31,7 +31,7 @@ _MANY, _PART = 1 << 26, 1 << 22
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """The size of a trunk; ``context`` is the most tokens that a row may have."""
+    """The size of a transformer; ``context`` is the maximum number of tokens in a row."""
 
     layers: int
     heads: int
@@ -41,9 +41,9 @@ class Shape:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        for what in ("layers", "heads", "width", "context"):
-            if getattr(self, what) < 1:
-                raise UsageError(f"{what}={getattr(self, what)} is not possible; at least 1")
+        for what, least in (("layers", 1), ("heads", 1), ("width", 1), ("context", 0)):
+            if getattr(self, what) < least:
+                raise UsageError(f"{what}={getattr(self, what)} is not possible; at least {least}")
         if self.width % (2 * self.heads):
             raise UsageError(
                 f"width={self.width} is not possible with {self.heads} heads; it is a multiple of "
@@ -150,21 +150,7 @@ class Transformer(CachedModule):
         """
         at_L = torch.arange(x_BLD.shape[1], device=x_BLD.device)
         mask = None if real_BL is None or self.causal else real_BL[:, None, None, :]
-        x_BLD = self._placed(x_BLD, at_L)
-        turn = self._turn(at_L)
-        *blocks, last = cast(list[_Block], self.blocks)
-        for block in blocks:
-            given = (x_BLD, turn, mask, self.causal)
-            if self.recompute and torch.is_grad_enabled():
-                x_BLD = cast(Tensor, checkpoint(block, *given, use_reentrant=False))
-            else:
-                x_BLD = block(*given)
-        if asked_BQ is None:
-            return cast(Tensor, self.norm(last(x_BLD, turn, mask, self.causal)))
-        if self.causal:
-            mask = (at_L <= asked_BQ[:, :, None])[:, None]
-        asked = _Asked(asked_BQ, self._turn(asked_BQ))
-        return cast(Tensor, self.norm(last(x_BLD, turn, mask, False, asked=asked)))
+        return self._states(x_BLD, at_L, _Seen(mask, self.causal), asked_BQ)
 
     def in_turn(self) -> list[nn.Module]:
         return [*self.blocks]
@@ -177,31 +163,45 @@ class Transformer(CachedModule):
 
     def extend(self, x_BLD: Tensor, cache: TrunkCache, asked_BQ: Tensor | None = None) -> Tensor:
         cache = cast(Cache, cache)
-        first = not cache.longest
-        if first:
-            at = torch.arange(x_BLD.shape[1], device=x_BLD.device)
-            mask = None
-        else:
-            seen = torch.arange(cache.longest + 1, device=x_BLD.device)
-            mask = (seen <= cache.length[:, None])[:, None, None]
-            at = cache.length[:, None].clamp(max=self.shape.context - 1)
-        x_BLD = self._placed(x_BLD, at)
+        if not cache.longest:
+            at_L = torch.arange(x_BLD.shape[1], device=x_BLD.device)
+            return self._states(x_BLD, at_L, _Seen(None, True), asked_BQ, cache)
+        read = torch.arange(cache.longest + 1, device=x_BLD.device)
+        mask = (read <= cache.length[:, None])[:, None, None]
+        at_B1 = cache.length[:, None].clamp(max=self.shape.context - 1)
+        states_BLD = self._states(x_BLD, at_B1, _Seen(mask, False), None, cache)
+        cache.rewind(cache.length + 1, min(cache.longest + 1, cache.tokens))
+        return states_BLD
+
+    def _states(
+        self,
+        x_BLD: Tensor,
+        at: Tensor,
+        seen: "_Seen",
+        asked_BQ: Tensor | None,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """Run all blocks over vectors at positions ``at``, [L] or [B, L].
+
+        Only the last block skips positions that are not asked for: later blocks read the others.
+        """
+        if self.shape.adds_positions:
+            x_BLD = x_BLD + self.positions[at]
         turn = self._turn(at)
         *blocks, last = cast(list[_Block], self.blocks)
         for layer, block in enumerate(blocks):
-            x_BLD = block(x_BLD, turn, mask, first, cached=(cache, layer))
+            given = (x_BLD, turn, seen, None if cache is None else (cache, layer))
+            if self.recompute and cache is None and torch.is_grad_enabled():
+                x_BLD = cast(Tensor, checkpoint(block, *given, use_reentrant=False))
+            else:
+                x_BLD = block(*given)
         asked = None
         if asked_BQ is not None:
-            mask = (at <= asked_BQ[:, :, None])[:, None]
+            if seen.causal:
+                seen = _Seen((at <= asked_BQ[:, :, None])[:, None], False)
             asked = _Asked(asked_BQ, self._turn(asked_BQ))
-        causal = first and asked is None
-        x_BLD = last(x_BLD, turn, mask, causal, cached=(cache, len(blocks)), asked=asked)
-        if not first:
-            cache.rewind(cache.length + 1, min(cache.longest + 1, cache.tokens))
-        return cast(Tensor, self.norm(x_BLD))
-
-    def _placed(self, x_BLD: Tensor, at: Tensor) -> Tensor:
-        return x_BLD + self.positions[at] if self.shape.adds_positions else x_BLD
+        cached = None if cache is None else (cache, len(blocks))
+        return cast(Tensor, self.norm(last(x_BLD, turn, seen, cached, asked)))
 
     def _turn(self, at: Tensor) -> Tensor | None:
         """Angles [.., L, E / 2] of the rotation at each position, where there is one."""
@@ -215,6 +215,13 @@ class Transformer(CachedModule):
         if self.shape.adds_positions:
             return FirstNorm(norm, self.positions.detach())
         return FirstNorm(norm, norm.weight.new_zeros(1, self.shape.width))
+
+
+class _Seen(NamedTuple):
+    """The tokens that each token attends to: those of the mask, or those up to itself."""
+
+    mask: Tensor | None
+    causal: bool
 
 
 class _Asked(NamedTuple):
@@ -254,8 +261,7 @@ class _Block(nn.Module):
         self,
         x_BLD: Tensor,
         turn: Tensor | None,
-        mask: Tensor | None,
-        causal: bool,
+        seen: _Seen,
         cached: tuple[Cache, int] | None = None,
         asked: _Asked | None = None,
     ) -> Tensor:
@@ -273,14 +279,8 @@ class _Block(nn.Module):
         if cached is not None:
             cache, layer = cached
             k_BHLE, v_BHLE = cache.put(layer, k_BHLE, v_BHLE)
-        y_BHQE = _attended(
-            q_BHQE,
-            k_BHLE,
-            v_BHLE,
-            mask=mask,
-            causal=causal,
-            dropout=self.dropout if self.training else 0.0,
-        )
+        dropout = self.dropout if self.training else 0.0
+        y_BHQE = _attended(q_BHQE, k_BHLE, v_BHLE, seen=seen, dropout=dropout)
         y_BQD = self.out(y_BHQE.transpose(1, 2).flatten(2))
         x_BQD = x_BLD + F.dropout(y_BQD, self.dropout, self.training)
         y_BQD = self.down(F.gelu(self.up(self.norm_mlp(x_BQD))))
@@ -301,15 +301,11 @@ class _Block(nn.Module):
 
 
 def _attended(
-    q_BHQE: Tensor,
-    k_BHLE: Tensor,
-    v_BHLE: Tensor,
-    mask: Tensor | None,
-    causal: bool,
-    dropout: float,
+    q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, *, seen: _Seen, dropout: float
 ) -> Tensor:
     """``F.scaled_dot_product_attention``; on a CPU in float32, since in bfloat16 it takes ten times
     as long there, most of it for the gradient."""
+    mask, causal = seen
     if q_BHQE.device.type != "cpu":
         return F.scaled_dot_product_attention(
             q_BHQE, k_BHLE, v_BHLE, attn_mask=mask, dropout_p=dropout, is_causal=causal

@@ -23,7 +23,7 @@ from torch.utils.flop_counter import flop_registry
 from numtok.models.heads.base import ValueHead, ValueReader
 from numtok.models.inputs import ModelInputs
 from numtok.models.model import Model
-from numtok.models.own_losses import FirstPass, OwnLosses
+from numtok.models.objectives.base import FirstPass, OwnLosses
 from numtok.models.regressor import Regressor
 
 Module = TypeVar("Module", bound=nn.Module)

@@ -116,10 +116,11 @@ class Writer:
                     self.model.of_host(chosen[:, None], beside[:, None], before),
                 )
                 before = np.concatenate([before, chosen[:, None]], axis=1)
+        inside = (tokens >= self.codec.number_first) & (tokens < self.codec.text_first)
         return WrittenAnswers(
             tokens=tokens,
             starts=begins,
-            ends=self._ends(tokens, begins),
+            ends=last_tokens(inside, begins),
             values=values,
             ended=ended,
         ), whole
@@ -171,11 +172,6 @@ class Writer:
         chosen: NDArray[np.int64] = scores.argmax(dim=1).cpu().numpy()
         return chosen
 
-    def _ends(self, tokens: NDArray[np.int64], begins: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[n, W]: the last tokens of numbers."""
-        inside = (tokens >= self.codec.number_first) & (tokens < self.codec.text_first)
-        return _last(inside, begins)
-
 
 def numbers_among(
     tokens: NDArray[np.int64], codec: Codec, grammar: Grammar
@@ -186,12 +182,13 @@ def numbers_among(
     local = np.where(inside, tokens - codec.number_first, -1)
     begins = np.array([numbers.read(one)[0] for one in local[:, None]], np.bool_)
     starts = np.flatnonzero(begins)
-    ends = np.flatnonzero(_last(inside, begins)) + 1
+    ends = np.flatnonzero(last_tokens(inside, begins)) + 1
     return starts.astype(np.int32), (ends - starts).astype(np.int32)
 
 
-def _last(inside: NDArray[np.bool_], begins: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """bool[..., W]: the last tokens of numbers, of tokens that are inside one, or begin one."""
+def last_tokens(inside: NDArray[np.bool_], begins: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """bool[..., W]: which tokens are the last ones of numbers, from those inside a number and those
+    that begin one."""
     goes_on = np.zeros_like(inside)
     goes_on[..., :-1] = inside[..., 1:] & ~begins[..., 1:]
     return inside & ~goes_on

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.errors import UsageError
-from numtok.models.heads.base import LikelihoodHead, ValueHead
+from numtok.models.heads.base import ValueHead
 from numtok.models.model import Model
 from numtok.models.precision import on_host
 from numtok.models.training_batch import TrainingBatch
@@ -28,9 +28,7 @@ def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]
     Raises UsageError for a head that has no density, and for a model of labels.
     """
     head = model.head
-    if model.settings.classes or (
-        isinstance(head, ValueHead) and not isinstance(head, LikelihoodHead)
-    ):
+    if model.settings.classes or (isinstance(head, ValueHead) and not head.has_density):
         told = "labels alone"
         if head is not None:
             told = f"numbers by {spec_of(head)}, which does not learn by a density,"

@@ -1,17 +1,23 @@
 """Small batches encoded in memory, and another device, to check parts of models on."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TypeVar
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import torch
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+)
 
+from numtok.contracts import require
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.in_memory import rows_of
@@ -20,6 +26,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import learnt_values
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.texts import Texts
+from numtok.errors import UsageError
 from numtok.models.batches import Batch, Batches
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.policy import NumeralPolicy
@@ -90,23 +97,58 @@ def vocabularies() -> dict[str, Vocabulary]:
     return {name: Vocabulary.of(codec(name)) for name in names}
 
 
+T = TypeVar("T")
 M = TypeVar("M", bound=nn.Module)
+
+
+def accepted(
+    thing: object, member: str, make: Callable[[Vocabulary], T]
+) -> Iterator[tuple[str, Vocabulary, T]]:
+    """Yield what is made for each scheme that is not refused, with its name and vocabulary.
+
+    Raises a break if all are refused.
+    """
+    some = False
+    for scheme, vocabulary in vocabularies().items():
+        try:
+            made = make(vocabulary)
+        except UsageError as error:
+            if type(error) is not UsageError:  # a plugin's fault
+                raise
+            continue
+        some = True
+        yield scheme, vocabulary, made
+    require(thing, member, some, "got a refusal of the tokens of every scheme, expected a module")
 
 
 def on_another_device(module: M, run: Callable[[M, str], object]) -> None:
     """Call ``run`` with a copy of a module on another device, and that device's name.
 
-    The device holds no values, only shapes. Raises RuntimeError where a tensor on the CPU meets one
-    on the device, at the line where they meet. A module that depends on values cannot be run.
+    The device holds no values, only shapes. Raises RuntimeError if a tensor on the CPU meets one on
+    the device, at the line where they meet, and any other error of the module. A module that
+    depends on values cannot run there; nothing is raised for it.
     """
-    with torch.no_grad():
+    moved = copy.deepcopy(module).to("meta")
+    # PyTorch has no autocast for this device.
+    no_autocast = patch.multiple(
+        torch.autocast, __init__=_ignore, __enter__=_ignore, __exit__=_ignore
+    )
+    with torch.no_grad(), no_autocast, FakeTensorMode(allow_non_fake_inputs=True):
         try:
-            moved = copy.deepcopy(module).to("meta")
-            with FakeTensorMode(allow_non_fake_inputs=True):
-                run(moved, "meta")
-        except Exception as error:
-            if "same device" in str(error) or "different devices" in str(error):
-                what = "on a GPU a tensor that lies on the CPU meets one that does not"
-                raise RuntimeError(
-                    f"{what}; make it with device=, or keep it by register_buffer"
-                ).with_traceback(error.__traceback__) from None
+            run(moved, "meta")
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            return
+        except RuntimeError as error:
+            message = str(error)
+            if "supported for tensor subclasses" in message:  # ``numpy()``, ``tolist()``
+                return
+            if "same device" not in message and "different devices" not in message:
+                raise
+            what = "on a GPU a tensor that lies on the CPU meets one that does not"
+            raise RuntimeError(
+                f"{what}; make it with device=, or keep it by register_buffer"
+            ).with_traceback(error.__traceback__) from None
+
+
+def _ignore(*given: object, **options: object) -> None:
+    """Do nothing."""

@@ -5,20 +5,30 @@ A model of labels has a class head instead of these heads. ``model.json`` holds 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from numtok.encoding.schemes.base import Channel
 from numtok.errors import UsageError
-from numtok.models.embedders.base import EMBEDDERS, Embedder, NumberModule, RestrictedEmbedder
-from numtok.models.example_inputs import ExampleInputs
+from numtok.models.embedders.base import EMBEDDERS, Embedder, NumberModule
 from numtok.models.heads.base import HEADS, Head, ValueHead, projection
-from numtok.models.inputs import ModelInputs, moved
+from numtok.models.inputs import ModelInputs, moved, single
+from numtok.models.number_heads import NumberHeads
 from numtok.models.number_terms.base import NumberTermModule
-from numtok.models.objectives.base import OBJECTIVES, Objective
-from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses, weighted
+from numtok.models.objectives.base import (
+    OBJECTIVES,
+    FirstPass,
+    LoggedFigure,
+    Objective,
+    OwnLosses,
+    weighted,
+)
 from numtok.models.places.base import PLACES, DigitPlaces, PlaceTable
 from numtok.models.settings import ModelSettings
 from numtok.models.training_batch import TrainingBatch
@@ -44,7 +54,7 @@ class Losses(NamedTuple):
     own: tuple[Tensor, ...] = ()
 
 
-class Model(ExampleInputs):
+class Model(NumberHeads):
     """Maps tokens [B, L] and the values next to them [B, L] to hidden states, tokens and values.
 
     vectors, outputs
@@ -110,6 +120,10 @@ class Model(ExampleInputs):
         """The trunk of a model that writes."""
         return cast(CachedModule, self.trunk)
 
+    @property
+    def _table(self) -> nn.Parameter:
+        return self.embedder.get_parameter("table.weight")
+
     def _name_of(self, weight: Tensor) -> str:
         return next(name for name, one in self.named_parameters() if one is weight)
 
@@ -117,6 +131,91 @@ class Model(ExampleInputs):
     def first_head(self) -> nn.Module:
         """The class head if there are classes, else the token head."""
         return self.class_head if self.settings.classes else self.token_head
+
+    # --- inputs, prepared on the host -------------------------------------------------------------
+
+    def given(self, example: TrainingBatch) -> ModelInputs:
+        """Put an example on the model's device."""
+        return self.on_host(example).to(self._table.device)
+
+    def on_host(self, example: TrainingBatch) -> ModelInputs:
+        """Prepare an example, with its numbers as the value head is trained on them."""
+        values = example.number_values
+        learnt = single(values)[:, None]  # a device may have no float64
+        if isinstance(self.head, ValueHead) and len(values):
+            learnt = self.head.targets(self.head_values(values, example.number_raw))
+        of_host = self._of_host(example.tokens, example.values, None, example.moved_places)
+        own = self.own_places(example)
+        return ModelInputs.on_host(example, learnt, own, of_host, self._of_term(example))
+
+    def _of_term(self, example: TrainingBatch) -> tuple[NDArray[Any], ...]:
+        """Prepare what the number loss needs besides logits and labels."""
+        if self.number_term is None:
+            return ()
+        scale = self.with_number_scale(example).number_scale
+        # Labels that follow each other across two rows are of two runs.
+        apart = example.where + example.where // example.tokens.shape[1]
+        places = self.number_term.places(example.labels, apart)
+        return np.array(scale, np.float32), places
+
+    def with_number_scale(self, example: TrainingBatch) -> TrainingBatch:
+        """Note the number of labels with a value in an example, so that its parts know it, if the
+        objective has a number loss."""
+        if self.number_term is None or example.number_scale is not None:
+            return example
+        return replace(example, number_scale=self.number_term.scale(example.labels))
+
+    def of_host(
+        self, tokens: NDArray[np.int64], values: Channel, before: NDArray[np.int64] | None = None
+    ) -> tuple[Tensor, ...]:
+        """Compute what the embedder needs besides tokens and values [B, L], on the model's device.
+
+        ``before``, [B, T]: the tokens before these in each row, padded on the left, for a model
+        with digit places."""
+        known = self._of_host(tokens, values, before)
+        return tuple(moved(one, self._table.device) for one in known)
+
+    def _of_host(
+        self,
+        tokens: NDArray[np.int64],
+        values: Channel,
+        before: NDArray[np.int64] | None,
+        moved_places: NDArray[np.float64] | None = None,
+    ) -> tuple[NDArray[Any], ...]:
+        known: tuple[NDArray[Any], ...] = ()
+        if isinstance(self.embedder, NumberModule):
+            known = self.embedder.of_host(tokens, values)
+        if self.places is None:
+            return known
+        return *known, self.places.numbers(tokens, before, moved_places)
+
+    def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
+        """int64[P]: flat indices into [B, L] of the positions of the objective's own losses; None
+        if it has none."""
+        if self.own_losses is None or example.own_from is None:
+            return None
+        behind = np.arange(example.tokens.shape[1]) >= example.own_from[:, None]
+        return np.flatnonzero((example.tokens == self.ahead) & behind & example.real)
+
+    def head_values(self, values: Channel, raw: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """float64[N]: numbers as the value head is trained on them.
+
+        values, raw
+            The numbers of the encoding, and those of the text, which some heads need.
+
+        Raises UsageError if the head needs ``raw`` and the objective does not provide it.
+        """
+        if self.is_exact:
+            if raw is None:
+                raise UsageError(
+                    f"--head {spec_of(self.head)} learns numbers as they are in the text, and the "
+                    f"examples of --objective {spec_of(self.objective)} have no `number_raw`; set "
+                    "it where they are made, or give another head"
+                )
+            return raw
+        return self.scaling.forward(values.astype(np.float64))
+
+    # --- states and losses ------------------------------------------------------------------------
 
     def class_log_probabilities(self, example: TrainingBatch) -> Tensor:
         """[B, C], float32: of each class, for a batch whose rows are all asked (``ended``)."""
@@ -256,10 +355,7 @@ def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
     """
     objective = OBJECTIVES.from_settings(settings.objective)
     embedding = EMBEDDERS.from_settings(settings.embedder)
-    why = None
-    if isinstance(embedding, RestrictedEmbedder):
-        why = embedding.unsuited(settings.of_trunk, objective)
-    if why is not None:
+    if why := embedding.unsuited(settings.of_trunk, objective):
         raise UsageError(why)
     model = Model(
         settings,

@@ -8,20 +8,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from numtok.encoding.normalizers.base import (
-    NORMALIZERS,
-    FittedNormalizer,
-    Moments,
-    Scaling,
-    fit,
-)
+from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Scaling, fit
 from numtok.encoding.schemes.base import Channel, ChannelScheme, Scheme, splits_numbers
 from numtok.errors import UsageError
 from numtok.models.embedders.base import Embedder, FeatureEmbedder
 from numtok.models.heads.base import (
     CalibratedReader,
     Calibration,
-    ExactHead,
     Head,
     TokenHead,
     ValueHead,
@@ -51,6 +44,11 @@ class NumberHeads(nn.Module):
         return words
 
     @property
+    def is_exact(self) -> bool:
+        """Whether the value head predicts all digits of numbers, in raw units."""
+        return self.head is not None and self.head.exact
+
+    @property
     def values_per_token(self) -> bool:
         """Whether the loss of values is a mean over the tokens that are learned, not numbers."""
         return isinstance(self.head, TokenHead) and self.head.per_token
@@ -78,7 +76,7 @@ class NumberHeads(nn.Module):
         """[N]: the values that stand beside tokens; in float32, infinite beyond what that holds,
         unless the head is exact."""
         values = self.value_point(parameters_NP)
-        return values if isinstance(self.head, ExactHead) else single(values)
+        return values if self.is_exact else single(values)
 
 
 def check_head(head: Head, scheme: Scheme) -> None:
@@ -88,7 +86,7 @@ def check_head(head: Head, scheme: Scheme) -> None:
             f"--head {spec_of(head)} cannot read {spec_of(scheme)}, whose tokens alone do "
             f"not say a number; give one that reads values, such as {scheme.defaults.head}"
         )
-    if isinstance(head, ExactHead) and splits_numbers(scheme):
+    if head.exact and splits_numbers(scheme):
         raise UsageError(
             f"--head {spec_of(head)} learns whole numbers as they are in the text, and in "
             f"{spec_of(scheme)} the token says a part of each; encode with xval or a scheme "
@@ -98,7 +96,8 @@ def check_head(head: Head, scheme: Scheme) -> None:
 
 def lacks_digits(part: Embedder | Head, encoding: FittedNormalizer) -> bool:
     """Return True if an embedder or a head needs all digits of a number and the data are scaled."""
-    return isinstance(part, FeatureEmbedder | ExactHead) and not encoding.normalizer.identity
+    needs_all = part.exact if isinstance(part, Head) else isinstance(part, FeatureEmbedder)
+    return needs_all and not encoding.normalizer.identity
 
 
 def own_scaling(head: ValueHead, values: NDArray[np.floating]) -> FittedNormalizer:

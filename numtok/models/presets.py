@@ -12,14 +12,7 @@ from numtok.declaration import as_spec, read_settings, settings_in
 from numtok.errors import UsageError, unknown
 from numtok.models.embedders.base import Embedder
 from numtok.models.sizes import PRESETS
-from numtok.models.trunks.base import (
-    TRUNKS,
-    ColumnTrunk,
-    PretrainedTrunk,
-    RowTrunk,
-    TokenTrunk,
-    Trunk,
-)
+from numtok.models.trunks.base import TRUNKS, ColumnTrunk, PretrainedTrunk, TokenTrunk, Trunk
 from numtok.registry import Settings, name_in, parse_spec, settings_of
 
 # Shares of the steps in which the learning rate rises, by default.
@@ -129,7 +122,8 @@ _DEFAULTS = {key: one.default for key, one in settings_in(Preset).items() if not
 
 def _beside(kind: type[Trunk]) -> tuple[str, ...]:
     """Those that presets of a trunk have: they are of what predicts tokens."""
-    if not issubclass(kind, TokenTrunk) or issubclass(kind, RowTrunk):
+    # Only a trunk that is never built with another sight declares it on the class.
+    if not issubclass(kind, TokenTrunk) or getattr(kind, "sight", None) == "row":
         return ()
     return tuple(key for key in _DEFAULTS if key not in settings_in(kind))
 

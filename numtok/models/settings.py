@@ -19,7 +19,7 @@ from numtok.models.heads.base import Head
 from numtok.models.objectives.base import Objective
 from numtok.models.places.base import DigitPlaces
 from numtok.models.presets import Preset
-from numtok.models.trunks.base import RowTrunk, TokenTrunk, stored_trunk, with_context
+from numtok.models.trunks.base import TokenTrunk, stored_trunk, with_context
 from numtok.registry import Settings, name_of, settings_of, spec_of
 
 
@@ -104,6 +104,9 @@ class ModelSettings(
         """
         trunk = preset.trunk
         _check_learns(trunk, objective)
+        stored = None
+        if scaling is not None:
+            stored = ScalingSettings(settings_of(scaling.normalizer), scaling.constants)
         return cls(
             vocabulary=vocabulary,
             trunk=settings_of(with_context(trunk, context)),
@@ -112,28 +115,21 @@ class ModelSettings(
             embedder=settings_of(embedder),
             head=None if head is None else settings_of(head),
             objective=settings_of(objective),
-            scaling=_stored(scaling),
+            scaling=stored,
             classes=tuple(classes),
             places=None if places is None else settings_of(places),
         )
 
 
-def _stored(scaling: FittedNormalizer | None) -> ScalingSettings | None:
-    """Return a scaling as settings hold it."""
-    if scaling is None:
-        return None
-    return ScalingSettings(settings_of(scaling.normalizer), scaling.constants)
-
-
 def _check_learns(trunk: TokenTrunk, objective: Objective) -> None:
     """Raise UsageError for what a trunk cannot learn."""
     name, spec, labels = name_of(trunk), spec_of(objective), objective.requires() == "label"
-    if isinstance(trunk, RowTrunk) and not labels:
+    if trunk.sight == "row" and not labels:
         raise UsageError(
             f"--preset {name} reads a row as a whole, for its label, and cannot learn --objective "
             f"{spec}; give --objective classify, or another --preset, such as nano"
         )
-    if objective.causal and trunk.sight == "all":
+    if objective.causal and trunk.sight in ("all", "row"):
         raise UsageError(
             f"--objective {spec} does not go with --preset {name}, which reads each row from both "
             "ends; " + ("leave causal out" if labels else "give another --preset, such as nano")

@@ -143,8 +143,13 @@ class SequentialFill(DecodingStates):
         places = self._starts + np.minimum(self._place, self.lengths - 1)
         rows, row = np.unique(self._rows[self._open], return_inverse=True)
         where = row * self._tokens.shape[1] + places[self._open]
-        real = self._example.real[rows]
-        return _states(self._model, _seen(self._tokens[rows], self._values[rows], real, where))
+        example = TrainingBatch(
+            tokens=self._tokens[rows],
+            values=self._values[rows],
+            real=self._example.real[rows],
+            where=where,
+        )
+        return _states(self._model, example)
 
 
 class Prefill:
@@ -174,8 +179,12 @@ class Prefill:
         tokens, values = shift_right(batch)
         tokens, values = tokens[:, :longest], values[:, :longest]
         where = self.rows * longest + self.starts
-        real = np.ones_like(tokens, np.bool_)  # what comes behind a row's end is never looked at
-        example = _seen(tokens, values, real, ranges(where, lengths))
+        example = TrainingBatch(
+            tokens=tokens,
+            values=values,
+            real=np.ones_like(tokens, np.bool_),  # tokens after the end of a row have no effect
+            where=ranges(where, lengths),
+        )
         self.room = room
         self.cache: TrunkCache | None = None
         if room > 1:
@@ -258,25 +267,6 @@ class Autoregressive(DecodingStates):
         # The states behind a true token that tells ahead know what follows, which those behind one
         # that was written do not: they come step by step.
         return self if self._model.stands_in else self._true
-
-
-def _seen(
-    tokens: NDArray[np.int64],
-    values: Channel,
-    real: NDArray[np.bool_],
-    where: NDArray[np.int64],
-) -> TrainingBatch:
-    """Rows with places whose states are wanted (flat indices, rising); nothing is learnt."""
-    none = np.zeros(0, np.int64)
-    return TrainingBatch(
-        tokens=tokens,
-        values=values,
-        real=real,
-        where=where,
-        labels=none,
-        number_where=none,
-        number_values=np.zeros(0, np.float32),
-    )
 
 
 @torch.no_grad()

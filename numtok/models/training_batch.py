@@ -6,7 +6,7 @@ number at the index of its first token. The label of a row is read at the last r
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -20,6 +20,10 @@ MASK, END = 1, 2  # ids of schema.SPECIALS
 LOSSES = ("all", "answer")  # the tokens that :func:`leftward` predicts
 
 
+def _nowhere() -> NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrainingBatch:
     """The input of a model and what it must predict, for ``B`` rows of ``L`` tokens."""
@@ -28,11 +32,14 @@ class TrainingBatch:
     values: Channel  # [B, L], 1 where there is no visible number
     real: NDArray[np.bool_]  # [B, L], not padding
     where: NDArray[np.int64]  # [K] flat indices into [B, L] at which a token is predicted, rising
-    labels: NDArray[np.int64]  # [K] those tokens, or the classes of rows
-    number_where: NDArray[np.int64]  # [N] those of ``where`` at which a value is trained
-    number_values: Channel  # [N] these numbers, normalized
+    #: [K] those tokens, or the classes of rows; none if only states are needed.
+    labels: NDArray[np.int64] = field(default_factory=_nowhere)
+    #: [N] those of ``where`` at which a value is trained.
+    number_where: NDArray[np.int64] = field(default_factory=_nowhere)
+    #: [N] these numbers, normalized.
+    number_values: Channel = field(default_factory=lambda: np.zeros(0, np.float32))
     #: [B]: the first position of each row at which an objective with losses of its own
-    #: (:class:`numtok.models.own_losses.OwnLosses`) has them; None: it has none.
+    #: (:class:`numtok.models.objectives.base.OwnLosses`) has them; None: it has none.
     own_from: NDArray[np.int64] | None = None
     #: [N] the numbers of ``number_values`` in raw units, for heads that train on these.
     number_raw: NDArray[np.float64] | None = None
@@ -132,20 +139,9 @@ def masked_batch(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
 
 def autoregressive_batch(batch: Batch, chosen: NDArray[np.bool_]) -> TrainingBatch:
     """Predict the chosen numbers (bool[M]) of rows as an autoregressive model sees them."""
-    tokens, values = shift_right(batch)
-    length = tokens.shape[1]
-    places = batch.number_row * length + batch.number_start
-    valued = batch.valued(chosen)
-    return TrainingBatch(
-        tokens=tokens,
-        values=values,
-        real=np.arange(length) <= batch.lengths[:, None],
-        where=places[chosen],
-        labels=batch.tokens[batch.number_row, batch.number_start][chosen],
-        number_where=places[valued],
-        number_values=batch.number_value[valued],
-        number_raw=batch.number_raw[valued],
-    )
+    where = batch.number_row * (batch.tokens.shape[1] + 1) + batch.number_start
+    labels = batch.tokens[batch.number_row, batch.number_start]
+    return _shifted(batch, where[chosen], labels[chosen], batch.valued(chosen))
 
 
 def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
@@ -165,15 +161,11 @@ def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
         values[:, : batch.tokens.shape[1]] = batch.values()
         tokens[batch.lengths == 0, 0] = END
         last = np.maximum(batch.lengths, 1) - 1
-    none = np.zeros(0, np.int64)
     return TrainingBatch(
         tokens=tokens,
         values=values,
         real=np.arange(tokens.shape[1]) <= last[:, None],
         where=np.arange(len(tokens)) * tokens.shape[1] + last,
-        labels=none,
-        number_where=none,
-        number_values=np.zeros(0, np.float32),
     )
 
 
@@ -197,14 +189,22 @@ def leftward(batch: Batch, loss: str) -> TrainingBatch:
     learnt = (columns <= batch.lengths[:, None]) & (columns >= first[:, None])
     where = np.flatnonzero(learnt)
     answers = batch.valued(batch.number_start >= first[batch.number_row])
+    return _shifted(batch, where, labels.reshape(-1)[where], answers)
+
+
+def _shifted(
+    batch: Batch, where: NDArray[np.int64], labels: NDArray[np.int64], valued: NDArray[np.bool_]
+) -> TrainingBatch:
+    """Predict tokens, and the values of some numbers (bool[M]), of rows moved by one."""
     tokens, values = shift_right(batch)
+    length = tokens.shape[1]
     return TrainingBatch(
         tokens=tokens,
         values=values,
-        real=columns <= batch.lengths[:, None],
+        real=np.arange(length) <= batch.lengths[:, None],
         where=where,
-        labels=labels.reshape(-1)[where],
-        number_where=(batch.number_row * length + batch.number_start)[answers],
-        number_values=batch.number_value[answers],
-        number_raw=batch.number_raw[answers],
+        labels=labels,
+        number_where=(batch.number_row * length + batch.number_start)[valued],
+        number_values=batch.number_value[valued],
+        number_raw=batch.number_raw[valued],
     )

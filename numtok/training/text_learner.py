@@ -16,12 +16,14 @@ from numtok.encoding.schema import TRUNCATED
 from numtok.encoding.schemes.base import is_exact
 from numtok.encoding.splits import learnt_values, longest_of, read_split, splits
 from numtok.errors import DataError
-from numtok.models.embedders.base import NumberEmbedder
-from numtok.models.heads.base import Calibration, ExactHead, ValueHead, learns_unit_interval
+from numtok.models.embedders.base import NumberModule
+from numtok.models.heads.base import Calibration, ValueHead, learns_unit_interval
+from numtok.models.meta import without_memory
 from numtok.models.model import Model
 from numtok.models.number_heads import calibration_of, own_scaling
 from numtok.models.objectives.base import Objective
 from numtok.models.settings import ModelSettings
+from numtok.models.vocabulary import Vocabulary
 from numtok.registry import spec_of
 from numtok.row import in_order
 from numtok.store.artifact import Artifact
@@ -160,13 +162,16 @@ def _note_longer_rows(
 def _unseen(resolved: ResolvedTexts, note: Note) -> int:
     """How many numbers of the data have digits which the embedder does not see; it is noted."""
     count = resolved.data.manifest.counts.get(TRUNCATED, 0)
-    embedding = resolved.embedder
-    if not count or not isinstance(embedding, NumberEmbedder) or embedding.sees_all:
+    if not count:
+        return 0
+    with without_memory():
+        module = resolved.embedder.build(Vocabulary.of(resolved.codec), resolved.preset.trunk.width)
+    if not isinstance(module, NumberModule) or module.sees_all:
         return 0
     limit = resolved.codec.scheme.defaults.embedder_digits
     note(
         f"{count:,} numbers of {resolved.data.ref} have more than {limit}, "
-        f"and --embedder {spec_of(embedding)} sees no further"
+        f"and --embedder {spec_of(resolved.embedder)} sees no further"
     )
     return count
 
@@ -177,7 +182,7 @@ def _note_out_of_range(resolved: ResolvedTexts, train: SplitExamples, note: Note
     head = resolved.head
     if not isinstance(head, ValueHead) or learns_unit_interval(head):
         return
-    if not isinstance(head, ExactHead) and not is_exact(resolved.codec.scheme):
+    if not head.exact and not is_exact(resolved.codec.scheme):
         return  # in float32, which encode has counted
     numbers = train.samples.numbers
     if beyond := int((np.isfinite(numbers) & ~head.representable(numbers)).sum()):

@@ -27,7 +27,6 @@ from numtok.models.heads.base import (
     HEADS,
     CalibratedReader,
     Calibration,
-    ExactHead,
     TokenHead,
     ValueHead,
     learns_unit_interval,
@@ -341,7 +340,7 @@ class Preparation:
         """
         inputs = Inputs.fit(columns)
         scaling = fit(normalizer, Moments.of(target))
-        if isinstance(head, ExactHead) and not scaling.normalizer.identity:
+        if head.exact and not scaling.normalizer.identity:
             raise UsageError(
                 f"--head {spec_of(head)} learns numbers as they are, and --normalize "
                 f"{spec_of(normalizer)} would change them; leave it out, or give none"

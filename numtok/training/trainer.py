@@ -22,7 +22,7 @@ from numtok.errors import TrainingFailed, UsageError
 from numtok.models.flops import ModelFlops
 from numtok.models.inputs import ModelInputs
 from numtok.models.model import Losses, Model
-from numtok.models.own_losses import weighted
+from numtok.models.objectives.base import weighted
 from numtok.models.precision import widest
 from numtok.models.training_batch import TrainingBatch
 from numtok.seeds import seed_of

@@ -332,19 +332,6 @@ def test_given_numbers_have_the_plain_sums(scheme: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-@each("scheme", FIXED)
-def test_one_number_has_the_probability_that_the_support_gives_it(scheme: str) -> None:
-    one, random = codec(scheme), np.random.default_rng(2)
-    support = Support.of(Grammar(one.scheme))
-    places = random.integers(0, len(support.paths), 40)
-    shape = 40, support.paths.shape[1], one.vocabulary_size
-    logits = random.standard_normal(shape).astype(np.float32)
-    of_numbers = logits[:, :, one.number_first : one.text_first].copy()
-    found = obedient(scheme, True).score(Told(logits), support.paths[places].astype(np.int64))
-    expected = support.log_probabilities(of_numbers)[np.arange(40), places]
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-
-
 def test_what_is_no_number_is_impossible_and_the_scheme_not_asked_about_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -434,27 +421,6 @@ def test_masked_numbers_are_read_as_by_a_plain_loop(way: str, scheme: str) -> No
     reading = reader(of, scheme).read(MASKED[way](of, rows, first_numbers(rows)))
     expected = plain_masked(of, codec(scheme), rows, fill=way == "left to right")
     assert reading.tokens.tolist() == expected
-
-
-@each("scheme", ["fp15", "xval"])
-def test_left_to_right_is_parallel_where_numbers_have_one_token(scheme: str) -> None:
-    of, rows = model(scheme, "mlm"), batch(scheme, TEXTS)
-    both = [
-        reader(of, scheme).read(way(of, rows, numbers_of(rows)), keep_logits=True)
-        for way in MASKED.values()
-    ]
-    assert_same(*both)
-
-
-def test_left_to_right_is_not_parallel_where_numbers_have_several() -> None:
-    of, rows = model("p10", "mlm"), batch("p10", TEXTS)
-    one, other = (
-        reader(of, "p10").read(way(of, rows, numbers_of(rows)), keep_logits=True)
-        for way in MASKED.values()
-    )
-    assert one.logits is not None and other.logits is not None
-    np.testing.assert_allclose(one.logits[:, 0], other.logits[:, 0], atol=1e-4)
-    assert not np.isclose(one.logits[:, 1:], other.logits[:, 1:]).all()
 
 
 @each("way", MASKED)
@@ -589,16 +555,6 @@ def test_a_cache_changes_nothing_where_values_go_in() -> None:
             values = np.linspace(value, 2 * value, len(tokens), dtype=np.float32)
             found, expected = cached.next(tokens, values), plain.next(tokens, values)
             torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
-
-
-def test_what_comes_after_a_number_is_not_seen() -> None:
-    of = model_for("autoregressive", "p1000")
-    rows = [batch("p1000", [text]) for text in ("ab 125 and 7", "ab 9 or so, and more: 8")]
-    both = [
-        reader(of, "p1000").read(said(of, "p1000", one, first_numbers(one)), keep_logits=True)
-        for one in rows
-    ]
-    assert_same(*both)
 
 
 @each("scheme", ["digits", "p1000"])

@@ -20,6 +20,7 @@ from tests.fakepretrained import pretrained
 one_thread = fakemodels.one_thread
 
 SIZE = "nano,layers=2,heads=2,width=16"
+HEADS = ("scalar", "pointwise", "riemann:8", "mdn:2", "decoder:ud")
 
 
 def check(scheme: str, objective: str, **parts: Any) -> None:
@@ -35,41 +36,32 @@ def check(scheme: str, objective: str, **parts: Any) -> None:
     assert found == counter.get_total_flops() > 0
 
 
-@each("size", ["head_layers=1", "head_layers=2", "tied=yes", "positions=rotary"])
-@each("objective", ["ar", "mlm:targets", "mlm:tokens"])
-def test_sizes_and_objectives(objective: str, size: str) -> None:
-    check("p1000", objective, size=f"nano,layers=2,heads=2,width=16,{size}")
+SIZES = [f"{SIZE},{more}" for more in ("head_layers=2", "tied=yes", "positions=rotary")]
+BIGRU = "bigru,width=16,layers=2"
 
 
-@each("head", ["token", "scalar", "pointwise", "riemann:8", "mdn:2", "decoder:ud"])
-def test_heads(head: str) -> None:
-    check("xval", "ar" if head != "token" else "mlm", head=None if head == "token" else head)
-
-
-@each("embedder", ["lookup", "scaled", "fourier"])
-def test_embedders_of_one_scheme(embedder: str) -> None:
-    check("xval", "mlm:targets", embedder=embedder)
-
-
-@each("scheme", ["numgpt", "dice", "fone", "bits", "base10"])
-def test_schemes_with_embedders_of_their_own(scheme: str) -> None:
-    check(scheme, "ar")
-
-
-@each("places", ["abacus", "coupling"])
-def test_places(places: str) -> None:
-    check("digits", "ar", places=places)
-
-
-@each("size", [SIZE, "bigru,width=16,layers=2"])
-def test_labels(size: str) -> None:
-    check("p1000", "classify", classes=("a", "b"), size=size)
-
-
-@each("encoder", ["rnn", "mlp", "scalar", "binary"])
-@each("objective", ["numvalue", "numvalue:answer,project=answer", "numvalue,second=no"])
-def test_two_passes(objective: str, encoder: str) -> None:
-    check("numvalue", objective, embedder=f"numvalue:{encoder}")
+@each(
+    ("scheme", "objective", "parts"),
+    [
+        *(("p1000", spec, {}) for spec in ("ar", "mlm:targets", "mlm:tokens")),
+        *(("p1000", spec, {"size": size}) for spec in ("ar", "mlm:tokens") for size in SIZES),
+        ("xval", "mlm", {}),
+        *(("xval", "ar", {"head": head}) for head in HEADS),
+        *(("xval", "mlm:targets", {"embedder": name}) for name in ("lookup", "scaled", "fourier")),
+        *((scheme, "ar", {}) for scheme in ("numgpt", "dice", "fone", "bits", "base10")),
+        *(("digits", "ar", {"places": name}) for name in ("abacus", "coupling")),
+        *(("p1000", "classify", {"classes": ("a", "b"), "size": size}) for size in (SIZE, BIGRU)),
+        *(
+            ("numvalue", spec, {"embedder": f"numvalue:{encoder}"})
+            for encoder in ("rnn", "mlp", "scalar", "binary")
+            for spec in ("numvalue", "numvalue:answer,project=answer", "numvalue,second=no")
+        ),
+    ],
+)
+def test_operations_are_those_that_torch_counts(
+    scheme: str, objective: str, parts: dict[str, Any]
+) -> None:
+    check(scheme, objective, **parts)
 
 
 def test_the_further_pass_is_told_apart() -> None:

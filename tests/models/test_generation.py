@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from numtok.encoding.grammar import Grammar
 from numtok.models.batches import PAD, Batch
-from numtok.models.generation import Writer, WrittenAnswers
+from numtok.models.generation import Writer, WrittenAnswers, last_tokens
 from numtok.models.model import Model
 from numtok.models.training_batch import END, MASK
 from numtok.models.vocabulary import Vocabulary
@@ -216,11 +216,10 @@ def test_numbers_of_an_answer_are_told_apart() -> None:
     tokens = np.array([[*number, *number, comma, *number, -1]])
     starts = np.zeros(tokens.shape, np.bool_)
     starts[0, [0, 3, 7]] = True
-    told = writer(model("p1000", "ar"), "p1000")
     written = WrittenAnswers(
         tokens=tokens,
         starts=starts,
-        ends=told._ends(tokens, starts),
+        ends=last_tokens((tokens >= one.number_first) & (tokens < one.text_first), starts),
         values=starts.astype(np.float64),
         ended=np.array([True]),
     )

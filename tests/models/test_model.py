@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
-from numtok.models.heads.base import HEADS, CalibratedReader, ValueHead
+from numtok.models.heads.base import HEADS, ValueHead
 from numtok.models.inputs import single
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Losses, Model, _cross_entropy, build_model
@@ -27,6 +27,7 @@ from numtok.registry import settings_of
 from numtok.seeds import generator
 from tests import fakemodels
 from tests.cases import each
+from tests.fakeheads import value_head
 from tests.fakemodels import batch, codec, model, transformer
 from tests.known import unlisted
 from tests.messages import Says
@@ -208,7 +209,7 @@ def test_losses_are_those_of_all_states_where_only_some_are_worked_out(objective
 
 
 @each("texts", [["ab", "c"], ["", ""], ["1 2"]])
-@each("scheme", ["p1000", "xval"])
+@each("scheme", ["p1000", "xval", "numgpt"])
 def test_where_nothing_is_predicted_the_loss_is_zero_and_every_weight_has_a_gradient(
     scheme: str, texts: list[str]
 ) -> None:
@@ -276,8 +277,7 @@ def test_rows_without_numbers_have_a_likelihood_with_any_head() -> None:
 
 @each("layers", [1, 2])
 def test_the_scalar_head_learns_by_the_squared_error(layers: int) -> None:
-    head = HEADS.build(f"scalar,layers={layers}")
-    assert isinstance(head, ValueHead)
+    head = value_head(f"scalar,layers={layers}")
     built, states = head.build(8), torch.randn(5, 8)
     parameters = built(states)
     assert parameters.shape == (5, 1)
@@ -291,33 +291,12 @@ def test_the_scalar_head_learns_by_the_squared_error(layers: int) -> None:
 
 
 def test_a_head_of_two_layers_is_wide_between_them_with_gelu() -> None:
-    head = HEADS.build("scalar")
-    assert isinstance(head, ValueHead)
-    built, states = head.build(8), torch.randn(5, 8)
+    built, states = value_head("scalar").build(8), torch.randn(5, 8)
     weights = dict(built.named_parameters())
     assert [tuple(weights[f"module.{k}.weight"].shape) for k in (0, 2)] == [(32, 8), (1, 32)]
     inner = F.gelu(F.linear(states, weights["module.0.weight"], weights["module.0.bias"]))
     expected = F.linear(inner, weights["module.2.weight"], weights["module.2.bias"])
     torch.testing.assert_close(built(states), expected)
-
-
-def test_the_scalar_head_is_calibrated_by_its_mean_squared_error() -> None:
-    head = HEADS.build("scalar")
-    assert isinstance(head, ValueHead)
-    built, parameters = head.build(8), torch.tensor([[1.0], [2.0], [-3.0]])
-    assert isinstance(built, CalibratedReader)
-    found = built.calibrate(parameters, np.array([1.0, 5.0, 1.0]))
-    assert found == {"deviation": pytest.approx(math.sqrt((0 + 9 + 16) / 3))}
-    assert head.describe() == (
-        "Gaussian around the head's prediction, its deviation the validation error"
-    )
-    exact = built.calibrate(parameters, parameters[:, 0].double().numpy())
-    assert exact == {"deviation": 1e-12}
-
-
-def test_the_token_head_describes_its_distribution() -> None:
-    expected = "token probabilities, uniform within the scheme's intervals"
-    assert HEADS.build("token").describe() == expected
 
 
 @each("name", SCHEMES.names())
@@ -469,27 +448,11 @@ def test_a_preset_that_cannot_be_is_refused(spec: str, parts: tuple[str, ...], s
             {"embedder": "scaled"},
             ("--embedder scaled", "positions=rotary", "learned or sinusoidal"),
         ),
-        (
-            "nano,positions=alibi",
-            {},
-            ("positions='alibi'", "learned, sinusoidal, rotary, none"),
-        ),
+        ("nano,positions=alibi", {}, ("positions='alibi'", "learned, sinusoidal, rotary, none")),
         ("nano,layers=0", {}, ("layers=0", "at least 1")),
-        (
-            "nano",
-            {"embedder": "scale"},
-            ("'scale'", "'scaled'", "known: every embedder"),
-        ),
-        (
-            "nano",
-            {"head": "scaler"},
-            ("'scaler'", "'scalar'", "known: every head"),
-        ),
-        (
-            "nano",
-            {"head": "scalar,layers=3"},
-            ("layers=3", "from 1 to 2"),
-        ),
+        ("nano", {"embedder": "scale"}, ("'scale'", "'scaled'", "known: every embedder")),
+        ("nano", {"head": "scaler"}, ("'scaler'", "'scalar'", "known: every head")),
+        ("nano", {"head": "scalar,layers=3"}, ("layers=3", "from 1 to 2")),
     ],
 )
 def test_parts_that_do_not_go_together_are_refused(

@@ -22,8 +22,8 @@ import torch
 
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.evaluation.table_options import TableOptions, over_grid
+from numtok.models.common_heads import PointReader
 from numtok.models.distributions.sampling import Sampling
-from numtok.models.heads._point import PointReader
 from numtok.models.heads.riemann import _RiemannReader
 from numtok.registry import spec_of
 from numtok.stages import eval, train

@@ -15,7 +15,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_values, read_codec, read_split
 from numtok.models.batches import Batch, Batches
-from numtok.models.generation import Writer, WrittenAnswers
+from numtok.models.generation import Writer, WrittenAnswers, last_tokens
 from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import compare, encode, eval, gen, train
 from numtok.store.artifact import Artifact
@@ -180,11 +180,11 @@ def test_counts_of_numerologic_are_not_held_against_an_answer(
                 tokens[place, counted + (1 if of == "the first digit" else -1)] = seven
         asked.clear()
         ended = np.full(len(tokens), of != "the end")
-        ends = writer._ends(tokens, begins)
+        inside = (tokens >= codec.number_first) & (tokens < codec.text_first)
         return WrittenAnswers(
             tokens=tokens,
             starts=begins,
-            ends=ends,
+            ends=last_tokens(inside, begins),
             values=np.ones(tokens.shape, np.float32),
             ended=ended,
         ), memory

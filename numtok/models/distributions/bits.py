@@ -65,8 +65,7 @@ class IndependentBits(FloatingPlaces):
 
     @property
     def last(self) -> Symbols:
-        last: Symbols = self.symbols_of(np.array([np.inf]))[0]
-        return last
+        return np.asarray(self.symbols_of(np.array([np.inf]))[0])
 
     def symbols_of(self, sizes: Floats) -> Symbols:
         return bits_of(sizes)[:, 1:]

@@ -143,8 +143,7 @@ class DecoderDistribution(SampledPredictive):
         """The mean of 128 quantiles, evenly spaced: the rarest 0.4% on each side count as much as
         their middle, so one number that is said once in a thousand does not sway it."""
         points = self._stand_ins
-        means: Floats = (points / points.shape[1]).sum(axis=1)
-        return means
+        return np.asarray((points / points.shape[1]).sum(axis=1))
 
     def mode(self) -> Floats:
         """What the most probable token sequence is read as, found with 16 beams; see the base."""
@@ -227,9 +226,7 @@ class DecoderDistribution(SampledPredictive):
             states_NK = torch.from_numpy(reader.automaton.states(tokens[part])).to(device)
             log_NKV = reader.log_probabilities(self.parameters[part], tokens_NK, states_NK)
             yield _Followed(
-                on_host(log_NKV),
-                reader.automaton.rank[states_NK.cpu().numpy()],
-                tokens[part],
+                on_host(log_NKV), reader.automaton.rank[states_NK.cpu().numpy()], tokens[part]
             )
 
     def _inverted(self, shares: Floats) -> Floats:
@@ -300,8 +297,7 @@ class _Followed:
     @property
     def log_p(self) -> Floats:
         """float64[n]: of the whole number."""
-        total: Floats = self._chosen.sum(axis=1)
-        return total
+        return np.asarray(self._chosen.sum(axis=1))
 
     @cached_property
     def _rank(self) -> NDArray[np.int64]:
@@ -359,5 +355,4 @@ class _Followed:
 
 def _log_sum(logs: Floats, chosen: NDArray[np.bool_]) -> Floats:
     """float64[...]: the logarithm of the sum of the chosen exp(logs) over the last axis."""
-    sums: Floats = np.logaddexp.reduce(np.where(chosen, logs, -np.inf), axis=-1)
-    return sums
+    return np.asarray(np.logaddexp.reduce(np.where(chosen, logs, -np.inf), axis=-1))

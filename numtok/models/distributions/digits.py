@@ -140,8 +140,7 @@ class IndependentDigits(Predictive):
 
     def mean(self) -> Floats:
         positive, negative = np.exp(self.log_signs).T
-        mean: Floats = (positive - negative) * self._tree.mean() * self._most
-        return mean
+        return np.asarray((positive - negative) * self._tree.mean() * self._most)
 
     def mode(self) -> Floats:
         """The most probable digit of each place; see the base."""
@@ -181,8 +180,7 @@ class IndependentDigits(Predictive):
 
 def _squared(first: Floats, last: Floats, width: Floats | float) -> Floats:
     """float64[n]: the integral of the square of a straight line over a width."""
-    squared: Floats = width * (first**2 + first * last + last**2) / 3
-    return squared
+    return np.asarray(width * (first**2 + first * last + last**2) / 3)
 
 
 def digits_of(numbers: NDArray[np.int64], places: int) -> Symbols:
@@ -199,5 +197,4 @@ def numbers_of(digits: Symbols) -> Floats:
     """float64[n, ...]: the whole numbers of decimal digits int64[n, places, ...]; the inverse of
     :func:`digits_of`, exact up to 15 places."""
     powers = 10 ** np.arange(digits.shape[1] - 1, -1, -1)
-    numbers: Floats = np.einsum("nk...,k->n...", digits, powers).astype(np.float64)
-    return numbers
+    return np.asarray(np.einsum("nk...,k->n...", digits, powers).astype(np.float64))

@@ -94,8 +94,7 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _zero(self) -> Floats:
-        zero: Floats = np.exp(self.log_zero)
-        return zero
+        return np.asarray(np.exp(self.log_zero))
 
     def _of_all(self, size: float) -> Symbols:
         """[n, K]: the same size for each."""

@@ -164,8 +164,7 @@ class Intervals(Predictive):
         centres = self.low[self._finite] / 2 + self.high[self._finite] / 2
         mass = _given(self.log_mass[:, self._finite])
         # Not BLAS: the same bits, however many threads it would take.
-        means: Floats = np.einsum("nk,k->n", mass, centres)
-        return means
+        return np.asarray(np.einsum("nk,k->n", mass, centres))
 
     def mode(self) -> Floats:
         """The decoded value of the most probable token sequence, or with ``by_density`` the value
@@ -176,8 +175,7 @@ class Intervals(Predictive):
         heights = self.log_mass
         if self.by_density:  # ends that round to one value are at least a spacing apart
             heights = heights - np.log(np.maximum(self._width, np.spacing(np.abs(self.low))))
-        modes: Floats = self.values[heights.argmax(axis=1)]
-        return modes
+        return np.asarray(self.values[heights.argmax(axis=1)])
 
     def crps(self, values: Floats) -> Floats:
         corners = np.column_stack([self._start[self._finite], self._end[self._finite]]).ravel()

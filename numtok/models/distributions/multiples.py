@@ -86,8 +86,7 @@ class Multiples(Predictive):
 
     def _mass(self, chosen: NDArray[np.bool_]) -> Floats:
         """float64[n]: the probability of some tokens together."""
-        mass: Floats = np.exp(self.log_weights[:, chosen]).sum(axis=1)
-        return mass
+        return np.asarray(np.exp(self.log_weights[:, chosen]).sum(axis=1))
 
     @cached_property
     def _over(self) -> tuple[Floats, Floats]:
@@ -111,8 +110,7 @@ class Multiples(Predictive):
     def _log_finite(self) -> Floats:
         """float64[n]: the logarithm of the probability of a finite number."""
         finite = (self.factors >= 0) & (self.factors < np.inf)
-        total: Floats = np.logaddexp.reduce(self.log_weights[:, finite], axis=1)
-        return total
+        return np.asarray(np.logaddexp.reduce(self.log_weights[:, finite], axis=1))
 
     @cached_property
     def _given(self) -> Floats:
@@ -122,8 +120,7 @@ class Multiples(Predictive):
     @cached_property
     def _under(self) -> Floats:
         """float64[n]: of an underflow, given a finite number."""
-        under: Floats = self._given[:, self.factors == 0].sum(axis=1)
-        return under
+        return np.asarray(self._given[:, self.factors == 0].sum(axis=1))
 
     def _sides(self) -> tuple[Floats, Floats]:
         """float64[n] each: its density below zero and above, in the encoding."""

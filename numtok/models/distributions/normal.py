@@ -88,8 +88,7 @@ def mean_distance(t: Floats) -> Floats:
     y = np.abs(t)
     half = np.minimum(y, _UNDERFLOW)
     bell = _exp_minus_half_square(half)
-    distances: Floats = y + bell * (_ROOT_2_OVER_PI - half * erfcx(half / _ROOT_2))
-    return distances
+    return np.asarray(y + bell * (_ROOT_2_OVER_PI - half * erfcx(half / _ROOT_2)))
 
 
 def _exp_minus_half_square(y: Floats) -> Floats:

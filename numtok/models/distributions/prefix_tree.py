@@ -42,8 +42,7 @@ class PrefixTree:
     @cached_property
     def p(self) -> Floats:
         """float64[n, K, B]"""
-        p: Floats = np.exp(self.log_p)
-        return p
+        return np.asarray(np.exp(self.log_p))
 
     @cached_property
     def _below(self) -> Floats:
@@ -66,13 +65,11 @@ class PrefixTree:
 
     def _prefixes(self, symbols: Symbols) -> Floats:
         """float64[n, K + 1]: the probabilities of the first 0 ... K symbols."""
-        masses: Floats = np.exp(self._log_prefixes(symbols))
-        return masses
+        return np.asarray(np.exp(self._log_prefixes(symbols)))
 
     def log_mass(self, symbols: Symbols) -> Floats:
         """float64[n]: log P(just these symbols [n, K])."""
-        total: Floats = self._at(self.log_p, symbols).sum(axis=1)
-        return total
+        return np.asarray(self._at(self.log_p, symbols).sum(axis=1))
 
     def mass(self, symbols: Symbols) -> Floats:
         """float64[n]: P(just these symbols [n, K])."""
@@ -80,13 +77,11 @@ class PrefixTree:
 
     def before(self, symbols: Symbols) -> Floats:
         """float64[n]: P(a number before these symbols [n, K])."""
-        total: Floats = (self._prefixes(symbols)[:, :-1] * self._at(self._below, symbols)).sum(1)
-        return total
+        return np.asarray((self._prefixes(symbols)[:, :-1] * self._at(self._below, symbols)).sum(1))
 
     def behind(self, symbols: Symbols) -> Floats:
         """float64[n]: P(a number behind these symbols [n, K])."""
-        total: Floats = (self._prefixes(symbols)[:, :-1] * self._at(self._above, symbols)).sum(1)
-        return total
+        return np.asarray((self._prefixes(symbols)[:, :-1] * self._at(self._above, symbols)).sum(1))
 
     def log_span(self, low: Symbols, into_low: Floats, high: Symbols, into_high: Floats) -> Floats:
         """float64[n]: log P(from ``into_low`` in the cell of ``low`` to ``into_high`` in that of
@@ -111,8 +106,7 @@ class PrefixTree:
                 (self.log_mass(one) + np.log(np.maximum(end, 0.0)))[:, None]
                 for one, end in zip((low, high), ends, strict=True)
             ]
-        total: Floats = np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1)
-        return total
+        return np.asarray(np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1))
 
     def reached(self, shares: Floats) -> tuple[Symbols, Floats]:
         """[n, K] symbols of the cell in which the cumulated probability reaches shares [n] of
@@ -133,16 +127,14 @@ class PrefixTree:
         """int64[n, K, k]: a symbol a place for independent shares [n, K, k] of [0, 1)."""
         sums = np.cumsum(self.p, axis=2)
         sums /= sums[:, :, -1:]
-        chosen: Symbols = (sums[:, :, :, None] <= shares[:, :, None]).sum(axis=2)
-        return chosen
+        return np.asarray((sums[:, :, :, None] <= shares[:, :, None]).sum(axis=2))
 
     # --- along the line --------------------------------------------------------------------------
 
     @cached_property
     def _expected(self) -> Floats:
         """float64[n, K]: the mean symbol of each place."""
-        means: Floats = (self.p * np.arange(self.p.shape[2])).sum(axis=2)
-        return means
+        return np.asarray((self.p * np.arange(self.p.shape[2])).sum(axis=2))
 
     def mean(self) -> Floats:
         """float64[n]: of where cells begin, on a line from 0 to 1."""

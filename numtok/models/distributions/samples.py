@@ -1,16 +1,19 @@
-"""Samples: a distribution known by numbers drawn from it, as autoregressive decoding gives them."""
+"""Distributions known by their samples, as autoregressive decoding gives them."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc
 
-from numtok.models.distributions.predictive import Floats, Predictive, checked
+from numtok.models.distributions.predictive import Floats, Predictive, checked, drawn_places
+from numtok.models.distributions.prefix_tree import Symbols
 
 _DRAWS = 512  # that stand for a distribution
+_NEGLIGIBLE = 2.0**-53  # a smaller weight counts as 0: float64 rounds it away in the sum of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +40,7 @@ class Empirical(Predictive):
     @cached_property
     def _numbers(self) -> NDArray[np.int64]:
         """int64[n]: draws that are numbers."""
-        numbers: NDArray[np.int64] = np.count_nonzero(~np.isnan(self.values), axis=1)
-        return numbers
+        return np.asarray(np.count_nonzero(~np.isnan(self.values), axis=1))
 
     def log_density(self, values: Floats) -> Floats:
         return np.full(len(values), np.nan)
@@ -127,3 +129,84 @@ class SampledPredictive(Predictive):
 
     def crps(self, values: Floats) -> Floats:
         return self._drawn.crps(values)
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentClasses(SampledPredictive):
+    """``n`` numbers, each an atom of K independent classes; known by draws but for single numbers.
+
+    logs
+        For each class variable float64[n, size]; each row sums to 1.
+    classes, numbers
+        From numbers float64[m] to classes int64[m, K], and back.
+
+    >>> logs = [np.log([[0.9, 0.1]]), np.log([[0.2, 0.8]])]
+    >>> def bits(values):
+    ...     return np.stack([values // 2 % 2, values % 2], axis=1).astype(np.int64)
+    >>> one = IndependentClasses(logs, bits, lambda classes: classes @ np.array([2.0, 1.0]))
+    >>> one.mode().tolist(), np.exp(one.log_density(np.array([3.0]))).round(2).tolist()
+    ([1.0], [0.08])
+    """
+
+    logs: Sequence[Floats]
+    classes: Callable[[Floats], Symbols]
+    numbers: Callable[[Symbols], Floats]
+
+    def log_density(self, values: Floats) -> Floats:
+        """See the base: the mass of the number's own classes, if these say it."""
+        known = np.where(np.isfinite(values), values, 0.0)
+        classes, rows = self.classes(known), np.arange(len(values))
+        total: Floats = sum(
+            (log[rows, own] for log, own in zip(self.logs, classes.T, strict=True)),
+            start=np.zeros(len(values)),
+        )
+        return np.where(self.numbers(classes) == values, total, -np.inf)
+
+    def sample(self, count: int, rng: np.random.Generator) -> Floats:
+        drawn = [drawn_places(np.exp(log), count, rng).ravel() for log in self.logs]
+        return self.numbers(np.stack(drawn, axis=1)).reshape(-1, count)
+
+    def mode(self) -> Floats:
+        """See the base: the most probable classes."""
+        return self.numbers(np.stack([log.argmax(axis=1) for log in self.logs], axis=1))
+
+
+def harrell_davis(values: Floats, level: float = 0.5) -> Floats:
+    """float64[n]: the Harrell-Davis estimate of a quantile of each row of draws, float64[n, s].
+
+    It is a weighted mean of all draws in order: the expected value of the order statistic over
+    bootstrap resamples. It varies less than the middle draw. Decoding-based Regression (Section
+    3.3) reads a median off sampled decodings with it.
+
+    Of ``s`` draws in order the i-th has the weight I(i / s) - I((i - 1) / s), where I is the
+    distribution function of Beta((s + 1) level, (s + 1) (1 - level)) (Harrell and Davis 1982).
+    A weight below 2^-53 counts as 0, so that one absurd draw far out in the tail does not carry
+    the estimate away. NaN draws are left out, row by row; NaN where no draw is left.
+
+    Raises ValueError unless the level lies between 0 and 1.
+
+    >>> harrell_davis(np.array([[3.0, 1.0, 2.0, 9.0], [4.0, np.nan, 6.0, np.nan]])).round(6)
+    array([3.132925, 5.      ])
+    """
+    [level] = checked([level]).tolist()
+    ordered = np.sort(values, axis=1)  # NaN last
+    counts = np.count_nonzero(~np.isnan(values), axis=1)
+    found = np.full(len(values), np.nan)
+    for count in np.unique(counts[counts > 0]).tolist():
+        rows, weights = counts == count, _weights(count, level)
+        counting = np.flatnonzero(weights)  # 0 times infinity is no number
+        with np.errstate(invalid="ignore"):  # of both infinities the sum is NaN
+            # Not BLAS: the same bits, however many threads it would take.
+            found[rows] = np.einsum("ns,s->n", ordered[rows][:, counting], weights[counting])
+    return found
+
+
+@lru_cache(maxsize=64)
+def _weights(count: int, level: float) -> Floats:
+    """float64[count], their sum 1."""
+    a, b = (count + 1) * level, (count + 1) * (1 - level)
+    weights: Floats = np.diff(betainc(a, b, np.linspace(0, 1, count + 1)))
+    weights[weights < _NEGLIGIBLE] = 0.0
+    weights /= weights.sum()
+    weights.flags.writeable = False  # it is kept for the next call
+    return weights

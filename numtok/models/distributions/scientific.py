@@ -84,8 +84,7 @@ class IndependentScientific(FloatingPlaces):
 
     @cached_property
     def log_others(self) -> Floats:
-        total: Floats = np.logaddexp.reduce(self.log_digits[:, EXPONENT, 1:], axis=1)
-        return total
+        return np.asarray(np.logaddexp.reduce(self.log_digits[:, EXPONENT, 1:], axis=1))
 
     @property
     def starts(self) -> tuple[Floats, Floats]:
@@ -104,8 +103,7 @@ class IndependentScientific(FloatingPlaces):
     def resolution(self, sizes: Floats) -> Floats:
         exponents = digits_of(sizes)[:, :EXPONENT] @ 10 ** np.arange(EXPONENT)[::-1] - BIAS
         units = np.array([float(f"1e{one - MANTISSA + 1}") for one in exponents.tolist()])
-        resolution: Floats = np.maximum(units, _SMALLEST)
-        return resolution
+        return np.asarray(np.maximum(units, _SMALLEST))
 
     def mode(self) -> Floats:
         """The most probable digits; see the base. Infinite where they are so."""

@@ -25,14 +25,9 @@ from numtok.contracts import (
     wrong,
 )
 from numtok.errors import UsageError
-from numtok.models.embedders.base import (
-    EMBEDDERS,
-    Embedder,
-    NumberEmbedder,
-    NumberModule,
-)
+from numtok.models.embedders.base import EMBEDDERS, Embedder, NumberModule
 from numtok.models.inputs import single
-from numtok.models.made_up import made_up, on_another_device, vocabularies
+from numtok.models.made_up import accepted, made_up, on_another_device
 from numtok.models.presets import TrainingDefaults
 from numtok.models.vocabulary import Vocabulary
 
@@ -50,22 +45,22 @@ class _Built(NamedTuple):
     values_BL: Tensor
 
 
-def _build(embedder: Embedder, vocabulary: Vocabulary, seed: int) -> tuple[int, nn.Module] | None:
-    for width in _WIDTHS:
-        torch.default_generator.manual_seed(seed)
+def _build(embedder: Embedder, seed: int, vocabulary: Vocabulary) -> tuple[int, nn.Module]:
+    """The least width that is not refused, and the module."""
+    *narrower, widest = _WIDTHS
+    for width in narrower:
         try:
-            return width, _checked(embedder, embedder.build(vocabulary, width), vocabulary, width)
+            return width, _checked(embedder, seed, vocabulary, width)
         except UsageError as error:
             if type(error) is not UsageError:  # a plugin's fault
                 raise
-    return None
+    return widest, _checked(embedder, seed, vocabulary, widest)
 
 
-def _checked(
-    embedder: Embedder, module: nn.Module, vocabulary: Vocabulary, width: int
-) -> nn.Module:
-    """The module, which has a vector for each token."""
-    expect_kind(embedder, "build", module, nn.Module)
+def _checked(embedder: Embedder, seed: int, vocabulary: Vocabulary, width: int) -> nn.Module:
+    """Build the module, which must have a vector for each token."""
+    torch.default_generator.manual_seed(seed)
+    module: nn.Module = expect_kind(embedder, "build", embedder.build(vocabulary, width), nn.Module)
     expected = "a module whose table.weight has a vector for each token"
     try:
         table = module.get_parameter("table.weight")
@@ -79,25 +74,19 @@ def _checked(
 
 @once_a_run
 def _built(embedder: Embedder, seed: int) -> list[_Built]:
-    """One for each scheme; a break where every one is refused."""
+    """Build one for each scheme that is not refused."""
     every = []
-    for scheme, vocabulary in vocabularies().items():
-        if (made := _build(embedder, vocabulary, seed)) is None:
-            continue
+    for scheme, vocabulary, made in accepted(embedder, "build", partial(_build, embedder, seed)):
         batch = made_up(scheme)
         values = torch.from_numpy(single(batch.values()))
         tokens = torch.from_numpy(batch.tokens)
         every.append(_Built(scheme, vocabulary, *made, tokens, values))
-    if not every:
-        fail(embedder, "build", "got a refusal of the tokens of every scheme, expected a module")
     return every
 
 
 def check_declarations(embedder: Embedder, seed: int) -> None:
     """What is declared is there."""
     check_declared(embedder, "declarations", revision=int, source=str)
-    if isinstance(embedder, NumberEmbedder):
-        expect_kind(embedder, "sees_all", embedder.sees_all, bool)
     if isinstance(embedder, TrainingDefaults):
         expect_kind(embedder, "learning_rate", embedder.learning_rate, float)
     check_settings(EMBEDDERS, embedder, "declarations")
@@ -106,10 +95,8 @@ def check_declarations(embedder: Embedder, seed: int) -> None:
 def check_table(embedder: Embedder, seed: int) -> None:
     """``table.weight`` has a vector for each token, and the same seed gives the same."""
     for one in _built(embedder, seed):
-        again = _build(embedder, one.vocabulary, seed)
-        assert again is not None
-        same = zip(one.module.state_dict().values(), again[1].state_dict().values(), strict=True)
-        equal = all(map(lambda pair: torch.equal(*pair), same))
+        _, again = _build(embedder, seed, one.vocabulary)
+        equal = all(map(torch.equal, one.module.state_dict().values(), again.state_dict().values()))
         expect(embedder, "table", f"{one.scheme}: the same weights of the same seed", equal, True)
 
 
@@ -129,7 +116,10 @@ def check_vectors(embedder: Embedder, seed: int) -> None:
 def check_device(embedder: Embedder, seed: int) -> None:
     """Its module runs on another device than the CPU."""
     for one in _built(embedder, seed):
-        given = one.tokens_BL, one.values_BL
+        given = [one.tokens_BL, one.values_BL]
+        if isinstance(one.module, NumberModule):
+            known = one.module.of_host(one.tokens_BL.numpy(), one.values_BL.numpy())
+            given += map(torch.from_numpy, known)
         on_another_device(one.module, partial(_on_device, given))
 
 

@@ -4,7 +4,7 @@ An embedder is a frozen dataclass of settings that builds a module. The module's
 ``forward(tokens_BL, values_BL)`` returns [B, L, D]; ``values`` is 1 where no number is visible.
 
 Most embedders need nothing else. :class:`FeatureEmbedder` is the short way to one that computes
-fixed features of a number; :class:`NumberEmbedder` is for one that reads numbers on the host.
+fixed features of a number. One that reads numbers on the host builds a :class:`NumberModule`.
 """
 
 import math
@@ -46,25 +46,12 @@ class Embedder(ABC):
         pretrained trunk. Does nothing by default: right for parts that do not depend on ``INIT``.
         """
 
-
-class RestrictedEmbedder(Embedder):
-    """An embedder that does not go with every trunk and objective."""
-
-    @abstractmethod
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Say why it does not go with these, and what to do; None where it does."""
+        """Say why it cannot be combined with these, and what to do; None if it can."""
+        return None
 
 
-class NumberEmbedder(Embedder):
-    """An embedder that reads numbers on the host; it builds a :class:`NumberModule`."""
-
-    @property
-    def sees_all(self) -> bool:
-        """True if it sees every digit of numbers of any length."""
-        return True
-
-
-class FeatureEmbedder(NumberEmbedder):
+class FeatureEmbedder(Embedder):
     """Fixed features of a number, mapped linearly and added to the vector of its token.
 
     It sees all digits of float64, so the data must not be normalized.
@@ -92,18 +79,27 @@ class NumberModule(nn.Module, ABC):
     without waiting for a device, so it may choose shapes by them.
 
     ahead
-        The token of numbers, where its vector tells of tokens behind it, which a model that writes
-        it has not written yet; None where each vector depends only on its own place.
+        The token of numbers, if its vector depends on the tokens after it, which a model has not
+        written yet; None if each vector depends only on its own position.
+    sees_all
+        True if every digit of numbers of any length reaches the vector.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, width: int, numbers: NDArray[np.int64], *, ahead: bool = False
+        self,
+        vocabulary: Vocabulary,
+        width: int,
+        numbers: NDArray[np.int64],
+        *,
+        ahead: bool = False,
+        sees_all: bool = True,
     ) -> None:
         """``numbers`` are the ids of the tokens at which numbers stand."""
         super().__init__()
         self.table = token_table(vocabulary.size, width)
         self._is_number = np.isin(np.arange(vocabulary.size), numbers)
         self.ahead = int(numbers[0]) if ahead else None
+        self.sees_all = sees_all
 
     @abstractmethod
     def inputs(
@@ -175,6 +171,18 @@ class FeatureModule(NumberModule):
         [features_PF] = inputs
         added_PD: Tensor = self.linear(features_PF)
         return tokens_PD + added_PD
+
+
+class TokenVectors(nn.Module):
+    """A vector for each token, whatever its value; subclasses add what the value contributes."""
+
+    def __init__(self, vocabulary: Vocabulary, width: int) -> None:
+        super().__init__()
+        self.table = token_table(vocabulary.size, width)
+
+    def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        """[B, L, D]."""
+        return cast(Tensor, self.table(tokens_BL))
 
 
 EMBEDDERS = Registry[Embedder]("numtok.models.embedders", "embedder", Embedder)

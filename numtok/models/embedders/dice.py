@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from numtok.declaration import setting
 from numtok.encoding.schemes.dice import RANGE, check_range
-from numtok.models.embedders._fused import Fused
-from numtok.models.embedders._whole import Whole
+from numtok.models.embedders._shared import Fused, Whole
 from numtok.models.embedders.base import Embedder
 from numtok.models.precision import widest
 from numtok.models.vocabulary import Vocabulary

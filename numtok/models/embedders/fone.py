@@ -46,10 +46,6 @@ class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
     def __post_init__(self) -> None:
         check_digits("fone", self.whole, self.decimals)
 
-    @property
-    def sees_all(self) -> bool:
-        return False
-
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         turns = turns_of(values, self.whole, self.decimals) * (2 * np.pi)
         pairs = np.stack([np.cos(turns) - 1, np.sin(turns)], axis=2)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from numtok.declaration import setting
 from numtok.errors import UsageError
-from numtok.models.embedders._whole import Whole
-from numtok.models.embedders.base import INIT, Embedder, rescale_linear, token_table
+from numtok.models.embedders._shared import Whole
+from numtok.models.embedders.base import INIT, Embedder, TokenVectors, rescale_linear
 from numtok.models.vocabulary import Vocabulary
 
 _MOST = 20  # frequencies; the phase of a higher one is lost in the rounding of float32
@@ -68,10 +68,9 @@ class Fourier(Embedder):
         return _Fourier(vocabulary, width, self)
 
 
-class _Fourier(nn.Module):
+class _Fourier(TokenVectors):
     def __init__(self, vocabulary: Vocabulary, width: int, settings: Fourier) -> None:
-        super().__init__()
-        self.table = token_table(vocabulary.size, width)
+        super().__init__(vocabulary, width)
         self.whole = Whole(vocabulary)
         self.smallest, self.largest = settings.smallest, settings.largest
         self.one = math.log1p(min(1.0, self.largest) / self.smallest)

@@ -1,11 +1,11 @@
 """lookup: a vector for each token; values are not looked at."""
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import nn
 
-from numtok.models.embedders.base import Embedder, token_table
+from numtok.models.embedders.base import Embedder, TokenVectors
 from numtok.models.vocabulary import Vocabulary
 
 
@@ -20,13 +20,4 @@ class Lookup(Embedder):
     source: ClassVar[str] = "xVal, Section 3 (after Charton 2022)"
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
-        return _Lookup(vocabulary.size, width)
-
-
-class _Lookup(nn.Module):
-    def __init__(self, vocabulary: int, width: int) -> None:
-        super().__init__()
-        self.table = token_table(vocabulary, width)
-
-    def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
-        return cast(Tensor, self.table(tokens_BL))
+        return TokenVectors(vocabulary, width)

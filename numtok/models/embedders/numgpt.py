@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from numtok.declaration import setting
 from numtok.errors import UsageError
-from numtok.models.embedders._fused import Fused
+from numtok.models.embedders._shared import Fused
 from numtok.models.embedders.base import Embedder
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Interval

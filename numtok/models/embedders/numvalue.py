@@ -1,7 +1,7 @@
 """numvalue: the vector of ``<num>`` is a function of the number behind it."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -13,15 +13,17 @@ from numtok.declaration import setting
 from numtok.encoding.schemes.base import Channel
 from numtok.encoding.schemes.numvalue import DECIMALS, DIGITS, PREFIX
 from numtok.errors import UsageError
-from numtok.models.embedders._decimal_parts import DecimalDigits, DecimalParts
-from numtok.models.embedders.base import NumberEmbedder, NumberModule, RestrictedEmbedder
-from numtok.models.objectives.base import Objective
-from numtok.models.own_losses import OwnLosses
+from numtok.models.embedders.base import Embedder, NumberModule
+from numtok.models.objectives.base import Objective, OwnLosses
 from numtok.models.precision import widest
 from numtok.models.trunks.base import TokenTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import spec_of
 
+Column = TypeVar("Column")  # an array, or a tensor on the device
+_OTHER, _POINT, _SIGN, _MINUS, _COMMA = -1, 10, 11, 12, 13  # kinds of tokens that are no digit
+_KINDS = {str(digit): digit for digit in range(10)}
+_KINDS |= {".": _POINT, "+": _SIGN, "-": _MINUS, "\u2212": _MINUS, ",": _COMMA}
 _ENCODERS = ("rnn", "mlp", "scalar", "binary")
 _BITS_WHOLE, _BITS_FRACTION = 60, 64  # 2^60 is above 10^18
 _EXACT = 18  # decimals of a fraction in binary: int64 holds twice 10^18
@@ -30,7 +32,7 @@ _POWERS = {torch.float64: 300, torch.float32: 37}  # of ten, well within what a 
 
 
 @dataclass(frozen=True)
-class NumValueEmbedder(NumberEmbedder, RestrictedEmbedder):
+class NumValueEmbedder(Embedder):
     """f(x), which stands where ``<num>`` stands (Value-Aware, Section 3.2 and Figure 3).
 
     encoder
@@ -55,10 +57,6 @@ class NumValueEmbedder(NumberEmbedder, RestrictedEmbedder):
     encoder: str = setting("rnn", choices=_ENCODERS)
     auxiliary: bool = True
 
-    @property
-    def sees_all(self) -> bool:
-        return self.encoder == "rnn"
-
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
         """Refuse objectives that write numbers and teach nothing to stand at their prefix."""
         writes = objective.causal and objective.requires() != "label"
@@ -73,19 +71,82 @@ class NumValueEmbedder(NumberEmbedder, RestrictedEmbedder):
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         kinds = {"rnn": _Recurrent, "mlp": _Fixed, "scalar": _Scalar, "binary": _Binary}
         features = kinds[self.encoder](width)
-        encoder = _Encoder(vocabulary, features, self.sees_all, self.auxiliary, width)
+        encoder = _Encoder(features, self.encoder == "rnn", self.auxiliary, width)
         return _Prefixed(vocabulary, width, encoder)
 
 
-def _prefix(vocabulary: Vocabulary) -> int:
-    """The token that stands before each number; UsageError where there is none."""
-    if PREFIX not in vocabulary.names:
-        raise UsageError(
-            f"--embedder numvalue makes the vector of {PREFIX} of the number behind it, and "
-            "these data have none; give --embedder lookup, or data encoded with --scheme "
-            "numvalue"
+class DecimalDigits(NamedTuple, Generic[Column]):
+    """P numbers by their digits, the first of each part first; -1 where there are no more.
+
+    whole, decimals
+        int64[P, W], int64[P, V]: those before the point, and behind it.
+    whole_count, decimal_count
+        int64[P]: how many there are, those that were cut off counted in.
+    negative
+        bool[P].
+    """
+
+    whole: Column
+    decimals: Column
+    whole_count: Column
+    decimal_count: Column
+    negative: Column
+
+
+class DecimalParts:
+    """Tokens [B, L] and the places of P prefixes to the digits that follow each.
+
+    Any token but a sign, a digit, a comma or a point ends a number: text, another prefix, an ``e``,
+    ``%``, a mask or a pad. So in ``<num> 1 . 5 e <num> - 3`` the first number is 1.5 and the second
+    -3.
+
+    This runs on the host: shapes depend on the number of prefixes and on the longest number, and
+    the host knows the tokens without waiting for a device.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._kinds = np.full(vocabulary.size, _OTHER)
+        kinds = [_KINDS.get(name, _OTHER) for name in vocabulary.names]
+        self._kinds[vocabulary.first : vocabulary.first_of_text] = kinds
+
+    def __call__(
+        self, tokens_BL: NDArray[np.int64], at_P: NDArray[np.int64], columns: tuple[int, int] | None
+    ) -> DecimalDigits[NDArray[Any]]:
+        """Return the digits after prefixes at flat indices ``at`` into [B, L].
+
+        ``columns``: W and V; further digits are cut off. None: the longest number decides.
+        """
+        length = tokens_BL.shape[1]
+        row_P, place_P = np.divmod(at_P, max(1, length))
+        behind_PL = np.arange(length) > place_P[:, None]
+        kind_PL = self._kinds[tokens_BL[row_P]]
+        stopped_PL = np.logical_or.accumulate(behind_PL & (kind_PL == _OTHER), axis=1)
+        inside_PL = behind_PL & ~stopped_PL
+        fraction_PL = np.logical_or.accumulate(inside_PL & (kind_PL == _POINT), axis=1)
+        digit_PL = inside_PL & (kind_PL >= 0) & (kind_PL < _POINT)
+        width, more = columns or (None, None)
+        whole_PL, decimal_PL = digit_PL & ~fraction_PL, digit_PL & fraction_PL
+        return DecimalDigits(
+            _packed(kind_PL, whole_PL, width),
+            _packed(kind_PL, decimal_PL, more),
+            whole_PL.sum(axis=1),
+            decimal_PL.sum(axis=1),
+            (inside_PL & (kind_PL == _MINUS)).any(axis=1),
         )
-    return vocabulary.first + vocabulary.names.index(PREFIX)
+
+
+def _packed(
+    kind_PL: NDArray[np.int64], are_PL: NDArray[np.bool_], width: int | None
+) -> NDArray[np.int64]:
+    """[P, W]: the chosen of each row, moved to its beginning; -1 behind them."""
+    if width is None:
+        width = max(1, int(are_PL.sum(axis=1).max(initial=0)))
+    row, column = np.nonzero(are_PL)
+    rank = (are_PL.cumsum(axis=1) - 1)[row, column]
+    packed = np.full((len(kind_PL), width), -1)
+    kept = rank < width
+    packed[row[kept], rank[kept]] = kind_PL[row, column][kept]
+    return packed
 
 
 class _Prefixed(NumberModule):
@@ -96,18 +157,27 @@ class _Prefixed(NumberModule):
     it speaks by it. Behind a prefix the digits are read from the tokens, so what is masked or not
     yet written is no part of the number; f is not asked to guess.
 
-    ``encoder`` gives f.
+    ``encoder`` computes f.
+
+    Raises UsageError for a vocabulary without prefixes.
     """
 
     def __init__(self, vocabulary: Vocabulary, width: int, encoder: "_Encoder") -> None:
-        super().__init__(vocabulary, width, np.array([_prefix(vocabulary)]), ahead=True)
-        self.encoder = encoder
+        if PREFIX not in vocabulary.names:
+            raise UsageError(
+                f"--embedder numvalue makes the vector of {PREFIX} of the number behind it, and "
+                "these data have none; give --embedder lookup, or data encoded with --scheme "
+                "numvalue"
+            )
+        prefix = np.array([vocabulary.first + vocabulary.names.index(PREFIX)])
+        super().__init__(vocabulary, width, prefix, ahead=True, sees_all=encoder.sees_all)
+        self.parts, self.encoder = DecimalParts(vocabulary), encoder
 
     def inputs(
         self, tokens_BL: NDArray[np.int64], values_BL: Channel, at_P: NDArray[np.int64]
     ) -> tuple[NDArray[Any], ...]:
-        """The digits behind each prefix."""
-        return self.encoder.digits(tokens_BL, at_P)
+        """Return the digits after each prefix, as many as the encoder sees."""
+        return self.parts(tokens_BL, at_P, None if self.sees_all else (DIGITS, DECIMALS))
 
     def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
         return cast(Tensor, self.encoder(DecimalDigits(*inputs)))
@@ -116,25 +186,11 @@ class _Prefixed(NumberModule):
 class _Encoder(nn.Module):
     """f: features of the digits [P, F] and the auxiliary ones, mapped to [P, D]."""
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        features: "_Features",
-        sees_all: bool,
-        auxiliary: bool,
-        width: int,
-    ) -> None:
+    def __init__(self, features: "_Features", sees_all: bool, auxiliary: bool, width: int) -> None:
         super().__init__()
-        self.parts = DecimalParts(vocabulary)
         self.features = features
         self.sees_all, self.auxiliary = sees_all, auxiliary
         self.out = nn.Linear(features.size + 3 * auxiliary, width)
-
-    def digits(
-        self, tokens: NDArray[np.int64], at_P: NDArray[np.int64]
-    ) -> DecimalDigits[NDArray[Any]]:
-        """Those that it sees behind the places ``at`` of tokens [B, L]."""
-        return self.parts(tokens, at_P, None if self.sees_all else (DIGITS, DECIMALS))
 
     def forward(self, digits: DecimalDigits[Tensor]) -> Tensor:
         features_PF = self.features(digits)
@@ -146,11 +202,8 @@ class _Encoder(nn.Module):
 
 def _auxiliary(digits: DecimalDigits[Tensor]) -> Tensor:
     """[P, 3]: sign, digits before the point and behind it, as shares of 18 and 22."""
-    sign_P = _sign(digits)
-    return torch.stack(
-        [sign_P, digits.whole_count.float() / DIGITS, digits.decimal_count.float() / DECIMALS],
-        dim=1,
-    )
+    counts = digits.whole_count.float() / DIGITS, digits.decimal_count.float() / DECIMALS
+    return torch.stack([_sign(digits), *counts], dim=1)
 
 
 def _sign(digits: DecimalDigits[Tensor]) -> Tensor:
@@ -158,17 +211,18 @@ def _sign(digits: DecimalDigits[Tensor]) -> Tensor:
 
 
 class _Features(nn.Module):
-    """Digits to [P, size]."""
+    """Map digits to [P, size]."""
 
     size: int
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
 
 
 class _Fixed(_Features):
     """(d + 1) / 10 of each digit, 0 where there is none."""
 
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.size = DIGITS + DECIMALS
+    size = DIGITS + DECIMALS
 
     def forward(self, digits: DecimalDigits[Tensor]) -> Tensor:
         return (torch.cat([digits.whole, digits.decimals], dim=1) + 1).float() / 10
@@ -178,19 +232,15 @@ class _Recurrent(_Features):
     """The last states of two GRUs, 0 of a part without digits."""
 
     def __init__(self, width: int) -> None:
-        super().__init__()
+        super().__init__(width)
         self.whole = nn.GRU(10, width // 2, batch_first=True)
         self.decimals = nn.GRU(10, width // 2, batch_first=True)
         self.size = 2 * (width // 2)
 
     def forward(self, digits: DecimalDigits[Tensor]) -> Tensor:
-        return torch.cat(
-            [
-                _last_state(self.whole, digits.whole, digits.whole_count),
-                _last_state(self.decimals, digits.decimals, digits.decimal_count),
-            ],
-            dim=1,
-        )
+        whole_PH = _last_state(self.whole, digits.whole, digits.whole_count)
+        decimals_PH = _last_state(self.decimals, digits.decimals, digits.decimal_count)
+        return torch.cat([whole_PH, decimals_PH], dim=1)
 
 
 def _last_state(gru: nn.GRU, digits_PW: Tensor, count_P: Tensor) -> Tensor:
@@ -207,9 +257,7 @@ def _last_state(gru: nn.GRU, digits_PW: Tensor, count_P: Tensor) -> Tensor:
 class _Scalar(_Features):
     """x."""
 
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.size = 1
+    size = 1
 
     def forward(self, digits: DecimalDigits[Tensor]) -> Tensor:
         whole, decimals = digits.whole.clamp(min=0), digits.decimals.clamp(min=0)
@@ -227,9 +275,7 @@ class _Binary(_Features):
     """The bits of |x|, most significant first; 18 decimals count, and more than 18 digits before
     the point are all ones."""
 
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.size = _BITS_WHOLE + _BITS_FRACTION
+    size = _BITS_WHOLE + _BITS_FRACTION
 
     def forward(self, digits: DecimalDigits[Tensor]) -> Tensor:
         device = digits.whole.device

@@ -1,11 +1,11 @@
 """scaled: the vector of ``[NUM]`` times the number's value."""
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from torch import Tensor, nn
 
-from numtok.models.embedders.base import RestrictedEmbedder, token_table
+from numtok.models.embedders.base import Embedder, TokenVectors
 from numtok.models.objectives.base import Objective
 from numtok.models.trunks.base import TokenTrunk
 from numtok.models.vocabulary import Vocabulary
@@ -14,7 +14,7 @@ _LARGEST = 1e15  # of a value
 
 
 @dataclass(frozen=True)
-class Scaled(RestrictedEmbedder):
+class Scaled(Embedder):
     """h_emb = h_num x h_text (xVal, Section 2.1): -60.2 is -60.2 times the vector of ``[NUM]``.
 
     Layer norm keeps the direction of a vector and loses its length, so the value is seen only
@@ -36,14 +36,10 @@ class Scaled(RestrictedEmbedder):
         return None if why is None else f"--embedder scaled does not go with {why}"
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
-        return _Scaled(vocabulary.size, width)
+        return _Scaled(vocabulary, width)
 
 
-class _Scaled(nn.Module):
-    def __init__(self, vocabulary: int, width: int) -> None:
-        super().__init__()
-        self.table = token_table(vocabulary, width)
-
+class _Scaled(TokenVectors):
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
         values_BL = values_BL.clamp(-_LARGEST, _LARGEST)
-        return cast(Tensor, self.table(tokens_BL) * values_BL[:, :, None])
+        return super().forward(tokens_BL, values_BL) * values_BL[:, :, None]

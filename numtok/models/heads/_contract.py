@@ -4,8 +4,6 @@ Hidden states are drawn, and values within and beyond the range that a head lear
 """
 
 import math
-from collections.abc import Callable
-from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +21,7 @@ from numtok.contracts import (
     expect_kind,
     expect_tensor,
     fail,
+    only,
     require,
     wrong,
 )
@@ -33,7 +32,6 @@ from numtok.models.heads.base import (
     HEADS,
     CalibratedReader,
     Calibration,
-    ExactHead,
     Head,
     TokenHead,
     TokenReader,
@@ -41,7 +39,8 @@ from numtok.models.heads.base import (
     ValueReader,
     learns_unit_interval,
 )
-from numtok.models.made_up import on_another_device, vocabularies
+from numtok.models.made_up import accepted, on_another_device
+from numtok.models.vocabulary import Vocabulary
 
 _WIDTH = 32
 _VALUES = np.array([0.0, 0.1, 0.25, 0.5, 0.9, 1.0, 7.0, -3.0])  # normalised
@@ -94,7 +93,7 @@ def _losses(reader: ValueReader, parameters_NP: Tensor, targets_NW: Tensor) -> T
     return losses
 
 
-def _predictive(head: ValueHead, seed: int) -> tuple[Predictive, _Made]:
+def _predictive(head: ValueHead, seed: int) -> Predictive:
     one = _made(head, seed)
     parameters_NP = one.parameters_NP.detach()
     calibration: Calibration = {}
@@ -104,8 +103,9 @@ def _predictive(head: ValueHead, seed: int) -> tuple[Predictive, _Made]:
         kind = type(one.reader).__name__
         told = f"got {kind}.calibrate, which nothing calls; derive {kind} from CalibratedReader"
         fail(head, "predictive", told)
-    predictive = one.reader.predictive(parameters_NP, calibration, _PLAIN)
-    return expect_kind(one.reader, "predictive", predictive, Predictive), one
+    made = one.reader.predictive(parameters_NP, calibration, _PLAIN)
+    predictive: Predictive = expect_kind(one.reader, "predictive", made, Predictive)
+    return predictive
 
 
 def _calibration(reader: CalibratedReader, parameters_NP: Tensor) -> Calibration:
@@ -119,24 +119,14 @@ def _calibration(reader: CalibratedReader, parameters_NP: Tensor) -> Calibration
     return calibration
 
 
-def of_values(check: Callable[[ValueHead, int], None]) -> Callable[[Head, int], None]:
-    """A check of heads that say a number as a whole; any other has nothing to check."""
-
-    @wraps(check)
-    def checked(head: Head, seed: int) -> None:
-        if isinstance(head, ValueHead):
-            check(head, seed)
-
-    return checked
-
-
 def check_declarations(head: Head, seed: int) -> None:
     """What is declared is there, and each property of its type."""
     check_declared(head, "declarations", revision=int, source=str)
     told = expect_kind(head, "describe", head.describe(), str)
     require(head, "declarations", told, "describe: got '', expected what its distribution is")
     if isinstance(head, ValueHead):
-        expect_kind(head, "bounded", head.bounded, bool)
+        for name in ("exact", "has_density", "bounded"):
+            expect_kind(head, name, getattr(head, name), bool)
         spec = expect_kind(head, "normalizer", head.normalizer, str)
         try:
             NORMALIZERS.build(spec)
@@ -145,29 +135,22 @@ def check_declarations(head: Head, seed: int) -> None:
     check_settings(HEADS, head, "declarations")
 
 
-def check_tokens(head: Head, seed: int) -> None:
+@only(TokenHead)
+def check_tokens(head: TokenHead, seed: int) -> None:
     """States become logits of every token, for the tokens of each scheme that is not refused."""
-    if not isinstance(head, TokenHead):
-        return
-    some, _ = False, expect_kind(head, "per_token", head.per_token, bool)
-    for scheme, vocabulary in vocabularies().items():
+    expect_kind(head, "per_token", head.per_token, bool)
+
+    def made(vocabulary: Vocabulary) -> nn.Module:
         words = nn.Linear(_WIDTH, vocabulary.size, bias=False)
-        try:
-            module = head.tokens(words, vocabulary, _WIDTH)
-        except UsageError as error:
-            if type(error) is not UsageError:  # a plugin's fault
-                raise
-            continue
-        some = True
+        return head.tokens(words, vocabulary, _WIDTH)
+
+    for scheme, vocabulary, module in accepted(head, "tokens", made):
         logits = expect_kind(head, "tokens", module, nn.Module)(torch.randn(5, _WIDTH))
         member = f"tokens, for {scheme},"
         expect_tensor(head, member, logits, (5, vocabulary.size), finite=True)
-    require(
-        head, "tokens", some, "got a refusal of the tokens of every scheme, expected one module"
-    )
 
 
-@of_values
+@only(ValueHead)
 def check_targets(head: ValueHead, seed: int) -> None:
     """A row for each value, finite, whatever the value is; and whether the value is represented."""
     values = np.append(_VALUES, [1e30, -1e30, 1e-30])
@@ -178,7 +161,7 @@ def check_targets(head: ValueHead, seed: int) -> None:
     expect(head, "targets", "nan, inf, -inf and 0.5 are representable", odd, [False] * 3 + [True])
 
 
-@of_values
+@only(ValueHead)
 def check_losses(head: ValueHead, seed: int) -> None:
     """One finite loss a number, the same whatever stands beside it."""
     one = _made(head, seed)
@@ -192,7 +175,7 @@ def check_losses(head: ValueHead, seed: int) -> None:
         require(head, "losses", near, what)
 
 
-@of_values
+@only(ValueHead)
 def check_device(head: ValueHead, seed: int) -> None:
     """Its reader runs on another device than the CPU."""
     one = _made(head, seed)
@@ -204,7 +187,7 @@ def check_device(head: ValueHead, seed: int) -> None:
     on_another_device(one.reader, run)
 
 
-@of_values
+@only(ValueHead)
 def check_gradients(head: ValueHead, seed: int) -> None:
     """The losses reach every weight and the hidden states."""
     one = _made(head, seed)
@@ -216,7 +199,7 @@ def check_gradients(head: ValueHead, seed: int) -> None:
             require(head, "gradients", got, f"got none of {name}, expected a finite one")
 
 
-@of_values
+@only(ValueHead)
 def check_token_losses(head: ValueHead, seed: int) -> None:
     """A head that writes tokens has their mean cross-entropy."""
     one = _made(head, seed)
@@ -229,7 +212,7 @@ def check_token_losses(head: ValueHead, seed: int) -> None:
         require(head, "token losses", above, f"got {losses.tolist()}, expected none below 0")
 
 
-@of_values
+@only(ValueHead)
 def check_point(head: ValueHead, seed: int) -> None:
     """One value a number, the same whatever stands beside it."""
     one = _made(head, seed)
@@ -242,10 +225,10 @@ def check_point(head: ValueHead, seed: int) -> None:
     require(head, "point", near, what)
 
 
-@of_values
+@only(ValueHead)
 def check_predictive(head: ValueHead, seed: int) -> None:
     """Every answer of the distribution has its shape."""
-    one, _ = _predictive(head, seed)
+    one = _predictive(head, seed)
     sample = one.sample(5, np.random.default_rng(seed))
     expect_array(one, "sample", sample, (_N, 5), dtype="float64")
     quantiles = one.quantiles(_LEVELS)
@@ -263,10 +246,10 @@ def check_predictive(head: ValueHead, seed: int) -> None:
         expect_array(one, member, getattr(one, member)(*given), (_N,), dtype="float64")
 
 
-@of_values
+@only(ValueHead)
 def check_cdf(head: ValueHead, seed: int) -> None:
     """The distribution function rises from 0 to 1, and quantiles are its inverse."""
-    one, _ = _predictive(head, seed)
+    one = _predictive(head, seed)
     n = len(_VALUES)
     grid = np.array([-1e9, -50.0, -2.0, -0.5, 0.0, 0.2, 0.5, 0.8, 1.0, 3.0, 50.0, 1e9])
     cdf: NDArray[np.float64] = np.array([one.cdf(np.full(n, value)) for value in grid])
@@ -287,11 +270,11 @@ def check_cdf(head: ValueHead, seed: int) -> None:
         require(head, "cdf", bool(good[finite].all()), what)
 
 
-@of_values
+@only(ValueHead)
 def check_scores(head: ValueHead, seed: int) -> None:
     """An interval's probability is a difference of the cdf, unless there is none; CRPS is at least
     0, and no density is NaN beside one that is known."""
-    one, _ = _predictive(head, seed)
+    one = _predictive(head, seed)
     low, high = _VALUES - 0.4, _VALUES + 0.6
     probability = np.exp(one.log_interval(low, high))
     apart = one.cdf(high) - one.cdf(low)
@@ -305,7 +288,7 @@ def check_scores(head: ValueHead, seed: int) -> None:
     require(head, "scores", good, f"crps: got {crps.tolist()}, expected none below 0")
 
 
-@of_values
+@only(ValueHead)
 def check_read_back(head: ValueHead, seed: int) -> None:
     """A head reads back what it learns: where the losses are least, the point has the targets.
 
@@ -334,7 +317,7 @@ def _apart(head: ValueHead) -> NDArray[np.float64]:
     every = np.array([-3.0, 0.0, 1.0, 7.0])
     if learns_unit_interval(head):
         every = np.array([0.1, 0.25, 0.5, 0.9])
-    elif isinstance(head, ExactHead):
+    elif head.exact:
         every = np.append(every, [40.0, 123.0])
     return every[head.representable(every)]
 

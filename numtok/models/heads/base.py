@@ -6,7 +6,7 @@ place. With the head ``token`` it says the number as well, token by token. A
 first token in a text, that of all features in a table. Its settings are one object,
 and the module with its weights, :class:`ValueReader`, another.
 
-``_classes`` and ``_point`` are the short ways to heads that classify and to heads of one value.
+``numtok.models.common_heads`` has base classes for heads that classify and heads of one value.
 
 Shapes: N numbers, D the width of hidden states, P parameters of a number's
 distribution, W columns in which a number is learnt.
@@ -43,6 +43,11 @@ class Head(ABC):
     revision: ClassVar[int]
     source: ClassVar[str]
 
+    #: True if it learns all digits of the numbers in the text. Its targets and its points are
+    #: float64 in raw units, so the data must not be normalized. It cannot be combined with a scheme
+    #: that divides a number between token and channel: there a head learns only a part.
+    exact: ClassVar[bool] = False
+
     @abstractmethod
     def describe(self) -> str:
         """Return what its distribution is, for a report; it must not promise more than it is."""
@@ -74,6 +79,9 @@ class TokenHead(Head):
 class ValueHead(Head):
     """A head that predicts a number as a whole."""
 
+    #: True if its loss is -log of a density of the learned value.
+    has_density: ClassVar[bool] = False
+
     @property
     def normalizer(self) -> str:
         """The spec of the normalization in which it learns the numbers of a table.
@@ -81,7 +89,7 @@ class ValueHead(Head):
         A head of [0, 1] says ``unit``. In a text, whose numbers are normalized by the encoding
         already, such a head adds its own normalization.
         """
-        return "unit,start=-0.5"
+        return "none" if self.exact else "unit,start=-0.5"
 
     @property
     def bounded(self) -> bool:
@@ -105,23 +113,6 @@ class ValueHead(Head):
         """Return the module for hidden states of that width."""
 
 
-class LikelihoodHead(ValueHead):
-    """A head whose loss is -log of a density of the learned value."""
-
-
-class ExactHead(ValueHead):
-    """A head that learns all digits of the numbers in the text.
-
-    Its targets are float64 in raw units, and so are its points, so the data must not be normalized.
-    It does not go with a scheme that divides a number between token and channel: there a head
-    learns only a part.
-    """
-
-    @property
-    def normalizer(self) -> str:
-        return "none"
-
-
 def learns_unit_interval(head: Head | None) -> bool:
     """Return True if a head learns only numbers of [0, 1], so that others must be scaled."""
     if not isinstance(head, ValueHead):
@@ -135,7 +126,7 @@ def default_point(head: Head | None) -> str:
     The median minimizes the absolute error, which skill measures. Heads that write tokens or exact
     digits keep their most probable output, because a median between two outputs is neither.
     """
-    return "mode" if isinstance(head, ExactHead) or not isinstance(head, ValueHead) else "median"
+    return "median" if isinstance(head, ValueHead) and not head.exact else "mode"
 
 
 class ValueReader(nn.Module, ABC):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.declaration import setting
+from numtok.models.common_heads import ClassesHead, ClassesReader
 from numtok.models.distributions.scientific import (
     EXPONENT,
     MANTISSA,
@@ -16,7 +17,6 @@ from numtok.models.distributions.scientific import (
     digits_of,
     sizes_of,
 )
-from numtok.models.heads._classes import ClassesHead, ClassesReader
 from numtok.models.heads.base import ValueReader
 
 _PLACES = EXPONENT + MANTISSA

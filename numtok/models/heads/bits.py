@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from numtok.declaration import setting
+from numtok.models.common_heads import ClassesHead, ClassesReader
 from numtok.models.distributions.bits import IndependentBits, bits_of, values_of
-from numtok.models.heads._classes import ClassesHead, ClassesReader
 from numtok.models.heads.base import ValueReader
 
 _BITS = 64

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from numtok.declaration import setting
 from numtok.errors import UsageError
+from numtok.models.common_heads import ClassesHead, ClassesReader
 from numtok.models.distributions.digits import IndependentDigits, digits_of, numbers_of
-from numtok.models.heads._classes import ClassesHead, ClassesReader
 from numtok.models.heads.base import ValueReader
 from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
 

@@ -6,16 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from numtok.declaration import setting
-from numtok.encoding.normalizers.base import Scaling, no_scaling
+from numtok.encoding.normalizers.base import Scaling
+from numtok.models.common_heads import LinearReader, RealHead
 from numtok.models.distributions.mixture import Mixture
-from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads._point import RealHead
-from numtok.models.heads.base import Calibration, LikelihoodHead, ValueReader
+from numtok.models.heads.base import Calibration, ValueReader
 from numtok.models.precision import in_float64, on_host
 
 _MOST = 10_000
@@ -23,7 +21,7 @@ _LEAST_DEVIATION = 1e-6  # of ELU + 1, which rounding makes 0
 
 
 @dataclass(frozen=True)
-class Mdn(RealHead, LikelihoodHead):
+class Mdn(RealHead):
     """``components`` Gaussians: weights by softmax, deviations by ELU(x) + 1, at least 1e-6.
 
     The loss is the negative log-density of the normalised number, in nats. On tables the range of
@@ -33,6 +31,7 @@ class Mdn(RealHead, LikelihoodHead):
 
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "Decoding-based Regression, Section 2, Appendix D; Bishop (1994)"
+    has_density: ClassVar[bool] = True
     positional: ClassVar[str] = "components"
     checked_at: ClassVar[str] = "mdn:3"
     components: int = setting(help="How many Gaussians.", at_least=1, at_most=_MOST)
@@ -44,19 +43,14 @@ class Mdn(RealHead, LikelihoodHead):
         return f"mixture of {self.components} Gaussians"
 
 
-class _MdnReader(ValueReader):
+class _MdnReader(LinearReader):
     """Logits of weights, centers and what makes deviations, ``K`` of each."""
 
     def __init__(self, width: int, components: int) -> None:
-        super().__init__()
-        self.linear = nn.Linear(width, 3 * components)
+        super().__init__(width, 3 * components)
         with torch.no_grad():
             spread = (torch.arange(components) + 0.5) / components - 0.5
             self.linear.bias[components : 2 * components] = spread
-
-    def forward(self, hidden_ND: Tensor) -> Tensor:
-        made: Tensor = self.linear(hidden_ND)
-        return made.float()
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         log_weights, centers, deviations = _parts(parameters_NP)
@@ -64,16 +58,9 @@ class _MdnReader(ValueReader):
         logs = log_weights - apart.square() / 2 - deviations.log()
         return math.log(2 * math.pi) / 2 - logs.logsumexp(dim=1)
 
-    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N]: the median."""
-        return self._mixture(parameters_NP, no_scaling()).median()
-
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
-    ) -> Predictive:
-        return self._mixture(parameters_NP, scaling)
-
-    def _mixture(self, parameters_NP: Tensor, scaling: Scaling) -> Mixture:
+    ) -> Mixture:
         log_weights, centers, deviations = (
             on_host(part) for part in _parts(in_float64(parameters_NP))
         )

@@ -12,13 +12,12 @@ from torch import Tensor, nn
 from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling
 from numtok.errors import UsageError
+from numtok.models.common_heads import PointReader, RealHead
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads._point import PointReader, RealHead
 from numtok.models.heads.base import (
     CalibratedReader,
     Calibration,
-    LikelihoodHead,
     TokenHead,
     ValueReader,
     projection,
@@ -31,7 +30,7 @@ _LOG_ROOT_PI = math.log(math.pi) / 2
 
 
 @dataclass(frozen=True)
-class NumGPTHead(RealHead, LikelihoodHead, TokenHead):
+class NumGPTHead(RealHead, TokenHead):
     """A selector W_z, a head of texts W, one of exponents W_e and one of mantissas W_f, all without
     bias (Equations 7 to 11). Exponent and mantissa are said independently of each other.
 
@@ -55,6 +54,7 @@ class NumGPTHead(RealHead, LikelihoodHead, TokenHead):
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "NumGPT, Equations 7-12"
     normalizer: ClassVar[str] = "none"
+    has_density: ClassVar[bool] = True
     per: str = setting("token", choices=_PER)
     measured: bool = False
 

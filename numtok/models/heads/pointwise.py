@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from torch import nn
 
-from numtok.models.heads._point import PointHead, PointReader
+from numtok.models.common_heads import PointHead, PointReader
 from numtok.models.heads.base import ValueReader
 
 
@@ -18,7 +18,7 @@ class Pointwise(PointHead):
         4.2 needed against very large errors where there are few rows.
 
     Its distribution is a Gaussian whose deviation is the error on the validation split
-    (``heads._point``).
+    (``models.common_heads``).
     """
 
     revision: ClassVar[int] = 2

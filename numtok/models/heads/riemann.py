@@ -6,26 +6,21 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from numtok.declaration import setting
-from numtok.encoding.normalizers.base import Scaling, no_scaling
+from numtok.encoding.normalizers.base import Scaling
+from numtok.models.common_heads import LinearReader
 from numtok.models.distributions.intervals import Intervals
-from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import (
-    Calibration,
-    LikelihoodHead,
-    TokenReader,
-    ValueReader,
-)
+from numtok.models.heads.base import Calibration, TokenReader, ValueHead, ValueReader
 from numtok.models.precision import in_float64, on_host
 
 _MOST = 1 << 20
 
 
 @dataclass(frozen=True)
-class Riemann(LikelihoodHead):
+class Riemann(ValueHead):
     """``bins`` equal bins of [0, 1], the range of the train split: a linear map and a softmax.
 
     The loss is the negative log-density on that range, in nats: -log p_bin - log bins. A bin holds
@@ -37,6 +32,7 @@ class Riemann(LikelihoodHead):
     source: ClassVar[str] = "Decoding-based Regression, Section 2 (histogram heads), Appendix D"
     normalizer: ClassVar[str] = "unit"
     bounded: ClassVar[bool] = True
+    has_density: ClassVar[bool] = True
     positional: ClassVar[str] = "bins"
     checked_at: ClassVar[str] = "riemann:32"
     bins: int = setting(help="How many bins.", at_least=2, at_most=_MOST)
@@ -51,18 +47,13 @@ class Riemann(LikelihoodHead):
         return f"histogram of {self.bins} equal bins over the range of the train split"
 
 
-class _RiemannReader(TokenReader):
+class _RiemannReader(LinearReader, TokenReader):
     """Logits of bins."""
 
     def __init__(self, width: int, bins: int) -> None:
-        super().__init__()
+        super().__init__(width, bins)
         self.bins = bins
         self.tokens_per_number = 1
-        self.linear = nn.Linear(width, bins)
-
-    def forward(self, hidden_ND: Tensor) -> Tensor:
-        logits: Tensor = self.linear(hidden_ND)
-        return logits.float()
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         return self.token_losses(parameters_NP, targets_NW) - math.log(self.bins)
@@ -71,16 +62,9 @@ class _RiemannReader(TokenReader):
         """[N]: a bin is one token."""
         return F.cross_entropy(parameters_NP, targets_NW[:, 0], reduction="none")
 
-    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N]: the median."""
-        return self._histogram(parameters_NP, no_scaling()).median()
-
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
-    ) -> Predictive:
-        return self._histogram(parameters_NP, scaling)
-
-    def _histogram(self, parameters_NP: Tensor, scaling: Scaling) -> Intervals:
+    ) -> Intervals:
         edges = scaling.inverse(np.arange(self.bins + 1) / self.bins)
         centres = scaling.inverse((np.arange(self.bins) + 0.5) / self.bins)
         log_mass = on_host(in_float64(parameters_NP).log_softmax(dim=1))

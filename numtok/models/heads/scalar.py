@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from numtok.declaration import setting
-from numtok.models.heads._point import PointHead, PointReader
+from numtok.models.common_heads import PointHead, PointReader
 from numtok.models.heads.base import ValueReader, projection
 
 
@@ -13,7 +13,7 @@ class Scalar(PointHead):
     """xVal's number head: an MLP of ``layers`` layers (D -> 4 D -> 1 with two), MSE (Section 2.2).
 
     Its distribution is a Gaussian whose deviation is the error on the validation split
-    (``heads._point``).
+    (``models.common_heads``).
     """
 
     revision: ClassVar[int] = 3

@@ -4,6 +4,7 @@ Logits are drawn, for the tokens of each scheme that has some of digits.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -19,8 +20,7 @@ from numtok.contracts import (
     expect_tensor,
     require,
 )
-from numtok.errors import UsageError
-from numtok.models.made_up import made_up, vocabularies
+from numtok.models.made_up import accepted, made_up
 from numtok.models.number_terms.base import NUMBER_TERMS, DigitLogits, NumberTerm, NumberTermModule
 from numtok.models.vocabulary import Vocabulary
 
@@ -42,19 +42,13 @@ class _Checked:
 def _modules(term: NumberTerm) -> Iterator[tuple[str, NumberTermModule, Vocabulary]]:
     """For one scheme of each set of values that tokens have."""
     known: set[bytes] = set()
-    for scheme, vocabulary in vocabularies().items():
-        try:
-            module = NumberTermModule(term, vocabulary)
-        except UsageError as error:
-            if type(error) is not UsageError:  # a plugin's fault
-                raise
-            continue
+    modules = accepted(term, "losses", partial(NumberTermModule, term))
+    for scheme, vocabulary, module in modules:
         module.term = cast(NumberTerm, _Checked(term))
         values = module.get_buffer("values").numpy().tobytes()
         if values not in known:
             known.add(values)
             yield scheme, module, vocabulary
-    require(term, "losses", known, "got a refusal of the tokens of every scheme, expected losses")
 
 
 def _drawn(scheme: str, vocabulary: Vocabulary, seed: int) -> tuple[Tensor, Tensor]:

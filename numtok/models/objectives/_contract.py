@@ -27,17 +27,19 @@ from numtok.contracts import (
 from numtok.models.batches import Batch
 from numtok.models.made_up import made_up, vocabularies
 from numtok.models.number_terms.base import NumberTerm
-from numtok.models.objectives.base import OBJECTIVES, Objective
-from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses, weighted
+from numtok.models.objectives.base import (
+    OBJECTIVES,
+    FirstPass,
+    LoggedFigure,
+    Objective,
+    OwnLosses,
+    weighted,
+)
 from numtok.models.training_batch import END, MASK, TrainingBatch
 from numtok.seeds import generator
 
 _WIDTH = 8
 _COLUMNS = ("targets", "answer_start", "label", None)
-#: How names of weights begin that are not an objective's own.
-_TAKEN = (
-    *("embedder", "places", "trunk", "token_head", "class_head", "value_head", "number_term"),
-)
 
 
 def _batches() -> Iterator[tuple[str, Batch]]:

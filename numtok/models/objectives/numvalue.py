@@ -12,8 +12,7 @@ from torch.nn import functional as F
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
-from numtok.models.objectives.base import Objective
-from numtok.models.own_losses import FirstPass, LoggedFigure, OwnLosses
+from numtok.models.objectives.base import FirstPass, LoggedFigure, Objective, OwnLosses
 from numtok.models.training_batch import LOSSES, TrainingBatch, leftward
 
 

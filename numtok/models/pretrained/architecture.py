@@ -293,10 +293,7 @@ def _model(config: "PreTrainedConfig") -> "PreTrainedModel":
 
         def made(attention: str) -> Any:
             return kinds.from_config(
-                config,
-                dtype=torch.float32,
-                attn_implementation=attention,
-                trust_remote_code=False,
+                config, dtype=torch.float32, attn_implementation=attention, trust_remote_code=False
             )
 
         try:

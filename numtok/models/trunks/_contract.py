@@ -4,8 +4,7 @@ It is built at the settings that it is checked at, for all that it may see, and 
 rows of different lengths among them; or, where it takes columns, drawn features.
 """
 
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from typing import cast, get_args
 
 import torch
@@ -18,6 +17,7 @@ from numtok.contracts import (
     expect,
     expect_kind,
     expect_tensor,
+    only,
     require,
     wrong,
 )
@@ -43,20 +43,9 @@ _CONTEXT = 16
 _INPUTS = 5  # columns
 
 
-def of_tokens(check: Callable[[TokenTrunk, int], None]) -> Callable[[Trunk, int], None]:
-    """A check of trunks of tokens; any other has nothing to check."""
-
-    @wraps(check)
-    def checked(trunk: Trunk, seed: int) -> None:
-        if isinstance(trunk, TokenTrunk):
-            check(trunk, seed)
-
-    return checked
-
-
 def _sights(trunk: TokenTrunk) -> tuple[bool, ...]:
-    """Whether it is causal, of what it may be."""
-    return {"either": (True, False), "earlier": (True,), "all": (False,)}[trunk.sight]
+    """Return the values of ``causal`` that the trunk supports."""
+    return {"either": (True, False), "earlier": (True,)}.get(trunk.sight, (False,))
 
 
 def _module(trunk: TokenTrunk, causal: bool, seed: int) -> TrunkModule:
@@ -139,7 +128,7 @@ def check_rows(trunk: Trunk, seed: int) -> None:
             expect(trunk, "rows", what, same, True)
 
 
-@of_tokens
+@only(TokenTrunk)
 def check_sight(trunk: TokenTrunk, seed: int) -> None:
     """A causal state sees the tokens up to its own, any other those behind as well."""
     x_BLD, _ = _rows(trunk, seed)
@@ -157,7 +146,7 @@ def check_sight(trunk: TokenTrunk, seed: int) -> None:
         expect(trunk, "sight", what, torch.equal(first[:, -1], changed[:, -1]), False)
 
 
-@of_tokens
+@only(TokenTrunk)
 def check_asked(trunk: TokenTrunk, seed: int) -> None:
     """The states of some places are those that they have among all."""
     x_BLD, real_BL = _rows(trunk, seed)
@@ -169,11 +158,11 @@ def check_asked(trunk: TokenTrunk, seed: int) -> None:
         expect(trunk, "asked", f"{sight}: the same states", _near(some, wanted), True)
 
 
-@of_tokens
+@only(TokenTrunk)
 @torch.no_grad()
 def check_cache(trunk: TokenTrunk, seed: int) -> None:
     """A module with a cache computes the states of the whole row from it, also for rows taken."""
-    if trunk.sight == "all":
+    if True not in _sights(trunk):
         return
     module, (x_BLD, _) = _module(trunk, True, seed), _rows(trunk, seed)
     if not isinstance(module, CachedModule):
@@ -225,7 +214,7 @@ def check_gradients(trunk: Trunk, seed: int) -> None:
         require(trunk, "gradients", not lost, told)
 
 
-@of_tokens
+@only(TokenTrunk)
 def check_recompute(trunk: TokenTrunk, seed: int) -> None:
     """Recomputed states have the same gradient."""
     if not trunk.recomputes:
@@ -241,7 +230,7 @@ def check_recompute(trunk: TokenTrunk, seed: int) -> None:
         expect(trunk, "recompute", f"{sight}: the same gradients", same, True)
 
 
-@of_tokens
+@only(TokenTrunk)
 def check_facts(trunk: TokenTrunk, seed: int) -> None:
     """What its module says of its weights fits them."""
     for sight, module in _modules(trunk, seed):

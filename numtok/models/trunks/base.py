@@ -13,8 +13,7 @@ The contract has what every trunk needs:
   cache's ``length``. ``context`` is the number of positions.
 
 Further abilities are classes of their own: :class:`CachedModule` for modules that write token by
-token, :class:`PretrainedTrunk` for models of a library, :class:`RowTrunk` for trunks whose states
-represent whole rows.
+token, and :class:`PretrainedTrunk` for models of a library.
 
 ``build`` draws weights. Those of a stored model come from its artifact; a pretrained trunk begins
 with those of the folder that a preset names.
@@ -32,7 +31,9 @@ from torch import Tensor, nn
 from numtok.declaration import settings_in
 from numtok.registry import Registry, Settings
 
-Sight = Literal["either", "earlier", "all"]
+#: The tokens that a state may depend on: those up to its own, all, or either. "row": all, and each
+#: state represents the whole row, so the trunk can only predict labels.
+Sight = Literal["either", "earlier", "all", "row"]
 
 
 class PretrainedWeights(NamedTuple):
@@ -71,7 +72,7 @@ class TokenTrunk(Trunk):
 
     @property
     def sight(self) -> Sight:
-        """What a state may depend on: all tokens, those up to its own, or either."""
+        """The tokens that a state may depend on."""
         return "either"
 
     @property
@@ -93,12 +94,6 @@ class TokenTrunk(Trunk):
     @abstractmethod
     def build(self, causal: bool) -> "TrunkModule":
         """Build the module; ``causal``: each state depends only on the tokens up to its own."""
-
-
-class RowTrunk(TokenTrunk):
-    """A trunk whose states represent the whole row, so that it can only predict labels."""
-
-    sight: ClassVar[Sight] = "all"
 
 
 class PretrainedTrunk(TokenTrunk):

@@ -17,11 +17,11 @@ from torch.nn import functional as F
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.presets import TrainingDefaults
-from numtok.models.trunks.base import RowTrunk, TrunkModule
+from numtok.models.trunks.base import Sight, TokenTrunk, TrunkModule
 
 
 @dataclass(frozen=True)
-class Bigru(RowTrunk, TrainingDefaults):
+class Bigru(TokenTrunk, TrainingDefaults):
     """One reads forth, one back; the last state of either says what a row is.
 
     layers
@@ -35,6 +35,7 @@ class Bigru(RowTrunk, TrainingDefaults):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "NumGPT, Table 2; Chen et al. (2019)"
     learning_rate: ClassVar[float] = 5e-3
+    sight: ClassVar[Sight] = "row"
     layers: int = setting(1, at_least=1)
     width: int = 256
     dropout: float = setting(0.0, at_least=0, below=1)

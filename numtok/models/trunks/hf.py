@@ -1,6 +1,5 @@
 """hf: a pretrained model of transformers, causal or masked: ``--preset hf:FOLDER_OR_ID``."""
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
@@ -142,13 +141,28 @@ class Hf(PretrainedTrunk, TrainingDefaults):
     def build(self, causal: bool) -> TrunkModule:
         return _Pretrained(self)
 
+    @torch.no_grad()
     def begin(self, module: TrunkModule, weights: PretrainedWeights) -> None:
-        cast(_Pretrained, module).begin_with(weights.trunk)
+        own, tensors = cast(_Pretrained, module).own(), weights.trunk
+        shapes, others = ({n: tuple(t.shape) for n, t in of.items()} for of in (own, tensors))
+        if shapes != others:
+            name = min(dict(shapes.items() ^ others.items()))
+            raise ValueError(f"{name} is {others.get(name)}, expected {shapes.get(name)}")
+        for name, one in own.items():
+            one.copy_(tensors[name])
 
+    @torch.no_grad()
     def whole(
         self, module: TrunkModule, vectors_VD: Tensor, outputs_VD: Tensor
     ) -> nn.Module | None:
-        return cast(_Pretrained, module).whole(vectors_VD, outputs_VD)
+        if not self._facts.causal:  # a masked model has more between its states and its tokens
+            return None
+        weights: dict[str, Tensor] = {**cast(_Pretrained, module).own()}
+        for name, part in cast(_Pretrained, module).model.named_modules():
+            if hasattr(part, "get_delta_weight"):  # a map with LoRA matrices
+                added = cast(Any, part).get_delta_weight(_ADAPTER)
+                weights[f"{name}.weight"] = weights[f"{name}.weight"] + added
+        return architectures.whole(self.architecture, weights, vectors_VD, outputs_VD)
 
 
 class _Pretrained(CachedModule):
@@ -159,7 +173,6 @@ class _Pretrained(CachedModule):
 
     def __init__(self, trunk: Hf) -> None:
         super().__init__()
-        self._architecture = trunk.architecture
         self._of = architectures.facts(trunk.architecture)
         self._has_run = False
         self.model: nn.Module = architectures.build(trunk.architecture)
@@ -184,31 +197,8 @@ class _Pretrained(CachedModule):
         self._has_run = True
         return _at(states, asked_BQ)
 
-    @torch.no_grad()
-    def begin_with(self, tensors: Mapping[str, Tensor]) -> None:
-        """As :meth:`PretrainedTrunk.begin`."""
-        own = self._own()
-        shapes, others = ({n: tuple(t.shape) for n, t in of.items()} for of in (own, tensors))
-        if shapes != others:
-            name = min(dict(shapes.items() ^ others.items()))
-            raise ValueError(f"{name} is {others.get(name)}, expected {shapes.get(name)}")
-        for name, one in own.items():
-            one.copy_(tensors[name])
-
-    @torch.no_grad()
-    def whole(self, vectors_VD: Tensor, outputs_VD: Tensor) -> nn.Module | None:
-        """As :meth:`PretrainedTrunk.whole`."""
-        if not self._of.causal:  # between its states and its tokens a masked one has more
-            return None
-        weights: dict[str, Tensor] = {**self._own()}
-        for name, module in self.model.named_modules():
-            if hasattr(module, "get_delta_weight"):  # a map with matrices beside it
-                added = cast(Any, module).get_delta_weight(_ADAPTER)
-                weights[f"{name}.weight"] = weights[f"{name}.weight"] + added
-        return architectures.whole(self._architecture, weights, vectors_VD, outputs_VD)
-
-    def _own(self) -> dict[str, nn.Parameter]:
-        """The parameters of the model itself, by their names there."""
+    def own(self) -> dict[str, nn.Parameter]:
+        """Return the parameters of the pretrained model, by their names in transformers."""
         return {
             name.replace(".base_layer.", "."): one
             for name, one in self.model.named_parameters()

@@ -8,7 +8,7 @@ from numtok.models.trunks.base import TokenTrunk
 
 
 @dataclass(frozen=True)
-class TransformerTrunk(TokenTrunk):
+class TransformerTrunk(Shape, TokenTrunk):
     """Pre-norm blocks with GELU, attention causal or to both sides.
 
     layers, heads, width
@@ -30,25 +30,10 @@ class TransformerTrunk(TokenTrunk):
     heads: int = 4
     width: int = 128
     context: int = 0
-    positions: str = "learned"
-    dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        self._shape(self.context or 1)  # refuses what is not possible
-
-    def _shape(self, context: int) -> Shape:
-        return Shape(
-            layers=self.layers,
-            heads=self.heads,
-            width=self.width,
-            context=context,
-            positions=self.positions,
-            dropout=self.dropout,
-        )
 
     @property
     def length_is_lost(self) -> str | None:
-        if self._shape(1).adds_positions:
+        if self.adds_positions:
             return None
         return (
             f"positions={self.positions}: layer norm would take the value away, since it is seen "
@@ -59,4 +44,4 @@ class TransformerTrunk(TokenTrunk):
         return {"number of heads": self.heads, "way of telling positions": self.positions}
 
     def build(self, causal: bool) -> Transformer:
-        return Transformer(self._shape(self.context), causal)
+        return Transformer(self, causal)

@@ -20,7 +20,6 @@ from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import (
     HEADS,
-    ExactHead,
     TokenHead,
     ValueHead,
     learns_unit_interval,
@@ -191,8 +190,8 @@ def _usual(spec: str, scheme: Scheme) -> Entrant:
 def _other_heads(usual: str) -> Iterator[str]:
     for name in HEADS:
         head = HEADS.build(_spec(name))
-        other = isinstance(head, ValueHead) and not isinstance(head, TokenHead | ExactHead)
-        if other and name != name_in(usual):
+        other = isinstance(head, ValueHead) and not isinstance(head, TokenHead)
+        if other and not head.exact and name != name_in(usual):
             yield spec_of(head)
 
 
@@ -263,4 +262,4 @@ def table_entries(slot: Slot, verdicts: Sequence[Verdict]) -> list[Entrant]:
 
 def _takes_tails(spec: str) -> bool:
     head = table_head(spec)
-    return not learns_unit_interval(head) and not isinstance(head, ExactHead)
+    return not learns_unit_interval(head) and not head.exact

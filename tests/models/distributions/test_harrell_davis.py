@@ -1,6 +1,5 @@
 """The Harrell-Davis estimator."""
 
-import doctest
 import math
 
 import numpy as np
@@ -8,16 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.models.distributions import harrell_davis as module
-from numtok.models.distributions.harrell_davis import harrell_davis
-from tests.cases import each
-from tests.messages import Says
-
-
-def test_the_examples_are_right() -> None:
-    found = doctest.testmod(module)
-    assert found.attempted > 0
-    assert not found.failed
+from numtok.models.distributions.samples import harrell_davis
 
 
 def test_the_estimates_are_those_of_scipy() -> None:
@@ -69,10 +59,3 @@ def test_one_absurd_draw_far_in_the_tail_does_not_carry_the_median_away() -> Non
 def test_the_median_varies_less_than_the_draw_in_the_middle() -> None:
     draws = np.random.default_rng(2).normal(size=(4000, 33))
     assert harrell_davis(draws).std() < 0.97 * np.median(draws, axis=1).std()
-
-
-@each("level", [0.0, 1.0, -0.5, math.nan])
-def test_a_level_that_is_none_is_refused(level: float, says: Says) -> None:
-    with pytest.raises(ValueError) as found:
-        harrell_davis(np.zeros((1, 3)), level)
-    says(found, str([level]), "between 0 and 1")

@@ -232,12 +232,6 @@ def test_with_one_certain_factor_it_is_the_scaled_mantissa() -> None:
     np.testing.assert_allclose(one.mode(), scaled.mode())
 
 
-def test_a_score_of_what_is_not_finite_is_as_the_base_says() -> None:
-    found = multiples(3).crps(np.array([np.nan, np.inf, -np.inf]))
-    assert np.isnan(found[0])
-    assert found[1:].tolist() == [np.inf, np.inf]
-
-
 def test_the_mode_is_what_greedy_decoding_gives() -> None:
     tokens = np.eye(9) * 50
     one = Multiples(
@@ -248,9 +242,7 @@ def test_the_mode_is_what_greedy_decoding_gives() -> None:
 
 
 @each("normalizer", [NONE, AFFINE, LOG])
-def test_the_mean_is_that_of_draws_whatever_the_normalisation(
-    normalizer: FittedNormalizer,
-) -> None:
+def test_the_mean_is_that_of_draws_whatever_the_normalisation(normalizer: FittedNormalizer) -> None:
     small = np.array([0.5, 0.5, 0, 0, 0, 0, 0, 0, 0])
     one = replace(multiples(1, small), normalizer=normalizer)
     draws = one.sample(50_000, np.random.default_rng(2))[0]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from numtok.models.distributions import piecewise, scientific
 from numtok.models.distributions.bits import IndependentBits, bits_of, values_of
 from numtok.models.distributions.digits import IndependentDigits, digits_of, numbers_of
+from numtok.models.distributions.floating import FloatingPlaces
 from numtok.models.distributions.prefix_tree import PrefixTree
 from numtok.models.distributions.scientific import IndependentScientific
 
@@ -104,18 +105,28 @@ def bits() -> IndependentBits:
     return IndependentBits(np.stack([-np.logaddexp(0, logits), -np.logaddexp(0, -logits)], axis=2))
 
 
-def test_bits_answer_as_what_is_drawn_of_them_does(bits: IndependentBits) -> None:
-    drawn = bits.sample(6000, np.random.default_rng(2))
+def answers_as_drawn(
+    one: FloatingPlaces, points: tuple[float, ...], below: float, above: float
+) -> None:
+    """Compare the answers with those of many draws; intervals reach so far to each side."""
+    drawn = one.sample(6000, np.random.default_rng(2))
+    assert (drawn < 0).any()
     shuffled = np.random.default_rng(3).permuted(drawn, axis=1)
     spread = np.abs(drawn - shuffled).mean(axis=1) / 2
-    assert bits.mean() == pytest.approx(drawn.mean(axis=1), abs=0.05)
-    for value in (0.0, -1.3, 2.7, 1e-5, 0.3):
+    scale = max(1.0, np.abs(drawn).mean())
+    assert one.mean() == pytest.approx(drawn.mean(axis=1), abs=0.05 * scale)
+    for value in points:
         many = np.full(3, value)
-        assert bits.cdf(many) == pytest.approx((drawn <= value).mean(axis=1), abs=0.05)
+        assert one.cdf(many) == pytest.approx((drawn <= value).mean(axis=1), abs=0.05)
         own = np.abs(drawn - value).mean(axis=1)
-        assert bits.crps(many) == pytest.approx(own - spread, abs=0.05)
-        inside = ((drawn > value - 0.3) & (drawn <= value + 0.5)).mean(axis=1)
-        assert np.exp(bits.log_interval(many - 0.3, many + 0.5)) == pytest.approx(inside, abs=0.05)
+        assert one.crps(many) == pytest.approx(own - spread, abs=0.05 * scale)
+        inside = ((drawn > value - below) & (drawn <= value + above)).mean(axis=1)
+        found = np.exp(one.log_interval(many - below, many + above))
+        assert found == pytest.approx(inside, abs=0.05)
+
+
+def test_bits_answer_as_what_is_drawn_of_them_does(bits: IndependentBits) -> None:
+    answers_as_drawn(bits, (0.0, -1.3, 2.7, 1e-5, 0.3), 0.3, 0.5)
 
 
 def test_quantiles_of_bits_are_numbers_that_have_them(bits: IndependentBits) -> None:
@@ -145,20 +156,13 @@ def test_the_exponent_of_ones_is_infinity_and_nan() -> None:
     assert not np.isfinite(IndependentBits(log_bits).mode()).any()
 
 
-def test_every_bit_of_a_number_comes_back() -> None:
-    patterns = np.random.default_rng(0).integers(0, 2**64, 100_000, np.uint64, endpoint=False)
-    values = patterns.view(np.float64)
-    assert np.array_equal(values_of(bits_of(values)).view(np.uint64), patterns)
-
-
-@pytest.mark.slow
-def test_every_bit_of_ten_million_numbers_comes_back() -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(100):
+@pytest.mark.parametrize("times", [1, pytest.param(100, marks=pytest.mark.slow)])
+def test_every_bit_of_a_number_comes_back(times: int) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(times):
         patterns = rng.integers(0, 2**64, 100_000, np.uint64, endpoint=False)
-        assert np.array_equal(
-            values_of(bits_of(patterns.view(np.float64))).view(np.uint64), patterns
-        )
+        again = values_of(bits_of(patterns.view(np.float64))).view(np.uint64)
+        assert np.array_equal(again, patterns)
 
 
 def test_bits_are_those_of_the_papers_numbers() -> None:
@@ -209,19 +213,7 @@ def notation() -> IndependentScientific:
 def test_scientific_notation_answers_as_what_is_drawn_of_it_does(
     notation: IndependentScientific,
 ) -> None:
-    drawn = notation.sample(6000, np.random.default_rng(2))
-    assert (drawn == 0).any() and (drawn < 0).any()
-    shuffled = np.random.default_rng(3).permuted(drawn, axis=1)
-    spread = np.abs(drawn - shuffled).mean(axis=1) / 2
-    scale = np.abs(drawn).mean()
-    assert notation.mean() == pytest.approx(drawn.mean(axis=1), abs=0.05 * scale)
-    for value in (0.0, -1.3, 2.7, 170.0, -43.0, 1e-3):
-        many = np.full(3, value)
-        assert notation.cdf(many) == pytest.approx((drawn <= value).mean(axis=1), abs=0.05)
-        own = np.abs(drawn - value).mean(axis=1)
-        assert notation.crps(many) == pytest.approx(own - spread, abs=0.05 * scale)
-        inside = ((drawn > value - 9) & (drawn <= value + 5)).mean(axis=1)
-        assert np.exp(notation.log_interval(many - 9, many + 5)) == pytest.approx(inside, abs=0.05)
+    answers_as_drawn(notation, (0.0, -1.3, 2.7, 170.0, -43.0, 1e-3), 9, 5)
     for level in LEVELS:
         quantile = notation.quantiles([level])[:, 0]
         # Of what is read as one float several have seventeen digits.

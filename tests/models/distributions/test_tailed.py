@@ -88,11 +88,6 @@ def test_the_crps_is_the_integral_of_its_definition() -> None:
         assert found == pytest.approx(expected, rel=1e-6), value
 
 
-def test_the_crps_of_what_is_not_finite_is_not_finite() -> None:
-    values = np.array([np.nan, np.inf, -np.inf])
-    np.testing.assert_array_equal(answers(lambda one: one.crps, values), np.abs(values))
-
-
 @given(st.floats(-50.0, 50.0), st.floats(1e-3, 60.0))
 def test_an_interval_is_the_difference_of_the_cdf(low: float, width: float) -> None:
     ends = np.array([low]), np.array([low + width])
@@ -156,9 +151,8 @@ def test_draws_inside_score_as_well_as_they_would_alone() -> None:
 def test_what_cannot_have_such_tails_is_refused(
     low: float, high: float, mass: float, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(ValueError) as found:
+    with says.raises(ValueError, *parts):
         Tailed(histogram(1), low, high, mass)
-    says(found, *parts)
 
 
 def test_a_distribution_without_ends_needs_no_stated_tails() -> None:
@@ -167,11 +161,3 @@ def test_a_distribution_without_ends_needs_no_stated_tails() -> None:
     )
     with pytest.raises(ValueError, match=r"lies in its range, 1\.0 to 5\.0$"):
         Tailed(normal, LOW, HIGH, MASS)
-
-
-def test_no_rows_have_no_answers() -> None:
-    one, none = tailed(0), np.empty(0)
-    assert one.cdf(none).shape == one.crps(none).shape == one.mean().shape == (0,)
-    assert one.log_density(none).shape == one.log_interval(none, none).shape == (0,)
-    assert one.quantiles([0.001, 0.5]).shape == (0, 2)
-    assert one.sample(3, np.random.default_rng(0)).shape == (0, 3)

@@ -105,9 +105,7 @@ def test_a_batch_carries_all_digits_to_the_embedder() -> None:
             assert np.array_equal(features_PF[0].numpy(), first), at_P
 
 
-def test_what_a_model_writes_has_all_digits_and_is_seen_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_model_writes_has_all_digits_and_is_seen_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a whole answer, behind a cache: what stands beside a token is what the head says."""
     number = -1234567890.12345
     of = model("fone", "ar", size="nano,layers=1,heads=2,width=32")

@@ -1,5 +1,6 @@
 """NumValue: the vector of a number's prefix, and training in two passes, by hand."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
@@ -14,8 +15,8 @@ from numtok.encoding.grammar import Grammar
 from numtok.errors import UsageError
 from numtok.models.batches import Batch
 from numtok.models.decoding import Reader
-from numtok.models.embedders import _decimal_parts
-from numtok.models.embedders.base import EMBEDDERS, NumberEmbedder
+from numtok.models.embedders.base import EMBEDDERS, NumberModule
+from numtok.models.embedders.numvalue import DecimalParts
 from numtok.models.generation import Writer
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Losses, Model
@@ -57,7 +58,7 @@ def values_of(of: Any, *texts: str) -> Tensor:
 def digits_of(*texts: str, columns: tuple[int, int] | None = None) -> list[tuple[Any, ...]]:
     tokens = tokens_of(*texts).numpy()
     at = np.flatnonzero(tokens == embedder("numvalue").ahead)
-    found = _decimal_parts.DecimalParts(Vocabulary.of(codec(SCHEME)))(tokens, at, columns)
+    found = DecimalParts(Vocabulary.of(codec(SCHEME)))(tokens, at, columns)
     return [
         (
             "".join(str(digit) for digit in whole if digit >= 0),
@@ -111,7 +112,7 @@ def test_what_is_masked_or_not_yet_written_is_no_part_of_the_number() -> None:
         one.number_first + vocabulary.index(name) for name in ("<num>", "4", ".")
     )
     tokens = np.array([[prefix, four, 1, four, point], [prefix, prefix, four, point, four]])
-    parts = _decimal_parts.DecimalParts(Vocabulary.of(one))
+    parts = DecimalParts(Vocabulary.of(one))
     found = parts(tokens, np.array([0, 5, 6]), None)
     assert found.whole_count.tolist() == [1, 0, 1]
     assert found.decimal_count.tolist() == [0, 0, 1]
@@ -125,8 +126,8 @@ def test_long_numbers_are_cut_and_counted() -> None:
     limit = codec(SCHEME).scheme.defaults.embedder_digits
     assert limit is not None and beyond_digits(numerals, limit) == 3
     for encoder in ENCODERS:
-        made = EMBEDDERS.build(f"numvalue:{encoder}")
-        assert isinstance(made, NumberEmbedder)
+        made = embedder(f"numvalue:{encoder}")
+        assert isinstance(made, NumberModule)
         assert made.sees_all == (encoder == "rnn")
 
 
@@ -523,39 +524,30 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
 # --- what cannot be -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("spec", "parts"),
-    [
-        ("numvalue:gru", ("encoder=gru", "rnn, mlp, scalar and binary")),
-    ],
-)
-def test_embedders_that_cannot_be_are_one_line(
-    spec: str, parts: tuple[str, ...], says: Says
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        EMBEDDERS.build(spec)
-    says(caught, *parts)
-
-
 @each(
-    ("spec", "parts"),
+    ("build", "spec", "parts"),
     [
-        ("numvalue:some", ("loss=some", "all and answer")),
-        ("numvalue,project=no", ("project=no", "all and answer")),
-        ("numvalue,reconstruction=-1", ("reconstruction=-1.0", "0 or more and finite")),
-        ("numvalue,rate=2", ("rate=2.0", "above 0 and below 1")),
+        (EMBEDDERS.build, "numvalue:gru", ("encoder=gru", "rnn, mlp, scalar and binary")),
+        (OBJECTIVES.build, "numvalue:some", ("loss=some", "all and answer")),
+        (OBJECTIVES.build, "numvalue,project=no", ("project=no", "all and answer")),
         (
+            OBJECTIVES.build,
+            "numvalue,reconstruction=-1",
+            ("reconstruction=-1.0", "0 or more and finite"),
+        ),
+        (OBJECTIVES.build, "numvalue,rate=2", ("rate=2.0", "above 0 and below 1")),
+        (
+            OBJECTIVES.build,
             "numvalue,second=no,reconstruction=0",
             ("second=no,reconstruction=0", "leave one of them in"),
         ),
     ],
 )
-def test_objectives_that_cannot_be_are_one_line(
-    spec: str, parts: tuple[str, ...], says: Says
+def test_parts_that_cannot_be_are_one_line(
+    build: Callable[[str], object], spec: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as caught:
-        OBJECTIVES.build(spec)
-    says(caught, *parts)
+    with says.raises(UsageError, *parts):
+        build(spec)
 
 
 @each(
@@ -584,16 +576,14 @@ def test_objectives_that_cannot_be_are_one_line(
 def test_models_that_cannot_be_are_one_line(
     scheme: str, objective: str, embedder: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, *parts):
         model(scheme, objective, embedder=embedder)
-    says(caught, *parts)
 
 
 def test_a_row_has_no_likelihood_in_one_pass(says: Says) -> None:
     of = model(SCHEME, "numvalue")
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "--objective numvalue", "another --embedder"):
         log_likelihoods(of, example_of()[1])
-    says(caught, "--objective numvalue", "another --embedder")
 
 
 def test_masked_models_and_models_of_labels_may_see_values() -> None:

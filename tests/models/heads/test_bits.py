@@ -4,18 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES, Failure
-from numtok.models.heads.base import HEADS, ValueHead, ValueReader
+from numtok.models.heads.base import ValueReader
 from numtok.numerals.column import Numerals
+from tests.fakeheads import PLAIN, value_head
 
-PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
-
-
-def head() -> ValueHead:
-    made = HEADS.build("bits")
-    assert isinstance(made, ValueHead)
-    return made
+BITS = value_head("bits")
 
 
 @pytest.mark.parametrize("millions", [0.01, pytest.param(10, marks=pytest.mark.slow)])
@@ -28,15 +22,15 @@ def test_every_float64_is_written_learnt_and_said_as_it_is(millions: float) -> N
         encoded = scheme.encode(Numerals.of_literals([repr(one) for one in values.tolist()]))
         assert encoded.channel is not None and encoded.channel.dtype == np.float64
         exact = encoded.channel.astype(np.float64)
-        logits = torch.from_numpy(head().targets(exact) * 60 - 30)
-        said = head().build(8).point(logits)
+        logits = torch.from_numpy(BITS.targets(exact) * 60 - 30)
+        said = BITS.build(8).point(logits)
         back = scheme.decode(encoded.tokens, encoded.lengths, said).values
         assert np.array_equal(back.view(np.int64), values.view(np.int64))
 
 
 def test_losses_are_ten_times_the_mean_over_all_bits() -> None:
-    reader: ValueReader = head().build(8)
-    targets = torch.from_numpy(head().targets(np.array([-60.2, 0.0])))
+    reader: ValueReader = BITS.build(8)
+    targets = torch.from_numpy(BITS.targets(np.array([-60.2, 0.0])))
     assert reader.losses(torch.zeros(2, 64), targets).tolist() == pytest.approx(
         [10 * np.log(2)] * 2
     )
@@ -47,7 +41,7 @@ def test_what_is_said_and_is_no_number_is_a_named_failure() -> None:
     logits = torch.full((4, 64), -30.0)
     logits[:3, 1:12] = 30.0
     logits[1, 0] = logits[2, 63] = 30.0
-    said = head().build(8).point(logits)
+    said = BITS.build(8).point(logits)
     assert said[:2].tolist() == [np.inf, -np.inf] and np.isnan(said[2]) and said[3] == 0
     four = np.ones(4, np.int32)
     for scheme in ("bits", "fone", "xval"):
@@ -59,8 +53,8 @@ def test_what_is_said_and_is_no_number_is_a_named_failure() -> None:
 
 def test_a_distribution_of_sure_bits_is_that_number() -> None:
     values = np.array([-60.2, 17.5, 1e-300, -0.0])
-    logits = torch.from_numpy(head().targets(values) * 4000 - 2000)
-    sure = head().build(8).predictive(logits, {}, PLAIN)
+    logits = torch.from_numpy(BITS.targets(values) * 4000 - 2000)
+    sure = BITS.build(8).predictive(logits, {}, PLAIN)
     for told in (sure.mode(), sure.median(), sure.mean()):
         assert told.tolist() == values.tolist()
     assert sure.crps(values) == pytest.approx([0, 0, 0, 0], abs=1e-13)

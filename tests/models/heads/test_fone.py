@@ -4,21 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.models.heads.base import HEADS, ValueHead, ValueReader
 from numtok.numerals.column import Numerals
 from tests.cases import each
+from tests.fakeheads import PLAIN, value_head
 
-PLAIN = FittedNormalizer(NORMALIZERS.build("none"), {})
 NUMBERS = [17.5, -0.00001, 1234567890.12345, -9999999999.99999, 0.0]
-
-
-def head(spec: str) -> ValueHead:
-    made = HEADS.build(spec)
-    assert isinstance(made, ValueHead)
-    return made
 
 
 def said(of: ValueHead, numbers: list[float], width: int = 40) -> tuple[ValueReader, torch.Tensor]:
@@ -31,7 +24,7 @@ def said(of: ValueHead, numbers: list[float], width: int = 40) -> tuple[ValueRea
 
 
 def test_targets_are_the_digits() -> None:
-    made = head("fone,whole=2,decimals=1").targets(np.array([17.5, -3.04, 1e30, np.nan]))
+    made = value_head("fone,whole=2,decimals=1").targets(np.array([17.5, -3.04, 1e30, np.nan]))
     assert made.tolist() == [[0, 1, 7, 5], [1, 0, 3, 0], [0, 9, 9, 9], [0, 0, 0, 0]]
 
 
@@ -39,7 +32,7 @@ def test_what_is_learnt_is_what_is_said() -> None:
     """All fifteen digits, those that the paper's own decoding loses (17.50001, 1009.09) too."""
     rng = np.random.default_rng(0)
     many = (rng.integers(0, 10**15, 3000) * rng.choice([-1, 1], 3000) / 10**5).tolist()
-    reader, parameters = said(head("fone"), [*NUMBERS, 17.5, 1, 3, 1000, *many])
+    reader, parameters = said(value_head("fone"), [*NUMBERS, 17.5, 1, 3, 1000, *many])
     expected = [*NUMBERS, 17.5, 1, 3, 1000, *many]
     assert reader.point(parameters).tolist() == expected
     assert reader.predictive(parameters, {}, PLAIN).mode().tolist() == expected
@@ -55,12 +48,12 @@ def test_fifteen_digits_are_kept_wherever_the_point_is(whole: int, decimals: int
     values = np.array([float(one) for one in literals])
     if channel is not None:
         assert channel.tolist() == values.tolist()
-    reader, parameters = said(head(spec), values.tolist())
+    reader, parameters = said(value_head(spec), values.tolist())
     assert reader.point(parameters).tolist() == values.tolist()
 
 
 def test_a_distribution_of_sure_digits_is_that_number() -> None:
-    reader, parameters = said(head("fone"), NUMBERS)
+    reader, parameters = said(value_head("fone"), NUMBERS)
     sure = reader.predictive(parameters, {}, PLAIN)
     assert sure.median() == pytest.approx(NUMBERS, abs=1e-9, rel=1e-15)
     assert sure.mean() == pytest.approx(NUMBERS, abs=1e-9, rel=1e-14)
@@ -69,7 +62,7 @@ def test_a_distribution_of_sure_digits_is_that_number() -> None:
 
 def test_a_digit_is_read_from_its_own_two_coordinates() -> None:
     """The last decimal from the first two: a pair that points at 2 pi j / 10 says j."""
-    of = head("fone,whole=2,decimals=1")
+    of = value_head("fone,whole=2,decimals=1")
     reader = of.build(8)
     state, turns = torch.zeros(1, 8), 2 * torch.pi * torch.tensor([5, 7, 1]) / 10
     state[0, :6:2], state[0, 1:6:2], state[0, 6] = turns.cos(), turns.sin(), -1.0
@@ -78,7 +71,7 @@ def test_a_digit_is_read_from_its_own_two_coordinates() -> None:
 
 
 def test_losses_are_the_mean_over_places_and_sign() -> None:
-    of = head("fone,whole=2,decimals=1")
+    of = value_head("fone,whole=2,decimals=1")
     reader, targets = of.build(8), torch.from_numpy(of.targets(np.array([17.5])))
     even = torch.zeros(1, 31)
     expected = (3 * np.log(10) + np.log(2)) / 4
@@ -93,9 +86,13 @@ def test_more_digits_than_float64_holds_are_refused(spec: str) -> None:
 
 def test_a_state_that_is_too_narrow_is_refused() -> None:
     with pytest.raises(UsageError, match="31 coordinates"):
-        head("fone").build(30)
+        value_head("fone").build(30)
 
 
 def test_what_has_more_digits_is_not_representable() -> None:
     values = np.array([999.4, -999.6, 0.0])
-    assert head("fone,whole=3,decimals=0").representable(values).tolist() == [True, False, True]
+    assert value_head("fone,whole=3,decimals=0").representable(values).tolist() == [
+        True,
+        False,
+        True,
+    ]

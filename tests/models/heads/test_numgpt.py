@@ -2,8 +2,6 @@
 
 import json
 import math
-import shutil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from numtok.errors import UsageError
 from numtok.evaluation.raw_numbers import multiples
 from numtok.models.decoding import Reader
 from numtok.models.distributions.mixture import Mixture
-from numtok.models.heads.base import HEADS, CalibratedReader, ValueHead
+from numtok.models.heads.base import HEADS, CalibratedReader
 from numtok.models.likelihood import log_likelihoods
 from numtok.models.model import Model
 from numtok.models.number_heads import calibration_of
@@ -29,19 +27,18 @@ from numtok.models.training_batch import TrainingBatch
 from numtok.registry import name_in
 from numtok.seeds import generator
 from numtok.sklearn import NumericRegressor
-from numtok.stages import eval as evaluation
 from numtok.stages import train as training
 from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
-from numtok.stages.gen import Config as GenConfig
-from numtok.stages.gen import run as gen
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.trainer import Execution, Recipe, Trainer
 from tests import fakemodels
 from tests.cases import each
+from tests.fakeheads import value_head
 from tests.fakemodels import CPU, batch, codec, model, numbers_of, transformer
 from tests.messages import Says
+from tests.models.heads import test_text_heads
 
 one_thread = fakemodels.one_thread
 
@@ -130,9 +127,8 @@ def test_a_text_scheme_and_a_mixture_have_likelihoods_of_rows_too() -> None:
     ],
 )
 def test_what_has_no_density_has_no_likelihood(of: dict[str, Any], told: str, says: Says) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, told, "such as mdn:5"):
         log_likelihoods(model("numgpt", "ar", size=TINY, **of), example("ar"))
-    says(found, told, "such as mdn:5")
 
 
 def test_mantissas_can_be_counted_by_the_numbers_instead() -> None:
@@ -197,18 +193,6 @@ def test_a_batch_that_is_learnt_in_parts_is_the_same_step(head: str, objective: 
         parts.model.load_state_dict(whole.model.state_dict())
         expected_means = pytest.approx(whole.validate([one]), rel=1e-4, nan_ok=True)
         assert parts.validate([one]) == expected_means
-
-
-@each("texts", [["ab", "c"], ["", ""], ["1 2"]])
-def test_where_nothing_is_predicted_the_loss_is_zero_and_every_weight_has_a_gradient(
-    texts: list[str],
-) -> None:
-    of = model("numgpt", "mlm:targets", size=TINY)
-    one = OBJECTIVES.build("mlm:targets").example(batch("numgpt", texts), generator(0))
-    found = of.losses(of.given(one))
-    assert [found.token.item(), found.value.item()] == [0, 0]
-    (found.token + found.value).backward()  # type: ignore[no-untyped-call]
-    assert all(p.grad is not None and not p.grad.any() for p in of.parameters())
 
 
 # --- what comes next ----------------------------------------------------------------------------
@@ -292,9 +276,7 @@ def test_the_gaussian_of_a_mantissa_has_variance_one_half_unless_it_is_measured(
         ("numgpt", {}, math.sqrt(0.5)),
         ("numgpt,measured=yes", {"deviation": math.sqrt((4 + 0) / 2)}, math.sqrt(2)),
     ):
-        head = HEADS.build(spec)
-        assert isinstance(head, ValueHead)
-        reader, parameters = head.build(4), torch.tensor([[1.0], [2.0]])
+        reader, parameters = value_head(spec).build(4), torch.tensor([[1.0], [2.0]])
         assert isinstance(reader, CalibratedReader) == bool(calibrated)
         found = calibration_of(reader, parameters, np.array([3.0, 2.0]))
         assert found == pytest.approx(calibrated)
@@ -302,23 +284,11 @@ def test_the_gaussian_of_a_mantissa_has_variance_one_half_unless_it_is_measured(
         assert isinstance(one, Mixture)
         assert one.deviations.tolist() == [[pytest.approx(deviation)]] * 2
         assert one.centers.tolist() == [[1], [2]]
-    assert HEADS.build("numgpt").describe() == "Gaussian of variance 1/2 around the mantissa"
-    assert HEADS.build("numgpt,measured=yes").describe() == (
-        "Gaussian around the mantissa, its deviation the validation error"
-    )
 
 
 def test_settings_that_cannot_be_are_refused(says: Says) -> None:
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, "per=row", "token and number"):
         HEADS.build("numgpt,per=row")
-    says(found, "per=row", "token and number")
-
-
-@each("scheme", ["xval", "p1000"])
-def test_a_scheme_without_exponents_is_refused(scheme: str, says: Says) -> None:
-    with pytest.raises(UsageError) as found:
-        model(scheme, "ar", head="numgpt")
-    says(found, "--head numgpt", "--scheme numgpt")
 
 
 def test_a_table_is_refused() -> None:
@@ -329,31 +299,15 @@ def test_a_table_is_refused() -> None:
 # --- from text to report ------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("data") / "artifacts"
-    store = Store(root)
-    gen(GenConfig("arithmetic,operands=2", samples=200), store, lambda *_: None)
-    for scheme in ("numgpt", "dice", "xval", "p1000"):
-        encode(EncodeConfig(("arithmetic",), scheme=scheme), store, lambda *_: None)
-    return root
+data, store = test_text_heads.data, test_text_heads.store
 
 
-@pytest.fixture
-def store(data: Path, tmp_path: Path) -> Store:
-    shutil.copytree(data, tmp_path / "artifacts")
-    return Store(tmp_path / "artifacts")
-
-
-def train(store: Store, scheme: str, **options: Any) -> Artifact:
-    chosen: dict[str, Any] = {"preset": TINY, "batch": 64, "steps": 4} | options
-    config = training.Config(f"arithmetic-{scheme}", **chosen)
-    return training.run(config, store, lambda update: None).artifact
+def train(store: Store, scheme: str, head: str | None = None, **options: Any) -> Artifact:
+    return test_text_heads.train(store, head, scheme, **({"preset": TINY, "steps": 4} | options))
 
 
 def evaluated(store: Store, model: Artifact, scheme: str, **options: Any) -> dict[str, Any]:
-    config = evaluation.Config(model.ref, f"arithmetic-{scheme}", **options)
-    report = evaluation.run(config, store, lambda *told: None).artifact
+    report = test_text_heads.evaluate(store, model, scheme, **options)
     found: dict[str, Any] = json.loads((report.path / "report.json").read_bytes())
     rows = pq.read_table(report.path / "predictions.parquet")
     found["rows"] = rows.to_pylist()
@@ -387,7 +341,7 @@ def test_embedders_and_heads_combine_across_systems(
     found = evaluated(store, train(store, scheme, objective=objective, **options), scheme)
     assert name_in(found["scheme"]) == scheme  # some are sized to the data
     for metric in ("mse", "nll", "crps", "coverage", "pit-distance", "interval-nll"):
-        assert found["metrics"][metric]["n"] == 20, metric
+        assert found["metrics"][metric]["n"] == 40, metric
         bounded = options.get("head") == "riemann:32"
         assert found["metrics"][metric]["value"] is not None or (bounded and metric == "nll")
     for row in found["rows"]:
@@ -434,30 +388,17 @@ def test_training_goes_down_and_a_model_is_found_again(store: Store) -> None:
 @pytest.mark.parametrize(
     ("scheme", "options", "parts"),
     [
-        (
-            "xval",
-            {"head": "numgpt"},
-            ("--head numgpt", "--scheme numgpt"),
-        ),
-        (
-            "p1000",
-            {"embedder": "dice"},
-            ("--embedder dice", "--embedder lookup"),
-        ),
-        (
-            "numgpt",
-            {"head": "token"},
-            ("--head token cannot read numgpt", "such as numgpt"),
-        ),
+        ("xval", {"head": "numgpt"}, ("--head numgpt", "--scheme numgpt")),
+        ("p1000", {"embedder": "dice"}, ("--embedder dice", "--embedder lookup")),
+        ("numgpt", {"head": "token"}, ("--head token cannot read numgpt", "such as numgpt")),
     ],
 )
 def test_parts_that_do_not_go_together_are_refused_before_anything_is_begun(
     store: Store, scheme: str, options: dict[str, str], parts: tuple[str, ...], says: Says
 ) -> None:
     before = sorted(store.root.rglob("*"))
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, *parts):
         train(store, scheme, **options)
-    says(found, *parts)
     assert sorted(store.root.rglob("*")) == before
 
 

@@ -12,7 +12,7 @@ import torch
 
 from numtok.encoding.splits import learnt_values, read_codec, read_split, splits
 from numtok.errors import UsageError
-from numtok.models.heads._point import PointReader
+from numtok.models.common_heads import PointReader
 from numtok.models.heads.fone import FoneHead
 from numtok.models.heads.riemann import _RiemannReader
 from numtok.stages import eval as evaluation
@@ -44,11 +44,11 @@ one_thread = test_train.one_thread
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with sums and products, encoded as xval and p1000."""
+    """A store with sums and products, encoded by several schemes."""
     root = tmp_path_factory.mktemp("data") / "artifacts"
     store = Store(root)
     gen(GenConfig("arithmetic,operands=2", samples=400), store, lambda *_: None)
-    for scheme in ("xval", "p1000"):
+    for scheme in ("xval", "p1000", "numgpt", "dice"):
         encode(EncodeConfig(("arithmetic",), scheme=scheme), store, lambda *_: None)
     return root
 
@@ -59,7 +59,7 @@ def store(data: Path, tmp_path: Path) -> Store:
     return Store(tmp_path / "artifacts")
 
 
-def train(store: Store, head: str, scheme: str = "xval", **options: Any) -> Artifact:
+def train(store: Store, head: str | None, scheme: str = "xval", **options: Any) -> Artifact:
     chosen: dict[str, Any] = {"preset": TINY, "batch": 64, "steps": 12, "head": head} | options
     config = training.Config(f"arithmetic-{scheme}", **chosen)
     return training.run(config, store, lambda update: None).artifact
@@ -240,10 +240,8 @@ def test_an_exact_head_learns_numbers_as_they_are_in_the_text(
 def test_an_exact_head_is_refused_where_numbers_are_in_parts_or_normalized(
     store: Store, numtok: Shell, learnt_raw: list[np.ndarray[Any, Any]], says: Says
 ) -> None:
-    encode(EncodeConfig(("arithmetic",), scheme="numgpt"), store, lambda *_: None)
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, f"--head {EXACT}", "numgpt", "--head numgpt"):
         train(store, EXACT, "numgpt")
-    says(caught, f"--head {EXACT}", "numgpt", "--head numgpt")
     Path("toy.csv").write_text("a,y,split\n1,2,train\n2,4,train\n3,6,train\n4,8,test\n")
     ran = numtok("train", "toy.csv", "--target", "y", "--head", EXACT, "--normalize", "unit")
     assert (ran.code, ran.out) == (2, "")

@@ -21,18 +21,24 @@ P = torch.tensor([[0.02, 0.03, 0.10, 0.50, 0.15, 0.05, 0.05, 0.05, 0.03, 0.02]])
 DIGITS = torch.arange(10).double()
 
 
+def given(
+    logits_NT: Tensor, log_p_NT: Tensor, right: list[int], places: list[int], runs: list[int]
+) -> DigitLogits:
+    """The logits of the ten digits at N positions, of which some are right."""
+    return DigitLogits(
+        logits_NT=logits_NT,
+        log_p_NT=log_p_NT,
+        values_T=DIGITS.to(logits_NT.dtype),
+        lengths_T=torch.zeros(10),
+        right_N=torch.tensor(right),
+        places_N=torch.tensor(places),
+        runs_N=torch.tensor(runs),
+    )
+
+
 def loss(spec: str, p: Tensor = P, more: float = 0.0, place: int = 1) -> float:
     """Where 3 is right, of logits that are larger by some."""
-    right, places, runs = torch.tensor([3]), torch.tensor([place]), torch.tensor([0])
-    said = DigitLogits(
-        logits_NT=p.log() + more,
-        log_p_NT=p.log(),
-        values_T=DIGITS,
-        lengths_T=torch.zeros(10),
-        right_N=right,
-        places_N=places,
-        runs_N=runs,
-    )
+    said = given(p.log() + more, p.log(), [3], [place], [0])
     return NUMBER_TERMS.build(spec).losses(said).item()
 
 
@@ -80,18 +86,8 @@ def test_ntil_is_of_digits_and_of_whole_numbers() -> None:
     """412 in place of 407, nearly surely, beside a 5 that is right."""
     logits = torch.full((4, 10), -40.0).double()
     logits[torch.arange(4), torch.tensor([4, 1, 2, 5])] = 0.0
-    right = torch.tensor([4, 0, 7, 5])
-    places, runs = torch.tensor([3, 2, 1, 0]), torch.tensor([0, 0, 0, 1])
     log_p = logits.log_softmax(dim=1)
-    said = DigitLogits(
-        logits_NT=logits,
-        log_p_NT=log_p,
-        values_T=DIGITS,
-        lengths_T=torch.zeros(10),
-        right_N=right,
-        places_N=places,
-        runs_N=runs,
-    )
+    said = given(logits, log_p, [4, 0, 7, 5], [3, 2, 1, 0], [0, 0, 0, 1])
 
     def of(spec: str) -> list[float]:
         return [*NUMBER_TERMS.build(spec).losses(said).tolist()]
@@ -169,16 +165,8 @@ def test_a_term_is_the_mean_over_digits_beside_the_cross_entropy() -> None:
         assert len(digits) == 3
         first = codec("digits").number_first
         log_p = logits[digits].log_softmax(dim=1)[:, first : first + 10]
-        right = torch.from_numpy(seen.labels[digits] - first)
-        said = DigitLogits(
-            logits_NT=log_p,
-            log_p_NT=log_p,
-            values_T=DIGITS.float(),
-            lengths_T=torch.zeros(10),
-            right_N=right,
-            places_N=right,
-            runs_N=right,
-        )
+        right = (seen.labels[digits] - first).tolist()
+        said = given(log_p, log_p, right, right, right)
         expected = token + 0.3 * term.term.losses(said).mean()
         torch.testing.assert_close(both.losses(both.given(seen)).token, expected)
 

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from numtok.contracts import results
 from numtok.encoding.schema import SPECIALS
 from numtok.errors import UsageError
 from numtok.models.batches import PAD, Batch
+from numtok.models.objectives import _contract as contract
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.training_batch import (
     END,
@@ -82,37 +84,14 @@ SPECS += ["ar:answer", "mlm:tokens", "mlm:targets", "numvalue:answer"]
 LABELS = ["classify", "classify,causal=yes"]
 
 
+@pytest.mark.parametrize("spec", ["ar:answer", "mlm:tokens", "mlm:targets", "numvalue:answer"])
+def test_every_setting_keeps_the_contract_of_objectives(spec: str) -> None:
+    broken = [one for one in results(contract.CHECKS, OBJECTIVES.build(spec), 0) if not one.passed]
+    assert broken == []
+
+
 def test_special_tokens_have_the_ids_of_the_codec() -> None:
     assert (SPECIALS[PAD], SPECIALS[MASK], SPECIALS[END]) == ("[PAD]", "[MASK]", "[END]")
-
-
-@each("scheme", ["digits", "p1000", "xval"])
-@each("spec", SPECS)
-def test_hidden_state_j_predicts_token_j_of_the_row(spec: str, scheme: str) -> None:
-    of = batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5])
-    one = example(of, spec)
-    rows, columns = np.divmod(one.where, one.tokens.shape[1])
-    assert len(one.where) == len(one.labels) > 0
-    for row, column, label in zip(rows, columns, one.labels, strict=True):
-        ends = column == of.lengths[row]
-        assert label == (END if ends else of.tokens[row, column])
-        assert column <= of.lengths[row]
-
-
-@each("scheme", ["digits", "p1000", "xval"])
-@each("spec", SPECS)
-def test_a_number_is_asked_for_at_its_first_token_with_its_value(spec: str, scheme: str) -> None:
-    of = batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5])
-    one = example(of, spec)
-    rows, columns = np.divmod(one.number_where, one.tokens.shape[1])
-    known = {
-        (row, start): value
-        for row, start, value in zip(of.number_row, of.number_start, of.number_value, strict=True)
-    }
-    assert len(one.number_where) > 0
-    for row, column, value in zip(rows, columns, one.number_values, strict=True):
-        assert known[row, column] == value
-    assert set(one.number_where) <= set(one.where)  # its token is asked for too
 
 
 @each("scheme", ["digits", "p1000", "xval"])
@@ -172,17 +151,6 @@ def test_parts_are_the_rows_in_order_with_what_is_asked_of_them(
     assert (number_where, values) == (one.number_where.tolist(), one.number_values.tolist())
 
 
-@each("spec", SPECS)
-def test_an_example_is_a_pure_function_of_batch_and_generator(spec: str) -> None:
-    of = batch("p1000", MANY[:5], answers=[0] * 5, targets=[0])
-    before = {name: np.copy(value) for name, value in vars(of).items()}
-    one, again = example(of, spec), example(of, spec)
-    assert all(np.array_equal(value, vars(again)[name]) for name, value in vars(one).items())
-    assert all(np.array_equal(value, before[name]) for name, value in vars(of).items())
-    if spec in ("mlm", "mlm:tokens"):
-        assert not np.array_equal(one.where, example(of, spec, seed=1).where)
-
-
 @each(
     ("spec", "parts"),
     [
@@ -200,23 +168,6 @@ def test_a_setting_that_cannot_be_is_refused(spec: str, parts: tuple[str, ...], 
         OBJECTIVES.build(spec)
     says(unlisted(found, "objective"), *parts)
     assert found.value.exit_code == 2
-
-
-@each(
-    ("spec", "column", "causal"),
-    [
-        ("ar", None, True),
-        ("ar:answer", "answer_start", True),
-        ("mlm", None, False),
-        ("mlm:tokens", None, False),
-        ("mlm:targets", "targets", False),
-    ],
-)
-def test_an_objective_says_what_it_needs_and_where_it_looks(
-    spec: str, column: str | None, causal: bool
-) -> None:
-    objective = OBJECTIVES.build(spec)
-    assert (objective.requires(), objective.causal) == (column, causal)
 
 
 # --- masks -------------------------------------------------------------------------------------

@@ -1,7 +1,12 @@
-"""Heads that classify: digits, bits, residues, each a variable of its own.
+"""Base classes for common kinds of value heads: classes, densities, one predicted value.
 
-A leaf says how many classes each variable has, which classes a number has, and which number the
-classes say. The rest follows: the linear map, the loss, the point and the distribution.
+A :class:`ClassesHead` declares the number of classes of each variable (digits, bits, residues), the
+classes of a number, and the number of classes. The linear map, the loss, the point and the
+distribution follow.
+
+A :class:`PointHead` predicts one value by the mean squared error. Its distribution is a Gaussian
+around the prediction whose variance is the mean squared error on validation data, the same for
+every number; reports say so.
 
 Shapes: N numbers, K variables, P logits.
 """
@@ -9,6 +14,7 @@ Shapes: N numbers, K variables, P logits.
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import groupby
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,15 +22,20 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from numtok.encoding.normalizers.base import Scaling
-from numtok.models.distributions.classes import IndependentClasses
+from numtok.encoding.normalizers.base import Scaling, no_scaling
+from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
-from numtok.models.heads.base import Calibration, ExactHead, ValueReader
+from numtok.models.distributions.samples import IndependentClasses
+from numtok.models.heads.base import CalibratedReader, Calibration, ValueHead, ValueReader
 from numtok.models.precision import in_float64, on_host
 
+_LARGEST = float(np.finfo(np.float32).max)
 
-class ClassesHead(ExactHead):
+
+class ClassesHead(ValueHead):
     """A head that predicts K class variables of a number, independently of each other."""
+
+    exact: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -56,6 +67,22 @@ class ClassesHead(ExactHead):
 
     def build(self, width: int) -> ValueReader:
         return ClassesReader(self, width)
+
+
+class LinearReader(ValueReader):
+    """A linear map to the parameters of a distribution, whose median is the point."""
+
+    def __init__(self, width: int, parameters: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, parameters)
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        logits: Tensor = self.linear(hidden_ND)
+        return logits.float()
+
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        """float64[N]: the median."""
+        return self.predictive(parameters_NP, {}, no_scaling()).median()
 
 
 class ClassesReader(ValueReader):
@@ -120,3 +147,51 @@ class ClassesReader(ValueReader):
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
         return self.head.distribution(self.logs(parameters_NP))
+
+
+class RealHead(ValueHead):
+    """A head that is trained on the normalized value itself."""
+
+    def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        """float32[N, 1]: the nearest values that float32 holds; 0 for what is not finite."""
+        known = np.where(np.isfinite(values), values, 0.0)
+        return np.clip(known, -_LARGEST, _LARGEST).astype(np.float32)[:, None]
+
+    def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """bool[N]: which values float32 holds."""
+        return np.abs(values) <= _LARGEST
+
+
+class PointHead(RealHead):
+    """A head of one value, with a Gaussian as wide as the error on the validation split."""
+
+    def describe(self) -> str:
+        return "Gaussian around the head's prediction, its deviation the validation error"
+
+
+class PointReader(CalibratedReader):
+    """A module from hidden states to one number, [N, D] to [N, 1], as a reader."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        made: Tensor = self.module(hidden_ND)
+        return made
+
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        return (parameters_NP[:, 0].float() - targets_NW[:, 0]).square()
+
+    def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
+        return on_host(parameters_NP[:, 0])
+
+    def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
+        errors = self.point(parameters_NP) - values
+        # An error of exactly zero would make a density that nothing else can lie in.
+        return {"deviation": float(max(np.sqrt(np.mean(errors**2)), 1e-12))}
+
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Predictive:
+        return Mixture.single(self.point(parameters_NP), calibration["deviation"], scaling)

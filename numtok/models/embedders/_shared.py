@@ -1,4 +1,4 @@
-"""A token vector and a numeral vector, fused by a linear map (NumGPT, Equation 6)."""
+"""Modules that several embedders share: the whole number, and a fused numeral vector."""
 
 from typing import cast
 
@@ -7,12 +7,35 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import UsageError
-from numtok.models.embedders.base import INIT, token_table
+from numtok.models.embedders.base import INIT, TokenVectors
 from numtok.models.vocabulary import Vocabulary
 
 
-class Fused(nn.Module):
-    """E(x) = [TE(x), NE(x)] W_b: D coordinates of the token, d of the numeral, D in all.
+class Whole(nn.Module):
+    """Multiply each value by the factor of its token: -1.23 with ``E2`` is -123.
+
+    An overflow becomes infinite, with the sign of its value, and an underflow 0.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.same = bool((vocabulary.multipliers == 1).all())
+        multipliers = torch.from_numpy(vocabulary.multipliers).float()
+        self.register_buffer("multipliers", multipliers, persistent=False)
+
+    def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        """float32[B, L]; 0 where the value is 0, whatever the token."""
+        values_BL = values_BL.float()
+        if self.same:
+            return values_BL
+        products_BL = values_BL * cast(Tensor, self.multipliers)[tokens_BL]
+        # A model may predict 0 as the value of an overflow, and 0 times infinity is NaN.
+        return torch.where(values_BL == 0, values_BL, products_BL)
+
+
+class Fused(TokenVectors):
+    """E(x) = [TE(x), NE(x)] W_b (NumGPT, Equation 6): D coordinates of the token, d of the numeral,
+    D in all.
 
     NE of all texts is one learnt vector, and TE of all numerals another (``text`` and ``numeral``).
     W_b is kept as its two blocks of rows, ``from_token`` and ``from_numeral``, since numerals are
@@ -25,13 +48,12 @@ class Fused(nn.Module):
     def __init__(
         self, name: str, vocabulary: Vocabulary, width: int, numerals: nn.Module, dimensions: int
     ) -> None:
-        super().__init__()
         if not len(vocabulary.numbers):
             raise UsageError(
                 f"--embedder {name} embeds the value beside a number's token, and these numbers "
                 "have none; give --embedder lookup, or data encoded with --scheme numgpt or xval"
             )
-        self.table = token_table(vocabulary.size, width)
+        super().__init__(vocabulary, width)
         self.numerals = numerals
         self.numeral = nn.Parameter(torch.empty(width).normal_(std=INIT))
         self.text = nn.Parameter(torch.empty(dimensions).normal_(std=INIT))
