@@ -18,7 +18,7 @@ from numtok.models.trunks import _contract as contract
 from numtok.models.trunks.base import TRUNKS
 from tests import fakemodels
 from tests.cases import each
-from tests.fakemodels import embedded, states
+from tests.fakemodels import embedded, real, states
 from tests.messages import Says
 
 one_thread = fakemodels.one_thread
@@ -206,6 +206,29 @@ def test_a_token_behind_a_full_cache_changes_no_other_row() -> None:
         with torch.no_grad():
             found = of.extend(x[torch.arange(2), at][:, None], cache)[1, 0]
         torch.testing.assert_close(found, states(of, x)[1, 3 + step], rtol=0, atol=1e-5)
+
+
+@each("causal", [False, True])
+@each("positions", POSITIONS)
+def test_states_asked_for_are_those_of_all(positions: str, causal: bool) -> None:
+    of, x, lengths = trunk(causal, positions), embedded(3, 9), [9, 4, 1]
+    asked = torch.tensor([[8, 0, 3], [2, 3, 1], [0, 0, 0]])  # in any order, and repeated
+    all_, some = states(of, x, real(lengths, 9)), states(of, x, real(lengths, 9), asked)
+    expected = all_[torch.arange(3)[:, None], asked]
+    torch.testing.assert_close(some, expected, rtol=0, atol=1e-6)
+
+
+@each("causal", [False, True])
+@each("positions", POSITIONS)
+def test_pads_and_other_rows_change_nothing(positions: str, causal: bool) -> None:
+    of, x, lengths = trunk(causal, positions), embedded(4, 11), [11, 3, 7, 1]
+    mask = real(lengths, 11)
+    together = states(of, x, mask)
+    other = states(of, torch.where(mask[:, :, None], x, embedded(4, 11, seed=2)), mask)
+    for row, length in enumerate(lengths):
+        alone = states(of, x[row : row + 1, :length])[0]
+        torch.testing.assert_close(together[row, :length], alone, rtol=0, atol=3e-6)
+        torch.testing.assert_close(other[row, :length], alone, rtol=0, atol=3e-6)
 
 
 # --- positions ---------------------------------------------------------------------------------

@@ -170,6 +170,35 @@ def test_a_setting_that_cannot_be_is_refused(spec: str, parts: tuple[str, ...], 
     assert found.value.exit_code == 2
 
 
+@each("scheme", ["digits", "p1000", "xval"])
+@each("spec", SPECS)
+def test_hidden_state_j_predicts_token_j_of_the_row(spec: str, scheme: str) -> None:
+    of = batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5])
+    one = example(of, spec)
+    rows, columns = np.divmod(one.where, one.tokens.shape[1])
+    assert len(one.where) == len(one.labels) > 0
+    for row, column, label in zip(rows, columns, one.labels, strict=True):
+        ends = column == of.lengths[row]
+        assert label == (END if ends else of.tokens[row, column])
+        assert column <= of.lengths[row]
+
+
+@each("scheme", ["digits", "p1000", "xval"])
+@each("spec", SPECS)
+def test_a_number_is_asked_for_at_its_first_token_with_its_value(spec: str, scheme: str) -> None:
+    of = batch(scheme, TEXTS, answers=[11, 0, 2, 0, 4], targets=[2, 5])
+    one = example(of, spec)
+    rows, columns = np.divmod(one.number_where, one.tokens.shape[1])
+    known = {
+        (row, start): value
+        for row, start, value in zip(of.number_row, of.number_start, of.number_value, strict=True)
+    }
+    assert len(one.number_where) > 0
+    for row, column, value in zip(rows, columns, one.number_values, strict=True):
+        assert known[row, column] == value
+    assert set(one.number_where) <= set(one.where)  # its token is asked for too
+
+
 # --- masks -------------------------------------------------------------------------------------
 
 

@@ -26,7 +26,7 @@ from tests import fakemodels
 from tests.cases import each
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
-from tests.fakemodels import embedded, states
+from tests.fakemodels import embedded, real, states
 from tests.messages import Says
 from tests.stages import test_labels as test_classify
 from tests.stages.test_labels import CPU, contents, encoded, evaluated, report_of, trained, weights
@@ -77,6 +77,26 @@ def test_a_row_is_read_from_both_ends_and_its_last_states_are_kept() -> None:
         expected = torch.cat(ends, dim=1)
     expected = torch.cat([expected[5, :8], expected[0, 8:]])
     torch.testing.assert_close(states(of, x_LD[None])[0, 0], expected, rtol=0, atol=1e-6)
+
+
+def test_pads_and_other_rows_change_nothing() -> None:
+    of, x, lengths = trunk(), embedded(4, 11), [11, 3, 7, 1]
+    mask = real(lengths, 11)
+    together = states(of, x, mask)
+    other = states(of, torch.where(mask[:, :, None], x, embedded(4, 11, seed=2)), mask)
+    assert torch.equal(together, other)
+    for row, length in enumerate(lengths):
+        alone = states(of, x[row : row + 1, :length])[0, 0]
+        torch.testing.assert_close(together[row, 0], alone, rtol=0, atol=1e-6)
+
+
+def test_the_state_stands_at_each_place_that_is_asked_for() -> None:
+    of, x, mask = trunk(), embedded(3, 9), real([9, 4, 1], 9)
+    everywhere = states(of, x, mask)
+    assert everywhere.shape == (3, 9, 16)
+    assert torch.equal(everywhere, everywhere[:, :1].expand_as(everywhere))
+    asked = torch.tensor([[8, 0], [3, 3], [0, 0]])
+    assert torch.equal(states(of, x, mask, asked), everywhere[:, :2])
 
 
 @each("changed", [0, 3, 8])
@@ -164,6 +184,19 @@ def test_what_failed_or_was_killed_goes_on_to_the_same_bytes(tmp_path: Path) -> 
     second = train.run(config, broken, stops)
     assert seen == [1, 2, 3, 3, 4, 5]
     assert contents(second.artifact) == contents(first)
+
+
+@pytest.mark.integration
+def test_bfloat16_is_for_what_is_not_carried_over(store: Store, tmp_path: Path) -> None:
+    data = encoded(store, tmp_path, weights(60))
+    found = [
+        in_model(trained(store, data, preset=TINY, precision=precision, name=precision))
+        for precision in ("float32", "bfloat16")
+    ]
+    pairs = list(zip(*(model.parameters() for model in found), strict=True))
+    assert not all(torch.equal(*pair) for pair in pairs)  # the map to the classes is rounded
+    for one, other in pairs:
+        torch.testing.assert_close(one, other, rtol=0, atol=0.02)
 
 
 @pytest.mark.integration
