@@ -1,7 +1,7 @@
 """Prints probes: the model and the input, and results in words and tables."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.figures import Told, number
 from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
@@ -15,14 +15,15 @@ Rows = list[tuple[str, object]]
 _SHOWN = 13  # points of a curve in its table
 
 
-def print_probe(probed: "LoadedProbe", format: Format, to: TextIO | None = None) -> None:
-    """Print one probe, on stdout by default; CSV has one row per value, JSON the whole summary."""
+def print_probe(probed: "LoadedProbe", format: Format, *, quiet: bool = False) -> None:
+    """Print one probe, and its REF; CSV has one row per value, JSON the whole summary."""
     import msgspec
 
     records = _records("", msgspec.to_builtins(probed.probe.found))
     whole = {"ref": probed.ref, "probe": probed.probe}
     columns = ("figure", "value", "low", "high")
-    print_result(format, whole, flat(columns, records), _parts(probed), to)
+    records_sheet = flat(columns, records)
+    print_result(format, whole, records_sheet, _parts(probed), made=probed.ref, quiet=quiet)
 
 
 def _parts(probed: "LoadedProbe") -> Iterator[Part]:

@@ -43,8 +43,8 @@ def print_profile(profile: Profile, options: Sequence[str], format: Format) -> N
 
 
 def _for_markdown(profile: Profile) -> Iterator[Part]:
-    yield Sheet("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots])
-    yield Sheet("", _SCHEME_COLUMNS, [_scheme_row(one, profile) for one in profile.schemes])
+    yield slots_sheet(profile)
+    yield replace(schemes_sheet(profile), title="")
     yield Verbatim(f"- {line}" for line in [*_warnings(profile.warnings), *_remarks(profile)])
 
 
@@ -74,15 +74,23 @@ def _for_terminal(profile: Profile, options: Sequence[str]) -> Iterator[Part]:
 
 def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
     """The table of schemes. Losses are listed below it if a column of them does not fit."""
-    rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
-    title = "what each scheme costs in tokens, and loses of the spread at worst"
-    note = "\n".join(_below_schemes(profile))
-    every = Sheet(title, _SCHEME_COLUMNS, rows, note=note).without_empty()
+    whole = schemes_sheet(profile)
+    every = whole.without_empty()
     sheet = _cut_column(_cut_column(every, 0, limit), -1, limit)
     if sheet.width > limit:
-        note = "\n".join([*(f"{row[0]} loses {row[-1]}" for row in rows if row[-1]), note])
+        losses = (f"{row[0]} loses {row[-1]}" for row in whole.rows if row[-1])
+        note = "\n".join([*losses, whole.note])
         sheet = replace(every.of_columns(range(len(every.columns) - 1)), note=note)
     yield sheet
+
+
+def schemes_sheet(profile: Profile) -> Sheet:
+    """Return what each scheme costs and loses."""
+    title = "what each scheme costs in tokens, and loses of the spread at worst"
+    rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
+    picks = [f"label:{one.scheme}" for one in profile.schemes]
+    note = "\n".join(_below_schemes(profile))
+    return Sheet(title, _SCHEME_COLUMNS, rows, picks=picks, note=note)
 
 
 def _head(profile: Profile) -> list[str]:
@@ -121,6 +129,12 @@ _SLOT_COLUMNS = (
 _SPARED = ("top", "rows", "=0", "<0")  # left out before a name is cut, in this order
 _LEGEND = "spread: standard deviation; digits: at most; values: distinct"
 _SHOWN_TOP = 0.01  # a most frequent value with less than this share is nothing to look at
+
+
+def slots_sheet(profile: Profile) -> Sheet:
+    """Return what the numbers of each slot are like."""
+    note = f"{_LEGEND}; top: commonest"
+    return Sheet("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots], note=note)
 
 
 def _fitted_slots(profile: Profile, limit: int) -> Sheet:

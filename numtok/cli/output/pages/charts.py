@@ -1,6 +1,6 @@
 """Charts of several experiments: what they cost and are worth, how they learnt, their errors."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from numtok.analysis.panels.calibration import coverage_panel
 from numtok.analysis.panels.costs import COSTS, CostPoint, cost_panel, pareto_front
@@ -19,22 +19,29 @@ def cost_chart(
     name: str,
     cost: str,
     metric: str,
-    points: Sequence[CostPoint],
+    values: Iterable[tuple[str, float | None, float | None, float | None, float | None]],
     colours: Mapping[str, int],
     *,
     higher: bool = True,
-) -> PageChart | None:
-    """A metric over one of ``COSTS``; None where that sets nothing apart, or is nothing that all
-    have."""
+) -> Iterator[PageChart]:
+    """Draw a metric over one of ``COSTS``: ``values`` are label, cost, value, low and high.
+
+    Draws nothing if all cost the same or something costs nothing.
+    """
+    points = [
+        CostPoint(label, price, value, low, high)
+        for label, price, value, low, high in values
+        if price is not None and value is not None
+    ]
     costs = {point.cost for point in points}
     if len(costs) < 2 or min(costs) <= 0:
-        return None
+        return
     panel = cost_panel(points, (COSTS[cost], metric), colours, higher=higher)
     assert panel is not None  # there are points
-    text = "On the grey line nobody is both cheaper and better (the Pareto front)."
+    text = "On the gray line, nothing is both cheaper and better (the Pareto front)."
     if len(pareto_front(points, higher=higher)) == 1:
         text = "One of them is the cheapest and the best."
-    return PageChart(name=name, heading=f"{metric} over {COSTS[cost]}", text=text, panel=panel)
+    yield PageChart(name=name, heading=f"{metric} over {COSTS[cost]}", text=text, panel=panel)
 
 
 def learning_charts(

@@ -4,7 +4,7 @@ chart shows."""
 from collections.abc import Mapping, Sequence
 
 from numtok.analysis.panels.numbers import SizePanel
-from numtok.cli.output.figures import Measured, Told, figure, number
+from numtok.cli.output.figures import Told, number
 from numtok.cli.output.pages.page import PageCell
 from numtok.reports import Figure
 from numtok.row import GROUP, in_order
@@ -12,16 +12,11 @@ from numtok.row import GROUP, in_order
 _SLOTS = 40  # or values of a group, that a chart shows
 
 
-def bold(found: Measured) -> PageCell:
-    """Return the cell of the best value of a column."""
-    return folded(figure(found))._replace(best=True)
-
-
 def folded(told: Told) -> PageCell:
     """Put the interval of a value below it.
 
     >>> folded(Told("0.9 [0.8, 1.0]", 0.9))
-    PageCell(text='0.9', key=0.9, best=False, aside='[0.8, 1.0]')
+    PageCell(text='0.9', key=0.9, aside='[0.8, 1.0]')
     """
     value, _, ends = told.partition(" [")
     return PageCell(value, told.key, aside=f"[{ends}" if ends else "")

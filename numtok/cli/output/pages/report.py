@@ -20,18 +20,14 @@ from numtok.cli.output.pages.page import (
     RowList,
     Section,
 )
-from numtok.cli.output.pages.parts import (
-    largest_slots,
-    part_filters,
-    size_filters,
-)
+from numtok.cli.output.pages.parts import largest_slots, part_filters, size_filters
 from numtok.cli.output.printing import Sheet
-from numtok.cli.output.report import PERFECT, costs_sheet, skills
+from numtok.cli.output.report import report_parts
 from numtok.data.reading.split_rule import TRAIN
 from numtok.evaluation.report_files import Evaluation, ReportPredictions
 from numtok.metrics.base import Predictions
 from numtok.registry import name_in
-from numtok.reports import LIMITS, Figures, Report
+from numtok.reports import Figures, Report
 from numtok.row import GROUP
 from numtok.store.artifact import Resolve
 
@@ -57,8 +53,10 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
     sections: list[Section] = []
     if report.measures == "numbers":
         sections += _of_numbers(evaluation, resolve)
-    costs = Section("costs", "What it cost", "", [costs_sheet(evaluation)])
-    sections += [_all_figures(report), costs]
+    *tables, costs = (part for part in report_parts(evaluation) if isinstance(part, Sheet))
+    heading = "All figures, beside what needs no model"
+    sections.append(Section("figures", heading, "", tables))
+    sections.append(Section("costs", "What it cost", "", [costs]))
     told = f"{report.numbers:,} {report.measures}"
     where = f"{report.scheme} on {report.data.partition('@')[0]}"
     return Page(
@@ -273,21 +271,3 @@ def _short(literal: str | None, value: float) -> str:
     if literal is None:
         return "none"
     return literal if len(literal) <= _LONG else number(value)
-
-
-def _all_figures(report: Report) -> Section:
-    baselines = report.baselines
-    names = [f"{name} (limit)" if name in LIMITS else name for name in baselines]
-    rows: list[list[object]] = []
-    for name, own in report.metrics.items():
-        others = [figures.get(name) for figures in baselines.values()]
-        values = [None if one is None else one.value for one in others]
-        if all(value is None for value in (own.value, *values)):
-            continue
-        rows.append([name, own, *values])
-        if name in PERFECT and baselines:
-            rows.append([f"skill by {name}", "", *skills(name, report.metrics, baselines)])
-    note = "Skill is 1 - error / error of the baseline. Limits are made of the truth: no rivals."
-    title = "Metrics with 95% intervals, and baselines"
-    sheet = Sheet(title, ["metric", "model", *names], rows, note=note)
-    return Section("figures", "All figures, beside what needs no model", "", [sheet])

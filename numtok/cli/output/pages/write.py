@@ -51,6 +51,16 @@ class DrawnChart(NamedTuple):
     still: str
 
 
+class TableRow(NamedTuple):
+    """A row of a table: its cells, its key for charts, the columns in which it is the best, and
+    whether it is a heading."""
+
+    cells: list[PageCell]
+    pick: str
+    best: set[int]
+    heading: bool
+
+
 def check_page(path: Path | None) -> None:
     """Raise UsageError if no page can be written: a package is missing, or the path is not one of
     a file; nothing for None."""
@@ -114,6 +124,7 @@ def html(page: Page) -> str:
         script=Markup(script),
         policy=_policy([vega, script]),
         cell_of=_cell,
+        rows_of=table_rows,
         colours=COLOURS,
         shapes=list(SHAPES.values()),
         shape_of=shape_of,
@@ -208,6 +219,28 @@ def _row(row: Any) -> dict[str, Any]:
         "after": row.after,
         "keys": list(row.picks),
     }
+
+
+def table_rows(sheet: Sheet) -> list[TableRow]:
+    """Return the rows of a table, with the best cells of columns in which one direction is better.
+
+    >>> [row.heading for row in table_rows(Sheet("", ["a", "b"], [["x:", ""], ["y", 1]]))]
+    [True, False]
+    """
+    rows = [[_cell(cell) for cell in row] for row in sheet.rows]
+    best: dict[int, float] = {}
+    for column, name in enumerate(sheet.columns):
+        keys = [row[column].key for row in rows[: len(sheet.picks)]]
+        known = [key for key in keys if key is not None]
+        if known and sheet.better.get(name, "neither") != "neither":
+            best[column] = max(known) if sheet.better[name] == "higher" else min(known)
+    found = []
+    for place, row in enumerate(rows):
+        pick = sheet.picks[place] if place < len(sheet.picks) else ""
+        marked = {column for column, cell in enumerate(row) if cell.key == best.get(column, np.nan)}
+        heading = len(row) > 1 and not any(cell.text for cell in row[1:])
+        found.append(TableRow(row, pick, marked if pick else set(), heading))
+    return found
 
 
 def _cell(cell: object) -> PageCell:
