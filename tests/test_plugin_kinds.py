@@ -130,7 +130,8 @@ FIGURE = '''
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.analysis.figures.base import FigureKind, Picture
+from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.picture import Picture
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from numtok import files
-from numtok.analysis.figures.base import BarMarks, LineMark
 from numtok.analysis.panels.costs import CostPoint, cost_panel, pareto_front
 from numtok.analysis.panels.differences import differing_rows
 from numtok.analysis.panels.learning import LearningCurve, learning_curves, learning_panel
 from numtok.analysis.panels.numbers import beside_panel, size_panel
+from numtok.analysis.picture import BarMarks, LineMark
 from numtok.errors import StoreError
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.metrics.base import Predictions
@@ -147,7 +147,7 @@ def test_what_models_of_tables_logged_is_drawn_too_each_fold_a_line(tmp_path: Pa
 def test_what_nobody_looked_at_twice_is_not_drawn() -> None:
     one = np.ones(1)
     curve = LearningCurve(
-        label="a", split="validation", seed=0, samples=one, tokens=one, seconds=None, loss=one
+        label="a", split="validation", samples=one, tokens=one, seconds=None, loss=one
     )
     for over in ("seconds", "samples"):
         assert learning_panel([curve], {"a": 0}, over) is None

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numtok.analysis.figures.base import some
 from numtok.analysis.panels.numbers import SizePanel
+from numtok.analysis.picture import some
 from numtok.arrays import Floats, Ints
 from numtok.data.tables.table import Table, read_table_of
 from numtok.encoding.splits import read_ids, read_pieces, splits

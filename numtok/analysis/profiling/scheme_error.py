@@ -17,12 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.analysis.profiling.slot_statistics import (
-    DECADES,
-    FIRST_DECADE,
-    NumberStatistics,
-    most,
-)
+from numtok.analysis.profiling.slot_statistics import DECADES, FIRST_DECADE, NumberStatistics, most
 from numtok.arrays import Bools, Floats, Ints
 from numtok.encoding.channel import normalized
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit

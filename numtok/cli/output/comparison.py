@@ -4,15 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.figures import (
-    Told,
-    amount,
-    duration,
-    ends,
-    interval,
-    number,
-    share,
-)
+from numtok.cli.output.figures import Told, amount, duration, ends, interval, number, share
 from numtok.cli.output.printing import Format, Part, Sheet, counted, flat, print_result
 from numtok.cli.output.report import PERFECT, SKILL, of_some, published_parts, skill
 from numtok.reports import LIMITS

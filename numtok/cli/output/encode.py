@@ -7,13 +7,7 @@ import msgspec
 
 from numtok.class_settings import spec_fields
 from numtok.cli.output.figures import share
-from numtok.cli.output.printing import (
-    Format,
-    Size,
-    print_dry_run,
-    print_made,
-    rows_by_split,
-)
+from numtok.cli.output.printing import Format, Size, print_dry_run, print_made, rows_by_split
 from numtok.encoding.codec import Codec
 from numtok.encoding.row_twins import TWINS, twins_note
 from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED

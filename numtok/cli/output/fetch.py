@@ -3,13 +3,7 @@
 import msgspec
 
 from numtok.cli.output import table
-from numtok.cli.output.printing import (
-    Format,
-    Size,
-    counted,
-    print_dry_run,
-    print_made,
-)
+from numtok.cli.output.printing import Format, Size, counted, print_dry_run, print_made
 from numtok.stages.fetch import FetchEstimate, Result
 from numtok.store.artifact import DATA, FIELD, Artifact
 from numtok.store.draft import shorten

@@ -2,13 +2,7 @@
 
 import msgspec
 
-from numtok.cli.output.printing import (
-    Format,
-    Size,
-    print_dry_run,
-    print_made,
-    rows_by_split,
-)
+from numtok.cli.output.printing import Format, Size, print_dry_run, print_made, rows_by_split
 from numtok.data.tables.table import read_table_file
 from numtok.stages.gen import Result
 from numtok.store.artifact import TABLE, Artifact

@@ -13,15 +13,7 @@ from numtok.cli.output.comparison import (
     shown_costs,
 )
 from numtok.cli.output.figures import duration, number
-from numtok.cli.output.printing import (
-    Format,
-    Part,
-    Sheet,
-    counted,
-    flat,
-    one_line,
-    print_result,
-)
+from numtok.cli.output.printing import Format, Part, Sheet, counted, flat, one_line, print_result
 from numtok.cli.output.progress import Live
 
 if TYPE_CHECKING:

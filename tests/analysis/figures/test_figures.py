@@ -25,9 +25,10 @@ from numtok.analysis.figures import (
     lines,
     truth,
 )
-from numtok.analysis.figures._labels import labels_of, metric_label
 from numtok.analysis.figures._measures import Pair, Point, measured, notes_of
-from numtok.analysis.figures._picture import (
+from numtok.analysis.figures._reports import labels_of, metric_label, sources_of
+from numtok.analysis.figures._settings import placed
+from numtok.analysis.picture import (
     Axis,
     Band,
     BarMarks,
@@ -41,8 +42,6 @@ from numtok.analysis.figures._picture import (
     some,
     undrawn,
 )
-from numtok.analysis.figures._settings import placed
-from numtok.analysis.figures._sources import sources_of
 from numtok.data.tables.table import Feature
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.seeds import SeedStatistics
@@ -92,8 +91,8 @@ def only(marks: Any, kind: type[Mark]) -> Any:
 
 def test_the_examples_are_right() -> None:
     for name in [
-        *("analysis.figures._labels", "analysis.figures._measures", "analysis.figures._picture"),
-        *("analysis.figures._settings", "analysis.figures._tables", "analysis.figures.lines"),
+        *("analysis.figures._reports", "analysis.figures._measures", "analysis.picture"),
+        *("analysis.figures._settings", "analysis.figures.lines"),
         *("analysis.figures.truth", "evaluation.comparison.experiments"),
     ]:
         with case(name):

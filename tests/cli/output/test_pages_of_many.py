@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from numtok.analysis.figures.base import BarMarks, LineMark
 from numtok.analysis.panels import slots
+from numtok.analysis.picture import BarMarks, LineMark
 from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.pages.write import _cell, html, table_rows
 from numtok.cli.output.printing import Format, Sheet

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from numtok.analysis.figures.base import Axis, BarMarks, Panel
+from numtok.analysis.picture import Axis, BarMarks, Panel
 from numtok.cli.output.pages.page import PageChart
 from numtok.cli.output.pages.write import draw
 from tests.cases import case

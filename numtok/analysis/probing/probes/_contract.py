@@ -7,13 +7,7 @@ import inspect
 
 from numtok import contracts
 from numtok.analysis.probing.probes.base import PROBES, ProbeKind
-from numtok.contracts import (
-    check_declared,
-    check_settings,
-    checks_of,
-    expect,
-    require,
-)
+from numtok.contracts import check_declared, check_settings, checks_of, expect, require
 from numtok.names import NAME
 from numtok.store.artifact import version_of
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from numtok.analysis.figures.base import Panel
+from numtok.analysis.picture import Panel
 from numtok.cli.output.printing import Sheet
 
 

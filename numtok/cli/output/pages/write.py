@@ -19,18 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numtok import files
-from numtok.analysis.figures.base import (
-    COLOURS,
-    SHAPES,
-    VEGA_LITE,
-    BarMarks,
-    ColumnMarks,
-    LineMark,
-    Panel,
-    chart,
-    shape_of,
-    still,
-)
+from numtok.analysis.picture import BarMarks, ColumnMarks, LineMark, Panel
+from numtok.analysis.vega import COLOURS, SHAPES, VEGA_LITE, chart, shape_of, still
 from numtok.cli.output.figures import Told
 from numtok.cli.output.pages.page import Page, PageCell, PageChart, RowList
 from numtok.cli.output.pages.parts import folded
