@@ -9,6 +9,7 @@ from numtok.cli.output.pages.page import PageCell
 from numtok.reports import Figure
 from numtok.row import GROUP, in_order
 
+LAST = 1e300  # sorts what is infinite
 _SLOTS = 40  # or values of a group, that a chart shows
 
 

@@ -7,7 +7,15 @@ import numpy as np
 from numtok.analysis.panels.calibration import coverage_panel, pit_panel
 from numtok.analysis.panels.learning import learning_curves, learning_panel
 from numtok.analysis.panels.numbers import SizePanel, size_panel, slots_panel, truth_panel
-from numtok.analysis.panels.rows import MOST, PageRows, page_rows, parts_of, picks_of
+from numtok.analysis.panels.rows import (
+    MOST,
+    PageRows,
+    page_rows,
+    parts_of,
+    picks_of,
+    slots_of,
+    standard_errors,
+)
 from numtok.arrays import Ints
 from numtok.cli.output.figures import figure, number, share
 from numtok.cli.output.pages.page import (
@@ -20,7 +28,7 @@ from numtok.cli.output.pages.page import (
     RowList,
     Section,
 )
-from numtok.cli.output.pages.parts import largest_slots, part_filters, size_filters
+from numtok.cli.output.pages.parts import LAST, largest_slots, part_filters, size_filters
 from numtok.cli.output.printing import Sheet
 from numtok.cli.output.report import report_parts
 from numtok.data.reading.split_rule import TRAIN
@@ -41,7 +49,6 @@ _MEANINGS = {
     "accuracy": "share of labels that are right",
     "answer-exact-match": "share of answers that are the true one",
 }
-_LAST = 1e300  # by which what is infinite is sorted
 _LONG = 12  # characters of a number that is shown as it is written
 _BY_PART = ("slot-skill", "median-relative-error", "relative-error-over", "mae", "r2")
 
@@ -109,7 +116,8 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
     report = evaluation.report
     predictions = ReportPredictions.read(evaluation)
     answers = predictions.answers
-    held = page_rows(predictions, report.data, report.split, resolve)
+    errors = standard_errors(answers, slots_of(predictions))
+    held = page_rows(predictions, errors, report, resolve)
     truth = truth_panel(answers, held.rows)
     label, colours = report.scheme, {report.scheme: 0}
     sizes = size_panel({label: answers}, colours)
@@ -218,29 +226,28 @@ def _rows(
     keys = picks_of(held.rows, parts, sizes)
     rows = []
     assert answers.truth_literal is not None and answers.prediction_literal is not None
-    for place, row in enumerate(held.rows.tolist()):
-        ends = PageCell("", -_LAST)
+    for place, (row, around) in enumerate(zip(held.rows.tolist(), held.excerpts, strict=True)):
+        ends = PageCell("", -LAST)
         if answers.quantiles is not None and not np.isnan(answers.quantiles[row]).any():
             low, high = (float(answers.quantiles[row, end]) for end in (0, -1))
-            width = high - low if np.isfinite(high - low) else _LAST
+            width = high - low if np.isfinite(high - low) else LAST
             ends = PageCell(f"{_end(low)} to {_end(high)}", width)
         valid = bool(answers.valid[row])
         literal = answers.prediction_literal[row] if valid else None
         value = float(answers.prediction[row])
         error = float(held.errors[row])
-        around = held.excerpts[place] if held.excerpts is not None else None
         rows.append(
             HeldRow(
                 [
                     held.slots[row],
                     PageCell(answers.truth_literal[row], float(answers.truth[row])),
-                    PageCell(_short(literal, value), value if valid else _LAST),
+                    PageCell(_short(literal, value), value if valid else LAST),
                     ends,
-                    PageCell(number(error) if valid else "-", error if valid else _LAST),
+                    PageCell(number(error) if valid else "-", error if valid else LAST),
                 ],
-                around.before if around else "",
+                around.before,
                 answers.truth_literal[row],
-                around.after if around else "",
+                around.after,
                 [*keys[place], *([f"cell:{cells[place]}"] if cells[place] >= 0 else [])],
             )
         )
@@ -250,7 +257,7 @@ def _rows(
         f"{len(rows):,} of {every:,} predictions: the {MOST // 4:,} worst, and others drawn at "
         "random; charts of bins show all of them."
     )  # fmt: skip
-    lacking = "" if held.excerpts is not None else " Their texts are no longer in the store."
+    lacking = "" if held.has_texts else " Their texts are no longer in the store."
     return RowList(
         caption="Predictions with the text around them",
         text=f"{text} Errors are in standard deviations of the truths of the same slot; the number "

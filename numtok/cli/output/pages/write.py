@@ -153,22 +153,19 @@ def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
 
     None if a chart has too many numbers for a table to help.
     """
-    lines = [mark for mark in panel.marks if isinstance(mark, LineMark | BarMarks | ColumnMarks)]
     rows: list[list[str]] = []
-    for mark in lines:
+    for mark in panel.marks:
         if isinstance(mark, LineMark):
-            low, high = mark.low, mark.high
-            for place in range(len(mark.x)):
-                ends = [_digits(None if end is None else end[place]) for end in (low, high)]
-                rows.append([mark.label, _digits(mark.x[place]), _digits(mark.y[place]), *ends])
+            unknown = np.full(len(mark.x), np.nan)
+            ends = [unknown if end is None else end for end in (mark.low, mark.high)]
+            for numbers in zip(mark.x, mark.y, *ends, strict=True):
+                rows.append([mark.label, *map(_digits, numbers)])
         elif isinstance(mark, BarMarks):
-            for place, length in enumerate(mark.lengths):
-                name = panel.y.names[round(mark.places[place])]
-                ends = [_digits(mark.low[place]), _digits(mark.high[place])]
-                rows.append([mark.label, name, _digits(length), *ends])
-        else:
-            for place, height in enumerate(mark.heights):
-                across = f"{_digits(mark.low[place])} to {_digits(mark.high[place])}"
+            for place, *numbers in zip(mark.places, mark.lengths, mark.low, mark.high, strict=True):
+                rows.append([mark.label, panel.y.names[round(place)], *map(_digits, numbers)])
+        elif isinstance(mark, ColumnMarks):
+            for low, high, height in zip(mark.low, mark.high, mark.heights, strict=True):
+                across = f"{_digits(low)} to {_digits(high)}"
                 rows.append([mark.label, across, _digits(height), "", ""])
     if not rows or len(rows) > _MOST_NUMBERS:
         return None
@@ -182,8 +179,8 @@ def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
     return [columns[k] for k in keep], [[row[k] for k in keep] for row in rows]
 
 
-def _digits(value: Any) -> str:
-    return "" if value is None or not np.isfinite(value) else f"{value:.4g}"
+def _digits(value: float) -> str:
+    return f"{value:.4g}" if np.isfinite(value) else ""
 
 
 def _kinds(page: Page) -> tuple[list[str], dict[str, int]]:
