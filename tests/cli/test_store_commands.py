@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -562,39 +562,47 @@ def test_a_package_that_memory_has_no_room_for_is_not_called_missing() -> None:
         raise ImportError("libx.so: failed to map segment from shared object")
 
 
-ENDS = pytest.mark.parametrize(
-    ("number", "ended"),
-    [
+@dataclass(frozen=True)
+class Signaled:
+    """Runs ``numtok ls`` with other work in place of listing, and expects the signal to end it."""
+
+    numtok: Shell
+    monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals
+    ended: Ran
+
+    def __call__(self, works: Callable[[Store], object]) -> None:
+        self.monkeypatch.setattr(Store, "artifacts", works)
+        assert self.numtok("ls") == self.ended
+
+
+@pytest.fixture(
+    params=[
         (signal.SIGINT, Ran(130, "", "numtok: interrupted\n")),
         (signal.SIGTERM, Ran(143, "", "numtok: terminated\n")),
     ],
     ids=["SIGINT", "SIGTERM"],
 )
-
-
-@ENDS
-def test_a_signal_has_its_exit_code(
+def signaled(
+    request: pytest.FixtureRequest,
     numtok: Shell,
     artifact: Artifact,
     monkeypatch: pytest.MonkeyPatch,
-    number: signal.Signals,
-    ended: Ran,
-) -> None:
-    monkeypatch.setattr(Store, "artifacts", lambda store: os.kill(os.getpid(), number))
-    assert numtok("ls") == ended
+) -> Signaled:
+    return Signaled(numtok, monkeypatch, *request.param)
 
 
-@ENDS
+def test_a_signal_has_its_exit_code(signaled: Signaled) -> None:
+    signaled(lambda store: os.kill(os.getpid(), signaled.number))
+
+
 def test_a_signal_is_not_lost_in_an_import(
-    numtok: Shell,
-    artifact: Artifact,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    number: signal.Signals,
-    ended: Ran,
+    signaled: Signaled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = f"with_an_optional_dependency_{ended.code}"
-    tries = f"try:\n    os.kill({os.getpid()}, {number})\nexcept BaseException:\n    pass\n"
+    name = f"with_an_optional_dependency_{signaled.ended.code}"
+    tries = (
+        f"try:\n    os.kill({os.getpid()}, {signaled.number})\nexcept BaseException:\n    pass\n"
+    )
     (tmp_path / f"{name}.py").write_text(f"import os\n{tries}whole = True\n")
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -602,8 +610,7 @@ def test_a_signal_is_not_lost_in_an_import(
         assert importlib.import_module(name).whole
         time.sleep(60)
 
-    monkeypatch.setattr(Store, "artifacts", imports)
-    assert numtok("ls") == ended
+    signaled(imports)
 
 
 def test_a_signal_that_comes_when_all_is_done_changes_nothing(
@@ -627,20 +634,15 @@ def test_a_signal_that_comes_when_all_is_done_changes_nothing(
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
-@ENDS
 def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
-    numtok: Shell,
-    artifact: Artifact,
-    monkeypatch: pytest.MonkeyPatch,
-    number: signal.Signals,
-    ended: Ran,
+    signaled: Signaled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launch = getattr(popen_spawn_posix.Popen, "_launch")  # noqa: B009 (not in the stubs)
     whole: list[int] = []
 
     def interrupted(process: Any, work: Any) -> None:
         if not whole:
-            os.kill(os.getpid(), number)
+            os.kill(os.getpid(), signaled.number)
         launch(process, work)
         whole.append(process.pid)
 
@@ -649,20 +651,12 @@ def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
             list(workers.run(abs, [-1, -2, -3]))
 
     monkeypatch.setattr(popen_spawn_posix.Popen, "_launch", interrupted)
-    monkeypatch.setattr(Store, "artifacts", works)
-    assert numtok("ls") == ended
+    signaled(works)
     assert whole
     assert not any(psutil.pid_exists(worker) for worker in whole)
 
 
-@ENDS
-def test_a_signal_waits_until_work_is_handed_over_to_a_thread(
-    numtok: Shell,
-    artifact: Artifact,
-    monkeypatch: pytest.MonkeyPatch,
-    number: signal.Signals,
-    ended: Ran,
-) -> None:
+def test_a_signal_waits_until_work_is_handed_over_to_a_thread(signaled: Signaled) -> None:
     """Within ``wait`` the futures are locked, and their threads wait for who locked them."""
     future: concurrent.futures.Future[None] = concurrent.futures.Future()
     thread = threading.Thread(target=future.set_result, args=(None,), daemon=True)
@@ -672,36 +666,29 @@ def test_a_signal_waits_until_work_is_handed_over_to_a_thread(
     def at_the_end(frame: FrameType, event: str, argument: object) -> None:
         if frame.f_code is within:
             sys.settrace(before)
-            os.kill(os.getpid(), number)
+            os.kill(os.getpid(), signaled.number)
 
     def works(store: Store) -> None:
         sys.settrace(at_the_end)
         concurrent.futures.wait([future], timeout=60)
 
-    monkeypatch.setattr(Store, "artifacts", works)
-    assert numtok("ls") == ended
+    signaled(works)
     thread.start()
     thread.join(10)
     assert future.done()
 
 
-@ENDS
-def test_a_signal_on_the_brink_of_a_wait_ends_it(
-    numtok: Shell,
-    artifact: Artifact,
-    monkeypatch: pytest.MonkeyPatch,
-    number: signal.Signals,
-    ended: Ran,
-) -> None:
+def test_a_signal_on_the_brink_of_a_wait_ends_it(signaled: Signaled) -> None:
     """As one that comes to another thread: nothing wakes the one that handles it."""
 
     def works(store: Store) -> None:
-        later = threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), number))
+        later = threading.Timer(
+            0.2, lambda: signal.pthread_kill(threading.get_ident(), signaled.number)
+        )
         later.start()
         assert threading.Event().wait(60)
 
-    monkeypatch.setattr(Store, "artifacts", works)
-    assert numtok("ls") == ended
+    signaled(works)
 
 
 # --- terminals and pipes -----------------------------------------------------------------------

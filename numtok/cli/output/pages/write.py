@@ -158,8 +158,8 @@ def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
         if isinstance(mark, LineMark):
             unknown = np.full(len(mark.x), np.nan)
             ends = [unknown if end is None else end for end in (mark.low, mark.high)]
-            for numbers in zip(mark.x, mark.y, *ends, strict=True):
-                rows.append([mark.label, *map(_digits, numbers)])
+            for point in zip(mark.x, mark.y, *ends, strict=True):
+                rows.append([mark.label, *map(_digits, point)])
         elif isinstance(mark, BarMarks):
             for place, *numbers in zip(mark.places, mark.lengths, mark.low, mark.high, strict=True):
                 rows.append([mark.label, panel.y.names[round(place)], *map(_digits, numbers)])
