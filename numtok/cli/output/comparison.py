@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.figures import Told, amount, duration, ends, interval, number, share
-from numtok.cli.output.printing import Format, Part, Sheet, counted, flat, print_result
+from numtok.cli.output.printing import Format, Part, Sheet, counted, print_result
 from numtok.cli.output.report import PERFECT, SKILL, of_some, published_parts, skill
 from numtok.reports import LIMITS
 
@@ -25,7 +25,7 @@ COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "h
 def print_comparison(comparison: "Comparison", format: Format) -> None:
     """Print a comparison on stdout; CSV has one row per value, JSON everything."""
     records = comparison_records(comparison)
-    print_result(format, comparison, flat(COLUMNS, records), comparison_parts(comparison))
+    print_result(format, comparison, COLUMNS, records, comparison_parts(comparison))
 
 
 def comparison_parts(comparison: "Comparison") -> Iterator[Part]:

@@ -154,13 +154,16 @@ def print_table(
 def print_result(
     format: Format,
     value: object,
-    flat: Sheet,
+    columns: Sequence[str],
+    records: Iterable[Mapping[str, object]],
     parts: Iterable[Part],
     *,
     made: str | None = None,
     quiet: bool = False,
 ) -> None:
-    """Print a result: ``value`` as JSON, a ``flat`` sheet as CSV, or ``parts`` for people.
+    """Print a result: ``value`` as JSON, ``records`` as CSV, or ``parts`` for people.
+
+    Records may lack columns.
 
     On a terminal, the REF of what was ``made`` is on stdout, and the parts are on stderr unless
     ``quiet``.
@@ -170,7 +173,10 @@ def print_result(
 
         print_json(msgspec.to_builtins(value))
     elif format is Format.CSV:
-        print_table("", flat.columns, flat.rows, format)
+        writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
+        writer.writeheader()
+        for record in records:
+            writer.writerow({name: _plain(cell) for name, cell in record.items()})
     elif made is None or format is not Format.TABLE:
         print_parts(parts, format)
     else:
@@ -178,17 +184,6 @@ def print_result(
             print_parts(parts, to=sys.stderr)
             print(file=sys.stderr)
         print(made)
-
-
-def flat(columns: Sequence[str], records: Iterable[Mapping[str, object]]) -> Sheet:
-    """Return a sheet of records, which may lack columns.
-
-    >>> flat(("kind", "value"), [{"kind": "a"}]).rows
-    [['a', None]]
-    """
-    rows = list(records)
-    assert all(record.keys() <= {*columns} for record in rows), "a record has unknown columns"
-    return Sheet("", columns, [[record.get(name) for name in columns] for record in rows])
 
 
 def print_parts(

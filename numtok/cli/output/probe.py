@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.figures import Told, number
-from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
+from numtok.cli.output.printing import Format, Part, Sheet, print_result
 
 if TYPE_CHECKING:
     from numtok.analysis.probing.probe_files import LoadedProbe
@@ -22,8 +22,8 @@ def print_probe(probed: "LoadedProbe", format: Format, *, quiet: bool = False) -
     records = _records("", msgspec.to_builtins(probed.probe.found))
     whole = {"ref": probed.ref, "probe": probed.probe}
     columns = ("figure", "value", "low", "high")
-    records_sheet = flat(columns, records)
-    print_result(format, whole, records_sheet, _parts(probed), made=probed.ref, quiet=quiet)
+    parts = _parts(probed)
+    print_result(format, whole, columns, records, parts, made=probed.ref, quiet=quiet)
 
 
 def _parts(probed: "LoadedProbe") -> Iterator[Part]:

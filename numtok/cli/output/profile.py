@@ -20,7 +20,6 @@ from numtok.cli.output.printing import (
     Sheet,
     Verbatim,
     counted,
-    flat,
     one_line,
     print_result,
     width,
@@ -39,7 +38,9 @@ _LIKEWISE = 3  # further slots of one warning that are named
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
     """Print a profile on stdout; ``options`` are those that ``encode`` must have as well."""
     parts = _for_terminal(profile, options) if format is Format.TABLE else _for_markdown(profile)
-    print_result(format, asdict(profile), _losses(profile), parts)
+    columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
+    columns += [field.name for field in fields(SlotLoss)]
+    print_result(format, asdict(profile), columns, _losses(profile), parts)
 
 
 def _for_markdown(profile: Profile) -> Iterator[Part]:
@@ -114,17 +115,8 @@ def _head(profile: Profile) -> list[str]:
 
 
 _SLOT_COLUMNS = (
-    "slot",
-    "count",
-    "from",
-    "to",
-    "spread",
-    "digits",
-    "<0",
-    "=0",
-    "values",
-    "top",
-    "rows",
+    *("slot", "count", "from", "to", "spread", "digits"),
+    *("<0", "=0", "values", "top", "rows"),
 )
 _SPARED = ("top", "rows", "=0", "<0")  # left out before a name is cut, in this order
 _LEGEND = "spread: standard deviation; digits: at most; values: distinct"
@@ -199,15 +191,7 @@ def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
     ]
 
 
-_SCHEME_COLUMNS = (
-    "scheme",
-    "a number",
-    "a row",
-    "with text",
-    "vocabulary",
-    "clipped",
-    "loses",
-)
+_SCHEME_COLUMNS = ("scheme", "a number", "a row", "with text", "vocabulary", "clipped", "loses")
 
 
 def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
@@ -356,10 +340,8 @@ def _cut(text: str, room: int) -> str:
     return f"{set_cell_size(text, room - 1 - tail).rstrip()}…{end.lstrip()}"
 
 
-def _losses(profile: Profile) -> Sheet:
+def _losses(profile: Profile) -> Iterator[dict[str, object]]:
     """Return one row for each slot and scheme, for CSV."""
-    columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
-    columns += [field.name for field in fields(SlotLoss)]
     losses = [
         {"scheme": scheme.scheme}
         | asdict(loss)
@@ -367,8 +349,6 @@ def _losses(profile: Profile) -> Sheet:
         for scheme in profile.schemes
         for loss in scheme.slots
     ]
-    rows = []
     for slot in profile.slots:
         own = asdict(slot) | {"quartiles": " ".join(map(repr, slot.quartiles or ()))}
-        rows += [own | loss for loss in losses if loss["slot"] == slot.name]
-    return flat(columns, rows)
+        yield from (own | loss for loss in losses if loss["slot"] == slot.name)

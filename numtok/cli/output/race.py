@@ -15,7 +15,6 @@ from numtok.cli.output.printing import (
     Sheet,
     Verbatim,
     counted,
-    flat,
     one_line,
     print_result,
     width,
@@ -191,9 +190,8 @@ def print_race(result: "RaceResult", format: Format, quiet: bool) -> None:
     """Print the tables, and the REF of the chosen model."""
     if format is Format.TABLE and result.leaderboard is None:
         return  # a dry run has printed its introduction
-    records = flat(_COLUMNS, _records(result))
-    parts = _parts(result, format)
-    print_result(format, result, records, parts, made=result.model, quiet=quiet)
+    records, parts = _records(result), _parts(result, format)
+    print_result(format, result, _COLUMNS, records, parts, made=result.model, quiet=quiet)
 
 
 def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:

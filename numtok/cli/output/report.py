@@ -5,7 +5,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.figures import Told, amount, duration, ends, figure, number, share
-from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
+from numtok.cli.output.printing import Format, Part, Sheet, print_result
 from numtok.reports import LIMITS
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def print_report(
     whole |= {"published": published} if published else {}
     records = chain(_records(report), _costs_records(evaluation), published_records(published))
     parts = chain(report_parts(evaluation), published_parts(published) if published else ())
-    print_result(format, whole, flat(_COLUMNS, records), parts, made=made, quiet=quiet)
+    print_result(format, whole, _COLUMNS, records, parts, made=made, quiet=quiet)
 
 
 def report_parts(evaluation: "Evaluation") -> Iterator[Part]:

@@ -13,7 +13,7 @@ from numtok.cli.output.comparison import (
     shown_costs,
 )
 from numtok.cli.output.figures import duration, number
-from numtok.cli.output.printing import Format, Part, Sheet, counted, flat, one_line, print_result
+from numtok.cli.output.printing import Format, Part, Sheet, counted, one_line, print_result
 from numtok.cli.output.progress import Live
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class Runs(Live):
 
 def print_sweep(result: "Result", format: Format) -> None:
     """Print a sweep on stdout, and what failed on stderr; CSV has one row per value."""
-    records = flat(("table", *COLUMNS), _records(result))
-    print_result(format, _whole(result), records, _parts(result, format))
+    columns, records = ("table", *COLUMNS), _records(result)
+    print_result(format, _whole(result), columns, records, _parts(result, format))
     if result.left:
         again = "" if result.select is None else ", and this part again, as something is chosen"
         print(

@@ -7,7 +7,7 @@ import msgspec
 
 from numtok.analysis.panels.numbers import lined_up
 from numtok.cli.output.comparison import group_sheets, legend, overall_parts
-from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts
+from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts, section
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
 from numtok.cli.output.pages.page import Page, PageChart, Section
@@ -66,14 +66,11 @@ def comparison_sections(
     of_costs = _cost_charts(comparison, compared, comparison.parts[0])
     learnt = learning_charts(compared.name, compared.evaluations, compared.colours, resolve)
     errors = error_charts(compared, next(iter(comparison.metrics)))
-    groups = (
-        ("cost", "Cost against figure", "", of_costs),
-        ("learning", "How they learnt", a_line, learnt),
-        ("errors", "Errors", "Of the first seed of each experiment.", errors),
-    )
-    for name, heading, text, found in groups:
-        if charts := list(found):
-            yield Section(f"{compared.name}-{name}", heading, text, charts)
+    name = compared.name
+    yield from section(f"{name}-cost", "Cost against figure", "", of_costs)
+    yield from section(f"{name}-learning", "How they learnt", a_line, learnt)
+    first = "Of the first seed of each experiment."
+    yield from section(f"{name}-errors", "Errors", first, errors)
 
 
 def board_sections(comparison: Comparison, name: str) -> Iterator[Section]:

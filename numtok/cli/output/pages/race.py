@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from numtok.analysis.panels.numbers import lined_up
 from numtok.cli.output.figures import Told, amount, duration, figure, share
-from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts
+from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts, section
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
 from numtok.cli.output.pages.page import Headline, Page, PageChart, Part, Section
@@ -111,13 +111,10 @@ def _raced(
     of_some = ""
     if left := len(result.rounds[0].reports) - len(first) if result.rounds else 0:
         of_some = f"Of the first round the {len(first)} best are drawn, and {left} are not."
-    for name, heading, text, charts in (
-        ("cost", "Skill against cost", of_some, costs),
-        ("learning", "How they learnt", f"One line a seed. {of_some}".rstrip(), learnt),
-        ("errors", "Errors of the last ones", "Of the first seed of each.", errors),
-    ):
-        if charts:
-            yield Section(name, heading, text, charts)
+    yield from section("cost", "Skill against cost", of_some, costs)
+    text = f"One line a seed. {of_some}".rstrip()
+    yield from section("learning", "How they learnt", text, learnt)
+    yield from section("errors", "Errors of the last ones", "Of the first seed of each.", errors)
     yield from differences_section([compared], resolve)
     if result.rounds:
         yield Section("rounds", "Rounds", "", [_rounds(result, board)])

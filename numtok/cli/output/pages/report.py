@@ -1,11 +1,10 @@
 """The page of a report: what one model said of one split."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from numtok.analysis.panels.calibration import coverage_panel, pit_panel
-from numtok.analysis.panels.learning import learning_curves, learning_panel
+from numtok.analysis.panels.calibration import pit_panel
 from numtok.analysis.panels.numbers import SizePanel, size_panel, slots_panel, truth_panel
 from numtok.analysis.panels.rows import (
     MOST,
@@ -18,6 +17,7 @@ from numtok.analysis.panels.rows import (
 )
 from numtok.arrays import Ints
 from numtok.cli.output.figures import figure, number, share
+from numtok.cli.output.pages.charts import coverage_chart, learning_charts, section, size_chart
 from numtok.cli.output.pages.page import (
     Headline,
     HeldRow,
@@ -133,56 +133,27 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
             panel=truth.panel,
         )
     ]
-    if sizes is not None:
-        parts.append(
-            PageChart(
-                name="size",
-                heading="Error by magnitude",
-                text="The median of |prediction - truth| / |truth|, with its quartiles, for truths "
-                "of each magnitude, as many in each. A click shows the rows of one magnitude.",
-                panel=sizes.panel,
-                height=420,
-            )
-        )
+    parts += size_chart("size", sizes)
     yield Section("predictions", "How far off predictions are", "", parts)
-    slots = list(_slots(report))
-    if slots:
-        yield Section("slots", "Where errors are", "One dot a part, with its 95% interval.", slots)
-    yield from _calibration(answers, label, colours)
-    curves = learning_curves([(label, [evaluation])], resolve)
-    panel = learning_panel(curves, colours, "seconds") or learning_panel(curves, colours, "samples")
-    if panel is not None:
-        text = "The loss as it was logged; seconds are each look's share of the tokens."
-        yield Section(
-            "learning",
-            "How it learnt",
-            "",
-            [PageChart(name="learning", heading="Loss", text=text, panel=panel, wide=True)],
+    each = "One dot a part, with its 95% interval."
+    yield from section("slots", "Where errors are", each, _slots(report))
+    sure = [*_pit_chart(answers), *coverage_chart("coverage", {label: answers}, colours)]
+    yield from section("calibration", "How sure it is, and how rightly", "", sure)
+    losses = learning_charts("learning", {label: [evaluation]}, colours, resolve)
+    yield from section("learning", "How it learnt", "", losses)
+    groups = [name for name, _ in _groups(report)]
+    held_rows = _rows(predictions, held, truth.cells, sizes, groups)
+    yield Section("rows-section", "Rows, the worst first", "", [held_rows])
+
+
+def _pit_chart(answers: Predictions) -> Iterator[PageChart]:
+    if (panel := pit_panel(answers)) is not None:
+        text = (
+            "The probability that was predicted for the truth or less. Calibrated predictions are "
+            "flat, within the gray band; a hump says intervals are too wide, two ends too narrow."
         )
-    yield Section(
-        "rows-section",
-        "Rows, the worst first",
-        "",
-        [_rows(predictions, held, truth.cells, sizes, [name for name, _ in _groups(report)])],
-    )
-
-
-def _calibration(answers: Predictions, label: str, colours: Mapping[str, int]) -> Iterator[Section]:
-    found = [
-        ("pit", "Are probabilities kept?", pit_panel(answers),
-         "The probability that was predicted for the truth or less. Calibrated predictions are "
-         "flat, within the grey band; a hump says intervals are too wide, two ends too narrow."),
-        ("coverage", "How many truths intervals hold", coverage_panel({label: answers}, colours),
-         "The share of truths within the central interval of each level. Below the grey line the "
-         "model is too sure, above it too cautious."),
-    ]  # fmt: skip
-    charts = [
-        PageChart(name=name, heading=head, text=text, panel=panel, height=340)
-        for name, head, panel, text in found
-        if panel
-    ]
-    if charts:
-        yield Section("calibration", "How sure it is, and how rightly", "", charts)
+        heading = "Are probabilities kept?"
+        yield PageChart(name="pit", heading=heading, text=text, panel=panel, height=360)
 
 
 def _slots(report: Report) -> Iterator[PageChart]:
