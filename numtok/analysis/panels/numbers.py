@@ -20,6 +20,7 @@ from numtok.analysis.picture import (
     undrawn,
 )
 from numtok.arrays import Floats, Ints
+from numtok.evaluation.comparison.seeds import SeedStatistics
 from numtok.metrics.base import Predictions
 from numtok.reports import QUANTILES, Figure
 
@@ -207,16 +208,8 @@ def _size_line(
     return LineMark.of(label, found, colour, tuple(picks)) if found else None
 
 
-def slots_panel(figures: Mapping[str, Figure], metric: str, kind: str = "slot") -> Panel | None:
-    """A metric of each slot, or of each value of a group, with its interval; None where none has
-    one."""
-    return lined_up(
-        {name: (one.value, one.low, one.high) for name, one in figures.items()}, metric, kind
-    )
-
-
 def lined_up(
-    figures: Mapping[str, tuple[float | None, float | None, float | None]],
+    figures: Mapping[str, Figure | SeedStatistics],
     label: str,
     kind: str,
     colours: Mapping[str, int] | None = None,
@@ -225,11 +218,11 @@ def lined_up(
 
     ``kind`` is the kind of key that charts pick them by. None if no value is known.
     """
-    known = {name: one for name, one in figures.items() if one[0] is not None}
-    marks = [
-        BarMarks.of(name, [(place, *ends)], (colours or {}).get(name, 0), (f"{kind}:{name}",))
-        for place, (name, ends) in enumerate(known.items())
-    ]
+    known = {name: one for name, one in figures.items() if one.value is not None}
+    marks = []
+    for place, (name, one) in enumerate(known.items()):
+        row, colour = (place, one.value, one.low, one.high), (colours or {}).get(name, 0)
+        marks.append(BarMarks.of(name, [row], colour, (f"{kind}:{name}",)))
     return _below_each_other(marks, tuple(known), label)
 
 

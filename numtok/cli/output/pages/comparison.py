@@ -102,8 +102,7 @@ def _metric_charts(
     metrics = list(comparison.metrics.items())[:_METRICS]
     for place, (metric, better) in enumerate(metrics):
         found = {label: one[metric].figure for label, one in part.standings.items()}
-        ends = {label: (one.value, one.low, one.high) for label, one in found.items()}
-        if (panel := lined_up(ends, metric, "label", compared.colours)) is not None:
+        if (panel := lined_up(found, metric, "label", compared.colours)) is not None:
             told = "" if better == "neither" else f"{better.capitalize()} is better."
             yield PageChart(name=f"{name}-metric-{place}", heading=metric, text=told, panel=panel)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from numtok.analysis.panels.numbers import SizePanel
 from numtok.cli.output.figures import Told, number
-from numtok.cli.output.pages.page import PageCell
+from numtok.cli.output.pages.page import Headline, PageCell
 from numtok.reports import Figure
 from numtok.row import GROUP, in_order
 
@@ -21,6 +21,12 @@ def folded(told: Told) -> PageCell:
     """
     value, _, ends = told.partition(" [")
     return PageCell(value, told.key, aside=f"[{ends}" if ends else "")
+
+
+def headline(name: str, told: Told, meaning: str) -> Headline:
+    """Return a value with its interval below it, and what it means."""
+    cell = folded(told)
+    return Headline(name, cell.text, cell.aside, meaning)
 
 
 def largest_slots(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], str]:

@@ -9,7 +9,7 @@ from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_ch
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
 from numtok.cli.output.pages.page import Headline, Page, PageChart, Part, Section
-from numtok.cli.output.pages.parts import folded
+from numtok.cli.output.pages.parts import headline
 from numtok.cli.output.printing import Sheet, counted
 from numtok.cli.output.race import board_sheet, costs_sheet, legend, name_of
 from numtok.evaluation.comparison.experiments import costs_of
@@ -82,8 +82,7 @@ def _headlines(board: Leaderboard) -> Iterator[Headline]:
         (_SKILL, winner.skill, "of the error of always saying the median done away with"),
         (over, winner.over_baseline, "likewise of the best of what needs no model"),
     ):
-        cell = folded(figure(found))
-        yield Headline(name, cell.text, cell.aside, words)
+        yield headline(name, figure(found), words)
     yield Headline("invalid", share(winner.invalid.value), "", "share without a valid prediction")
     if winner.costs is not None:
         took = duration(winner.costs.train_seconds)
@@ -125,8 +124,8 @@ def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
     yield costs_sheet(board)
     others = [one.label for one in board.places if not one.is_model]
     palette = {label: len(colours) + place for place, label in enumerate(others)} | {**colours}
-    ends = {one.label: (one.skill.value, one.skill.low, one.skill.high) for one in board.places}
-    if (panel := lined_up(ends, _SKILL, "label", palette)) is not None:
+    skills = {one.label: one.skill for one in board.places}
+    if (panel := lined_up(skills, _SKILL, "label", palette)) is not None:
         yield PageChart(
             name="skill", heading="Skill over the median", text="Higher is better.", panel=panel
         )

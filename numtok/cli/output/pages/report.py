@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from numtok.analysis.panels.calibration import pit_panel
-from numtok.analysis.panels.numbers import SizePanel, size_panel, slots_panel, truth_panel
+from numtok.analysis.panels.numbers import SizePanel, lined_up, size_panel, truth_panel
 from numtok.analysis.panels.rows import (
     MOST,
     PageRows,
@@ -28,7 +28,7 @@ from numtok.cli.output.pages.page import (
     RowList,
     Section,
 )
-from numtok.cli.output.pages.parts import LAST, largest_slots, part_filters, size_filters
+from numtok.cli.output.pages.parts import LAST, headline, largest_slots, part_filters, size_filters
 from numtok.cli.output.printing import Sheet
 from numtok.cli.output.report import report_parts
 from numtok.data.reading.split_rule import TRAIN
@@ -106,8 +106,7 @@ def _headlines(report: Report) -> Iterator[Headline]:
     for name, found in report.metrics.items():
         words = _MEANINGS.get(name)  # with settings it means something else
         if words and found.value is not None:
-            value, _, ends = figure(found).partition(" [")
-            yield Headline(name, value, f"[{ends}" if ends else "", words)
+            yield headline(name, figure(found), words)
     words = "share without a valid prediction"
     yield Headline("invalid", share(report.invalid), "", words)
 
@@ -169,7 +168,7 @@ def _slots(report: Report) -> Iterator[PageChart]:
             {value: found[metric] for value, found in values.items() if metric in found}
         )
         kind = "slot" if name in ("slot", "target") else f"{GROUP}{name}"
-        if metric and (panel := slots_panel(figures, metric, kind)):
+        if metric and (panel := lined_up(figures, metric, kind)):
             text = f"{metric} for each value of {name}; {_better(metric)} is better.{told}"
             yield PageChart(name=f"part-{place}", heading=f"By {name}", text=text, panel=panel)
 

@@ -29,6 +29,7 @@ from numtok.errors import UsageError
 
 FIRST_ROWS = 40  # that are there without a script, and at the start
 _NEEDED = {"jinja2": "Jinja2", "vl_convert": "vl-convert-python"}
+_KINDS = {PageChart: "chart", Sheet: "table", RowList: "rows"}  # of parts, for the template
 _MOST_NUMBERS = 120  # rows of the table of a chart
 _STATIC = {False: 520, True: 1000}  # pixels: the width of a drawing that is not live
 
@@ -76,17 +77,13 @@ def html(page: Page) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    charts = [
-        part for section in page.sections for part in section.parts if isinstance(part, PageChart)
-    ]
-    lists = [
-        part for section in page.sections for part in section.parts if isinstance(part, RowList)
-    ]
+    parts = [part for section in page.sections for part in section.parts]
+    charts = [part for part in parts if isinstance(part, PageChart)]
+    lists = [part for part in parts if isinstance(part, RowList)]
     drawn = {one.name: draw(one) for one in charts}
     assert len(drawn) == len(charts), "charts with one name"
     script, style = _template("page.js"), _template("page.css")
     vega = runtime()
-    kinds, offsets = _kinds(page)
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
@@ -94,8 +91,7 @@ def html(page: Page) -> str:
         _template("page.html")
     ).render(
         page=page,
-        kinds=kinds,
-        offsets=offsets,
+        kind_of=lambda part: _KINDS[type(part)],
         stills={name: Markup(one.still) for name, one in drawn.items()},  # of our own drawing
         tables={one.name: described(one.panel) for one in charts},
         data=Markup(
@@ -181,18 +177,6 @@ def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
 
 def _digits(value: float) -> str:
     return f"{value:.4g}" if np.isfinite(value) else ""
-
-
-def _kinds(page: Page) -> tuple[list[str], dict[str, int]]:
-    """What each part is, one after the other, and how many are before a section's."""
-    kinds: list[str] = []
-    offsets = {}
-    for section in page.sections:
-        offsets[section.name] = len(kinds)
-        for part in section.parts:
-            told = "chart" if isinstance(part, PageChart) else "rows"
-            kinds.append("table" if isinstance(part, Sheet) else told)
-    return kinds, offsets
 
 
 def _row(row: Any) -> dict[str, Any]:
