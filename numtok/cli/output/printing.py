@@ -274,6 +274,21 @@ def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
     ]
 
 
+def count_rows(counts: Mapping[str, int]) -> list[tuple[str, object]]:
+    """Return counts as lines of a table: all rows, those of each split, then other counts.
+
+    >>> count_rows({"left_out": 4, "rows": 3, "rows_train": 2})
+    [('rows', 3), ('  train', 2), ('left out', 4)]
+    """
+    every = [("rows", counts["rows"])] if "rows" in counts else []
+    others = [
+        (key.replace("_", " "), count)
+        for key, count in sorted(counts.items())
+        if not key.startswith("rows")
+    ]
+    return [*every, *rows_by_split(counts), *others]
+
+
 def human(cell: object) -> str:
     """Return a cell as people read it."""
     if cell is None:

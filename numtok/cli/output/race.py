@@ -5,7 +5,6 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from numtok.cli.output.figures import Told, amount, duration, ends, figure, share
@@ -63,14 +62,9 @@ class Watching(Drawing):
             self._ticking.start()
         return super().__enter__()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._ended.set()
-        super().__exit__(kind, error, trace)
+        super().__exit__(*raised)
         if self._ticking.ident is not None:  # it was started
             self._ticking.join()
 

@@ -17,8 +17,6 @@ from numtok.cli.output.printing import Format, Part, Sheet, counted, one_line, p
 from numtok.cli.output.progress import Live
 
 if TYPE_CHECKING:
-    from rich.progress import ProgressColumn
-
     from numtok.sweeps.runs import SweepProgress
     from numtok.sweeps.sweep import Result
 
@@ -27,16 +25,6 @@ _COSTS = ("samples", "tokens", "FLOPs", "train")
 
 class Runs(Live):
     """A line for whatever is done, and on a terminal a bar of the runs below them."""
-
-    def columns(self) -> "list[ProgressColumn]":
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-
-        return [
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=16),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[told]}"),
-        ]
 
     def __call__(self, update: "SweepProgress") -> None:
         what, done, total, left = update

@@ -68,7 +68,7 @@ def comparison_sections(
     errors = error_charts(compared, next(iter(comparison.metrics)))
     name = compared.name
     yield from section(f"{name}-cost", "Cost against figure", "", of_costs)
-    yield from section(f"{name}-learning", "How they learnt", a_line, learnt)
+    yield from section(f"{name}-learning", "Learning curves", a_line, learnt)
     first = "Of the first seed of each experiment."
     yield from section(f"{name}-errors", "Errors", first, errors)
 

@@ -112,7 +112,7 @@ def _raced(
         of_some = f"Of the first round the {len(first)} best are drawn, and {left} are not."
     yield from section("cost", "Skill against cost", of_some, costs)
     text = f"One line a seed. {of_some}".rstrip()
-    yield from section("learning", "How they learnt", text, learnt)
+    yield from section("learning", "Learning curves", text, learnt)
     yield from section("errors", "Errors of the last ones", "Of the first seed of each.", errors)
     yield from differences_section([compared], resolve)
     if result.rounds:

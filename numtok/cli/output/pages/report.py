@@ -61,9 +61,9 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
     if report.measures == "numbers":
         sections += _of_numbers(evaluation, resolve)
     *tables, costs = (part for part in report_parts(evaluation) if isinstance(part, Sheet))
-    heading = "All figures, beside what needs no model"
+    heading = "All metrics and baselines"
     sections.append(Section("figures", heading, "", tables))
-    sections.append(Section("costs", "What it cost", "", [costs]))
+    sections.append(Section("costs", "Costs", "", [costs]))
     told = f"{report.numbers:,} {report.measures}"
     where = f"{report.scheme} on {report.data.partition('@')[0]}"
     return Page(
@@ -139,7 +139,7 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
     sure = [*_pit_chart(answers), *coverage_chart("coverage", {label: answers}, colours)]
     yield from section("calibration", "How sure it is, and how rightly", "", sure)
     losses = learning_charts("learning", {label: [evaluation]}, colours, resolve)
-    yield from section("learning", "How it learnt", "", losses)
+    yield from section("learning", "Learning curves", "", losses)
     groups = [name for name, _ in _groups(report)]
     held_rows = _rows(predictions, held, truth.cells, sizes, groups)
     yield Section("rows-section", "Rows, the worst first", "", [held_rows])
