@@ -1,7 +1,5 @@
 """What figures and pages show, by values."""
 
-import doctest
-import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -22,18 +20,13 @@ from numtok.reports import Figure
 from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
 from numtok.training.log import LOG_FILE
-from tests.cases import case
+from tests.cases import check_examples
 from tests.fakereports import Fake, make
 
 
 def test_the_examples_are_right() -> None:
     panels = (f"analysis.panels.{name}" for name in ("costs", "numbers", "rows"))
-    for name in (*panels, "cli.output.pages.differences"):
-        with case(name):
-            module = importlib.import_module(f"numtok.{name}")
-            found = doctest.testmod(module, extraglobs={"Predictions": Predictions})
-            assert found.attempted > 0
-            assert not found.failed
+    check_examples(*panels, Predictions=Predictions)
 
 
 # --- errors by magnitude and by slot -------------------------------------------------------------

@@ -776,3 +776,16 @@ def test_a_table_can_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1,234  -" in err
     printing.print_table("t", ("a", "b"), [(1234, "x|y")], printing.Format.MD)
     assert capsys.readouterr().out.splitlines()[-1] == r"| 1,234 | x\|y |"
+
+
+def test_notes_hold_no_raw_escapes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    artifact = make(Store(tmp_path))
+    rows: list[tuple[str, object]] = [("units", "K\x1b[2J")]
+    notes = ["by \x1b[31mnobody\r\n"]
+    printing.print_made(
+        artifact, "a field", rows, made=True, format=printing.Format.TABLE, quiet=False, notes=notes
+    )
+    shown = capsys.readouterr()
+    assert shown.out == f"{artifact.ref}\n"
+    assert "\x1b" not in shown.err and "\r" not in shown.err
+    assert r"numtok: by \x1b[31mnobody\r\n" in shown.err

@@ -380,11 +380,11 @@ def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int | None]:
     the first column last. None for each where nothing has to fold.
 
     >>> _widths([["scheme", "source"], ["p10", "xVal, Table 1"]], 20)
-    [6, 11]
+    [6, 12]
     >>> _widths([["data=sums, scheme=p10", "12.9 s"]], 20)
-    [11, 6]
+    [12, 6]
     >>> _widths([["numerologic", "1.2345678901234568e+17", "1.2345678901234568e+17"]], 40)
-    [11, 11, 12]
+    [11, 12, 13]
     """
     from rich.cells import cell_len
 

@@ -1,7 +1,5 @@
 """What figures show, by values: panels, axes and marks made of plain columns."""
 
-import doctest
-import importlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,7 +49,7 @@ from numtok.reports import PREDICTIONS_FILE, QUANTILES, Labels, quantile_column
 from numtok.stages.figure import picture_of
 from numtok.store.artifact import DATA, ENCODED, TABLE, Artifact, Parent
 from numtok.store.store import Store
-from tests.cases import case
+from tests.cases import case, check_examples
 from tests.fakereports import Fake, make
 from tests.messages import Says
 
@@ -89,16 +87,10 @@ def only(marks: Any, kind: type[Mark]) -> Any:
 
 
 def test_the_examples_are_right() -> None:
-    for name in [
-        *("analysis.figures._reports", "analysis.figures._measures", "analysis.picture"),
-        *("analysis.figures._settings", "analysis.figures.lines"),
-        *("analysis.figures.truth", "evaluation.comparison.experiments"),
-    ]:
-        with case(name):
-            module = importlib.import_module(f"numtok.{name}")
-            found = doctest.testmod(module, extraglobs={"Feature": Feature})
-            assert found.attempted > 0
-            assert not found.failed
+    figures = ("_measures", "_reports", "_settings", "frequencies", "lines", "truth")
+    modules = (f"analysis.figures.{name}" for name in figures)
+    more = "analysis.picture", "evaluation.comparison.experiments"
+    check_examples(*modules, *more, Feature=Feature)
 
 
 # --- axes ----------------------------------------------------------------------------------------

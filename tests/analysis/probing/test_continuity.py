@@ -1,7 +1,5 @@
 """How continuous a line of predictions is: by arrays whose answer is known."""
 
-import doctest
-import importlib
 import math
 
 import numpy as np
@@ -24,7 +22,7 @@ from numtok.analysis.probing.swept_row import evenly_spaced
 from numtok.evaluation.seen_values import SeenValues, rounded
 from numtok.metrics.base import share
 from numtok.reports import Figure
-from tests.cases import case
+from tests.cases import case, check_examples
 
 SEEN = SeenValues(np.array([1.0, 2.0, 3.0]))
 X = np.linspace(1.0, 3.0, 201)
@@ -33,20 +31,10 @@ SNAPS = np.where(X < 1.5, 1.0, np.where(X < 2.5, 2.0, 3.0))
 
 
 def test_the_examples_are_right() -> None:
-    for name in [
-        *(
-            "analysis.probing.continuity",
-            "analysis.probing.probes.embedding",
-            "analysis.probing.probes.pca",
-        ),
-        *("analysis.probing.swept_row", "evaluation.seen_values", "metrics._bootstrap"),
-        "cli.output.probe",
-    ]:
-        with case(name):
-            module = importlib.import_module(f"numtok.{name}")
-            found = doctest.testmod(module, extraglobs={"Figure": Figure})
-            assert found.attempted > 0
-            assert not found.failed
+    probing = ("continuity", "probes.embedding", "probes.pca", "swept_row")
+    modules = (f"analysis.probing.{name}" for name in probing)
+    others = "evaluation.seen_values", "metrics._bootstrap", "cli.output.probe"
+    check_examples(*modules, *others, Figure=Figure)
 
 
 # --- a continuous model and one that snaps -------------------------------------------------------
