@@ -65,7 +65,7 @@ class Live(Drawing):
         """Return the columns of a line; ``task.fields[told]`` is the text given to :meth:`show`."""
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
-        name, told = TextColumn("{task.description:10}"), TextColumn("{task.fields[told]}")
+        name, told = TextColumn("{task.description}"), TextColumn("{task.fields[told]}")
         return [name, BarColumn(bar_width=16), MofNCompleteColumn(), told]
 
     def show(self, name: str, done: int, total: int | None, told: str = "") -> None:
@@ -106,4 +106,4 @@ class Count(Live):
     """Called with (what, done, total)."""
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        self.show(what, done, total)
+        self.show(f"{what:10}", done, total)
