@@ -28,8 +28,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from numtok.analysis.figures._drawing import image
-from numtok.analysis.figures._picture import Axis, LineMark, Mark, Panel, Picture
+from numtok.analysis.drawing import image
+from numtok.analysis.picture import Axis, LineMark, Mark, Panel, Picture
 from numtok.cli.output.figures import number
 from numtok.cli.output.printing import print_table
 from numtok.data.tasks.base import TaskSplit

@@ -7,7 +7,9 @@ something behind in one of them (a file, a patch) keeps ``parametrize``, as does
 take long.
 """
 
+import doctest
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -48,6 +50,15 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test],
         return of_all
 
     return of_one
+
+
+def check_examples(*modules: str, **names: object) -> None:
+    """Run the doctests of modules of numtok, of which each has some, with these ``names``."""
+    for name in modules:
+        with case(name):
+            found = doctest.testmod(importlib.import_module(f"numtok.{name}"), extraglobs=names)
+            assert found.attempted > 0
+            assert not found.failed
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """``numtok eval``: a model's predictions for a split, and the report on them."""
 
-import sys
 from functools import partial
 
 import typer
@@ -37,10 +36,4 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         if against
         else None
     )
-    if format is not Format.TABLE:
-        print_report(evaluation, format, beside)
-        return
-    if not context.obj.quiet:
-        print_report(evaluation, format, beside, sys.stderr)
-        print(file=sys.stderr)
-    print(artifact.ref)
+    print_report(evaluation, format, beside, made=artifact.ref, quiet=context.obj.quiet)

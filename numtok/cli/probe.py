@@ -1,7 +1,5 @@
 """``numtok probe``: how a model follows the numbers that it reads."""
 
-import sys
-
 import typer
 
 from numtok.cli._shared import open_store
@@ -21,10 +19,4 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
     with Count(context.obj.quiet) as progress:
         artifact = run(settings, open_store(context), progress).artifact
-    if format is not Format.TABLE:
-        print_probe(read(artifact), format)
-        return
-    if not context.obj.quiet:
-        print_probe(read(artifact), format, sys.stderr)
-        print(file=sys.stderr)
-    print(artifact.ref)
+    print_probe(read(artifact), format, quiet=context.obj.quiet)

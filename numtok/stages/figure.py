@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 
 from numtok import files
-from numtok.analysis.figures.base import FIGURES, FigureKind, Picture, check_drawing, image
+from numtok.analysis.drawing import check_drawing, image
+from numtok.analysis.figures.base import FIGURES, FigureKind
+from numtok.analysis.picture import Picture
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 from numtok.settings.figure import Config as Config

@@ -1,7 +1,5 @@
 """What figures and pages show, by values."""
 
-import doctest
-import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,29 +9,24 @@ import numpy as np
 import pytest
 
 from numtok import files
-from numtok.analysis.figures.base import BarMarks, LineMark
 from numtok.analysis.panels.costs import CostPoint, cost_panel, pareto_front
-from numtok.analysis.panels.differences import differing_rows
 from numtok.analysis.panels.learning import LearningCurve, learning_curves, learning_panel
 from numtok.analysis.panels.numbers import beside_panel, size_panel
+from numtok.analysis.picture import BarMarks, LineMark
 from numtok.errors import StoreError
-from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
+from numtok.evaluation.report_files import Evaluation, read
 from numtok.metrics.base import Predictions
 from numtok.reports import Figure
 from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
 from numtok.training.log import LOG_FILE
-from tests.cases import case
+from tests.cases import check_examples
 from tests.fakereports import Fake, make
 
 
 def test_the_examples_are_right() -> None:
-    for name in ("costs", "differences", "numbers", "rows"):
-        with case(name):
-            module = importlib.import_module(f"numtok.analysis.panels.{name}")
-            found = doctest.testmod(module, extraglobs={"Predictions": Predictions})
-            assert found.attempted > 0
-            assert not found.failed
+    panels = (f"analysis.panels.{name}" for name in ("costs", "numbers", "rows"))
+    check_examples(*panels, Predictions=Predictions)
 
 
 # --- errors by magnitude and by slot -------------------------------------------------------------
@@ -147,7 +140,7 @@ def test_what_models_of_tables_logged_is_drawn_too_each_fold_a_line(tmp_path: Pa
 def test_what_nobody_looked_at_twice_is_not_drawn() -> None:
     one = np.ones(1)
     curve = LearningCurve(
-        label="a", split="validation", seed=0, samples=one, tokens=one, seconds=None, loss=one
+        label="a", split="validation", samples=one, tokens=one, seconds=None, loss=one
     )
     for over in ("seconds", "samples"):
         assert learning_panel([curve], {"a": 0}, over) is None
@@ -156,23 +149,3 @@ def test_what_nobody_looked_at_twice_is_not_drawn() -> None:
 def test_a_model_that_is_gone_has_no_curve(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert learning_curves([("p10", [read(make(store, Fake()))])], store.resolve) == []
-
-
-# --- rows ----------------------------------------------------------------------------------------
-
-
-def test_rows_are_those_first_on_which_experiments_are_farthest_apart(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    fakes = {"near": Fake("p10", noise=1), "far": Fake("xval", noise=50, noise_seed=1, invalid=2)}
-    evaluations = {label: read(make(store, fake)) for label, fake in fakes.items()}
-    predictions = {label: ReportPredictions.read(one) for label, one in evaluations.items()}
-    found = differing_rows(evaluations, predictions, 40, store.resolve)
-    assert len(found.rows) == 40 and len(found.apart) == 200
-    assert (
-        np.isinf(found.apart[found.rows[:2]]).all()
-        and np.isfinite(found.apart[found.rows[2:]]).all()
-    )
-    assert (np.diff(found.apart[found.rows[2:10]]) <= 0).all()
-    assert found.farthest[found.rows[:2]].tolist() == [1, 1]  # no number is farthest
-    assert (found.farthest == 1).mean() > 0.9
-    assert found.excerpts is None  # the data are not in the store

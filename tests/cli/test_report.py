@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -23,28 +22,12 @@ from numtok.row import in_order
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.cases import case
+from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.fakereports import Fake, make
 from tests.messages import Says
 
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def numtok(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Run:
-    """Runs numtok in this process; exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "FORCE_COLOR"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def shell(*arguments: str) -> tuple[int, str, str]:
-        ran = Shell(capsys, monkeypatch)(*arguments)
-        return ran.code, ran.out, ran.err
-
-    return shell
+numtok = test_cli_store.numtok  # the fixture
 
 
 @pytest.fixture
@@ -64,7 +47,7 @@ def words(out: str) -> list[str]:
 # --- one report --------------------------------------------------------------------------------
 
 
-def test_a_report_says_what_was_evaluated(numtok: Run, fp15: Artifact) -> None:
+def test_a_report_says_what_was_evaluated(numtok: Shell, fp15: Artifact) -> None:
     code, out, err = numtok("report", "report-fp15-0")
     assert (code, err) == (0, "")
     lines = words(out)
@@ -83,7 +66,7 @@ def test_a_report_says_what_was_evaluated(numtok: Run, fp15: Artifact) -> None:
 
 
 def test_figures_over_valid_numbers_stand_beside_where_some_are_invalid(
-    numtok: Run, fp15: Artifact, xval: Artifact
+    numtok: Shell, fp15: Artifact, xval: Artifact
 ) -> None:
     lines = words(numtok("report", fp15.ref)[1])
     assert "metric n all numbers valid ones alone" in lines
@@ -108,7 +91,7 @@ def test_rows_without_a_value_are_apart_from_those_called_none(
     assert {value: rows.tolist() for value, rows in found.items()} == expected
 
 
-def test_groups_baselines_and_skill_are_told(numtok: Run, xval: Artifact) -> None:
+def test_groups_baselines_and_skill_are_told(numtok: Shell, xval: Artifact) -> None:
     lines = words(numtok("report", xval.ref)[1])
     assert lines[lines.index("by operands") + 3] == "n 67 67"
     report = msgspec.json.decode((xval.path / REPORT_FILE).read_bytes(), type=Report)
@@ -153,14 +136,14 @@ def test_a_baseline_that_may_be_perfect_gives_no_skill(baseline: Figure | None, 
 
 
 @pytest.mark.parametrize("table", ["xval/table2", "xval/table3"])
-def test_tables_fit_80_columns(numtok: Run, fp15: Artifact, table: str) -> None:
+def test_tables_fit_80_columns(numtok: Shell, fp15: Artifact, table: str) -> None:
     column = ("--column", "3 digits") if table == "xval/table2" else ()
     code, out, _ = numtok("report", fp15.ref, "--against", table, *column)
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_json_is_the_whole_report(numtok: Run, xval: Artifact) -> None:
+def test_json_is_the_whole_report(numtok: Shell, xval: Artifact) -> None:
     found = json.loads(numtok("report", xval.ref, "--json")[1])
     assert (found["schema"], found["ref"]) == (1, xval.ref)
     assert found["report"] == json.loads((xval.path / REPORT_FILE).read_bytes())
@@ -175,7 +158,7 @@ def test_json_is_the_whole_report(numtok: Run, xval: Artifact) -> None:
     )
 
 
-def test_csv_has_one_row_a_figure(numtok: Run, fp15: Artifact) -> None:
+def test_csv_has_one_row_a_figure(numtok: Shell, fp15: Artifact) -> None:
     out = numtok("report", fp15.ref, "--format", "csv", "--against", "xval/table3")[1]
     rows = {
         (row["part"], row["value"], row["metric"]): row for row in csv.DictReader(io.StringIO(out))
@@ -189,7 +172,7 @@ def test_csv_has_one_row_a_figure(numtok: Run, fp15: Artifact) -> None:
     assert rows["printed in xval/table3", "4 operands", "r2"]["figure"] == "0.935"
 
 
-def test_markdown_has_whole_tables(numtok: Run, xval: Artifact) -> None:
+def test_markdown_has_whole_tables(numtok: Shell, xval: Artifact) -> None:
     out = numtok("report", xval.ref, "--format", "md")[1]
     assert "\nby operands\n\n| metric | 2 | 3 | 4 |\n| --- | --- | --- | --- |\n" in out
 
@@ -197,7 +180,9 @@ def test_markdown_has_whole_tables(numtok: Run, xval: Artifact) -> None:
 # --- published numbers -------------------------------------------------------------------------
 
 
-def test_published_numbers_stand_beside_the_groups_they_are_of(numtok: Run, xval: Artifact) -> None:
+def test_published_numbers_stand_beside_the_groups_they_are_of(
+    numtok: Shell, xval: Artifact
+) -> None:
     lines = words(numtok("report", xval.ref, "--against", "xval/table3")[1])
     start = lines.index("beside xval/table3: xVal (Golkar et al. 2023), Table 3")
     assert [lines[start + 3 + index].split()[-1] for index in range(3)] == [
@@ -211,7 +196,7 @@ def test_published_numbers_stand_beside_the_groups_they_are_of(numtok: Run, xval
     assert "Measured over all numbers of the report." not in lines
 
 
-def test_a_row_and_a_column_can_be_named(numtok: Run, xval: Artifact, fp15: Artifact) -> None:
+def test_a_row_and_a_column_can_be_named(numtok: Shell, xval: Artifact, fp15: Artifact) -> None:
     _, out, _ = numtok(
         *("report", xval.ref, "--against", "xval/table5", "--row", "p10"),
         *("--column", "a_1 (OoD)"),
@@ -226,7 +211,7 @@ def test_a_row_and_a_column_can_be_named(numtok: Run, xval: Artifact, fp15: Arti
     assert "† Δt: a number of outliers that are taken for another value." in lines
 
 
-def test_a_printed_deviation_stands_behind_its_value(numtok: Run, xval: Artifact) -> None:
+def test_a_printed_deviation_stands_behind_its_value(numtok: Shell, xval: Artifact) -> None:
     table = "--against", "decoding-regression/table3"
     _, out, _ = numtok("report", xval.ref, *table, "--row", "bike", "--column", "ND")
     lines = words(out)
@@ -248,7 +233,7 @@ def test_a_printed_deviation_stands_behind_its_value(numtok: Run, xval: Artifact
     ],
 )
 def test_other_quantities_than_metrics_stand_beside(
-    numtok: Run, xval: Artifact, table: str, column: str, measured: str, printed: str
+    numtok: Shell, xval: Artifact, table: str, column: str, measured: str, printed: str
 ) -> None:
     lines = words(numtok("report", xval.ref, "--against", table, "--column", column)[1])
     row = [line for line in lines if line.startswith(f"{column} ")][-1]
@@ -258,7 +243,7 @@ def test_other_quantities_than_metrics_stand_beside(
 
 
 def test_what_cannot_be_put_beside_is_a_usage_error(
-    numtok: Run, xval: Artifact, says: Says
+    numtok: Shell, xval: Artifact, says: Says
 ) -> None:
     table = "--against xval/table3"
     for words, *told in (
@@ -274,7 +259,7 @@ def test_what_cannot_be_put_beside_is_a_usage_error(
             says(err, "numtok: ", *told)
 
 
-def test_another_kind_of_artifact_is_refused(numtok: Run, tmp_path: Path, says: Says) -> None:
+def test_another_kind_of_artifact_is_refused(numtok: Shell, tmp_path: Path, says: Says) -> None:
     with Store(tmp_path / "artifacts").draft("data", "toy", {}, [], ["x"]) as draft:
         assert not isinstance(draft, Artifact)
         draft.publish({}, {})

@@ -14,8 +14,9 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from multiprocessing import popen_spawn_posix
 from pathlib import Path
@@ -29,7 +30,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok import __version__, cli, files
+from numtok import __version__, cli
 from numtok.cli import main
 from numtok.cli.output import printing
 from numtok.cli.output.printing import GAP, _widths, print_table
@@ -46,6 +47,9 @@ from tests.shell import Ran as Ran
 from tests.shell import Shell as Shell
 
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from numtok.cli.main import main; main()"
+)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
 
 
@@ -57,19 +61,15 @@ def artifact(tmp_path: Path) -> Artifact:
     return make(Store(tmp_path / "artifacts"), name="toy")
 
 
-def child_of(parent: Artifact, name: str = "child") -> Artifact:
-    store = Store(parent.path.parent.parent.parent)
-    with store.draft("model", name, {}, [parent.as_parent()], ["numtok", "x"]) as draft:
-        assert not isinstance(draft, Artifact)
-        return draft.publish({}, {})
+def child_of(parent: Artifact) -> Artifact:
+    return made_of([parent], "child")
 
 
 def made_of(parents: Sequence[Artifact], name: str) -> Artifact:
     store = Store(parents[0].path.parent.parent.parent)
     origins = [parent.as_parent() for parent in parents]
-    with store.draft("model", name, {}, origins, ["numtok", "x"]) as draft:
+    with store.draft("model", name, {"name": name}, origins, ["numtok", "x"]) as draft:
         assert not isinstance(draft, Artifact)
-        files.write_atomic(draft.path / "name", name.encode())
         return draft.publish({}, {})
 
 
@@ -77,9 +77,8 @@ def made_of(parents: Sequence[Artifact], name: str) -> Artifact:
 def process(*arguments: str, cwd: Path, **options: str) -> Iterator[subprocess.Popen[bytes]]:
     """numtok as a process of its own."""
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NUMTOK_STORE")}
-    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from numtok.cli.main import main; "
     with subprocess.Popen(
-        [sys.executable, "-c", program + "main()", str(ROOT), *arguments],
+        [sys.executable, "-c", PROGRAM, str(ROOT), *arguments],
         cwd=cwd,
         env=environment | options,
         stdout=subprocess.PIPE,
@@ -533,39 +532,47 @@ def test_a_package_that_memory_has_no_room_for_is_not_called_missing() -> None:
         raise ImportError("libx.so: failed to map segment from shared object")
 
 
-ENDS = pytest.mark.parametrize(
-    ("number", "ended"),
-    [
+@dataclass(frozen=True)
+class Signaled:
+    """Runs ``numtok ls`` with other work in place of listing, and expects the signal to end it."""
+
+    numtok: Shell
+    monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals
+    ended: Ran
+
+    def __call__(self, works: Callable[[Store], object]) -> None:
+        self.monkeypatch.setattr(Store, "artifacts", works)
+        assert self.numtok("ls") == self.ended
+
+
+@pytest.fixture(
+    params=[
         (signal.SIGINT, Ran(130, "", "numtok: interrupted\n")),
         (signal.SIGTERM, Ran(143, "", "numtok: terminated\n")),
     ],
     ids=["SIGINT", "SIGTERM"],
 )
-
-
-@ENDS
-def test_a_signal_has_its_exit_code(
+def signaled(
+    request: pytest.FixtureRequest,
     numtok: Shell,
     artifact: Artifact,
     monkeypatch: pytest.MonkeyPatch,
-    number: signal.Signals,
-    ended: Ran,
-) -> None:
-    monkeypatch.setattr(Store, "artifacts", lambda store: os.kill(os.getpid(), number))
-    assert numtok("ls") == ended
+) -> Signaled:
+    return Signaled(numtok, monkeypatch, *request.param)
 
 
-@ENDS
+def test_a_signal_has_its_exit_code(signaled: Signaled) -> None:
+    signaled(lambda store: os.kill(os.getpid(), signaled.number))
+
+
 def test_a_signal_is_not_lost_in_an_import(
-    numtok: Shell,
-    artifact: Artifact,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    number: signal.Signals,
-    ended: Ran,
+    signaled: Signaled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = f"with_an_optional_dependency_{ended.code}"
-    tries = f"try:\n    os.kill({os.getpid()}, {number})\nexcept BaseException:\n    pass\n"
+    name = f"with_an_optional_dependency_{signaled.ended.code}"
+    tries = (
+        f"try:\n    os.kill({os.getpid()}, {signaled.number})\nexcept BaseException:\n    pass\n"
+    )
     (tmp_path / f"{name}.py").write_text(f"import os\n{tries}whole = True\n")
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -573,8 +580,7 @@ def test_a_signal_is_not_lost_in_an_import(
         assert importlib.import_module(name).whole
         time.sleep(60)
 
-    monkeypatch.setattr(Store, "artifacts", imports)
-    assert numtok("ls") == ended
+    signaled(imports)
 
 
 def test_a_signal_that_comes_when_all_is_done_changes_nothing(
@@ -598,20 +604,15 @@ def test_a_signal_that_comes_when_all_is_done_changes_nothing(
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
-@ENDS
 def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
-    numtok: Shell,
-    artifact: Artifact,
-    monkeypatch: pytest.MonkeyPatch,
-    number: signal.Signals,
-    ended: Ran,
+    signaled: Signaled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launch = getattr(popen_spawn_posix.Popen, "_launch")  # noqa: B009 (not in the stubs)
     whole: list[int] = []
 
     def interrupted(process: Any, work: Any) -> None:
         if not whole:
-            os.kill(os.getpid(), number)
+            os.kill(os.getpid(), signaled.number)
         launch(process, work)
         whole.append(process.pid)
 
@@ -620,20 +621,12 @@ def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
             list(workers.run(abs, [-1, -2, -3]))
 
     monkeypatch.setattr(popen_spawn_posix.Popen, "_launch", interrupted)
-    monkeypatch.setattr(Store, "artifacts", works)
-    assert numtok("ls") == ended
+    signaled(works)
     assert whole
     assert not any(psutil.pid_exists(worker) for worker in whole)
 
 
-@ENDS
-def test_a_signal_waits_until_work_is_handed_over_to_a_thread(
-    numtok: Shell,
-    artifact: Artifact,
-    monkeypatch: pytest.MonkeyPatch,
-    number: signal.Signals,
-    ended: Ran,
-) -> None:
+def test_a_signal_waits_until_work_is_handed_over_to_a_thread(signaled: Signaled) -> None:
     """Within ``wait`` the futures are locked, and their threads wait for who locked them."""
     future: concurrent.futures.Future[None] = concurrent.futures.Future()
     thread = threading.Thread(target=future.set_result, args=(None,), daemon=True)
@@ -643,36 +636,29 @@ def test_a_signal_waits_until_work_is_handed_over_to_a_thread(
     def at_the_end(frame: FrameType, event: str, argument: object) -> None:
         if frame.f_code is within:
             sys.settrace(before)
-            os.kill(os.getpid(), number)
+            os.kill(os.getpid(), signaled.number)
 
     def works(store: Store) -> None:
         sys.settrace(at_the_end)
         concurrent.futures.wait([future], timeout=60)
 
-    monkeypatch.setattr(Store, "artifacts", works)
-    assert numtok("ls") == ended
+    signaled(works)
     thread.start()
     thread.join(10)
     assert future.done()
 
 
-@ENDS
-def test_a_signal_on_the_brink_of_a_wait_ends_it(
-    numtok: Shell,
-    artifact: Artifact,
-    monkeypatch: pytest.MonkeyPatch,
-    number: signal.Signals,
-    ended: Ran,
-) -> None:
+def test_a_signal_on_the_brink_of_a_wait_ends_it(signaled: Signaled) -> None:
     """As one that comes to another thread: nothing wakes the one that handles it."""
 
     def works(store: Store) -> None:
-        later = threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), number))
+        later = threading.Timer(
+            0.2, lambda: signal.pthread_kill(threading.get_ident(), signaled.number)
+        )
         later.start()
         assert threading.Event().wait(60)
 
-    monkeypatch.setattr(Store, "artifacts", works)
-    assert numtok("ls") == ended
+    signaled(works)
 
 
 # --- terminals and pipes -----------------------------------------------------------------------
@@ -699,22 +685,13 @@ def test_a_wide_table_folds_at_80_columns_and_loses_nothing(numtok: Shell, tmp_p
         assert name[-40:] in letters.replace("fake/", "")
 
 
-def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
-    store = Store(tmp_path / "artifacts")
-    make(store)
-    with process("ls", cwd=tmp_path) as running:
+@pytest.mark.parametrize("word", ["ls", "--help"])
+def test_a_closed_pipe_is_quiet(tmp_path: Path, word: str) -> None:
+    make(Store(tmp_path / "artifacts"))
+    with process(word, cwd=tmp_path) as running:
         assert running.stdout is not None
         assert running.stderr is not None
         running.stdout.close()  # as `head` does, and before numtok wrote anything
-        assert running.stderr.read() == b""
-    assert running.returncode == 128 + signal.SIGPIPE
-
-
-def test_help_into_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
-    with process("--help", cwd=tmp_path) as running:
-        assert running.stdout is not None
-        assert running.stderr is not None
-        running.stdout.close()
         assert running.stderr.read() == b""
     assert running.returncode == 128 + signal.SIGPIPE
 
@@ -731,11 +708,6 @@ def test_a_full_disk_behind_stdout_is_exit_4(tmp_path: Path, format: str) -> Non
     assert done.stderr.startswith(b"numtok: ")
     assert b"No space left on device" in done.stderr
     assert done.stderr.count(b"\n") == 1
-
-
-PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from numtok.cli.main import main; main()"
-)
 
 
 @pytest.mark.parametrize(
@@ -764,17 +736,9 @@ def test_output_that_only_takes_ascii_is_no_failure(tmp_path: Path) -> None:
 
 
 def test_a_size_is_readable() -> None:
-    for size, text in [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1000, "1 kB"),
-        (1536, "1.54 kB"),
-        (999_499, "999 kB"),
-        (999_500, "1 MB"),
-        (61_123_456, "61.1 MB"),
-        (5_000_000_000_000_000, "5e+03 TB"),
-    ]:
-        assert str(printing.Size(size)) == text
+    sizes = {0: "0 B", 999: "999 B", 1536: "1.54 kB", 999_499: "999 kB", 999_500: "1 MB"}
+    sizes |= {61_123_456: "61.1 MB", 5 * 10**15: "5e+03 TB"}
+    assert {size: str(printing.Size(size)) for size in sizes} == sizes
 
 
 def test_a_table_can_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -784,3 +748,16 @@ def test_a_table_can_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1,234  -" in err
     printing.print_table("t", ("a", "b"), [(1234, "x|y")], printing.Format.MD)
     assert capsys.readouterr().out.splitlines()[-1] == r"| 1,234 | x\|y |"
+
+
+def test_notes_hold_no_raw_escapes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    artifact = make(Store(tmp_path))
+    rows: list[tuple[str, object]] = [("units", "K\x1b[2J")]
+    notes = ["by \x1b[31mnobody\r\n"]
+    printing.print_made(
+        artifact, "a field", rows, made=True, format=printing.Format.TABLE, quiet=False, notes=notes
+    )
+    shown = capsys.readouterr()
+    assert shown.out == f"{artifact.ref}\n"
+    assert "\x1b" not in shown.err and "\r" not in shown.err
+    assert r"numtok: by \x1b[31mnobody\r\n" in shown.err

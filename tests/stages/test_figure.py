@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from numtok.analysis.figures import _drawing
-from numtok.analysis.figures._drawing import default_size, image
-from numtok.analysis.figures._picture import Axis, BarMarks, LineMark, Panel, Picture, Points, Ticks
+from numtok.analysis import drawing
+from numtok.analysis.drawing import default_size, image
 from numtok.analysis.figures.density import Density
 from numtok.analysis.figures.truth import Truth
+from numtok.analysis.picture import Axis, BarMarks, LineMark, Panel, Picture, Points, Ticks
 from numtok.stages import eval, train
 from numtok.stages.figure import picture_of
 from numtok.stages.table import Config as TableConfig
@@ -297,7 +297,7 @@ def test_a_file_of_another_kind_or_in_no_folder_is_refused(numtok: Shell, folder
 def test_without_vl_convert_one_line_says_what_to_install(
     numtok: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_drawing, "find_spec", lambda name: None)
+    monkeypatch.setattr(drawing, "find_spec", lambda name: None)
     ran = numtok("figure", "truth", "p10-10", "--out", "a.png")
     assert (ran.code, ran.err) == (
         2,

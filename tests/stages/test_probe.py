@@ -1,6 +1,5 @@
 """``numtok probe``: what it finds, against eval, plain loops and embeddings made by hand."""
 
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -456,7 +455,7 @@ def test_an_embedding_that_is_no_multiple_is_seen_along_its_own_first_component(
     ],
 )
 def test_only_an_embedding_that_levels_off_has_a_half_way_up(
-    curve: Callable[[Tensor], Tensor], levels_off: bool
+    curve: Callable[[Tensor], Tensor], levels_off: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     of = loaded("xval", context=4)
 
@@ -474,7 +473,6 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
     of.model.embedder = Curved()
     found, _ = embedded(of, -3.0, 3.0, 25)
     assert (found.half is not None) == levels_off
-    printed = io.StringIO()
     made = Probe(
         model="m@1",
         name="m",
@@ -485,8 +483,8 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
         found=found,
         notes=[],
     )
-    print_probe(LoadedProbe("p@1", made, pa.table({}), None), Format.TABLE, printed)
-    assert ("half way up" in printed.getvalue()) == levels_off
+    print_probe(LoadedProbe("p@1", made, pa.table({}), None), Format.TABLE)
+    assert ("half way up" in capsys.readouterr().err) == levels_off
 
 
 def test_an_embedding_that_looks_at_no_value_has_no_direction(says: Says) -> None:

@@ -4,13 +4,7 @@ import inspect
 
 from numtok import contracts
 from numtok.analysis.figures.base import FIGURES, FigureKind
-from numtok.contracts import (
-    check_declared,
-    check_settings,
-    checks_of,
-    expect,
-    require,
-)
+from numtok.contracts import check_declared, check_settings, checks_of, expect, require
 
 
 def check_declarations(figure: FigureKind, seed: int) -> None:

@@ -5,7 +5,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from numtok.analysis.figures._labels import labels_of
+from numtok.analysis.figures._reports import labels_of
 from numtok.analysis.probing.probe_records import (
     Along,
     Confidence,

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numtok.analysis.figures._labels import settings_of
-from numtok.analysis.figures._sources import DataSource, sources_of
+from numtok.analysis.figures._reports import DataSource, settings_of, sources_of
 from numtok.errors import UsageError, unknown
 from numtok.evaluation.comparison.experiments import apart
 from numtok.evaluation.report_files import Evaluation

@@ -4,14 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from numtok.analysis.figures._labels import metric_label, report_labels
 from numtok.analysis.figures._measures import OVER, Pair, measured, notes_of
-from numtok.analysis.figures._picture import Axis, Panel, Picture
-from numtok.analysis.figures._picture import BarMarks as Both
-from numtok.analysis.figures._sources import sources_of
+from numtok.analysis.figures._reports import metric_label, report_labels, sources_of
 from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.picture import Axis, BarMarks, Panel, Picture
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.experiments import group_by_experiment
@@ -89,21 +85,11 @@ def panel_of(pairs: Sequence[Pair], labels: Sequence[str], metric: Metric) -> Pa
             f"there is nothing to draw: {metric_label(metric)!r} is defined for no data set"
         )
     shown = sorted(gaps, key=lambda pair: -gaps[pair])
-    places = np.arange(len(shown), dtype=np.float64)
     marks = []
     for side, label in enumerate(labels):
-        spreads = [(pair.first, pair.second)[side] for pair in shown]
-        columns = np.array([(one.value, one.low, one.high) for one in spreads], np.float64)
-        value, low, high = columns.T  # None becomes NaN
-        marks.append(
-            Both(
-                label=label,
-                places=places + (2 * side - 1) * _APART,
-                lengths=value,
-                low=low,
-                high=high,
-                colour=side,
-            )
-        )
-    y_axis = Axis(label="", names=tuple(pair.data for pair in shown))
-    return Panel(title="", x=Axis(label=metric_label(metric)), y=y_axis, marks=marks)
+        found = [(pair.first, pair.second)[side] for pair in shown]
+        aside = (2 * side - 1) * _APART
+        rows = [(place + aside, one.value, one.low, one.high) for place, one in enumerate(found)]
+        marks.append(BarMarks.of(label, rows, side))
+    y_axis = Axis(names=tuple(pair.data for pair in shown))
+    return Panel(x=Axis(label=metric_label(metric)), y=y_axis, marks=marks)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.analysis.figures._labels import colours_of, report_labels
-from numtok.analysis.figures._picture import Picture
+from numtok.analysis.figures._reports import colours_of, report_labels
 from numtok.analysis.figures.base import FigureKind
 from numtok.analysis.panels.calibration import coverage_panel, pit_panel
+from numtok.analysis.picture import Picture
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.store.artifact import Artifact, Resolve

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.analysis.figures._labels import colours_of
-from numtok.analysis.figures._picture import Axis, LineMark, Mark, Panel, Picture
 from numtok.analysis.figures._probed import column, read_probes
+from numtok.analysis.figures._reports import colours_of
 from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.picture import Axis, LineMark, Mark, Panel, Picture
 from numtok.analysis.probing.probe_records import PROBE, LoadedProbe
 from numtok.analysis.probing.probe_records import Confidence as Summary
 from numtok.store.artifact import Artifact, Resolve

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.analysis.figures._labels import colours_of, labels_of, metric_label, settings_of
 from numtok.analysis.figures._measures import measured, notes_of
-from numtok.analysis.figures._picture import Picture
-from numtok.analysis.figures._sources import sources_of
+from numtok.analysis.figures._reports import by_data, colours_of, metric_label, report_labels
 from numtok.analysis.figures.base import FigureKind
 from numtok.analysis.panels.costs import COSTS, CostPoint, cost_panel
+from numtok.analysis.picture import Picture
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.experiments import costs_of, group_by_experiment
@@ -39,18 +38,16 @@ class CostFigure(FigureKind):
         metric = METRICS.build(self.metric)
         groups = group_by_experiment([read(one) for one in artifacts])
         firsts = [group[0] for group in groups]
-        settings = [settings_of(one, "data", "seed") for one in firsts]
-        labels = labels_of([one.report.scheme for one in firsts], settings)
+        labels = report_labels(firsts, "data", "seed")
         colours = colours_of(labels)
-        sources = sources_of(firsts, resolve)
         found = [measured(group, metric, "seeds") for group in groups]
         panels = []
-        for name in dict.fromkeys(source.name for source in sources):
+        every = zip(labels, groups, found, strict=True)
+        for name, mine in by_data(every, firsts, resolve).items():
             points = [
                 CostPoint(label, cost, one.value, one.low, one.high)
-                for label, group, one, source in zip(labels, groups, found, sources, strict=True)
-                if source.name == name
-                and one.value is not None
+                for label, group, one in mine
+                if one.value is not None
                 and (cost := getattr(costs_of(group), self.cost)) is not None
             ]
             words = COSTS[self.cost], metric_label(metric)

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.analysis.figures._labels import colours_of, report_labels
-from numtok.analysis.figures._picture import (
+from numtok.analysis.figures._reports import colours_of, one_feature, report_labels, sources_of
+from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.picture import (
     SCALES,
     Axis,
     Band,
@@ -19,9 +20,6 @@ from numtok.analysis.figures._picture import (
     axis_of,
     some,
 )
-from numtok.analysis.figures._sources import sources_of
-from numtok.analysis.figures._tables import one_feature
-from numtok.analysis.figures.base import FigureKind
 from numtok.arrays import Floats
 from numtok.data.tables.table import read_table_of
 from numtok.declaration import setting

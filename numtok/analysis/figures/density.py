@@ -6,18 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.analysis.figures._labels import labels_of
-from numtok.analysis.figures._picture import (
-    SCALES,
-    Axis,
-    Panel,
-    Picture,
-    Points,
-    axis_of,
-    some,
-)
-from numtok.analysis.figures._tables import one_feature
+from numtok.analysis.figures._reports import labels_of, one_feature
 from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.picture import SCALES, Axis, Panel, Picture, Points, axis_of, some
 from numtok.arrays import Floats
 from numtok.data.tables.table import read_table_of
 from numtok.declaration import setting

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numtok.analysis.figures._labels import colours_of, report_labels
-from numtok.analysis.figures._picture import Panel, Picture
-from numtok.analysis.figures._sources import sources_of
+from numtok.analysis.figures._reports import by_data, colours_of, report_labels
 from numtok.analysis.figures.base import FigureKind
 from numtok.analysis.panels.numbers import size_panel
+from numtok.analysis.picture import Panel, Picture
 from numtok.errors import DataError
 from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.metrics.base import Predictions
@@ -36,14 +35,12 @@ class Error(FigureKind):
         evaluations = [read(one) for one in artifacts]
         labels = report_labels(evaluations, "data")
         colours = colours_of(labels)
-        sources = sources_of(evaluations, resolve)
         panels, notes = [], ["Strokes: from the lower to the upper quartile."]
-        for name in dict.fromkeys(source.name for source in sources):
-            lines = [
-                (label, ReportPredictions.of_numbers(evaluation).of_target(self.target).answers)
-                for label, evaluation, source in zip(labels, evaluations, sources, strict=True)
-                if source.name == name
-            ]
+        lines_of = (
+            (label, ReportPredictions.of_numbers(evaluation).of_target(self.target).answers)
+            for label, evaluation in zip(labels, evaluations, strict=True)
+        )
+        for name, lines in by_data(lines_of, evaluations, resolve).items():
             panel, told = panel_of(name, lines, colours, self.relative)
             panels.append(panel)
             notes += told

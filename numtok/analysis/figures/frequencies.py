@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from numtok.analysis.figures._labels import report_labels
-from numtok.analysis.figures._picture import Axis, BarMarks, Panel, Picture
+from numtok.analysis.figures._reports import report_labels
 from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.picture import Axis, BarMarks, Panel, Picture
 from numtok.declaration import setting
 from numtok.evaluation.number_parts import PartShares, decimal_parts
 from numtok.evaluation.report_files import ReportPredictions, read
@@ -67,25 +65,12 @@ def panel_of(
     shown = sorted(largest, key=lambda one: (-largest[one], one))[:top]
     if part == "exponent":
         shown.sort(key=lambda one: int(one[1:] or 0))  # that of zero is empty
-    places = np.arange(len(shown), dtype=np.float64)
-    unknown_end = np.full(len(shown), np.nan)
     marks = []
     for side, (label, shares) in enumerate((("truth", true), ("prediction", predicted))):
-        lengths = np.array([shares.get(one, 0.0) for one in shown])
-        at = places + (2 * side - 1) * _APART
-        marks.append(
-            BarMarks(
-                label=label,
-                places=at,
-                lengths=lengths,
-                low=unknown_end,
-                high=unknown_end,
-                colour=side,
-            )
-        )
-    return Panel(
-        title=title,
-        x=Axis(label="share of all numbers"),
-        y=Axis(label=part, names=tuple(shown)),
-        marks=marks,
-    )
+        aside = (2 * side - 1) * _APART
+        rows = [
+            (place + aside, shares.get(one, 0.0), None, None) for place, one in enumerate(shown)
+        ]
+        marks.append(BarMarks.of(label, rows, side))
+    x_axis, y_axis = Axis(label="share of all numbers"), Axis(label=part, names=tuple(shown))
+    return Panel(title=title, x=x_axis, y=y_axis, marks=marks)

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from numtok.analysis.figures._labels import colours_of, report_labels
-from numtok.analysis.figures._picture import Picture
-from numtok.analysis.figures._sources import sources_of
+from numtok.analysis.figures._reports import by_data, colours_of, report_labels
 from numtok.analysis.figures.base import FigureKind
 from numtok.analysis.panels.learning import OVER, Over, learning_curves, learning_panel
+from numtok.analysis.picture import Picture
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import read
@@ -34,14 +33,9 @@ class LearningFigure(FigureKind):
         evaluations = [read(one) for one in artifacts]
         labels = report_labels(evaluations, "data", "seed")
         colours = colours_of(labels)
-        sources = sources_of(evaluations, resolve)
         panels = []
-        for name in dict.fromkeys(source.name for source in sources):
-            mine = [
-                (label, [evaluation])
-                for label, evaluation, source in zip(labels, evaluations, sources, strict=True)
-                if source.name == name
-            ]
+        labelled = ((label, [one]) for label, one in zip(labels, evaluations, strict=True))
+        for name, mine in by_data(labelled, evaluations, resolve).items():
             curves = learning_curves(mine, resolve)
             panel = learning_panel(curves, colours, cast(Over, self.over), name)
             if panel is not None:

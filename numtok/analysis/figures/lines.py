@@ -6,18 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.analysis.figures._labels import labels_of, metric_label
 from numtok.analysis.figures._measures import OVER, Point, measured, notes_of
-from numtok.analysis.figures._picture import (
-    SCALES,
-    Axis,
-    LineMark,
-    Panel,
-    Picture,
-    axis_of,
-)
+from numtok.analysis.figures._reports import labels_of, metric_label
 from numtok.analysis.figures._settings import placed
 from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.picture import SCALES, Axis, LineMark, Panel, Picture, axis_of
 from numtok.arrays import Floats
 from numtok.declaration import setting
 from numtok.errors import UsageError
@@ -100,17 +93,12 @@ def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
             if not mine:
                 continue
             mine.sort(key=lambda point: point.x)
-            columns = [(one.x, one.found.value, one.found.low, one.found.high) for one in mine]
-            across, value, low, high = np.array(columns, np.float64).T  # None becomes NaN
-            if len(np.unique(across)) < len(across):
+            rows = [(one.x, one.found.value, one.found.low, one.found.high) for one in mine]
+            if len({one.x for one in mine}) < len(mine):
                 raise UsageError(
                     f"two experiments of {title!r} are {label!r} at one {x}; give one of them"
                 )
-            marks.append(
-                LineMark(
-                    label=label, x=across, y=value, colour=colour, dots=True, low=low, high=high
-                )
-            )
+            marks.append(LineMark.of(label, rows, colour))
         panels.append(Panel(title=title, x=x_axis, y=y_axis, marks=marks))
     return panels
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.analysis.figures._picture import Axis, Mark, Panel, Picture, Points
 from numtok.analysis.figures._probed import column, read_probes
 from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.picture import Axis, Mark, Panel, Picture, Points
 from numtok.analysis.probing.probe_records import PROBE, LoadedProbe, TokenComponents
 from numtok.store.artifact import Artifact, Resolve
 

@@ -6,20 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.analysis.figures._labels import colours_of
-from numtok.analysis.figures._picture import (
-    Axis,
-    Band,
-    Levels,
-    LineMark,
-    Mark,
-    Panel,
-    Picture,
-    Points,
-    some,
-)
 from numtok.analysis.figures._probed import column, read_probes
+from numtok.analysis.figures._reports import colours_of
 from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.picture import Axis, Band, Levels, LineMark, Mark, Panel, Picture, Points, some
 from numtok.analysis.probing.probe_records import PROBE, Along, LoadedProbe
 from numtok.arrays import Floats
 from numtok.store.artifact import Artifact, Resolve

@@ -6,19 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.analysis.figures._labels import report_labels
-from numtok.analysis.figures._picture import (
-    SCALES,
-    Mark,
-    Panel,
-    Picture,
-    Points,
-    Ticks,
-    axis_of,
-    some,
-)
-from numtok.analysis.figures._sources import sources_of
+from numtok.analysis.figures._reports import report_labels, sources_of
 from numtok.analysis.figures.base import FigureKind
+from numtok.analysis.picture import SCALES, Mark, Panel, Picture, Points, Ticks, axis_of, some
 from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.declaration import setting

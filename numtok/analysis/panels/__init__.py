@@ -3,7 +3,6 @@ columns: one definition for `numtok figure` and for `--html`.
 
 calibration.py  whether predicted probabilities are kept: the PIT, and coverage by level
 costs.py        skill over what it cost, and which experiments nobody beats in both
-differences.py  the rows on which experiments are farthest apart
 learning.py     what models logged while they learnt
 numbers.py      predictions over truths, errors by magnitude and by slot
 rows.py         the rows that a page holds: the worst ones, and some of all, with their texts

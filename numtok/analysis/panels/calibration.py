@@ -4,16 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from numtok.analysis.figures.base import (
-    Axis,
-    Band,
-    ColumnMarks,
-    Levels,
-    LineMark,
-    Mark,
-    Panel,
-)
-from numtok.arrays import Floats
+from numtok.analysis.picture import Axis, Band, ColumnMarks, Levels, LineMark, Mark, Panel
 from numtok.metrics.base import Predictions, ends
 from numtok.reports import QUANTILES
 
@@ -52,31 +43,25 @@ def pit_panel(answers: Predictions, title: str = "", colour: int = 0) -> Panel |
     )
 
 
-def coverage(answers: Predictions) -> tuple[Floats, Floats, Floats, Floats] | None:
-    """Of central intervals: their level, the share of truths within, and Wilson's interval of that,
-    each float64[k]; None where neither PIT nor quantiles are known."""
+def coverage(answers: Predictions) -> list[tuple[float, ...]]:
+    """Return the level of central intervals, the fraction of true values within, and its Wilson
+    interval; nothing if neither PIT nor quantiles are known."""
     if answers.pit is not None and not np.isnan(answers.pit).all():
         pit = answers.pit[~np.isnan(answers.pit)]
         apart = np.abs(2 * pit - 1)
-        levels, inside = _LEVELS, [apart <= level for level in _LEVELS.tolist()]
+        inside = {level: apart <= level for level in _LEVELS.tolist()}
     elif answers.quantiles is not None:
         known = ~np.isnan(answers.quantiles).any(axis=1)
         truth, quantiles = answers.truth[known], answers.quantiles[known]
-        if not len(truth):
-            return None
-        pairs = [(0.25, 0.75), (0.05, 0.95)]
-        levels = np.array([0.5, 0.9])
-        inside = [
-            (quantiles[:, QUANTILES.index(low)] <= truth)
+        inside = {
+            level: (quantiles[:, QUANTILES.index(low)] <= truth)
             & (truth <= quantiles[:, QUANTILES.index(high)])
-            for low, high in pairs
-        ]
+            for level, low, high in ((0.5, 0.25, 0.75), (0.9, 0.05, 0.95))
+        }
     else:
-        return None
-    shares = [float(one.mean()) for one in inside]
-    spread = [ends(share, len(inside[0]), _SURE) for share in shares]
-    low, high = np.array(spread).T
-    return levels, np.array(shares), low, high
+        return []
+    shares = {level: float(one.mean()) for level, one in inside.items() if len(one)}
+    return [(level, one, *ends(one, len(inside[level]), _SURE)) for level, one in shares.items()]
 
 
 def coverage_panel(
@@ -86,19 +71,8 @@ def coverage_panel(
     predictions; on the diagonal where they are calibrated, below it where they are too sure."""
     marks: list[Mark] = []
     for label, answers in labelled.items():
-        if (found := coverage(answers)) is not None:
-            levels, shares, low, high = found
-            marks.append(
-                LineMark(
-                    label=label,
-                    x=levels,
-                    y=shares,
-                    colour=colours[label],
-                    dots=True,
-                    low=low,
-                    high=high,
-                )
-            )
+        if found := coverage(answers):
+            marks.append(LineMark.of(label, found, colours[label]))
     if not marks:
         return None
     x_axis = Axis(label="level of the interval", low=0.0, high=1.0)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numtok.analysis.figures.base import LineMark, Mark, Panel, axis_of
+from numtok.analysis.picture import LineMark, Mark, Panel, axis_of
 
 #: What an experiment costs, as ``ExperimentCosts`` calls it, and in words.
 COSTS = {
@@ -61,25 +61,11 @@ def cost_panel(
     front = pareto_front(points, higher=higher)
     marks: list[Mark] = []
     if len(front) > 1:
-        x, y = (
-            np.array(column, np.float64)
-            for column in ([p.cost for p in front], [p.value for p in front])
-        )
+        x, y = np.array([(one.cost, one.value) for one in front], np.float64).T
         marks.append(LineMark(label="Pareto front", x=x, y=y))
     for one in points:
-        low, high = (np.nan if end is None else end for end in (one.low, one.high))
-        marks.append(
-            LineMark(
-                label=one.label,
-                x=np.array([one.cost]),
-                y=np.array([one.value]),
-                colour=colours[one.label],
-                dots=True,
-                low=np.array([low]),
-                high=np.array([high]),
-                picks=(f"label:{one.label}",),
-            )
-        )
+        picks = (f"label:{one.label}",)
+        marks.append(LineMark.of(one.label, [one[1:]], colours[one.label], picks))
     costs = np.array([one.cost for one in points], np.float64)
     wide = costs.min() > 0 and costs.max() > _WIDE * costs.min()
     values = [end for one in points for end in (one.value, one.low, one.high) if end is not None]

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from numtok.analysis.figures.base import Axis, LineMark, Mark, Panel, axis_of
+from numtok.analysis.picture import Axis, LineMark, Panel, axis_of
 from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.errors import UsageError
@@ -31,7 +31,6 @@ class LearningCurve:
 
     label: str
     split: str
-    seed: int
     samples: Floats
     tokens: Floats
     seconds: Floats | None
@@ -62,51 +61,45 @@ def _of_texts(label: str, evaluation: Evaluation, looks: Sequence[Look]) -> list
     found = []
     for split in dict.fromkeys(look.split for look in looks):
         own = [look for look in looks if look.split == split]
-        tokens = np.array([look.tokens for look in own], np.float64)
-        steps = np.array([look.step for look in own], np.float64)
+        rows = np.array([look.step for look in own], np.float64) / max(costs.steps, 1)
+        tokens = np.array([look.tokens for look in own], np.float64) / max(costs.tokens, 1)
         loss = [look.figures["loss"] for look in own]
-        took = evaluation.timing.train_seconds
-        share = tokens / max(costs.tokens, 1)
-        found.append(
-            LearningCurve(
-                label=label,
-                split=split,
-                seed=evaluation.report.seed,
-                samples=steps / max(costs.steps, 1) * costs.samples,
-                tokens=tokens,
-                seconds=None if took is None else share * took,
-                loss=np.array([np.nan if one is None else one for one in loss], np.float64),
-            )
-        )
+        found.append(_curve(label, evaluation, split, (rows, tokens), loss))
     return found
 
 
 def _of_table(
     label: str, evaluation: Evaluation, epochs: Sequence[EpochLosses]
 ) -> list[LearningCurve]:
-    costs, took = evaluation.report.costs, evaluation.timing.train_seconds
     found = []
     for fold in dict.fromkeys(one.fold for one in epochs):
         own = [one for one in epochs if one.fold == fold]
         share = np.array([one.epoch for one in own], np.float64) / len(epochs)
-        for split, loss in (
-            (TRAIN, [one.train for one in own]),
-            ("validation", [one.validation for one in own]),
-        ):
-            column = np.array([np.nan if one is None else one for one in loss], np.float64)
-            if not np.isnan(column).all():
-                found.append(
-                    LearningCurve(
-                        label=label,
-                        split=split,
-                        seed=evaluation.report.seed,
-                        samples=share * costs.samples,
-                        tokens=share * costs.tokens,
-                        seconds=None if took is None else share * took,
-                        loss=column,
-                    )
-                )
+        for split in (TRAIN, "validation"):
+            loss = [getattr(one, split) for one in own]
+            if any(one is not None for one in loss):
+                found.append(_curve(label, evaluation, split, (share, share), loss))
     return found
+
+
+def _curve(
+    label: str,
+    evaluation: Evaluation,
+    split: str,
+    read: tuple[Floats, Floats],
+    loss: Sequence[float | None],
+) -> LearningCurve:
+    """Make a curve over the fractions of all rows and of all tokens that were read."""
+    costs, took = evaluation.report.costs, evaluation.timing.train_seconds
+    rows, tokens = read
+    return LearningCurve(
+        label=label,
+        split=split,
+        samples=rows * costs.samples,
+        tokens=tokens * costs.tokens,
+        seconds=None if took is None else tokens * took,
+        loss=np.array(loss, np.float64),  # None becomes NaN
+    )
 
 
 def learning_panel(
@@ -115,29 +108,21 @@ def learning_panel(
     """The loss over what was spent: a line for each training, of the validation split where it was
     looked at, else of the train split. None where there is nothing to draw."""
     seen = [one for one in curves if one.split != TRAIN] or list(curves)
-    marks: list[Mark] = []
+    marks: list[LineMark] = []
     for one in seen:
         x = getattr(one, over)
         known = np.isfinite(one.loss)
         if x is not None and x.any() and known.sum() > 1:
             pick = (f"label:{one.label}",) * int(known.sum())
-            marks.append(
-                LineMark(
-                    label=one.label,
-                    x=x[known],
-                    y=one.loss[known],
-                    colour=colours[one.label],
-                    picks=pick,
-                )
-            )
+            colour, x, y = colours[one.label], x[known], one.loss[known]
+            marks.append(LineMark(label=one.label, x=x, y=y, colour=colour, picks=pick))
     if not marks:
         return None
-    lines = [mark for mark in marks if isinstance(mark, LineMark)]
-    every = np.concatenate([mark.y for mark in lines])
+    every = np.concatenate([mark.y for mark in marks])
     wide = every.min() > 0 and every.max() > _MANY * every.min()
     splits = "validation" if seen[0].split != TRAIN else TRAIN
     words = {"seconds": "seconds of training", "samples": "rows read", "tokens": "tokens read"}
-    across = np.concatenate([mark.x for mark in lines])
+    across = np.concatenate([mark.x for mark in marks])
     x_axis = Axis(label=words[over], low=0.0, high=float(across.max()) or 1.0)
     y_axis = axis_of(f"loss on the {splits} split", "log" if wide else "linear", every, _ROOM)
     return Panel(title=title, x=x_axis, y=y_axis, marks=marks)

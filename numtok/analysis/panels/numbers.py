@@ -1,11 +1,12 @@
 """Predictions over truths, errors by magnitude and by slot."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from numtok.analysis.figures.base import (
+from numtok.analysis.picture import (
     Axis,
     Band,
     BarMarks,
@@ -19,6 +20,7 @@ from numtok.analysis.figures.base import (
     undrawn,
 )
 from numtok.arrays import Floats, Ints
+from numtok.evaluation.comparison.seeds import SeedStatistics
 from numtok.metrics.base import Predictions
 from numtok.reports import QUANTILES, Figure
 
@@ -54,7 +56,7 @@ def scale_for(values: Floats) -> str:
     return "log" if values.min() > 0 else "signed-log"
 
 
-def truth_panel(answers: Predictions, rows: Ints, title: str = "") -> TruthPanel:
+def truth_panel(answers: Predictions, rows: Ints) -> TruthPanel:
     """All valid predictions over their truths in cells, the rows that are held (int64[k]) as points
     over them, and the median 90% interval, where there are quantiles."""
     axis = axis_of("truth", scale_for(answers.truth), answers.truth, _ROOM)
@@ -91,14 +93,8 @@ def truth_panel(answers: Predictions, rows: Ints, title: str = "") -> TruthPanel
     )
     cells = np.full(len(rows), -1)
     cells[ids] = np.searchsorted(filled, place[held])
-    y_axis = Axis(
-        label="prediction",
-        scale=axis.scale,
-        low=axis.low,
-        high=axis.high,
-        linear_below=axis.linear_below,
-    )
-    panel = Panel(title=title, x=axis, y=y_axis, marks=marks, diagonal="prediction = truth")
+    y_axis = replace(axis, label="prediction")
+    panel = Panel(x=axis, y=y_axis, marks=marks, diagonal="prediction = truth")
     return TruthPanel(panel, cells, beyond, answers.quantiles is not None)
 
 
@@ -169,16 +165,11 @@ def size_panel(
     for index, one in enumerate(bins):
         place[one] = index
     names = [f"{kind}:{index}" for index in range(len(bins))]
-    marks = [
-        mark
-        for label, answers in labelled.items()
-        if (
-            mark := _size_line(
-                label, answers, bins, names=names, colour=colours[label], relative=relative
-            )
-        )
-        is not None
-    ]
+    lines = (
+        _size_line(label, one, bins, names=names, colour=colours[label], relative=relative)
+        for label, one in labelled.items()
+    )
+    marks = [line for line in lines if line is not None]
     if not marks:
         return None
     ends = np.concatenate([one for mark in marks for one in (mark.y, mark.low, mark.high)])
@@ -214,94 +205,66 @@ def _size_line(
             quartiles = np.quantile(off[kept], [0.5, 0.25, 0.75]).tolist()
             found.append((float(np.median(size[kept])), *quartiles))
             picks.append(name)
-    if not found:
-        return None
-    x, y, low, high = np.array(found, np.float64).T
-    return LineMark(
-        label=label, x=x, y=y, colour=colour, dots=True, low=low, high=high, picks=tuple(picks)
-    )
-
-
-def slots_panel(figures: Mapping[str, Figure], metric: str, kind: str = "slot") -> Panel | None:
-    """A metric of each slot, or of each value of a group, with its interval; None where none has
-    one."""
-    return lined_up(
-        {name: (one.value, one.low, one.high) for name, one in figures.items()}, metric, kind
-    )
+    return LineMark.of(label, found, colour, tuple(picks)) if found else None
 
 
 def lined_up(
-    figures: Mapping[str, tuple[float | None, float | None, float | None]],
+    figures: Mapping[str, Figure | SeedStatistics],
     label: str,
     kind: str,
     colours: Mapping[str, int] | None = None,
 ) -> Panel | None:
-    """One figure a name, with its interval, one below the other; ``kind`` is what they can be
-    picked as."""
-    known = {name: one for name, one in figures.items() if one[0] is not None}
-    if not known:
-        return None
-    columns = np.array(
-        [
-            (value, value if low is None else low, value if high is None else high)
-            for value, low, high in known.values()
-        ],
-        np.float64,
-    ).T
-    names = tuple(known)
-    marks: list[Mark] = [
-        BarMarks(
-            label=name,
-            places=np.array([float(place)]),
-            lengths=columns[0][[place]],
-            low=columns[1][[place]],
-            high=columns[2][[place]],
-            colour=(colours or {}).get(name, 0),
-            picks=(f"{kind}:{name}",),
-        )
-        for place, name in enumerate(names)
-    ]
-    x_axis = axis_of(label, _scale_of_figures(columns), columns.ravel(), _ROOM)
-    return Panel(title="", x=x_axis, y=Axis(label="", names=names), marks=marks)
+    """Draw one value per name with its interval, one below the other.
+
+    ``kind`` is the kind of key that charts pick them by. None if no value is known.
+    """
+    known = {name: one for name, one in figures.items() if one.value is not None}
+    marks = []
+    for place, (name, one) in enumerate(known.items()):
+        row, colour = (place, one.value, one.low, one.high), (colours or {}).get(name, 0)
+        marks.append(BarMarks.of(name, [row], colour, (f"{kind}:{name}",)))
+    return _below_each_other(marks, tuple(known), label)
 
 
 def beside_panel(
     figures: Mapping[str, Mapping[str, Figure]], metric: str, colours: Mapping[str, int]
 ) -> Panel | None:
-    """A metric of each slot, by label and slot, with the labels beside each other in each slot;
-    None where none has one."""
+    """Draw a metric of each slot, by label and slot, with the labels next to each other.
+
+    None if no value is known.
+    """
     names = tuple(dict.fromkeys(slot for one in figures.values() for slot in one))
-    marks: list[Mark] = []
-    every: list[Floats] = []
+    marks = []
     for index, (label, slots) in enumerate(figures.items()):
-        found = [
-            (place, one.value, *(one.value if end is None else end for end in (one.low, one.high)))
+        aside = _ASIDE * ((index + 1) / (len(figures) + 1) - 0.5)
+        rows = [
+            (place + aside, one.value, one.low, one.high)
             for place, name in enumerate(names)
             if (one := slots.get(name)) is not None and one.value is not None
         ]
-        if found:
-            places, values, low, high = np.array(found, np.float64).T
-            aside = _ASIDE * ((index + 1) / (len(figures) + 1) - 0.5)
-            picks = (f"label:{label}",) * len(places)
-            marks.append(
-                BarMarks(
-                    label=label,
-                    places=places + aside,
-                    lengths=values,
-                    low=low,
-                    high=high,
-                    colour=colours[label],
-                    picks=picks,
-                )
-            )
-            every += [values, low, high]
+        if rows:
+            picks = (f"label:{label}",) * len(rows)
+            marks.append(BarMarks.of(label, rows, colours[label], picks))
+    return _below_each_other(marks, names, metric)
+
+
+def _below_each_other(
+    marks: Sequence[BarMarks], names: tuple[str, ...], label: str
+) -> Panel | None:
+    """Draw intervals over names; an unknown end is at the value."""
     if not marks:
         return None
-    ends = np.concatenate(every)
-    scale = _scale_of_figures(ends)
-    return Panel(
-        title="", x=axis_of(metric, scale, ends, _ROOM), y=Axis(label="", names=names), marks=marks
-    )
+    known = [
+        replace(
+            one,
+            low=np.where(np.isnan(one.low), one.lengths, one.low),
+            high=np.where(np.isnan(one.high), one.lengths, one.high),
+        )
+        for one in marks
+    ]
+    ends = np.concatenate([end for one in known for end in (one.lengths, one.low, one.high)])
+    x_axis = axis_of(label, _scale_of_figures(ends), ends, _ROOM)
+    return Panel(x=x_axis, y=Axis(names=names), marks=known)
 
 
 def _scale_of_figures(values: Floats) -> str:

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numtok.analysis.figures.base import some
 from numtok.analysis.panels.numbers import SizePanel
+from numtok.analysis.picture import some
 from numtok.arrays import Floats, Ints
 from numtok.data.tables.table import Table, read_table_of
 from numtok.encoding.splits import read_ids, read_pieces, splits
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import TARGET, ReportPredictions, has_slots
 from numtok.metrics.base import Predictions
-from numtok.reports import SLOT
+from numtok.reports import SLOT, Report
 from numtok.row import GROUP
 from numtok.store.artifact import ENCODED, TABLE, Artifact, Resolve
 
@@ -39,20 +39,22 @@ class PageRows(NamedTuple):
     """``k`` rows of ``n``, the largest error first.
 
     rows
-        int64[k], which of the predictions they are.
+        int64[k]: the indices of the predictions.
     errors
-        float64[n], by which they are sorted: the distance from the truth in standard deviations of
-        the truths of the same slot; infinite where there is no number.
+        float64[n]: the rows are sorted by these.
     slots
-        Of each of the n its slot, by name.
+        The name of the slot of each of the n.
     excerpts
-        Of each of the k the text around it; None where the data are not at hand.
+        The text around each of the k.
+    has_texts
+        Whether the data are still in the store; if not, excerpts are empty.
     """
 
     rows: Ints
     errors: Floats
     slots: list[str]
-    excerpts: list[Excerpt] | None
+    excerpts: list[Excerpt]
+    has_texts: bool
 
 
 def slots_of(predictions: ReportPredictions) -> list[str]:
@@ -64,18 +66,22 @@ def slots_of(predictions: ReportPredictions) -> list[str]:
 
 
 def page_rows(
-    predictions: ReportPredictions, data: str, split: str, resolve: Resolve, most: int = MOST
+    predictions: ReportPredictions,
+    errors: Floats,
+    report: Report,
+    resolve: Resolve,
+    most: int = MOST,
 ) -> PageRows:
-    """Choose the rows of a report of numbers; ``data`` is the REF of what it predicts."""
-    names = slots_of(predictions)
-    errors = standard_errors(predictions.answers, names)
+    """Choose rows of a report of numbers by their errors float64[n]."""
     rows = chosen(errors, most)
-    excerpts = read_excerpts(predictions, rows, data, split, resolve)
-    return PageRows(rows, errors, names, excerpts)
+    found = read_excerpts(predictions, rows, report.data, report.split, resolve)
+    excerpts = [Excerpt("", "")] * len(rows) if found is None else found
+    return PageRows(rows, errors, slots_of(predictions), excerpts, found is not None)
 
 
 def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
-    """float64[n]: as :attr:`PageRows.errors`.
+    """Return float64[n]: distances from the true values in standard deviations of the true values
+    of the same slot; infinite if there is no number.
 
     >>> standard_errors(Predictions.of([0, 2, 5], [1, 2, 7]), ["a", "a", "b"]).tolist()
     [1.0, 0.0, 2.0]

@@ -5,17 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numtok.analysis.figures.base import (
-    Axis,
-    ColumnMarks,
-    Mark,
-    Panel,
-    Points,
-    axis_of,
-    drawn,
-    undrawn,
-)
 from numtok.analysis.panels.numbers import scale_for
+from numtok.analysis.picture import Axis, ColumnMarks, Mark, Panel, Points, axis_of, drawn, undrawn
 from numtok.analysis.profiling.scheme_error import SchemeLosses
 from numtok.analysis.profiling.unit import Counted
 from numtok.encoding.channel import normalized

@@ -1,18 +1,11 @@
 """Prints comparisons: metrics, differences, costs and gates of several experiments."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.figures import (
-    Told,
-    amount,
-    duration,
-    ends,
-    interval,
-    number,
-    share,
-)
-from numtok.cli.output.printing import Format, Part, Sheet, counted, flat, print_result
+from numtok.cli.output.figures import Told, amount, duration, ends, interval, number, share
+from numtok.cli.output.printing import Format, Part, Sheet, counted, print_result
 from numtok.cli.output.report import PERFECT, SKILL, of_some, published_parts, skill
 from numtok.reports import LIMITS
 
@@ -32,26 +25,29 @@ COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "h
 def print_comparison(comparison: "Comparison", format: Format) -> None:
     """Print a comparison on stdout; CSV has one row per value, JSON everything."""
     records = comparison_records(comparison)
-    print_result(format, comparison, flat(COLUMNS, records), comparison_parts(comparison))
+    print_result(format, comparison, COLUMNS, records, comparison_parts(comparison))
 
 
 def comparison_parts(comparison: "Comparison") -> Iterator[Part]:
     """Return the tables of a comparison, and what to know of them."""
     for part in comparison.parts:
-        yield from _group(comparison, part)
-    yield list(_legend(comparison))
+        yield from group_sheets(comparison, part)
+    yield list(legend(comparison))
+    yield from overall_parts(comparison)
+
+
+def overall_parts(comparison: "Comparison") -> Iterator[Part]:
+    """Return what does not depend on groups: settings, costs, gates, published numbers."""
     experiments = comparison.experiments
     if keys := list(experiments[0].settings):  # in which they differ and that labels do not say
-        rows: list[list[object]] = [[_name(one), *one.settings.values()] for one in experiments]
-        yield Sheet("settings that differ", ["experiment", *keys], rows)
-    costs = [shown_costs(one.costs) for one in experiments]
+        yield _sheet("settings that differ", keys, experiments, lambda one: one.settings.values())
+    costs = {one.label: shown_costs(one.costs) for one in experiments}
     if any(one.invalid for one in experiments):
-        costs = [
-            shown | {"invalid": share(one.invalid)}
-            for shown, one in zip(costs, experiments, strict=True)
-        ]
-    rows = [[_name(one), *own.values()] for one, own in zip(experiments, costs, strict=True)]
-    yield Sheet("costs, the mean over seeds", ["experiment", *costs[0]], rows)
+        for one in experiments:
+            costs[one.label]["invalid"] = share(one.invalid)
+    heads = costs[experiments[0].label]
+    title = "costs, the mean over seeds"
+    yield _sheet(title, [*heads], experiments, lambda one: costs[one.label].values())
     yield from _tokens_to_target(comparison)
     if comparison.requirements:
         rows = [
@@ -76,18 +72,29 @@ def shown_costs(costs: "ExperimentCosts") -> dict[str, Told]:
     }
 
 
-def _group(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
-    """The metrics and baselines of all test samples or of one group, and how they differ."""
+def _sheet(
+    title: str,
+    columns: Sequence[str],
+    experiments: "Sequence[Experiment]",
+    cells: "Callable[[Experiment], Iterable[object]]",
+) -> Sheet:
+    """Return a table with one row per experiment."""
+    rows = [[_name(one), *cells(one)] for one in experiments]
+    picks = [f"label:{one.label}" for one in experiments]
+    return Sheet(title, ["experiment", *columns], rows, picks=picks)
+
+
+def group_sheets(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
+    """Return the metrics and baselines of all samples or of one group, and the differences."""
     metrics = list(comparison.metrics)
 
     def sheet(
         title: str, cell: "Callable[[Standing], object]", experiments: "Sequence[Experiment]"
     ) -> Sheet:
-        rows = [
-            [_name(one), *(cell(part.standings[one.label][metric]) for metric in metrics)]
-            for one in experiments
-        ]
-        return Sheet(title, ["experiment", *metrics], rows)
+        def cells(one: "Experiment") -> list[object]:
+            return [cell(part.standings[one.label][metric]) for metric in metrics]
+
+        return _sheet(title, metrics, experiments, cells)
 
     where = f"{comparison.group} {part.value}, " if comparison.group is not None else ""
     where += (
@@ -97,18 +104,17 @@ def _group(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
         where += f" in {counted(part.clusters, 'cluster')}"
     everything = comparison.experiments
     own = sheet(where, lambda one: one.figure, everything)
-    yield Sheet(where, own.columns, [*own.rows, *_baselines(part, metrics)])
+    rows = [*own.rows, *_baselines(part, metrics)]
+    yield replace(own, rows=rows, better=comparison.metrics)
     yield from _skills(comparison, part)
     if several := [one for one in everything if len(one.seeds) > 1]:
         yield sheet("standard deviation over seeds", lambda one: _deviation(one.figure), several)
     if part.value is None and (over := comparison.over_folds):
-        rows = [
-            [_name(one), *(deviating(over[one.label][metric]) for metric in metrics)]
-            for one in everything
-        ]
         count = over[everything[0].label][metrics[0]].count
         title = f"over {count} folds: mean +- standard deviation"
-        yield Sheet(title, ["experiment", *metrics], rows)
+        yield _sheet(
+            title, metrics, everything, lambda one: map(deviating, over[one.label].values())
+        )
     others = [one for one in everything if one.label != part.reference]
     if others and part.reference is not None:
         title = f"difference from {part.reference}"
@@ -146,13 +152,13 @@ def _skills(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
     ]
     if not baselines:
         return
-    rows = []
-    for experiment in comparison.experiments:
-        own = part.standings[experiment.label][metric].figure.value
-        found = (skill(metric, own, baseline.figures[metric]) for baseline in baselines)
-        rows.append([_name(experiment), *found])
+
+    def skills(one: "Experiment") -> list[Told]:
+        own = part.standings[one.label][metric].figure.value
+        return [skill(metric, own, baseline.figures[metric]) for baseline in baselines]
+
     title = f"skill by {metric}: {SKILL.removeprefix('skill is ')}"
-    yield Sheet(title, ["experiment", *map(baseline_name, baselines)], rows)
+    yield _sheet(title, [*map(baseline_name, baselines)], comparison.experiments, skills)
 
 
 def _name(experiment: "Experiment") -> str:
@@ -185,14 +191,15 @@ def _p(difference: "Difference | None") -> object:
     return "< 0.0001" if difference.p < _LEAST_P else _two_digits(difference.p)
 
 
-def _apart(difference: "Difference | None") -> str:
+def _apart(difference: "Difference | None") -> Told:
     if difference is None or difference.value is None:
-        return "-"
-    text = interval(difference.value, difference.low, difference.high, apart=difference.significant)
-    return f"{text} *" if difference.significant else text
+        return Told("-", None)
+    told = interval(difference.value, difference.low, difference.high, apart=difference.significant)
+    return Told(f"{told} *", told.key) if difference.significant else told
 
 
-def _legend(comparison: "Comparison") -> Iterator[str]:
+def legend(comparison: "Comparison") -> Iterator[str]:
+    """Return sentences on directions, intervals and tests, and the notes of the comparison."""
     directions = (f"{metric} {better}" for metric, better in comparison.metrics.items())
     yield f"Better is: {', '.join(directions)}."
     yield from comparison.notes

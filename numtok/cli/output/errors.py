@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.figures import Told, ends, number, share
-from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
+from numtok.cli.output.printing import Format, Part, Sheet, print_result
 
 if TYPE_CHECKING:
     from numtok.stages.errors import ErrorAnalysis, NumberFrequency
@@ -21,7 +21,7 @@ _LEGEND = (
 
 def print_errors(found: "ErrorAnalysis", format: Format) -> None:
     """Print on stdout; CSV has one row per value, JSON everything."""
-    print_result(format, found, flat(_COLUMNS, _records(found)), _parts(found))
+    print_result(format, found, _COLUMNS, _records(found), _parts(found))
 
 
 def _parts(found: "ErrorAnalysis") -> Iterator[Part]:

@@ -3,13 +3,7 @@
 import msgspec
 
 from numtok.cli.output import table
-from numtok.cli.output.printing import (
-    Format,
-    Size,
-    counted,
-    print_dry_run,
-    print_made,
-)
+from numtok.cli.output.printing import Format, Size, count_rows, counted, print_dry_run, print_made
 from numtok.stages.fetch import FetchEstimate, Result
 from numtok.store.artifact import DATA, FIELD, Artifact
 from numtok.store.draft import shorten
@@ -27,10 +21,6 @@ class _FieldCounts(msgspec.Struct, kw_only=True):
     days: Natural
     days_dropped: Natural
     days_preliminary: Natural
-
-
-class _TextCounts(msgspec.Struct):
-    rows: Natural
 
 
 class _FieldFacts(msgspec.Struct, kw_only=True):
@@ -80,12 +70,7 @@ Rows = list[tuple[str, object]]
 
 def _texts(artifact: Artifact, made: bool) -> tuple[str, Rows, list[str]]:
     facts = artifact.facts(_TextFacts)
-    rows: Rows = [("rows", artifact.counts(_TextCounts).rows)]
-    for key, count in sorted(artifact.manifest.counts.items()):
-        if key != "rows":
-            told = f"  {key.removeprefix('rows_')}" if key.startswith("rows_") else key
-            rows.append((told.replace("_", " "), count))
-    rows.append(("size", Size(artifact.manifest.bytes)))
+    rows = [*count_rows(artifact.manifest.counts), ("size", Size(artifact.manifest.bytes))]
     notes = [f"licence: {facts.licence}", facts.attribution]
     notes += [*facts.notes, *(f"left out: {why}" for why in facts.rejected)]
     return "texts" if made else "found, not made again", rows, notes

@@ -2,21 +2,10 @@
 
 import msgspec
 
-from numtok.cli.output.printing import (
-    Format,
-    Size,
-    print_dry_run,
-    print_made,
-    rows_by_split,
-)
+from numtok.cli.output.printing import Format, Size, count_rows, print_dry_run, print_made
 from numtok.data.tables.table import read_table_file
 from numtok.stages.gen import Result
 from numtok.store.artifact import TABLE, Artifact
-from numtok.stored_json import Natural
-
-
-class _GenCounts(msgspec.Struct):
-    rows: Natural
 
 
 class _Facts(msgspec.Struct):
@@ -52,13 +41,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
 
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     manifest = artifact.manifest
-    rows: list[tuple[str, object]] = [("rows", artifact.counts(_GenCounts).rows)]
-    rows += rows_by_split(manifest.counts)
-    rows += [
-        (key.replace("_", " "), count)
-        for key, count in sorted(manifest.counts.items())
-        if not key.startswith("rows")
-    ]
+    rows = count_rows(manifest.counts)
     facts = artifact.facts(_Facts)
     constants = (("mean", facts.mean), ("deviation", facts.deviation))
     rows += [(name, constant) for name, constant in constants if constant is not None]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.figures import ends
-from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
+from numtok.cli.output.printing import Format, Part, Sheet, print_result
 
 if TYPE_CHECKING:
     from numtok.analysis.nupa_tables import AnswerGroup
@@ -20,7 +20,7 @@ _LEGEND = (
 
 def print_tables(found: "NupaScores", format: Format) -> None:
     """Print on stdout; CSV has one row per value, JSON everything."""
-    print_result(format, found, flat(_COLUMNS, _records(found)), _parts(found))
+    print_result(format, found, _COLUMNS, _records(found), _parts(found))
 
 
 def _parts(found: "NupaScores") -> Iterator[Part]:

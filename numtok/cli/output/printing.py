@@ -6,7 +6,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
@@ -42,9 +42,14 @@ class Sheet:
         Columns of sentences, which are folded if a table is too wide. A table without them is cut
         into several, side by side columns that fit, so that no number or name is folded.
     picks
-        On a page, the key of each row by which charts can choose it.
+        On a page, the key of each row by which charts can choose it; rows without one come last.
+    better
+        For columns in which one direction is better: "higher" or "lower". Pages mark the best
+        value of the rows that can be picked.
     note
         Explanation, printed below the table.
+
+    A row in which only the first cell has text is a heading for the rows below it.
     """
 
     title: str
@@ -53,6 +58,7 @@ class Sheet:
     _: KW_ONLY
     words: Sequence[str] = ()
     picks: Sequence[str] = ()
+    better: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
 
     @property
@@ -148,30 +154,36 @@ def print_table(
 def print_result(
     format: Format,
     value: object,
-    flat: Sheet,
+    columns: Sequence[str],
+    records: Iterable[Mapping[str, object]],
     parts: Iterable[Part],
-    to: TextIO | None = None,
+    *,
+    made: str | None = None,
+    quiet: bool = False,
 ) -> None:
-    """Print a result: ``value`` as JSON, a ``flat`` sheet as CSV, or ``parts`` for people."""
+    """Print a result: ``value`` as JSON, ``records`` as CSV, or ``parts`` for people.
+
+    Records may lack columns.
+
+    On a terminal, the REF of what was ``made`` is on stdout, and the parts are on stderr unless
+    ``quiet``.
+    """
     if format is Format.JSON:
         import msgspec
 
-        print_json(msgspec.to_builtins(value), to)
+        print_json(msgspec.to_builtins(value))
     elif format is Format.CSV:
-        print_table("", flat.columns, flat.rows, format, to)
+        writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
+        writer.writeheader()
+        for record in records:
+            writer.writerow({name: _plain(cell) for name, cell in record.items()})
+    elif made is None or format is not Format.TABLE:
+        print_parts(parts, format)
     else:
-        print_parts(parts, format, to)
-
-
-def flat(columns: Sequence[str], records: Iterable[Mapping[str, object]]) -> Sheet:
-    """Return a sheet of records, which may lack columns.
-
-    >>> flat(("kind", "value"), [{"kind": "a"}]).rows
-    [['a', None]]
-    """
-    rows = list(records)
-    assert all(record.keys() <= {*columns} for record in rows), "a record has unknown columns"
-    return Sheet("", columns, [[record.get(name) for name in columns] for record in rows])
+        if not quiet:
+            print_parts(parts, to=sys.stderr)
+            print(file=sys.stderr)
+        print(made)
 
 
 def print_parts(
@@ -260,6 +272,21 @@ def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
         for key, count in sorted(counts.items())
         if key.startswith("rows_")
     ]
+
+
+def count_rows(counts: Mapping[str, int]) -> list[tuple[str, object]]:
+    """Return counts as lines of a table: all rows, those of each split, then other counts.
+
+    >>> count_rows({"left_out": 4, "rows": 3, "rows_train": 2})
+    [('rows', 3), ('  train', 2), ('left out', 4)]
+    """
+    every = [("rows", counts["rows"])] if "rows" in counts else []
+    others = [
+        (key.replace("_", " "), count)
+        for key, count in sorted(counts.items())
+        if not key.startswith("rows")
+    ]
+    return [*every, *rows_by_split(counts), *others]
 
 
 def human(cell: object) -> str:

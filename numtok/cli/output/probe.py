@@ -1,10 +1,10 @@
 """Prints probes: the model and the input, and results in words and tables."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.figures import Told, number
-from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
+from numtok.cli.output.printing import Format, Part, Sheet, print_result
 
 if TYPE_CHECKING:
     from numtok.analysis.probing.probe_records import Along, Embedding, LoadedProbe
@@ -14,27 +14,39 @@ Rows = list[tuple[str, object]]
 _SHOWN = 13  # points of a curve in its table
 
 
-def print_probe(probed: "LoadedProbe", format: Format, to: TextIO | None = None) -> None:
-    """Print one probe, on stdout by default; CSV has one row per value, JSON the whole summary."""
+def print_probe(probed: "LoadedProbe", format: Format, *, quiet: bool = False) -> None:
+    """Print one probe, and its REF; CSV has one row per value, JSON the whole summary."""
     import msgspec
 
     records = _records("", msgspec.to_builtins(probed.probe.found))
     whole = {"ref": probed.ref, "probe": probed.probe}
     columns = ("figure", "value", "low", "high")
-    print_result(format, whole, flat(columns, records), _parts(probed), to)
+    parts = _parts(probed)
+    print_result(format, whole, columns, records, parts, made=probed.ref, quiet=quiet)
 
 
 def _parts(probed: "LoadedProbe") -> Iterator[Part]:
     from numtok.analysis.probing.probe_records import Along, Confidence, Embedding, ProbeCurves
 
-    found = probed.probe.found
-    yield list(_head(probed))
+    probe, found = probed.probe, probed.probe.found
+    head = [f"probe {probed.ref}: {probe.scheme}, seed {probe.seed}", f"model {probe.model}"]
+    if isinstance(found, Along | Embedding | Confidence):
+        over = f"x from {number(found.low)} to {number(found.high)}"
     if isinstance(found, Along):
+        what = f"split {found.split} of {found.data}: target {found.target}"
+        order = "in the order of the truth"
+        if found.number is not None:
+            order = f"as number {found.number} (the first is 0) of row {found.row} changes"
+        yield [*head, f"{what}, {found.rows:,} predictions {order}", over]
         yield from _along(found)
     elif isinstance(found, Embedding):
+        projected = f"projected on {found.direction}, {found.positions:,} positions"
+        yield [*head, projected, f"{over}, as it goes in"]
         if rows := _embedding(found):
             yield _pairs("after the first layer norm", rows)
     elif isinstance(found, Confidence):
+        varied = f"its number {found.number} (the first is 0) is x, {found.values:,} values"
+        yield [*head, found.asked, varied, over]
         x, y = (probed.points.column(name).to_pylist() for name in ("x", "confidence"))
         shown = sorted({round(k * (len(x) - 1) / (_SHOWN - 1)) for k in range(_SHOWN)})
         yield Sheet(found.measures, ("x", "confidence"), [(number(x[k]), y[k]) for k in shown])
@@ -42,12 +54,14 @@ def _parts(probed: "LoadedProbe") -> Iterator[Part]:
         yield _pairs("over all x", [*rows, ("variation / range", found.variation)])
         yield ["Variation / range: 1 rises or falls throughout, 2 rises and falls back."]
     elif isinstance(found, ProbeCurves):
+        yield [*head, f"{len(probed.points):,} points of {', '.join(found.columns)}"]
         yield _pairs("figures", [*found.figures.items()])
     else:
+        yield [*head, f"{found.tokens:,} number tokens"]
         columns = zip(found.explained, found.by_value, found.by_size, strict=True)
-        head = ("component", "variance", "rank corr. with value", "with magnitude")
+        names = ("component", "variance", "rank corr. with value", "with magnitude")
         components = [(str(k), *values) for k, values in enumerate(columns, 1)]
-        yield Sheet("principal components", head, components)
+        yield Sheet("principal components", names, components)
         title = "distance between neighbours in value / between random pairs"
         yield _pairs(title, [("all dimensions", found.neighbours)])
     yield [f"Note: {note}" for note in probed.probe.notes]
@@ -55,34 +69,6 @@ def _parts(probed: "LoadedProbe") -> Iterator[Part]:
 
 def _pairs(title: str, rows: Rows) -> Sheet:
     return Sheet(title, ("what", "value"), rows)
-
-
-def _head(probed: "LoadedProbe") -> Iterator[str]:
-    from numtok.analysis.probing.probe_records import Along, Confidence, Embedding, ProbeCurves
-
-    probe, found = probed.probe, probed.probe.found
-    yield f"probe {probed.ref}: {probe.scheme}, seed {probe.seed}"
-    yield f"model {probe.model}"
-    if isinstance(found, Along):
-        where = f"split {found.split} of {found.data}"
-        what = f"target {found.target}, {found.rows:,} predictions"
-        if found.number is None:
-            yield f"{where}: {what} in the order of the truth"
-        else:
-            which = f"number {found.number} (the first is 0)"
-            yield f"{where}: {what} as {which} of row {found.row} changes"
-        yield f"x from {number(found.low)} to {number(found.high)}"
-    elif isinstance(found, Embedding):
-        yield f"projected on {found.direction}, {found.positions:,} positions"
-        yield f"x from {number(found.low)} to {number(found.high)}, as it goes in"
-    elif isinstance(found, Confidence):
-        yield f"{found.asked}"
-        yield f"its number {found.number} (the first is 0) is x, {found.values:,} values"
-        yield f"x from {number(found.low)} to {number(found.high)}"
-    elif isinstance(found, ProbeCurves):
-        yield f"{len(probed.points):,} points of {', '.join(found.columns)}"
-    else:
-        yield f"{found.tokens:,} number tokens"
 
 
 def _along(found: "Along") -> Iterator[Sheet]:

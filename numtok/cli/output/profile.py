@@ -20,7 +20,6 @@ from numtok.cli.output.printing import (
     Sheet,
     Verbatim,
     counted,
-    flat,
     one_line,
     print_result,
     width,
@@ -39,12 +38,14 @@ _LIKEWISE = 3  # further slots of one warning that are named
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
     """Print a profile on stdout; ``options`` are those that ``encode`` must have as well."""
     parts = _for_terminal(profile, options) if format is Format.TABLE else _for_markdown(profile)
-    print_result(format, asdict(profile), _losses(profile), parts)
+    columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
+    columns += [field.name for field in fields(SlotLoss)]
+    print_result(format, asdict(profile), columns, _losses(profile), parts)
 
 
 def _for_markdown(profile: Profile) -> Iterator[Part]:
-    yield Sheet("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots])
-    yield Sheet("", _SCHEME_COLUMNS, [_scheme_row(one, profile) for one in profile.schemes])
+    yield slots_sheet(profile)
+    yield replace(schemes_sheet(profile), title="")
     yield Verbatim(f"- {line}" for line in [*_warnings(profile.warnings), *_remarks(profile)])
 
 
@@ -74,15 +75,23 @@ def _for_terminal(profile: Profile, options: Sequence[str]) -> Iterator[Part]:
 
 def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
     """The table of schemes. Losses are listed below it if a column of them does not fit."""
-    rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
-    title = "what each scheme costs in tokens, and loses of the spread at worst"
-    note = "\n".join(_below_schemes(profile))
-    every = Sheet(title, _SCHEME_COLUMNS, rows, note=note).without_empty()
+    whole = schemes_sheet(profile)
+    every = whole.without_empty()
     sheet = _cut_column(_cut_column(every, 0, limit), -1, limit)
     if sheet.width > limit:
-        note = "\n".join([*(f"{row[0]} loses {row[-1]}" for row in rows if row[-1]), note])
+        losses = (f"{row[0]} loses {row[-1]}" for row in whole.rows if row[-1])
+        note = "\n".join([*losses, whole.note])
         sheet = replace(every.of_columns(range(len(every.columns) - 1)), note=note)
     yield sheet
+
+
+def schemes_sheet(profile: Profile) -> Sheet:
+    """Return what each scheme costs and loses."""
+    title = "what each scheme costs in tokens, and loses of the spread at worst"
+    rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
+    picks = [f"label:{one.scheme}" for one in profile.schemes]
+    note = "\n".join(_below_schemes(profile))
+    return Sheet(title, _SCHEME_COLUMNS, rows, picks=picks, note=note)
 
 
 def _head(profile: Profile) -> list[str]:
@@ -106,21 +115,18 @@ def _head(profile: Profile) -> list[str]:
 
 
 _SLOT_COLUMNS = (
-    "slot",
-    "count",
-    "from",
-    "to",
-    "spread",
-    "digits",
-    "<0",
-    "=0",
-    "values",
-    "top",
-    "rows",
+    *("slot", "count", "from", "to", "spread", "digits"),
+    *("<0", "=0", "values", "top", "rows"),
 )
 _SPARED = ("top", "rows", "=0", "<0")  # left out before a name is cut, in this order
 _LEGEND = "spread: standard deviation; digits: at most; values: distinct"
 _SHOWN_TOP = 0.01  # a most frequent value with less than this share is nothing to look at
+
+
+def slots_sheet(profile: Profile) -> Sheet:
+    """Return what the numbers of each slot are like."""
+    note = f"{_LEGEND}; top: commonest"
+    return Sheet("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots], note=note)
 
 
 def _fitted_slots(profile: Profile, limit: int) -> Sheet:
@@ -185,15 +191,7 @@ def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
     ]
 
 
-_SCHEME_COLUMNS = (
-    "scheme",
-    "a number",
-    "a row",
-    "with text",
-    "vocabulary",
-    "clipped",
-    "loses",
-)
+_SCHEME_COLUMNS = ("scheme", "a number", "a row", "with text", "vocabulary", "clipped", "loses")
 
 
 def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
@@ -342,10 +340,8 @@ def _cut(text: str, room: int) -> str:
     return f"{set_cell_size(text, room - 1 - tail).rstrip()}…{end.lstrip()}"
 
 
-def _losses(profile: Profile) -> Sheet:
+def _losses(profile: Profile) -> Iterator[dict[str, object]]:
     """Return one row for each slot and scheme, for CSV."""
-    columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
-    columns += [field.name for field in fields(SlotLoss)]
     losses = [
         {"scheme": scheme.scheme}
         | asdict(loss)
@@ -353,8 +349,6 @@ def _losses(profile: Profile) -> Sheet:
         for scheme in profile.schemes
         for loss in scheme.slots
     ]
-    rows = []
     for slot in profile.slots:
         own = asdict(slot) | {"quartiles": " ".join(map(repr, slot.quartiles or ()))}
-        rows += [own | loss for loss in losses if loss["slot"] == slot.name]
-    return flat(columns, rows)
+        yield from (own | loss for loss in losses if loss["slot"] == slot.name)

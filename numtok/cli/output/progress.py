@@ -1,7 +1,6 @@
 """What is drawn on stderr while something is done; only on a terminal, and not if quiet."""
 
 import sys
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -39,12 +38,7 @@ class Drawing:
             self._drawn.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._drawn is not None:
             self._drawn.stop()
 
@@ -68,8 +62,11 @@ class Live(Drawing):
         return self._progress
 
     def columns(self) -> "list[ProgressColumn]":
-        """What stands in a line; ``task.fields[told]`` is what :meth:`show` was told."""
-        raise NotImplementedError
+        """Return the columns of a line; ``task.fields[told]`` is the text given to :meth:`show`."""
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+
+        name, told = TextColumn("{task.description}"), TextColumn("{task.fields[told]}")
+        return [name, BarColumn(bar_width=16), MofNCompleteColumn(), told]
 
     def show(self, name: str, done: int, total: int | None, told: str = "") -> None:
         """Draw the line of that name; nothing where nothing is shown."""
@@ -106,16 +103,7 @@ class Bar(Live):
 
 
 class Count(Live):
-    """Called with (what, done, in all)."""
-
-    def columns(self) -> "list[ProgressColumn]":
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-
-        return [
-            TextColumn("{task.description:10}"),
-            BarColumn(bar_width=16),
-            MofNCompleteColumn(),
-        ]
+    """Called with (what, done, total)."""
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        self.show(what, done, total)
+        self.show(f"{what:10}", done, total)

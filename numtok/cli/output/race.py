@@ -5,19 +5,16 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from numtok.cli.output.figures import amount, duration, ends, figure, share
+from numtok.cli.output.figures import Told, amount, duration, ends, figure, share
 from numtok.cli.output.printing import (
     Format,
     Part,
     Sheet,
     Verbatim,
     counted,
-    flat,
     one_line,
-    print_parts,
     print_result,
     width,
 )
@@ -65,14 +62,9 @@ class Watching(Drawing):
             self._ticking.start()
         return super().__enter__()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._ended.set()
-        super().__exit__(kind, error, trace)
+        super().__exit__(*raised)
         if self._ticking.ident is not None:  # it was started
             self._ticking.join()
 
@@ -189,15 +181,11 @@ _COLUMNS = ("kind", "label", "metric", "figure", "slot", "low", "high", "n", "ti
 
 
 def print_race(result: "RaceResult", format: Format, quiet: bool) -> None:
-    """Print the REF of the chosen model on stdout and tables on stderr; in another format than the
-    table, everything on stdout."""
-    if format is not Format.TABLE:
-        print_result(format, result, flat(_COLUMNS, _records(result)), _parts(result, format))
-    elif result.leaderboard is not None:  # a dry run has printed its introduction
-        if not quiet:
-            print_parts(_parts(result, format), to=sys.stderr)
-            print(file=sys.stderr)
-        print(result.model)
+    """Print the tables, and the REF of the chosen model."""
+    if format is Format.TABLE and result.leaderboard is None:
+        return  # a dry run has printed its introduction
+    records, parts = _records(result), _parts(result, format)
+    print_result(format, result, _COLUMNS, records, parts, made=result.model, quiet=quiet)
 
 
 def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
@@ -205,34 +193,42 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
         yield Verbatim(f"- {line.strip()}" for line in introduction(result))
     if (board := result.leaderboard) is None:
         return
-    columns = ["", "skill", "behind", f"over {board.baseline}", "log-likelihood", "invalid"]
-    title = f"leaderboard: split {board.split}, {counted(board.numbers, 'number')}"
-    yield Sheet(title, columns, [_row(one, board) for one in board.places])
+    yield board_sheet(board)
     slots = _largest(board)
     title = "mean absolute error by slot"
     if (more := len(board.slots) - len(slots)) > 0:
         title += f" (of {more} more --json tells)"
-    errors = [[_name(one, board), *(one.errors[slot] for slot in slots)] for one in board.places]
+    errors = [[name_of(one, board), *(one.errors[slot] for slot in slots)] for one in board.places]
     yield Sheet(title, ["", *slots], errors)
-    costs = [
-        [
-            one.label,
-            one.costs.tokens_per_number,
-            amount(one.costs.parameters),
-            amount(one.costs.steps),
-            one.rate,
-            duration(one.costs.train_seconds),
-            duration(a_thousand(one, board)),
-        ]
-        for one in board.places
-        if one.costs is not None
-    ]
-    heads = ["", "tokens a number", "params", "steps", "rate", "training", "1,000 predictions"]
-    yield Sheet("costs, the mean over seeds", heads, costs)
-    yield _legend(result, board)
+    yield costs_sheet(board)
+    yield legend(result, board)
     yield result.reasons
     again, predicts = result.commands
     yield Verbatim([f"again:    {again}", f"predict:  {predicts}"])
+
+
+def board_sheet(board: "Leaderboard") -> Sheet:
+    """Return all that were in the last round, with their skill."""
+    columns = ["", "skill", "behind", f"over {board.baseline}", "log-likelihood", "invalid"]
+    title = f"leaderboard: split {board.split}, {counted(board.numbers, 'number')}"
+    rows = [_row(one, board) for one in board.places]
+    picks = [f"label:{one.label}" for one in board.places]
+    return Sheet(title, columns, rows, picks=picks, better={"skill": "higher"})
+
+
+def costs_sheet(board: "Leaderboard") -> Sheet:
+    """Return what the models of the last round cost."""
+    heads = ["", "tokens a number", "params", "steps", "rate", "training", "1,000 predictions"]
+    rows, picks = [], []
+    for one in board.places:
+        if one.costs is not None:
+            seconds = one.costs.eval_seconds
+            per_number = None if seconds is None else seconds / board.numbers
+            row = [one.label, one.costs.tokens_per_number, amount(one.costs.parameters)]
+            row += [amount(one.costs.steps), one.rate, duration(one.costs.train_seconds)]
+            rows.append([*row, duration(None if per_number is None else 1000 * per_number)])
+            picks.append(f"label:{one.label}")
+    return Sheet("costs, the mean over seeds", heads, rows, picks=picks)
 
 
 def _largest(board: "Leaderboard") -> "list[str]":
@@ -244,37 +240,33 @@ def _largest(board: "Leaderboard") -> "list[str]":
 
 def _row(one: "Contestant", board: "Leaderboard") -> list[object]:
     behind = "" if one.behind is None else figure(one.behind)
+    if isinstance(behind, Told) and one.tied:
+        behind = Told(f"{behind} tie", behind.key)
     invalid = share(one.invalid.value) if one.is_model else None
-    row = [one.skill, f"{behind} tie" if one.tied and behind else behind]
-    return [_name(one, board), *row, one.over_baseline, one.log_likelihood, invalid]
+    row = [one.skill, behind, one.over_baseline, one.log_likelihood, invalid]
+    return [name_of(one, board), *row]
 
 
-def _name(one: "Contestant", board: "Leaderboard") -> str:
-    """With a mark for the choice, and none of a model in brackets."""
+def name_of(one: "Contestant", board: "Leaderboard") -> str:
+    """Return the label, marked if it is the choice, in brackets if it is no model."""
     if not one.is_model:
         return f"({one.label})"
     return f"{one.label} *" if one.label == board.winner else one.label
 
 
-def a_thousand(one: "Contestant", board: "Leaderboard") -> float | None:
-    """Seconds that a thousand predictions take; None where nobody looked."""
-    if one.costs is None or one.costs.eval_seconds is None:
-        return None
-    return 1000 * one.costs.eval_seconds / board.numbers
-
-
-def _legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
+def legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
+    """Return what the columns mean, and what a reader must know."""
     lines = [
         "Skill is 1 - error / error of always saying the median, the mean over slots, each -1 at "
         f"least; over {board.baseline}, the best of what needs no model (in brackets), likewise. "
         f"Behind: what is missing to the skill of {board.best}; a tie where the interval holds 0. "
         "* is the choice. Intervals: 95%, bootstrap over samples and seeds."
     ]
-    return [*lines, *remarks(result, board)]
+    return [*lines, *_remarks(result, board)]
 
 
-def remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
-    """What a reader of the leaderboard must know: what is not counted, or not there."""
+def _remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
+    """What is not counted, or not there."""
     yield from board.notes
     scored = board.place(board.winner).skill.n
     if scored < board.numbers:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.figures import Told, amount, duration, ends, figure, number, share
-from numtok.cli.output.printing import Format, Part, Sheet, flat, print_result
+from numtok.cli.output.printing import Format, Part, Sheet, print_result
 from numtok.reports import LIMITS
 
 if TYPE_CHECKING:
@@ -27,18 +27,21 @@ def print_report(
     evaluation: "Evaluation",
     format: Format,
     published: "PublishedComparison | None" = None,
-    to: TextIO | None = None,
+    *,
+    made: str | None = None,
+    quiet: bool = False,
 ) -> None:
-    """Print one report, on stdout by default; CSV has one row per value, JSON everything."""
+    """Print one report as :func:`print_result` does; CSV has one row per value."""
     report = evaluation.report
     whole: dict[str, Any] = {"ref": evaluation.ref, "report": report, "timing": evaluation.timing}
     whole |= {"published": published} if published else {}
     records = chain(_records(report), _costs_records(evaluation), published_records(published))
-    parts = chain(_parts(evaluation), published_parts(published) if published else ())
-    print_result(format, whole, flat(_COLUMNS, records), parts, to)
+    parts = chain(report_parts(evaluation), published_parts(published) if published else ())
+    print_result(format, whole, _COLUMNS, records, parts, made=made, quiet=quiet)
 
 
-def _parts(evaluation: "Evaluation") -> Iterator[Part]:
+def report_parts(evaluation: "Evaluation") -> Iterator[Part]:
+    """Return the tables of a report, the costs last, and what to know of them."""
     report = evaluation.report
     yield list(_head(evaluation))
     yield _metrics(report)
@@ -55,7 +58,7 @@ def _parts(evaluation: "Evaluation") -> Iterator[Part]:
         yield from _baselines(f"baselines of target {name}", own, baselines)
     if report.labels is not None:
         yield _confusion(report.labels)
-    yield costs_sheet(evaluation)
+    yield _costs(evaluation)
     yield [f"Note: {note}" for note in report.notes]
 
 
@@ -185,7 +188,7 @@ def _baselines(what: str, own: "Figures", baselines: "Mapping[str, Figures]") ->
         for name in metrics
     ]
     rows += [
-        [f"skill by {name}", "", *skills(name, own, baselines)]
+        [f"skill by {name}", "", *_skills(name, own, baselines)]
         for name in PERFECT
         if name in metrics
     ]
@@ -198,7 +201,7 @@ def _baselines(what: str, own: "Figures", baselines: "Mapping[str, Figures]") ->
     yield Sheet(title, ["metric", "model", *names], rows)
 
 
-def skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> Iterator[Told]:
+def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> Iterator[Told]:
     """Return the skill over each baseline; ``-`` over a limit, or one of only some numbers."""
     for name, baseline in baselines.items():
         # Other numbers may be harder, and the truth cannot be beaten.
@@ -252,8 +255,7 @@ def _value(figures: "Figures", metric: str) -> float | None:
     return figures[metric].value if metric in figures else None
 
 
-def costs_sheet(evaluation: "Evaluation") -> Sheet:
-    """Return what training and evaluation cost."""
+def _costs(evaluation: "Evaluation") -> Sheet:
     costs, timing = evaluation.report.costs, evaluation.timing
     rows = [
         ("samples", amount(costs.samples)),

@@ -13,20 +13,10 @@ from numtok.cli.output.comparison import (
     shown_costs,
 )
 from numtok.cli.output.figures import duration, number
-from numtok.cli.output.printing import (
-    Format,
-    Part,
-    Sheet,
-    counted,
-    flat,
-    one_line,
-    print_result,
-)
+from numtok.cli.output.printing import Format, Part, Sheet, counted, one_line, print_result
 from numtok.cli.output.progress import Live
 
 if TYPE_CHECKING:
-    from rich.progress import ProgressColumn
-
     from numtok.sweeps.runs import SweepProgress
     from numtok.sweeps.sweep import Result
 
@@ -35,16 +25,6 @@ _COSTS = ("samples", "tokens", "FLOPs", "train")
 
 class Runs(Live):
     """A line for whatever is done, and on a terminal a bar of the runs below them."""
-
-    def columns(self) -> "list[ProgressColumn]":
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-
-        return [
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=16),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[told]}"),
-        ]
 
     def __call__(self, update: "SweepProgress") -> None:
         what, done, total, left = update
@@ -56,8 +36,8 @@ class Runs(Live):
 
 def print_sweep(result: "Result", format: Format) -> None:
     """Print a sweep on stdout, and what failed on stderr; CSV has one row per value."""
-    records = flat(("table", *COLUMNS), _records(result))
-    print_result(format, _whole(result), records, _parts(result, format))
+    columns, records = ("table", *COLUMNS), _records(result)
+    print_result(format, _whole(result), columns, records, _parts(result, format))
     if result.left:
         again = "" if result.select is None else ", and this part again, as something is chosen"
         print(

@@ -1,7 +1,5 @@
 """What figures show, by values: panels, axes and marks made of plain columns."""
 
-import doctest
-import importlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +23,10 @@ from numtok.analysis.figures import (
     lines,
     truth,
 )
-from numtok.analysis.figures._labels import labels_of, metric_label
 from numtok.analysis.figures._measures import Pair, Point, measured, notes_of
-from numtok.analysis.figures._picture import (
+from numtok.analysis.figures._reports import labels_of, metric_label, sources_of
+from numtok.analysis.figures._settings import placed
+from numtok.analysis.picture import (
     Axis,
     Band,
     BarMarks,
@@ -41,8 +40,6 @@ from numtok.analysis.figures._picture import (
     some,
     undrawn,
 )
-from numtok.analysis.figures._settings import placed
-from numtok.analysis.figures._sources import sources_of
 from numtok.data.tables.table import Feature
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.seeds import SeedStatistics
@@ -52,7 +49,7 @@ from numtok.reports import PREDICTIONS_FILE, QUANTILES, Labels, quantile_column
 from numtok.stages.figure import picture_of
 from numtok.store.artifact import DATA, ENCODED, TABLE, Artifact, Parent
 from numtok.store.store import Store
-from tests.cases import case
+from tests.cases import case, check_examples
 from tests.fakereports import Fake, make
 from tests.messages import Says
 
@@ -68,21 +65,20 @@ def evaluations(store: Store, *fakes: Fake) -> list[Evaluation]:
     return [read(make(store, fake, f"report-{index}")) for index, fake in enumerate(fakes)]
 
 
-def known(value: float, low: float | None = None, high: float | None = None) -> SeedStatistics:
+def refs_of(store: Store, *fakes: Fake) -> list[str]:
+    return [one.ref for one in evaluations(store, *fakes)]
+
+
+def known(
+    value: float | None, low: float | None = None, high: float | None = None
+) -> SeedStatistics:
+    interval = None if low is None else "bootstrap"
     return SeedStatistics(
-        value=value,
-        low=low,
-        high=high,
-        deviation=None,
-        interval=None if low is None else "bootstrap",
-        seeds=1,
-        n=10,
+        value=value, low=low, high=high, deviation=None, interval=interval, seeds=1, n=10
     )
 
 
-UNDEFINED = SeedStatistics(
-    value=None, low=None, high=None, deviation=None, interval=None, seeds=1, n=10
-)
+UNDEFINED = known(None)
 
 
 def only(marks: Any, kind: type[Mark]) -> Any:
@@ -91,16 +87,10 @@ def only(marks: Any, kind: type[Mark]) -> Any:
 
 
 def test_the_examples_are_right() -> None:
-    for name in [
-        *("analysis.figures._labels", "analysis.figures._measures", "analysis.figures._picture"),
-        *("analysis.figures._settings", "analysis.figures._tables", "analysis.figures.lines"),
-        *("analysis.figures.truth", "evaluation.comparison.experiments"),
-    ]:
-        with case(name):
-            module = importlib.import_module(f"numtok.{name}")
-            found = doctest.testmod(module, extraglobs={"Feature": Feature})
-            assert found.attempted > 0
-            assert not found.failed
+    figures = ("_measures", "_reports", "_settings", "frequencies", "lines", "truth")
+    modules = (f"analysis.figures.{name}" for name in figures)
+    more = "analysis.picture", "evaluation.comparison.experiments"
+    check_examples(*modules, *more, Feature=Feature)
 
 
 # --- axes ----------------------------------------------------------------------------------------
@@ -127,11 +117,10 @@ def test_a_signed_logarithm_is_linear_below_the_smallest_numbers() -> None:
     assert axis.high == pytest.approx(1e6)
 
 
-def test_an_axis_of_one_value_has_room_around_it() -> None:
-    axis = axis_of("y", "linear", np.array([4.0, 4.0]), 0.1)
-    assert (axis.low, axis.high) == (2.0, 6.0)
-    zero = axis_of("y", "linear", np.array([0.0]), 0.1)
-    assert (zero.low, zero.high) == (-1.0, 1.0)
+@pytest.mark.parametrize(("value", "ends"), [(4.0, (2.0, 6.0)), (0.0, (-1.0, 1.0))])
+def test_an_axis_of_one_value_has_room_around_it(value: float, ends: tuple[float, float]) -> None:
+    axis = axis_of("y", "linear", np.array([value, value]), 0.1)
+    assert (axis.low, axis.high) == ends
 
 
 def test_a_logarithm_of_what_is_not_above_0_is_refused(says: Says) -> None:
@@ -202,17 +191,12 @@ def test_a_report_is_read_in_full_or_for_one_target(store: Store) -> None:
 
 
 def test_panels_are_named_by_what_differs_the_seed_and_the_data_too(store: Store) -> None:
-    refs = [
-        make(store, fake, f"report-{index}").ref
-        for index, fake in enumerate((Fake(), Fake(seed=1), Fake("xval")))
-    ]
+    refs = refs_of(store, Fake(), Fake(seed=1), Fake("xval"))
     of_one = picture_of(truth.Truth(), refs[:2], store)
     assert [panel.title for panel in of_one.panels] == ["p1000, seed=0", "p1000, seed=1"]
     of_two = picture_of(truth.Truth(), refs[1:], store)
-    assert [panel.title for panel in of_two.panels] == [
-        "p1000, arithmetic-p1000",
-        "xval, arithmetic-xval",
-    ]
+    titles = [panel.title for panel in of_two.panels]
+    assert titles == ["p1000, arithmetic-p1000", "xval, arithmetic-xval"]
 
 
 # --- curve and density ---------------------------------------------------------------------------
@@ -238,11 +222,7 @@ def test_a_report_without_quantiles_has_no_band() -> None:
     answers = Predictions.of([1, 2], [1, 2])
     columns = [("a", np.array([0.0, 1.0]), answers), ("b", np.array([0.0, 1.0]), answers)]
     panel = curve.panel_of("t", (Axis(label="x"), "y"), columns, {"a": 0, "b": 1}, "linear")
-    assert [type(mark) for mark in panel.marks] == [
-        Points,
-        LineMark,
-        LineMark,
-    ]  # one truth for both
+    assert [type(mark) for mark in panel.marks] == [Points, LineMark, LineMark]  # one truth
 
 
 def test_draws_share_the_frame_of_the_truth_and_those_outside_are_counted() -> None:
@@ -438,12 +418,8 @@ def test_data_encoded_in_two_ways_are_one_data_set(store: Store) -> None:
     # Of two data sets with one name each has one of its own, whatever the encoding.
     larger = published(store, DATA, "sums", {"samples": 10}, [])
     encoded = published(store, ENCODED, "enc-3", {"scheme": "p10"}, [larger.as_parent()])
-    names = [
-        one.name
-        for one in sources_of(
-            [*of, *evaluations(store, Fake(seed=3, data=encoded.ref))], store.resolve
-        )
-    ]
+    of += evaluations(store, Fake(seed=3, data=encoded.ref))
+    names = [one.name for one in sources_of(of, store.resolve)]
     assert names[0] == names[1] != names[3] and names[2] == "products"
 
 
@@ -467,11 +443,8 @@ def test_bars_are_sorted_by_how_far_the_first_way_is_ahead() -> None:
     assert (first.places < second.places).all()
     lower = bars.panel_of(pairs, ["mdn", "ud"], METRICS.build("mse"))
     assert lower.y.names == ("a", "d", "b")
-
-
-def test_bars_of_nothing_are_refused() -> None:
     with pytest.raises(UsageError, match="there is nothing to draw: 'R², higher is better' is"):
-        bars.panel_of([Pair("a", UNDEFINED, UNDEFINED)], ["x", "y"], METRICS.build("r2"))
+        bars.panel_of(pairs[2:3], ["x", "y"], METRICS.build("r2"))
 
 
 @pytest.mark.parametrize(
@@ -484,9 +457,8 @@ def test_bars_of_nothing_are_refused() -> None:
 def test_bars_need_two_ways_on_each_data_set(
     store: Store, fakes: list[Fake], parts: list[str], says: Says
 ) -> None:
-    refs = [make(store, fake, f"report-{index}").ref for index, fake in enumerate(fakes)]
     with pytest.raises(UsageError) as caught:
-        picture_of(bars.BarsFigure(), refs, store)
+        picture_of(bars.BarsFigure(), refs_of(store, *fakes), store)
     says(caught, *parts)
 
 
@@ -497,11 +469,8 @@ def test_one_seed_has_the_interval_of_its_report_and_several_have_that_of_their_
     group = evaluations(store, Fake(seed=0), Fake(seed=1), Fake(seed=2))
     figures = [one.report.metrics["mae"] for one in group]
     alone = measured(group[:1], metric, "seeds")
-    assert (alone.value, alone.low, alone.high) == (
-        figures[0].value,
-        figures[0].low,
-        figures[0].high,
-    )
+    first = figures[0]
+    assert (alone.value, alone.low, alone.high) == (first.value, first.low, first.high)
     together = measured(group, metric, "seeds")
     assert together.value == pytest.approx(np.mean([one.value for one in figures]))
     assert [alone.interval, together.interval] == ["bootstrap", "bootstrap"]
@@ -536,14 +505,16 @@ def test_folds_are_refused_where_there_are_none(store: Store) -> None:
         measured(evaluations(store, Fake()), METRICS.build("mse"), "folds")
 
 
-def test_metrics_are_told_in_words_with_what_is_good() -> None:
-    for spec, told in [
-        ("r2", "R², higher is better"),
+@pytest.mark.parametrize(
+    ("spec", "label"),
+    [
         ("nll", "negative log-likelihood (nats), lower is better"),
         ("coverage", "coverage"),
         ("relative-error-over,limit=0.2", "relative error over, limit=0.2, lower is better"),
-    ]:
-        assert metric_label(METRICS.build(spec)) == told, (spec, told)
+    ],
+)
+def test_metrics_are_named_in_words_with_what_is_better(spec: str, label: str) -> None:
+    assert metric_label(METRICS.build(spec)) == label
 
 
 def test_labels_name_only_what_sets_apart() -> None:
@@ -555,7 +526,7 @@ def test_labels_name_only_what_sets_apart() -> None:
 
 
 def test_calibration_has_a_line_and_a_histogram_for_each_report(store: Store) -> None:
-    refs = [make(store, Fake(scheme, later=True), scheme).ref for scheme in ("p10", "xval")]
+    refs = refs_of(store, Fake("p10", later=True), Fake("xval", later=True))
     picture = picture_of(calibration.CalibrationFigure(), refs, store)
     assert [panel.title for panel in picture.panels] == ["all", "p10", "xval"]
     together, *alone = picture.panels
@@ -582,21 +553,13 @@ def test_what_has_no_distribution_has_no_calibration(store: Store, says: Says) -
 
 
 def test_costs_have_a_panel_for_each_data_set_and_the_seeds_in_one_dot(store: Store) -> None:
-    fakes = (Fake(seed=0), Fake(seed=1), Fake("xval"), Fake(data="other@0123456789abcdef"))
-    refs = [make(store, fake, f"report-{place}").ref for place, fake in enumerate(fakes)]
+    other = Fake(data="other@0123456789abcdef")
+    refs = refs_of(store, Fake(seed=0), Fake(seed=1), Fake("xval"), other)
     figure = costs.CostFigure(metric="mae", cost="train_seconds")
     picture = picture_of(figure, refs, store)
-    dots = {
-        panel.title: [
-            (mark.label, mark.x.tolist())
-            for mark in panel.marks
-            if isinstance(mark, LineMark) and mark.dots
-        ]
-        for panel in picture.panels
-    }
-    assert dots == {
-        "arithmetic-p1000": [("p1000", [100.5])],
-        "arithmetic-xval": [("xval", [100.0])],
-        "other": [("p1000", [100.0])],
-    }
+    dots = [only(panel.marks, LineMark) for panel in picture.panels]
+    titles = [panel.title for panel in picture.panels]
+    assert titles == ["arithmetic-p1000", "arithmetic-xval", "other"]
+    assert [one.label for one in dots] == ["p1000", "xval", "p1000"]
+    assert [one.x.tolist() for one in dots] == [[100.5], [100.0], [100.0]]  # the mean of two seeds
     assert any("bootstrap" in note for note in picture.notes)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from numtok.analysis.figures import embedding, error, pca, sweep
-from numtok.analysis.figures._picture import Band, Levels, LineMark, Mark, Panel, Points
+from numtok.analysis.picture import Band, Levels, LineMark, Mark, Panel, Points
 from numtok.analysis.probing.probe_records import (
     MAY_LACK,
     PROBE,

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from numtok.analysis.figures import confidence as figure
-from numtok.analysis.figures._picture import LineMark
+from numtok.analysis.picture import LineMark
 from numtok.analysis.probing.continuity import variation
 from numtok.analysis.probing.probe_records import Confidence, read
 from numtok.analysis.probing.probes.base import PROBES, ProbeResult

@@ -198,7 +198,7 @@ def test_pages_are_used_by_keyboard_alone(opened: Opened) -> None:
     head.find_element("css selector", "button").send_keys(Keys.ENTER)
     assert head.get_attribute("aria-sort") == "descending"
     first = browser.find_element("css selector", ".sortable tbody th")
-    assert first.text == "xval"  # which alone has invalid predictions
+    assert first.text == "fp15"  # with the largest errors
     select = browser.find_element("css selector", "#row-filter")
     select.send_keys("|truth|")
     assert "that belong to what is chosen" in count.text

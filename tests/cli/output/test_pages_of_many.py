@@ -11,11 +11,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from numtok.analysis.figures.base import BarMarks, LineMark
 from numtok.analysis.panels import slots
-from numtok.cli.output.pages.page import PageCell
+from numtok.analysis.picture import BarMarks, LineMark
 from numtok.cli.output.pages.race import race_page
-from numtok.cli.output.pages.write import _cell, html
+from numtok.cli.output.pages.write import _cell, html, table_rows
 from numtok.cli.output.printing import Format, Sheet
 from numtok.cli.output.race import print_race
 from numtok.store.store import Store
@@ -80,25 +79,24 @@ def test_a_comparison_has_every_kind_of_chart(tmp_path: Path) -> None:
     assert {mark.picks[0] for mark in sizes} == {"all-size:0"}
 
 
-def test_the_leaderboard_says_seeds_intervals_and_what_is_best(tmp_path: Path) -> None:
-    board, costs, baselines = [
-        part for part in parts(of_comparison(tmp_path)) if isinstance(part, Sheet)
-    ]
-    assert board.picks[0] == costs.picks[0] == "label:xval"
-    assert [row[1] for row in board.rows] == ["1 (seed 0)", "2", "1 (seed 0)"]
-    first = board.rows[0][2]
-    assert isinstance(first, PageCell)
-    assert first.best and first.aside.startswith("[")
-    assert sum(isinstance(row[2], PageCell) for row in board.rows) == 1
-    names = [str(row[0]) for row in baselines.rows]
-    assert names[-1] == "mean" and names[0] == "limit: quantisation (p1000)"
+def test_the_leaderboard_has_the_best_first_and_marks_it(tmp_path: Path) -> None:
+    sheets = [part for part in parts(of_comparison(tmp_path)) if isinstance(part, Sheet)]
+    board, costs = sheets[0], next(one for one in sheets if one.title.startswith("costs"))
+    assert board.picks == costs.picks == ["label:xval", "label:p1000", "label:fp15"]
+    first, second, *_, heading, limit = table_rows(board)[:7]
+    assert [one.cells[0].text for one in (first, second)] == ["xval", "p1000 (2 seeds)"]
+    assert 1 in first.best and 1 not in second.best
+    assert first.cells[1].aside.startswith("[")
+    assert heading.heading and not limit.heading
+    assert limit.cells[0].text.strip() == "quantisation (p1000)"
+    assert not limit.best and not limit.pick
 
 
 def test_a_sweep_of_many_test_sets_has_tables_of_all_and_charts_of_some(tmp_path: Path) -> None:
     page = of_sweep(tmp_path, 8)
     boards = [
         one for one in parts(page)
-        if isinstance(one, Sheet) and one.title.startswith("Experiments")
+        if isinstance(one, Sheet) and one.title.startswith("split test")
     ]  # fmt: skip
     assert len(boards) == 8
     assert {name.split("-")[1] for name in charts(page)} == set("012345")
@@ -115,10 +113,10 @@ def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> Non
     assert page.title.startswith("xval, chosen of 3 candidates for ")
     assert "less error than mean" in page.lead
     tables = {part.title: part for part in parts(page) if isinstance(part, Sheet)}
-    board, others, errors, rounds, slots, verdicts = tables.values()
-    assert [row[0] for row in board.rows] == ["xval (the choice)", "p1000"]
-    assert [str(row[0]) for row in others.rows] == ["mean", "median"]
-    assert list(errors.columns) == ["slot", "xval", "p1000", "mean"]
+    board, costs, errors, rounds, slots, verdicts = tables.values()
+    assert [row[0] for row in board.rows] == ["xval *", "p1000", "(mean)", "(median)"]
+    assert [row[0] for row in costs.rows] == ["xval", "p1000"]
+    assert list(errors.columns) == ["slot", "xval *", "p1000", "(mean)"]
     assert {row[0] for row in errors.rows} == {"answer", EVIL, "width"}
     assert [row[0] for row in rounds.rows] == ["xval", "p1000", "fp15"]
     assert list(rounds.columns) == ["candidate", "round 1: steps", "round 1: skill", "rate"]

@@ -4,13 +4,19 @@ import json
 import re
 from html import unescape
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from numtok.analysis.picture import Axis, BarMarks, Panel
+from numtok.cli.output.figures import Told
 from numtok.cli.output.pages import write
-from numtok.cli.output.pages.page import HeldRow, Page, PageCell, RowList, Section
-from numtok.cli.output.pages.write import check_page, html
+from numtok.cli.output.pages.page import HeldRow, Page, PageCell, PageChart, RowList, Section
+from numtok.cli.output.pages.write import check_page, draw, html
 from numtok.errors import UsageError
+from numtok.metrics.base import Predictions
+from numtok.reports import Figure
+from tests.cases import case, check_examples
 from tests.fakepages import EVIL, of_report, rows
 from tests.fakereports import Fake
 
@@ -23,6 +29,12 @@ def without_scripts(made: str) -> str:
 def made(tmp_path_factory: pytest.TempPathFactory) -> str:
     fake = Fake("xval", noise=15, invalid=3, later=True)
     return html(of_report(tmp_path_factory.mktemp("page"), fake))
+
+
+def test_the_examples_are_right() -> None:
+    check_examples("cli.output.figures", "cli.output.printing", "cli.output.report", Figure=Figure)
+    pages = (f"cli.output.pages.{name}" for name in ("differences", "parts", "write"))
+    check_examples(*pages, Predictions=Predictions, Told=Told)
 
 
 def test_a_page_loads_nothing(made: str) -> None:
@@ -83,3 +95,14 @@ def test_what_is_missing_is_said_before_any_work(
     monkeypatch.setattr(write, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="needs Jinja2 and vl-convert-python"):
         check_page(tmp_path / "page.html")
+
+
+def test_names_with_characters_that_xml_cannot_hold_are_drawn_with_escapes() -> None:
+    for char, shown in (("\x01", r"\x01"), ("\x1b", r"\x1b"), ("\uffff", r"\uffff"), ("é", "é")):
+        with case(char=char):
+            names = (f"x{char}", "y")
+            bars = BarMarks.of(f"of {char}", [(0, 1, 1, 1), (1, 1, 1, 1)], 0, names)
+            y_axis = Axis(label=f"group {char}", names=names)
+            panel = Panel(title=f"by {char}", x=Axis(label="error"), y=y_axis, marks=[bars])
+            still = draw(PageChart(name="chart", heading="", text="", panel=panel)).still
+            assert f"x{shown}" in "".join(ElementTree.fromstring(still).itertext())

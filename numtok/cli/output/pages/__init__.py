@@ -4,7 +4,6 @@ charts.py       charts of several experiments: costs, learning curves, errors
 compared.py     experiments on one test set with what their reports say
 comparison.py   the page of a comparison, and its sections
 differences.py  the rows on which experiments are farthest apart
-leaderboard.py  tables of experiments, the best first: their figures, and what they cost
 page.py         what a page is made of: sections of charts, tables and rows
 parts.py        what several pages have: cells with intervals, filters of rows
 profile.py      the page of a profile

@@ -1,15 +1,16 @@
 """Charts of several experiments: what they cost and are worth, how they learnt, their errors."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from numtok.analysis.panels.calibration import coverage_panel
 from numtok.analysis.panels.costs import COSTS, CostPoint, cost_panel, pareto_front
 from numtok.analysis.panels.learning import Over, learning_curves, learning_panel
-from numtok.analysis.panels.numbers import beside_panel
+from numtok.analysis.panels.numbers import SizePanel, beside_panel
 from numtok.cli.output.pages.compared import Compared
-from numtok.cli.output.pages.page import PageChart
+from numtok.cli.output.pages.page import PageChart, Section
 from numtok.cli.output.pages.parts import largest_slots
 from numtok.evaluation.report_files import Evaluation
+from numtok.metrics.base import Predictions
 from numtok.store.artifact import Resolve
 
 _ASIDE = 11  # pixels that an experiment takes in a slot
@@ -19,22 +20,29 @@ def cost_chart(
     name: str,
     cost: str,
     metric: str,
-    points: Sequence[CostPoint],
+    values: Iterable[tuple[str, float | None, float | None, float | None, float | None]],
     colours: Mapping[str, int],
     *,
     higher: bool = True,
-) -> PageChart | None:
-    """A metric over one of ``COSTS``; None where that sets nothing apart, or is nothing that all
-    have."""
+) -> Iterator[PageChart]:
+    """Draw a metric over one of ``COSTS``: ``values`` are label, cost, value, low and high.
+
+    Draws nothing if all cost the same or something costs nothing.
+    """
+    points = [
+        CostPoint(label, price, value, low, high)
+        for label, price, value, low, high in values
+        if price is not None and value is not None
+    ]
     costs = {point.cost for point in points}
     if len(costs) < 2 or min(costs) <= 0:
-        return None
+        return
     panel = cost_panel(points, (COSTS[cost], metric), colours, higher=higher)
     assert panel is not None  # there are points
-    text = "On the grey line nobody is both cheaper and better (the Pareto front)."
+    text = "On the gray line, nothing is both cheaper and better (the Pareto front)."
     if len(pareto_front(points, higher=higher)) == 1:
         text = "One of them is the cheapest and the best."
-    return PageChart(name=name, heading=f"{metric} over {COSTS[cost]}", text=text, panel=panel)
+    yield PageChart(name=name, heading=f"{metric} over {COSTS[cost]}", text=text, panel=panel)
 
 
 def learning_charts(
@@ -58,32 +66,44 @@ def learning_charts(
             )
 
 
-def error_charts(compared: Compared, metric: str) -> Iterator[PageChart]:
-    """Errors by magnitude, coverage, and a metric of each slot; none where no numbers were
-    predicted."""
-    if not compared.predictions:
-        return
-    name, colours = compared.name, compared.colours
-    answers = {label: one.answers for label, one in compared.predictions.items()}
-    if compared.sizes is not None:
-        text = "Median relative error with quartiles, for each magnitude."
-        yield PageChart(
-            name=f"{name}-size",
-            heading="Error by magnitude",
-            text=text,
-            panel=compared.sizes.panel,
-            height=360,
+def size_chart(name: str, sizes: SizePanel | None) -> Iterator[PageChart]:
+    """Draw errors by magnitude; nothing if no true value has one."""
+    if sizes is not None:
+        text = (
+            "The median of |prediction - truth| / |truth|, with its quartiles, for true values of "
+            "each magnitude, equally many in each. A click shows the rows of one magnitude."
         )
+        heading, panel = "Error by magnitude", sizes.panel
+        yield PageChart(name=name, heading=heading, text=text, panel=panel, height=360)
+
+
+def coverage_chart(
+    name: str, answers: Mapping[str, Predictions], colours: Mapping[str, int]
+) -> Iterator[PageChart]:
+    """Draw how many true values lie in predicted intervals; nothing if there are no intervals."""
     if (panel := coverage_panel(answers, colours)) is not None:
-        text = "Below the grey line a model is too sure, above it too cautious."
-        yield PageChart(
-            name=f"{name}-coverage",
-            heading="How many truths intervals hold",
-            text=text,
-            panel=panel,
-            height=360,
+        text = (
+            "The fraction of true values within the central interval of each level. Below the gray "
+            "line the model is too sure, above it too cautious."
         )
-    yield from _by_slot(compared, metric)
+        heading = "How many truths intervals hold"
+        yield PageChart(name=name, heading=heading, text=text, panel=panel, height=360)
+
+
+def section(name: str, heading: str, text: str, charts: Iterable[PageChart]) -> Iterator[Section]:
+    """Return a section of charts; nothing if there are none."""
+    if found := list(charts):
+        yield Section(name, heading, text, found)
+
+
+def error_charts(compared: Compared, metric: str) -> Iterator[PageChart]:
+    """Draw errors by magnitude, coverage, and a metric of each slot; nothing if no numbers were
+    predicted."""
+    if compared.predictions:
+        answers = {label: one.answers for label, one in compared.predictions.items()}
+        yield from size_chart(f"{compared.name}-size", compared.sizes)
+        yield from coverage_chart(f"{compared.name}-coverage", answers, compared.colours)
+        yield from _by_slot(compared, metric)
 
 
 def _by_slot(compared: Compared, metric: str) -> Iterator[PageChart]:

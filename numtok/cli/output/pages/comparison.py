@@ -3,13 +3,16 @@ leaderboard, each metric, cost against figure, learning curves, and errors by ma
 
 from collections.abc import Iterator
 
-from numtok.analysis.panels.costs import CostPoint
+import msgspec
+
 from numtok.analysis.panels.numbers import lined_up
-from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts
+from numtok.cli.output.comparison import group_sheets, legend, overall_parts
+from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts, section
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
-from numtok.cli.output.pages.leaderboard import leaderboard
 from numtok.cli.output.pages.page import Page, PageChart, Section
+from numtok.cli.output.printing import Sheet
+from numtok.evaluation.comparison.experiments import Experiment
 from numtok.stages.compare import Comparison, SampleGroup
 from numtok.store.artifact import Resolve
 
@@ -36,7 +39,7 @@ def compare_page(comparison: Comparison, resolve: Resolve) -> Page:
             *differences_section([compared], resolve),
         ],
         facts=[(one.label, ", ".join(one.reports)) for one in comparison.experiments],
-        notes=comparison.notes,
+        notes=list(legend(comparison)),
         made_by="numtok compare REPORT... --html FILE",
         legend=list(compared.colours.items()),
     )
@@ -46,7 +49,7 @@ def comparison_sections(
     comparison: Comparison, compared: Compared, resolve: Resolve
 ) -> Iterator[Section]:
     """The sections of one comparison, but for its rows."""
-    boards = board_sections(comparison, compared.name)
+    *boards, overall = board_sections(comparison, compared.name)
     for place, (part, board) in enumerate(zip(comparison.parts, boards, strict=True)):
         yield board
         if place >= _PARTS:
@@ -58,26 +61,39 @@ def comparison_sections(
         if place + 1 == _PARTS < (count := len(comparison.parts)):
             text += f" Of {count} values of {comparison.group} the first {_PARTS} have charts."
         yield Section(f"{own}-metrics", f"Each metric{where}", text, charts)
+    yield overall
     a_line = "One line a seed, and of tables one a fold."
     of_costs = _cost_charts(comparison, compared, comparison.parts[0])
     learnt = learning_charts(compared.name, compared.evaluations, compared.colours, resolve)
     errors = error_charts(compared, next(iter(comparison.metrics)))
-    groups = (
-        ("cost", "Cost against figure", "", of_costs),
-        ("learning", "How they learnt", a_line, learnt),
-        ("errors", "Errors", "Of the first seed of each experiment.", errors),
-    )
-    for name, heading, text, found in groups:
-        if charts := list(found):
-            yield Section(f"{compared.name}-{name}", heading, text, charts)
+    name = compared.name
+    yield from section(f"{name}-cost", "Cost against figure", "", of_costs)
+    yield from section(f"{name}-learning", "Learning curves", a_line, learnt)
+    first = "Of the first seed of each experiment."
+    yield from section(f"{name}-errors", "Errors", first, errors)
 
 
 def board_sections(comparison: Comparison, name: str) -> Iterator[Section]:
-    """The tables of a comparison, of each group of samples."""
+    """Return the tables of each group and of all of it, the best experiment first."""
     for place, part in enumerate(comparison.parts):
         where = "" if part.value is None else f" ({comparison.group} {part.value})"
-        tables = list(leaderboard(comparison, part))
+        tables = list(group_sheets(_best_first(comparison, part), part))
         yield Section(f"{name}-{place}-board", f"Leaderboard{where}", "", tables)
+    ordered = _best_first(comparison, comparison.parts[0])
+    tables = [sheet for sheet in overall_parts(ordered) if isinstance(sheet, Sheet)]
+    yield Section(f"{name}-overall", "Settings and costs", "", tables)
+
+
+def _best_first(comparison: Comparison, part: SampleGroup) -> Comparison:
+    """Sort the experiments by the first metric."""
+    metric, better = next(iter(comparison.metrics.items()))
+
+    def rank(one: Experiment) -> float:
+        value = part.standings[one.label][metric].figure.value
+        return float("inf") if value is None else -value if better == "higher" else value
+
+    ordered = sorted(comparison.experiments, key=rank)
+    return msgspec.structs.replace(comparison, experiments=ordered)
 
 
 def _metric_charts(
@@ -86,8 +102,7 @@ def _metric_charts(
     metrics = list(comparison.metrics.items())[:_METRICS]
     for place, (metric, better) in enumerate(metrics):
         found = {label: one[metric].figure for label, one in part.standings.items()}
-        ends = {label: (one.value, one.low, one.high) for label, one in found.items()}
-        if (panel := lined_up(ends, metric, "label", compared.colours)) is not None:
+        if (panel := lined_up(found, metric, "label", compared.colours)) is not None:
             told = "" if better == "neither" else f"{better.capitalize()} is better."
             yield PageChart(name=f"{name}-metric-{place}", heading=metric, text=told, panel=panel)
 
@@ -102,10 +117,8 @@ def _cost_charts(
     for key in _COSTS:
         points = []
         for one in comparison.experiments:
-            cost, found = getattr(one.costs, key), part.standings[one.label][metric].figure
-            if cost is not None and found.value is not None:
-                points.append(CostPoint(one.label, cost, found.value, found.low, found.high))
+            found = part.standings[one.label][metric].figure
+            cost = getattr(one.costs, key)
+            points.append((one.label, cost, found.value, found.low, found.high))
         name, higher = f"{compared.name}-cost-{key}", better != "lower"
-        chart = cost_chart(name, key, metric, points, compared.colours, higher=higher)
-        if chart is not None:
-            yield chart
+        yield from cost_chart(name, key, metric, points, compared.colours, higher=higher)

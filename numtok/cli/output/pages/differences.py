@@ -2,15 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 
-from numtok.analysis.panels.differences import DifferingRows, differing_rows
-from numtok.analysis.panels.rows import MOST, picks_of
+import numpy as np
+
+from numtok.analysis.panels.rows import (
+    MOST,
+    PageRows,
+    page_rows,
+    picks_of,
+    slots_of,
+    spreads,
+    standard_errors,
+)
+from numtok.arrays import Floats
 from numtok.cli.output.figures import number
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.page import HeldRow, PageCell, RowList, Section
-from numtok.cli.output.pages.parts import part_filters, size_filters
+from numtok.cli.output.pages.parts import LAST, part_filters, size_filters
+from numtok.metrics.base import Predictions
 from numtok.store.artifact import Resolve
-
-_LAST = 1e300  # by which what is infinite is sorted
 
 
 def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Iterator[Section]:
@@ -20,16 +29,16 @@ def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Itera
     if not several:
         return
     most = MOST // len(several)
-    found = [differing_rows(one.firsts, one.predictions, most, resolve) for one in several]
+    found = [_differing_rows(one, most, resolve) for one in several]
     held = [(far, row) for pair in zip(several, found, strict=True) for far, row in _rows(*pair)]
     held.sort(key=lambda pair: -pair[0])
-    every = sum(len(one.apart) for one in found)
+    every = sum(len(one.errors) for one in found)
     count = (
         f"All {every:,} rows." if every == len(held) else
         f"{len(held):,} of {every:,} rows: a quarter with the largest differences, the others "
         "drawn at random."
     )  # fmt: skip
-    lacking = any(one.excerpts is None for one in found)
+    lacking = not all(one.has_texts for one in found)
     text = (
         f"{count} Predictions are apart in standard deviations of the truths of the same slot; "
         "they are those of the first seed. A click on an experiment shows the rows in which it is "
@@ -54,30 +63,53 @@ def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Itera
     yield Section("rows-section", "Rows on which experiments differ most", "", [rows])
 
 
-def _rows(one: Compared, found: DifferingRows) -> Iterator[tuple[float, HeldRow]]:
-    """The rows of one comparison, and how far apart predictions are in each."""
+def _differing_rows(one: Compared, most: int, resolve: Resolve) -> PageRows:
+    """Choose at most this many rows, those with the largest differences first."""
+    label, first = next(iter(one.predictions.items()))
+    far = apart([each.answers for each in one.predictions.values()], slots_of(first))
+    return page_rows(first, far, one.firsts[label].report, resolve, most)
+
+
+def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:
+    """Return float64[n]: the largest prediction minus the smallest, in standard deviations of the
+    true values of the same slot; infinite if only some predict a number, and 0 if none does.
+
+    >>> both = [Predictions.of([1, 3], one) for one in ([1, 2], [5, 2])]
+    >>> apart(both, ["x", "x"]).tolist()
+    [4.0, 0.0]
+    """
+    valid = np.stack([one.valid for one in answers])
+    values = np.stack([one.prediction for one in answers])
+    high = np.where(valid, values, -np.inf).max(0)
+    low = np.where(valid, values, np.inf).min(0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.where(valid.all(0), (high - low) / spreads(answers[0].truth, names), np.inf)
+    return np.where(valid.any(0), found, 0.0)
+
+
+def _rows(one: Compared, found: PageRows) -> Iterator[tuple[float, HeldRow]]:
+    """Return the rows of one comparison, and how far apart predictions are in each."""
     labels, answers = list(one.predictions), [each.answers for each in one.predictions.values()]
+    errors = np.stack([standard_errors(each, found.slots) for each in answers])
     keys = picks_of(found.rows, {"slot": found.slots}, one.sizes)
     truth = answers[0].truth_literal
     assert truth is not None
 
-    def said(experiment: int, row: int) -> PageCell:
+    def predicted(experiment: int, row: int) -> PageCell:
         mine = answers[experiment]
-        value = float(mine.prediction[row]) if mine.valid[row] else _LAST
-        return PageCell(number(value) if value < _LAST else "none", value, aside=labels[experiment])
+        value = float(mine.prediction[row]) if mine.valid[row] else LAST
+        return PageCell(number(value) if value < LAST else "none", value, aside=labels[experiment])
 
-    for place, row in enumerate(found.rows.tolist()):
-        far = min(float(found.apart[row]), _LAST)
-        farthest = int(found.farthest[row])
-        around = found.excerpts[place] if found.excerpts is not None else None
+    for row, around, picks in zip(found.rows.tolist(), found.excerpts, keys, strict=True):
+        far = min(float(found.errors[row]), LAST)
+        closest, farthest = int(errors[:, row].argmin()), int(errors[:, row].argmax())
         cells = [
             *[one.heading] * bool(one.heading),
             found.slots[row],
             PageCell(truth[row], float(answers[0].truth[row])),
-            said(int(found.closest[row]), row),
-            said(farthest, row),
-            PageCell(number(far) if far < _LAST else "-", far),
+            predicted(closest, row),
+            predicted(farthest, row),
+            PageCell(number(far) if far < LAST else "-", far),
         ]
-        own = [*keys[place], f"label:{labels[farthest]}", f"set:{one.name}"]
-        before, after = (around.before, around.after) if around else ("", "")
-        yield far, HeldRow(cells, before, truth[row], after, own)
+        own = [*picks, f"label:{labels[farthest]}", f"set:{one.name}"]
+        yield far, HeldRow(cells, around.before, truth[row], around.after, own)

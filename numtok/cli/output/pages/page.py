@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from numtok.analysis.figures.base import Panel
+from numtok.analysis.picture import Panel
 from numtok.cli.output.printing import Sheet
 
 
 class PageCell(NamedTuple):
-    """A cell that is more than a value: its text, a number to sort by (None: sort by the text),
-    whether it is the best of its column, and small text below it, such as an interval."""
+    """A cell with more than a value: its text, a number to sort by (None: sort by the text), and
+    small text below it, such as an interval."""
 
     text: str
     key: float | None = None
-    best: bool = False
     aside: str = ""
 
 

@@ -4,27 +4,29 @@ chart shows."""
 from collections.abc import Mapping, Sequence
 
 from numtok.analysis.panels.numbers import SizePanel
-from numtok.cli.output.figures import Measured, Told, figure, number
-from numtok.cli.output.pages.page import PageCell
+from numtok.cli.output.figures import Told, number
+from numtok.cli.output.pages.page import Headline, PageCell
 from numtok.reports import Figure
 from numtok.row import GROUP, in_order
 
+LAST = 1e300  # sorts what is infinite
 _SLOTS = 40  # or values of a group, that a chart shows
-
-
-def bold(found: Measured) -> PageCell:
-    """Return the cell of the best value of a column."""
-    return folded(figure(found))._replace(best=True)
 
 
 def folded(told: Told) -> PageCell:
     """Put the interval of a value below it.
 
     >>> folded(Told("0.9 [0.8, 1.0]", 0.9))
-    PageCell(text='0.9', key=0.9, best=False, aside='[0.8, 1.0]')
+    PageCell(text='0.9', key=0.9, aside='[0.8, 1.0]')
     """
     value, _, ends = told.partition(" [")
     return PageCell(value, told.key, aside=f"[{ends}" if ends else "")
+
+
+def headline(name: str, told: Told, meaning: str) -> Headline:
+    """Return a value with its interval below it, and what it means."""
+    cell = folded(told)
+    return Headline(name, cell.text, cell.aside, meaning)
 
 
 def largest_slots(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], str]:

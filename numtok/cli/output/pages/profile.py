@@ -1,18 +1,18 @@
 """The page of a profile: the numbers of some data, and what schemes cost and lose on them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from numtok.analysis.panels.slots import VALUES, SlotPicture
-from numtok.analysis.profiling.short_values import short_value
-from numtok.cli.output.figures import Told
 from numtok.cli.output.pages.page import Headline, Page, PageChart, Section
-from numtok.cli.output.printing import Sheet
+from numtok.cli.output.profile import schemes_sheet, slots_sheet
 from numtok.stages.profile import Profile
 
 
 def profile_page(profile: Profile, pictures: Sequence[SlotPicture]) -> Page:
     """What the page of a profile holds."""
     told = ", ".join(profile.inputs)
+    slots, schemes = (sheet(profile).without_empty() for sheet in (slots_sheet, schemes_sheet))
     return Page(
         kicker="numtok profile",
         title=f"The numbers of {told}: {profile.numbers:,} in {profile.rows:,} rows",
@@ -27,8 +27,8 @@ def profile_page(profile: Profile, pictures: Sequence[SlotPicture]) -> Page:
             Headline("to try first", _first(profile), "", "keeps the numbers, best measured rank"),
         ],
         sections=[
-            Section("slots", "Slots", "", [_slots(profile)]),
-            Section("schemes", "What each scheme costs and loses", "", [_schemes(profile)]),
+            Section("slots", "Slots", "", [replace(slots, title="All slots")]),
+            Section("schemes", "What each scheme costs and loses", "", [schemes]),
             *_values(profile, pictures),
         ],
         legend=[
@@ -48,38 +48,6 @@ def profile_page(profile: Profile, pictures: Sequence[SlotPicture]) -> Page:
 def _first(profile: Profile) -> str:
     parts = (profile.recommended or "-", profile.recommended_normalize)
     return ", ".join(part for part in parts if part)
-
-
-def _value(value: float | None) -> Told:
-    return Told("-" if value is None else short_value(value), value)
-
-
-def _slots(profile: Profile) -> Sheet:
-    columns = ["slot", "numbers", "from", "to", "mean", "deviation", "distinct", "digits at most"]
-    rows = [
-        [
-            slot.name,
-            slot.numbers,
-            *map(_value, (slot.low, slot.high, slot.mean, slot.deviation)),
-            slot.distinct,
-            slot.digits_most or 0,
-        ]
-        for slot in profile.slots
-    ]
-    return Sheet("All slots, in the order of the text", columns, rows)
-
-
-def _schemes(profile: Profile) -> Sheet:
-    columns = ["scheme", "tokens a number", "tokens a row", "vocabulary", "clipped"]
-    rows: list[list[object]] = []
-    for one in profile.schemes:
-        errors = [loss.error_of_spread for loss in one.slots if loss.error_of_spread is not None]
-        tokens = map(_value, (one.tokens_per_number, one.tokens_per_row))
-        lost = _value(max(errors, default=None))
-        rows.append([one.scheme, *tokens, one.vocabulary, one.clipped, lost])
-    note = "Loses: the error of writing and reading back, in standard deviations of the worst slot."
-    picks = [f"label:{one.scheme}" for one in profile.schemes]
-    return Sheet("Schemes", [*columns, "loses at most"], rows, picks=picks, note=note)
 
 
 def _values(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[Section]:

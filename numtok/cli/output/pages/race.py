@@ -3,16 +3,15 @@ errors of the last ones, the rounds, and what was ruled out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from numtok.analysis.panels.costs import CostPoint
 from numtok.analysis.panels.numbers import lined_up
 from numtok.cli.output.figures import Told, amount, duration, figure, share
-from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts
+from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts, section
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
 from numtok.cli.output.pages.page import Headline, Page, PageChart, Part, Section
-from numtok.cli.output.pages.parts import bold, folded
+from numtok.cli.output.pages.parts import headline
 from numtok.cli.output.printing import Sheet, counted
-from numtok.cli.output.race import a_thousand, remarks
+from numtok.cli.output.race import board_sheet, costs_sheet, legend, name_of
 from numtok.evaluation.comparison.experiments import costs_of
 from numtok.evaluation.report_files import Evaluation, read
 from numtok.reports import REPORT
@@ -83,8 +82,7 @@ def _headlines(board: Leaderboard) -> Iterator[Headline]:
         (_SKILL, winner.skill, "of the error of always saying the median done away with"),
         (over, winner.over_baseline, "likewise of the best of what needs no model"),
     ):
-        cell = folded(figure(found))
-        yield Headline(name, cell.text, cell.aside, words)
+        yield headline(name, figure(found), words)
     yield Headline("invalid", share(winner.invalid.value), "", "share without a valid prediction")
     if winner.costs is not None:
         took = duration(winner.costs.train_seconds)
@@ -112,66 +110,30 @@ def _raced(
     of_some = ""
     if left := len(result.rounds[0].reports) - len(first) if result.rounds else 0:
         of_some = f"Of the first round the {len(first)} best are drawn, and {left} are not."
-    for name, heading, text, charts in (
-        ("cost", "Skill against cost", of_some, costs),
-        ("learning", "How they learnt", f"One line a seed. {of_some}".rstrip(), learnt),
-        ("errors", "Errors of the last ones", "Of the first seed of each.", errors),
-    ):
-        if charts:
-            yield Section(name, heading, text, charts)
+    yield from section("cost", "Skill against cost", of_some, costs)
+    text = f"One line a seed. {of_some}".rstrip()
+    yield from section("learning", "Learning curves", text, learnt)
+    yield from section("errors", "Errors of the last ones", "Of the first seed of each.", errors)
     yield from differences_section([compared], resolve)
     if result.rounds:
         yield Section("rounds", "Rounds", "", [_rounds(result, board)])
 
 
 def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
-    over = f"over {board.baseline}"
-    columns = ["candidate", _SKILL, "behind", over, "log-likelihood", "invalid"]
-    columns += ["tokens a number", "1,000 predictions"]
-    models = [one for one in board.places if one.is_model]
-    rows: list[list[object]] = [
-        [
-            f"{one.label} (the choice)" if one.label == board.winner else one.label,
-            bold(one.skill) if one.label == board.best else one.skill,
-            _behind(one),
-            one.over_baseline,
-            one.log_likelihood,
-            share(one.invalid.value),
-            one.costs.tokens_per_number,
-            duration(a_thousand(one, board)),
-        ]
-        for one in models
-        if one.costs is not None
-    ]
-    note = (
-        f"On {board.numbers:,} numbers of the split {board.split}. Skill is 1 - error / error of "
-        "always saying the median, the mean over slots, each -1 at least; over "
-        f"{board.baseline} likewise. Behind: what is missing to the skill of {board.best}; a tie "
-        "where the interval holds 0. Intervals hold 95%, over samples and seeds."
-    )
-    picks = [f"label:{one.label}" for one in models]
-    title = "Models of the last round, the best first"
-    yield Sheet(title, columns, rows, picks=picks, note=note)
-    others = [one for one in board.places if not one.is_model]
-    rows = [[one.label, one.skill, _behind(one), one.over_baseline] for one in others]
-    yield Sheet("What needs no model", ["baseline", _SKILL, "behind", over], rows)
-    palette = {one.label: len(colours) + place for place, one in enumerate(others)} | {**colours}
-    ends = {one.label: (one.skill.value, one.skill.low, one.skill.high) for one in board.places}
-    if (panel := lined_up(ends, _SKILL, "label", palette)) is not None:
+    yield board_sheet(board)
+    yield costs_sheet(board)
+    others = [one.label for one in board.places if not one.is_model]
+    palette = {label: len(colours) + place for place, label in enumerate(others)} | {**colours}
+    skills = {one.label: one.skill for one in board.places}
+    if (panel := lined_up(skills, _SKILL, "label", palette)) is not None:
         yield PageChart(
             name="skill", heading="Skill over the median", text="Higher is better.", panel=panel
         )
     # A row a slot, since there may be many, for the models and the best of the others.
     shown = [one for one in board.places if one.is_model or one.label == board.baseline]
     rows = [[slot, *(one.errors[slot] for one in shown)] for slot in board.slots]
-    yield Sheet("Mean absolute error by slot", ["slot", *(one.label for one in shown)], rows)
-
-
-def _behind(one: Contestant) -> object:
-    if one.behind is None:
-        return "the best"
-    cell = folded(figure(one.behind))
-    return cell._replace(text=f"{cell.text} (a tie)") if one.tied else cell
+    columns = ["slot", *(name_of(one, board) for one in shown)]
+    yield Sheet("mean absolute error by slot", columns, rows)
 
 
 def _first_round(
@@ -192,29 +154,21 @@ def _first_costs(
     for key in _FIRST_COSTS:
         points = []
         for label, evaluations in first.items():
-            cost = getattr(costs_of(evaluations), key)
-            skill = result.rounds[0].skills[label]
-            if cost is not None and skill is not None:
-                points.append(CostPoint(label, cost, skill, None, None))
+            cost, skill = getattr(costs_of(evaluations), key), result.rounds[0].skills[label]
+            points.append((label, cost, skill, None, None))
         words = f"{_SKILL} in the first round"
-        chart = cost_chart(f"{_FIRST}-cost-{key}", key, words, points, colours)
-        if chart is not None:
-            yield chart
+        yield from cost_chart(f"{_FIRST}-cost-{key}", key, words, points, colours)
 
 
 def _last_costs(models: Sequence[Contestant], colours: Mapping[str, int]) -> Iterator[PageChart]:
     """Skill on the test split of the last ones."""
     for key in _LAST_COSTS:
-        points = []
-        for one in models:
-            cost = getattr(one.costs, key)
-            if cost is not None and one.skill.value is not None:
-                found = one.skill.value, one.skill.low, one.skill.high
-                points.append(CostPoint(one.label, cost, *found))
+        points = [
+            (one.label, getattr(one.costs, key), one.skill.value, one.skill.low, one.skill.high)
+            for one in models
+        ]
         words = f"{_SKILL} in the last round"
-        chart = cost_chart(f"{_LAST}-cost-{key}", key, words, points, colours)
-        if chart is not None:
-            yield chart
+        yield from cost_chart(f"{_LAST}-cost-{key}", key, words, points, colours)
 
 
 def _rounds(result: RaceResult, board: Leaderboard) -> Sheet:
@@ -274,7 +228,7 @@ def _before(result: RaceResult) -> Iterator[Section]:
 def _notes(result: RaceResult) -> Iterator[str]:
     yield from result.notes
     if result.leaderboard is not None:
-        yield from remarks(result, result.leaderboard)
+        yield from legend(result, result.leaderboard)
     if result.planned is not None:
         yield from (f"{label} is out: {why}" for label, why in result.planned.unfit.items())
         if left := result.planned.left_out:

@@ -1,15 +1,23 @@
 """The page of a report: what one model said of one split."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from numtok.analysis.panels.calibration import coverage_panel, pit_panel
-from numtok.analysis.panels.learning import learning_curves, learning_panel
-from numtok.analysis.panels.numbers import SizePanel, size_panel, slots_panel, truth_panel
-from numtok.analysis.panels.rows import MOST, PageRows, page_rows, parts_of, picks_of
+from numtok.analysis.panels.calibration import pit_panel
+from numtok.analysis.panels.numbers import SizePanel, lined_up, size_panel, truth_panel
+from numtok.analysis.panels.rows import (
+    MOST,
+    PageRows,
+    page_rows,
+    parts_of,
+    picks_of,
+    slots_of,
+    standard_errors,
+)
 from numtok.arrays import Ints
 from numtok.cli.output.figures import figure, number, share
+from numtok.cli.output.pages.charts import coverage_chart, learning_charts, section, size_chart
 from numtok.cli.output.pages.page import (
     Headline,
     HeldRow,
@@ -20,18 +28,14 @@ from numtok.cli.output.pages.page import (
     RowList,
     Section,
 )
-from numtok.cli.output.pages.parts import (
-    largest_slots,
-    part_filters,
-    size_filters,
-)
+from numtok.cli.output.pages.parts import LAST, headline, largest_slots, part_filters, size_filters
 from numtok.cli.output.printing import Sheet
-from numtok.cli.output.report import PERFECT, costs_sheet, skills
+from numtok.cli.output.report import report_parts
 from numtok.data.reading.split_rule import TRAIN
 from numtok.evaluation.report_files import Evaluation, ReportPredictions
 from numtok.metrics.base import Predictions
 from numtok.registry import name_in
-from numtok.reports import LIMITS, Figures, Report
+from numtok.reports import Figures, Report
 from numtok.row import GROUP
 from numtok.store.artifact import Resolve
 
@@ -45,7 +49,6 @@ _MEANINGS = {
     "accuracy": "share of labels that are right",
     "answer-exact-match": "share of answers that are the true one",
 }
-_LAST = 1e300  # by which what is infinite is sorted
 _LONG = 12  # characters of a number that is shown as it is written
 _BY_PART = ("slot-skill", "median-relative-error", "relative-error-over", "mae", "r2")
 
@@ -57,8 +60,10 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
     sections: list[Section] = []
     if report.measures == "numbers":
         sections += _of_numbers(evaluation, resolve)
-    costs = Section("costs", "What it cost", "", [costs_sheet(evaluation)])
-    sections += [_all_figures(report), costs]
+    *tables, costs = (part for part in report_parts(evaluation) if isinstance(part, Sheet))
+    heading = "All metrics and baselines"
+    sections.append(Section("figures", heading, "", tables))
+    sections.append(Section("costs", "Costs", "", [costs]))
     told = f"{report.numbers:,} {report.measures}"
     where = f"{report.scheme} on {report.data.partition('@')[0]}"
     return Page(
@@ -101,8 +106,7 @@ def _headlines(report: Report) -> Iterator[Headline]:
     for name, found in report.metrics.items():
         words = _MEANINGS.get(name)  # with settings it means something else
         if words and found.value is not None:
-            value, _, ends = figure(found).partition(" [")
-            yield Headline(name, value, f"[{ends}" if ends else "", words)
+            yield headline(name, figure(found), words)
     words = "share without a valid prediction"
     yield Headline("invalid", share(report.invalid), "", words)
 
@@ -111,7 +115,8 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
     report = evaluation.report
     predictions = ReportPredictions.read(evaluation)
     answers = predictions.answers
-    held = page_rows(predictions, report.data, report.split, resolve)
+    errors = standard_errors(answers, slots_of(predictions))
+    held = page_rows(predictions, errors, report, resolve)
     truth = truth_panel(answers, held.rows)
     label, colours = report.scheme, {report.scheme: 0}
     sizes = size_panel({label: answers}, colours)
@@ -127,56 +132,27 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
             panel=truth.panel,
         )
     ]
-    if sizes is not None:
-        parts.append(
-            PageChart(
-                name="size",
-                heading="Error by magnitude",
-                text="The median of |prediction - truth| / |truth|, with its quartiles, for truths "
-                "of each magnitude, as many in each. A click shows the rows of one magnitude.",
-                panel=sizes.panel,
-                height=420,
-            )
-        )
+    parts += size_chart("size", sizes)
     yield Section("predictions", "How far off predictions are", "", parts)
-    slots = list(_slots(report))
-    if slots:
-        yield Section("slots", "Where errors are", "One dot a part, with its 95% interval.", slots)
-    yield from _calibration(answers, label, colours)
-    curves = learning_curves([(label, [evaluation])], resolve)
-    panel = learning_panel(curves, colours, "seconds") or learning_panel(curves, colours, "samples")
-    if panel is not None:
-        text = "The loss as it was logged; seconds are each look's share of the tokens."
-        yield Section(
-            "learning",
-            "How it learnt",
-            "",
-            [PageChart(name="learning", heading="Loss", text=text, panel=panel, wide=True)],
+    each = "One dot a part, with its 95% interval."
+    yield from section("slots", "Where errors are", each, _slots(report))
+    sure = [*_pit_chart(answers), *coverage_chart("coverage", {label: answers}, colours)]
+    yield from section("calibration", "How sure it is, and how rightly", "", sure)
+    losses = learning_charts("learning", {label: [evaluation]}, colours, resolve)
+    yield from section("learning", "Learning curves", "", losses)
+    groups = [name for name, _ in _groups(report)]
+    held_rows = _rows(predictions, held, truth.cells, sizes, groups)
+    yield Section("rows-section", "Rows, the worst first", "", [held_rows])
+
+
+def _pit_chart(answers: Predictions) -> Iterator[PageChart]:
+    if (panel := pit_panel(answers)) is not None:
+        text = (
+            "The probability that was predicted for the truth or less. Calibrated predictions are "
+            "flat, within the gray band; a hump says intervals are too wide, two ends too narrow."
         )
-    yield Section(
-        "rows-section",
-        "Rows, the worst first",
-        "",
-        [_rows(predictions, held, truth.cells, sizes, [name for name, _ in _groups(report)])],
-    )
-
-
-def _calibration(answers: Predictions, label: str, colours: Mapping[str, int]) -> Iterator[Section]:
-    found = [
-        ("pit", "Are probabilities kept?", pit_panel(answers),
-         "The probability that was predicted for the truth or less. Calibrated predictions are "
-         "flat, within the grey band; a hump says intervals are too wide, two ends too narrow."),
-        ("coverage", "How many truths intervals hold", coverage_panel({label: answers}, colours),
-         "The share of truths within the central interval of each level. Below the grey line the "
-         "model is too sure, above it too cautious."),
-    ]  # fmt: skip
-    charts = [
-        PageChart(name=name, heading=head, text=text, panel=panel, height=340)
-        for name, head, panel, text in found
-        if panel
-    ]
-    if charts:
-        yield Section("calibration", "How sure it is, and how rightly", "", charts)
+        heading = "Are probabilities kept?"
+        yield PageChart(name="pit", heading=heading, text=text, panel=panel, height=360)
 
 
 def _slots(report: Report) -> Iterator[PageChart]:
@@ -192,7 +168,7 @@ def _slots(report: Report) -> Iterator[PageChart]:
             {value: found[metric] for value, found in values.items() if metric in found}
         )
         kind = "slot" if name in ("slot", "target") else f"{GROUP}{name}"
-        if metric and (panel := slots_panel(figures, metric, kind)):
+        if metric and (panel := lined_up(figures, metric, kind)):
             text = f"{metric} for each value of {name}; {_better(metric)} is better.{told}"
             yield PageChart(name=f"part-{place}", heading=f"By {name}", text=text, panel=panel)
 
@@ -220,29 +196,28 @@ def _rows(
     keys = picks_of(held.rows, parts, sizes)
     rows = []
     assert answers.truth_literal is not None and answers.prediction_literal is not None
-    for place, row in enumerate(held.rows.tolist()):
-        ends = PageCell("", -_LAST)
+    for place, (row, around) in enumerate(zip(held.rows.tolist(), held.excerpts, strict=True)):
+        ends = PageCell("", -LAST)
         if answers.quantiles is not None and not np.isnan(answers.quantiles[row]).any():
             low, high = (float(answers.quantiles[row, end]) for end in (0, -1))
-            width = high - low if np.isfinite(high - low) else _LAST
+            width = high - low if np.isfinite(high - low) else LAST
             ends = PageCell(f"{_end(low)} to {_end(high)}", width)
         valid = bool(answers.valid[row])
         literal = answers.prediction_literal[row] if valid else None
         value = float(answers.prediction[row])
         error = float(held.errors[row])
-        around = held.excerpts[place] if held.excerpts is not None else None
         rows.append(
             HeldRow(
                 [
                     held.slots[row],
                     PageCell(answers.truth_literal[row], float(answers.truth[row])),
-                    PageCell(_short(literal, value), value if valid else _LAST),
+                    PageCell(_short(literal, value), value if valid else LAST),
                     ends,
-                    PageCell(number(error) if valid else "-", error if valid else _LAST),
+                    PageCell(number(error) if valid else "-", error if valid else LAST),
                 ],
-                around.before if around else "",
+                around.before,
                 answers.truth_literal[row],
-                around.after if around else "",
+                around.after,
                 [*keys[place], *([f"cell:{cells[place]}"] if cells[place] >= 0 else [])],
             )
         )
@@ -252,7 +227,7 @@ def _rows(
         f"{len(rows):,} of {every:,} predictions: the {MOST // 4:,} worst, and others drawn at "
         "random; charts of bins show all of them."
     )  # fmt: skip
-    lacking = "" if held.excerpts is not None else " Their texts are no longer in the store."
+    lacking = "" if held.has_texts else " Their texts are no longer in the store."
     return RowList(
         caption="Predictions with the text around them",
         text=f"{text} Errors are in standard deviations of the truths of the same slot; the number "
@@ -273,21 +248,3 @@ def _short(literal: str | None, value: float) -> str:
     if literal is None:
         return "none"
     return literal if len(literal) <= _LONG else number(value)
-
-
-def _all_figures(report: Report) -> Section:
-    baselines = report.baselines
-    names = [f"{name} (limit)" if name in LIMITS else name for name in baselines]
-    rows: list[list[object]] = []
-    for name, own in report.metrics.items():
-        others = [figures.get(name) for figures in baselines.values()]
-        values = [None if one is None else one.value for one in others]
-        if all(value is None for value in (own.value, *values)):
-            continue
-        rows.append([name, own, *values])
-        if name in PERFECT and baselines:
-            rows.append([f"skill by {name}", "", *skills(name, report.metrics, baselines)])
-    note = "Skill is 1 - error / error of the baseline. Limits are made of the truth: no rivals."
-    title = "Metrics with 95% intervals, and baselines"
-    sheet = Sheet(title, ["metric", "model", *names], rows, note=note)
-    return Section("figures", "All figures, beside what needs no model", "", [sheet])

@@ -19,18 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numtok import files
-from numtok.analysis.figures.base import (
-    COLOURS,
-    SHAPES,
-    VEGA_LITE,
-    BarMarks,
-    ColumnMarks,
-    LineMark,
-    Panel,
-    chart,
-    shape_of,
-    still,
-)
+from numtok.analysis.picture import BarMarks, ColumnMarks, LineMark, Panel
+from numtok.analysis.vega import COLOURS, SHAPES, VEGA_LITE, chart, shape_of, still
 from numtok.cli.output.figures import Told
 from numtok.cli.output.pages.page import Page, PageCell, PageChart, RowList
 from numtok.cli.output.pages.parts import folded
@@ -39,6 +29,7 @@ from numtok.errors import UsageError
 
 FIRST_ROWS = 40  # that are there without a script, and at the start
 _NEEDED = {"jinja2": "Jinja2", "vl_convert": "vl-convert-python"}
+_KINDS = {PageChart: "chart", Sheet: "table", RowList: "rows"}  # of parts, for the template
 _MOST_NUMBERS = 120  # rows of the table of a chart
 _STATIC = {False: 520, True: 1000}  # pixels: the width of a drawing that is not live
 
@@ -49,6 +40,16 @@ class DrawnChart(NamedTuple):
 
     specification: dict[str, Any]
     still: str
+
+
+class TableRow(NamedTuple):
+    """A row of a table: its cells, its key for charts, the columns in which it is the best, and
+    whether it is a heading."""
+
+    cells: list[PageCell]
+    pick: str
+    best: set[int]
+    heading: bool
 
 
 def check_page(path: Path | None) -> None:
@@ -76,17 +77,13 @@ def html(page: Page) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    charts = [
-        part for section in page.sections for part in section.parts if isinstance(part, PageChart)
-    ]
-    lists = [
-        part for section in page.sections for part in section.parts if isinstance(part, RowList)
-    ]
+    parts = [part for section in page.sections for part in section.parts]
+    charts = [part for part in parts if isinstance(part, PageChart)]
+    lists = [part for part in parts if isinstance(part, RowList)]
     drawn = {one.name: draw(one) for one in charts}
     assert len(drawn) == len(charts), "charts with one name"
     script, style = _template("page.js"), _template("page.css")
     vega = runtime()
-    kinds, offsets = _kinds(page)
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
@@ -94,8 +91,7 @@ def html(page: Page) -> str:
         _template("page.html")
     ).render(
         page=page,
-        kinds=kinds,
-        offsets=offsets,
+        kind_of=lambda part: _KINDS[type(part)],
         stills={name: Markup(one.still) for name, one in drawn.items()},  # of our own drawing
         tables={one.name: described(one.panel) for one in charts},
         data=Markup(
@@ -114,6 +110,7 @@ def html(page: Page) -> str:
         script=Markup(script),
         policy=_policy([vega, script]),
         cell_of=_cell,
+        rows_of=table_rows,
         colours=COLOURS,
         shapes=list(SHAPES.values()),
         shape_of=shape_of,
@@ -152,22 +149,19 @@ def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
 
     None if a chart has too many numbers for a table to help.
     """
-    lines = [mark for mark in panel.marks if isinstance(mark, LineMark | BarMarks | ColumnMarks)]
     rows: list[list[str]] = []
-    for mark in lines:
+    for mark in panel.marks:
         if isinstance(mark, LineMark):
-            low, high = mark.low, mark.high
-            for place in range(len(mark.x)):
-                ends = [_digits(None if end is None else end[place]) for end in (low, high)]
-                rows.append([mark.label, _digits(mark.x[place]), _digits(mark.y[place]), *ends])
+            unknown = np.full(len(mark.x), np.nan)
+            ends = [unknown if end is None else end for end in (mark.low, mark.high)]
+            for point in zip(mark.x, mark.y, *ends, strict=True):
+                rows.append([mark.label, *map(_digits, point)])
         elif isinstance(mark, BarMarks):
-            for place, length in enumerate(mark.lengths):
-                name = panel.y.names[round(mark.places[place])]
-                ends = [_digits(mark.low[place]), _digits(mark.high[place])]
-                rows.append([mark.label, name, _digits(length), *ends])
-        else:
-            for place, height in enumerate(mark.heights):
-                across = f"{_digits(mark.low[place])} to {_digits(mark.high[place])}"
+            for place, *numbers in zip(mark.places, mark.lengths, mark.low, mark.high, strict=True):
+                rows.append([mark.label, panel.y.names[round(place)], *map(_digits, numbers)])
+        elif isinstance(mark, ColumnMarks):
+            for low, high, height in zip(mark.low, mark.high, mark.heights, strict=True):
+                across = f"{_digits(low)} to {_digits(high)}"
                 rows.append([mark.label, across, _digits(height), "", ""])
     if not rows or len(rows) > _MOST_NUMBERS:
         return None
@@ -181,20 +175,8 @@ def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
     return [columns[k] for k in keep], [[row[k] for k in keep] for row in rows]
 
 
-def _digits(value: Any) -> str:
-    return "" if value is None or not np.isfinite(value) else f"{value:.4g}"
-
-
-def _kinds(page: Page) -> tuple[list[str], dict[str, int]]:
-    """What each part is, one after the other, and how many are before a section's."""
-    kinds: list[str] = []
-    offsets = {}
-    for section in page.sections:
-        offsets[section.name] = len(kinds)
-        for part in section.parts:
-            told = "chart" if isinstance(part, PageChart) else "rows"
-            kinds.append("table" if isinstance(part, Sheet) else told)
-    return kinds, offsets
+def _digits(value: float) -> str:
+    return f"{value:.4g}" if np.isfinite(value) else ""
 
 
 def _row(row: Any) -> dict[str, Any]:
@@ -208,6 +190,28 @@ def _row(row: Any) -> dict[str, Any]:
         "after": row.after,
         "keys": list(row.picks),
     }
+
+
+def table_rows(sheet: Sheet) -> list[TableRow]:
+    """Return the rows of a table, with the best cells of columns in which one direction is better.
+
+    >>> [row.heading for row in table_rows(Sheet("", ["a", "b"], [["x:", ""], ["y", 1]]))]
+    [True, False]
+    """
+    rows = [[_cell(cell) for cell in row] for row in sheet.rows]
+    best: dict[int, float] = {}
+    for column, name in enumerate(sheet.columns):
+        keys = [row[column].key for row in rows[: len(sheet.picks)]]
+        known = [key for key in keys if key is not None]
+        if known and sheet.better.get(name, "neither") != "neither":
+            best[column] = max(known) if sheet.better[name] == "higher" else min(known)
+    found = []
+    for place, row in enumerate(rows):
+        pick = sheet.picks[place] if place < len(sheet.picks) else ""
+        marked = {column for column, cell in enumerate(row) if cell.key == best.get(column, np.nan)}
+        heading = len(row) > 1 and not any(cell.text for cell in row[1:])
+        found.append(TableRow(row, pick, marked if pick else set(), heading))
+    return found
 
 
 def _cell(cell: object) -> PageCell:

@@ -162,7 +162,9 @@
       const cell = row.cells[column];
       return cell.dataset.key === undefined ? cell.textContent : Number(cell.dataset.key);
     };
-    const body = table.tBodies[0];
-    body.append(...[...body.rows].sort((a, b) => sign * compare(key(a), key(b))));
+    for (const body of table.tBodies) {
+      const own = [...body.rows].filter((row) => row.className !== "heading");
+      body.append(...own.sort((a, b) => sign * compare(key(a), key(b))));
+    }
   }));
 })();

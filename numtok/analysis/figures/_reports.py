@@ -1,11 +1,18 @@
-"""What stands beside an axis, above a panel or in the legend: metrics and settings in words."""
+"""Labels of reports and metrics, and the data that reports are of."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
+from numtok.data.tables.table import TableFile
+from numtok.errors import UsageError
 from numtok.evaluation.comparison.experiments import experiment_settings, labels
 from numtok.evaluation.report_files import Evaluation
 from numtok.metrics.base import Metric
 from numtok.registry import spec_of
+from numtok.store.artifact import ENCODED, Resolve
+
+Thing = TypeVar("Thing")
 
 _WORDS = {
     "r2": "R²",
@@ -72,3 +79,67 @@ def labels_of(schemes: Sequence[str], settings: Sequence[dict[str, str]]) -> lis
     distinct = list(dict.fromkeys(keys))
     found = labels([scheme for scheme, _ in distinct], [dict(items) for _, items in distinct])
     return [found[distinct.index(key)] for key in keys]
+
+
+class DataSource(NamedTuple):
+    """The data: what they are known by, a short name, and the settings they were made with."""
+
+    key: tuple[str, ...]
+    name: str
+    settings: Mapping[str, Any]
+
+
+def source_of(ref: str, resolve: Resolve) -> DataSource:
+    """The table that a REF stands for, or what encoded data were made from.
+
+    A REF that is no longer in the store is all that is known of such data.
+    """
+    name = ref.partition("@")[0]
+    try:
+        artifact = resolve(ref)
+    except UsageError:
+        return DataSource((ref,), name, {})
+    parents = [one for one in artifact.manifest.parents if one.kind not in (ENCODED, "model")]
+    if artifact.kind != ENCODED or not parents:
+        return DataSource((artifact.manifest.content,), name, artifact.manifest.settings)
+    key = tuple(one.digest for one in parents)
+    if parents[0].kind == "file":
+        return DataSource(key, Path(parents[0].where).stem, {})
+    return source_of(parents[0].where, resolve)._replace(key=key)
+
+
+def sources_of(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[DataSource]:
+    """That of each report; of data with one name each set is named by the first REF of it."""
+    refs = [evaluation.report.data for evaluation in evaluations]
+    found = [source_of(ref, resolve) for ref in refs]
+    keys = {name: {one.key for one in found if one.name == name} for _, name, _ in found}
+    first: dict[tuple[str, ...], str] = {}
+    for ref, one in zip(refs, found, strict=True):
+        first.setdefault(one.key, ref)
+    return [one if len(keys[one.name]) == 1 else one._replace(name=first[one.key]) for one in found]
+
+
+def by_data(
+    things: Iterable[Thing], evaluations: Sequence[Evaluation], resolve: Resolve
+) -> dict[str, list[Thing]]:
+    """Group things by the name of the data of their reports."""
+    found: dict[str, list[Thing]] = {}
+    for thing, source in zip(things, sources_of(evaluations, resolve), strict=True):
+        found.setdefault(source.name, []).append(thing)
+    return found
+
+
+def one_feature(ref: str, file: TableFile) -> str:
+    """The name of the only feature, a number; UsageError where there are others.
+
+    >>> feature = Feature("x", "number")
+    >>> one_feature("t", TableFile(target="y", features=[feature], splits=[], notes=[]))
+    'x'
+    """
+    if [one.kind for one in file.features] != ["number"]:
+        told = ", ".join(f"{one.name} ({one.kind})" for one in file.features)
+        raise UsageError(
+            f"the x axis is a table's only feature, a number, and {ref} has {told}; "
+            "figure truth takes any table"
+        )
+    return file.features[0].name

@@ -1,7 +1,7 @@
 """What a figure shows, as plain columns: panels with axes, and marks on them.
 
-A kind makes a :class:`Picture` from what it read, and ``_drawing`` draws any picture, so tests
-check values and no kind depends on the renderer. Marks with one label have one entry in the legend;
+A kind makes a :class:`Picture` from what it read, and ``drawing`` draws any picture, so tests check
+values and no kind depends on the renderer. Marks with one label have one entry in the legend;
 marks with one ``colour``, a place in the palette, have one colour in all panels, and None
 is the grey of what is given. On a page what is shown can be chosen: ``picks`` has, of each part of
 a mark, a key such as ``slot:area``, which rows and other marks have as well; none: nothing can be.
@@ -36,7 +36,7 @@ class Axis:
         The only values that are written beside it; none: as many as fit.
     """
 
-    label: str
+    label: str = ""
     scale: str = "linear"
     low: float | None = None
     high: float | None = None
@@ -78,6 +78,18 @@ class LineMark:
     high: Floats | None = None
     picks: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        label: str,
+        rows: Sequence[tuple[float | None, ...]],
+        colour: int | None,
+        picks: tuple[str, ...] = (),
+    ) -> "LineMark":
+        """Make a line with dots from rows of (x, y, low, high), None for an unknown end."""
+        x, y, low, high = np.array(rows, np.float64).T  # None becomes NaN
+        return cls(label=label, x=x, y=y, colour=colour, dots=True, low=low, high=high, picks=picks)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Band:
@@ -101,6 +113,26 @@ class BarMarks:
     high: Floats
     colour: int | None = None
     picks: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        label: str,
+        rows: Sequence[tuple[float | None, ...]],
+        colour: int | None,
+        picks: tuple[str, ...] = (),
+    ) -> "BarMarks":
+        """Make marks from rows of (place, length, low, high), None for an unknown end."""
+        places, lengths, low, high = np.array(rows, np.float64).T  # None becomes NaN
+        return cls(
+            label=label,
+            places=places,
+            lengths=lengths,
+            low=low,
+            high=high,
+            colour=colour,
+            picks=picks,
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -153,7 +185,7 @@ Mark = Points | LineMark | Band | BarMarks | ColumnMarks | CellMarks | Ticks | L
 class Panel:
     """One pair of axes; ``diagonal`` draws the line on which y is x, of a square panel."""
 
-    title: str
+    title: str = ""
     x: Axis
     y: Axis
     marks: Sequence[Mark]

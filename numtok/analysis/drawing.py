@@ -14,7 +14,7 @@ from dataclasses import replace
 from html import escape
 from importlib.util import find_spec
 
-from numtok.analysis.figures._picture import (
+from numtok.analysis.picture import (
     Band,
     CellMarks,
     ColumnMarks,
@@ -26,7 +26,7 @@ from numtok.analysis.figures._picture import (
     Points,
     Ticks,
 )
-from numtok.analysis.figures._vega import (
+from numtok.analysis.vega import (
     FONT,
     PALETTE,
     QUIET,

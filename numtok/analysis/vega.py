@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from numtok.analysis.figures._picture import (
+from numtok.analysis.picture import (
     Axis,
     Band,
     BarMarks,
