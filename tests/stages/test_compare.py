@@ -22,12 +22,7 @@ from numtok.cli.output.comparison import _apart
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.evaluation.comparison.requirements import Requirement
-from numtok.evaluation.comparison.seeds import (
-    SeedStatistics,
-    bootstrapped,
-    seed_statistics,
-    t_test,
-)
+from numtok.evaluation.comparison.seeds import SeedStatistics, bootstrapped, seed_statistics, t_test
 from numtok.metrics.base import METRICS, Predictions, ends
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
@@ -799,11 +794,7 @@ def test_an_objective_that_differs_in_what_it_masks_is_said_to_differ(
     _, out, _ = numtok("compare", *refs, "--json", "--against", "xval/table5")
     assert [
         sentence.partition(" for ")[0] for sentence in json.loads(out)["published"]["differs"]
-    ] == [
-        "objective is mlm:targets",
-        "objective is mlm",
-        "objective is ar",
-    ]
+    ] == ["objective is mlm:targets", "objective is mlm", "objective is ar"]
 
 
 @pytest.mark.parametrize(

@@ -491,10 +491,7 @@ def test_a_file_that_changes_meanwhile_is_noticed(numtok: Shell, says: Says, whe
             change(Path(name))
             return result
 
-        with (
-            case(name=name, change=change.__name__),
-            pytest.MonkeyPatch.context() as patch,
-        ):
+        with case(name=name, change=change.__name__), pytest.MonkeyPatch.context() as patch:
             shutil.rmtree("artifacts", ignore_errors=True)
             if name == "a.parquet":
                 parquet(name, text=[f"row {n}" for n in range(100)])

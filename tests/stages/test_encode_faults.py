@@ -244,9 +244,7 @@ def check_after_fault(scenario: Scenario, root: Path) -> None:
     assert hidden(root) == []
 
 
-def test_the_scenarios_reach_every_part_of_encode(
-    scenarios: Callable[[str], Scenario],
-) -> None:
+def test_the_scenarios_reach_every_part_of_encode(scenarios: Callable[[str], Scenario]) -> None:
     scenario = scenarios("from nothing")
     assert {path.rpartition("-")[0] or path for path in scenario.whole} == {
         "train", "test", "clipped/clipped", "rejected/rejected",
@@ -303,9 +301,7 @@ def check_strike(scenario: Scenario, root: Path, kind: str, onward: bool, at: in
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_any_operation_may_fail(
-    tmp_path: Path,
-    scenarios: Callable[[str], Scenario],
-    name: str,
+    tmp_path: Path, scenarios: Callable[[str], Scenario], name: str
 ) -> None:
     scenario = scenarios(name)
     gc.collect()  # descriptors that other tests left are not closed while this one counts
@@ -319,11 +315,7 @@ def test_any_operation_may_fail(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_operation_may_fail(
-    tmp_path: Path,
-    scenarios: Callable[[str], Scenario],
-    name: str,
-    kind: str,
-    onward: bool,
+    tmp_path: Path, scenarios: Callable[[str], Scenario], name: str, kind: str, onward: bool
 ) -> None:
     scenario = scenarios(name)
     gc.collect()

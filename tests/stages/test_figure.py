@@ -200,44 +200,20 @@ def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
 
 def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Says) -> None:
     for words, code, told in (
-        (
-            "bar p10-10",
-            2,
-            f"figure 'bar'; did you mean 'bars'? {known('figure')}",
-        ),
+        ("bar p10-10", 2, f"figure 'bar'; did you mean 'bars'? {known('figure')}"),
         ("truth p10-11", 2, "p10-11"),
         ("truth sine", 2, "'sine' is of kind table; here it must be report"),
-        (
-            "truth p10-10 --x rows",
-            2,
-            "--x; `numtok figure --help`",
-        ),
-        (
-            "truth p10-10 --scale loglog",
-            2,
-            "linear, log and signed-log",
-        ),
+        ("truth p10-10 --x rows", 2, "--x; `numtok figure --help`"),
+        ("truth p10-10 --scale loglog", 2, "linear, log and signed-log"),
         ("truth p10-10 --scale log", 2, "--scale log shows"),
         ("truth p10-10 --size 80", 2, "--size '80' "),
-        (
-            "truth p10-10 --size 80x600",
-            2,
-            "--size '80x600' ",
-        ),
+        ("truth p10-10 --size 80x600", 2, "--size '80x600' "),
         ("lines p10-10", 2, "lines needs --x KEY"),
-        (
-            "lines p10-10 --x rows --over days",
-            2,
-            "--over days ",
-        ),
+        ("lines p10-10 --x rows --over days", 2, "--over days "),
         ("lines p10-10 --x row", 2, "did you mean 'rows'? known: rows, steps"),
         ("lines p10-10 --x rows --metric r3", 2, "unknown metric 'r3'"),
         ("bars p10-10", 2, "reports are of 1: p10"),
-        (
-            "curve two-pointwise-test",
-            2,
-            "only feature, a number, and two@",
-        ),
+        ("curve two-pointwise-test", 2, "only feature, a number, and two@"),
         ("density sine-mdn", 2, "density needs one table"),
         ("learning p10-10", 2, "there is nothing to draw over seconds"),
         ("learning sine-mdn-test --over epochs", 2, "--over epochs "),
@@ -341,10 +317,7 @@ def test_many_names_take_more_height() -> None:
     ]
     assert default_size(
         Picture([Panel(title="", x=Axis(label="x"), y=Axis(label="", names=names), marks=marks)])
-    ) == (
-        800,
-        1180,
-    )
+    ) == (800, 1180)
 
 
 def test_dollars_and_letters_of_other_scripts_are_drawn_as_they_are(tmp_path: Path) -> None:

@@ -568,11 +568,7 @@ def test_damage_to_a_model_is_named(store: Store, says: Says) -> None:
     path = model.path / MODEL_FILE
     text = path.read_text()
     cases: tuple[tuple[str, type[NumtokError], str], ...] = (
-        (
-            text.replace('"width": 16', '"width": 17'),
-            StoreError,
-            "not belong to its model.json",
-        ),
+        (text.replace('"width": 16', '"width": 17'), StoreError, "not belong to its model.json"),
         (text[:-40], StoreError, "is damaged"),
         (text.replace('"layers": ', '"layers": 1000000'), StoreError, "of no model that can be"),
         (text.replace('"width": 16', '"width": 1' + 30 * "0"), StoreError, "of no model that can"),

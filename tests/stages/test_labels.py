@@ -246,9 +246,7 @@ def test_batches_in_parts_learn_the_same(store: Store, tmp_path: Path) -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=2e-5)
 
 
-def test_rows_to_look_at_need_no_label_and_are_left_out_without(
-    tmp_path: Path,
-) -> None:
+def test_rows_to_look_at_need_no_label_and_are_left_out_without(tmp_path: Path) -> None:
     told: list[str] = []
     store = Store(tmp_path / "artifacts", told.append)
     rows = weights(60)

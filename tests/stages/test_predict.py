@@ -15,13 +15,7 @@ import pytest
 from numtok.encoding.holes import HOLE
 from numtok.errors import DataError
 from numtok.evaluation import text_rows
-from numtok.evaluation.text_rows import (
-    Query,
-    RowPrediction,
-    outgoing,
-    predict_texts,
-    read_rows,
-)
+from numtok.evaluation.text_rows import Query, RowPrediction, outgoing, predict_texts, read_rows
 from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
 from numtok.settings.predict import Config
 from numtok.stages import encode, eval, gen, train
@@ -343,11 +337,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((p1000, "a.jsonl"), 2, ("a.jsonl: there is no such file",)),
         ((p1000, "t.csv"), 2, ("t.csv is a table", "JSONL of texts")),
         ((*asked, "--text-field", "a"), 2, ("--text-field ", "leave it out")),
-        (
-            (p1000, "x.jsonl", "--text-field", "predicted"),
-            2,
-            ("'predicted'", "Name the field"),
-        ),
+        ((p1000, "x.jsonl", "--text-field", "predicted"), 2, ("'predicted'", "Name the field")),
         ((p1000, "--text", "\udcff " + HOLE), 2, ("--text '\\udcff [?]'", "UTF-8")),
         ((p1000, "--text", "long " * 20), 3, (f"'{'long ' * 8} ...': ", *NO_HOLE)),
         ((ar, "--text", f"3 + {HOLE}", "--fill", "answers"), 3, ("'3 + [?]': ", "--fill answers")),

@@ -153,9 +153,7 @@ def test_the_summary_follows_from_the_points(world: World) -> None:
     assert (summary.low, summary.high) == (truth.min(), truth.max())
 
 
-def test_data_encoded_elsewhere_are_compared_with_what_the_model_learnt_from(
-    world: World,
-) -> None:
+def test_data_encoded_elsewhere_are_compared_with_what_the_model_learnt_from(world: World) -> None:
     data = encoded(world)
     model = by_chance(world, data)
     numbers = ("1", "2", "0.7"), ("2", "3", "0.71"), ("3", "4", "0.72")

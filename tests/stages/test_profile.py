@@ -609,9 +609,7 @@ def test_small_numbers_beside_large_ones_are_for_a_logarithm(tmp_path: Path) -> 
     assert (found.recommended, found.recommended_normalize) == ("xval", "signed-log")
 
 
-def test_one_field_at_a_high_level_beside_others_is_named_without_affine(
-    tmp_path: Path,
-) -> None:
+def test_one_field_at_a_high_level_beside_others_is_named_without_affine(tmp_path: Path) -> None:
     """One scale for all fields does not bring out the changes of one of them."""
     rows = [f"[{20_000 + k / 10}, {k}]" for k in range(-50, 51)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
@@ -1034,10 +1032,7 @@ def test_the_legend_and_the_command_say_what_is_there(tmp_path: Path, numtok: Sh
 def test_csv_has_a_row_for_each_slot_and_scheme(tmp_path: Path, numtok: Shell) -> None:
     texts(tmp_path / "a.jsonl", "[1, 2.5]", "[3, 4.5]")
     rows = list(csv.DictReader(io.StringIO(numtok("profile", "--format", "csv", "a.jsonl").out)))
-    assert [(row["name"], row["scheme"]) for row in rows[:2]] == [
-        ("[0]", "b1999"),
-        ("[0]", "bits"),
-    ]
+    assert [(row["name"], row["scheme"]) for row in rows[:2]] == [("[0]", "b1999"), ("[0]", "bits")]
     assert len(rows) == 2 * sum(not SCHEMES[name].defaults.same_tokens_as for name in SCHEMES)
     assert rows[0]["tokens_per_number"] == "2.0"
     texts(tmp_path / "b.jsonl", "none")

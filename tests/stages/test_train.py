@@ -163,9 +163,7 @@ def test_a_cpu_that_has_no_bfloat16_is_told(
 ) -> None:
     monkeypatch.setattr(MatmulRate, "_known", {})
     monkeypatch.setattr(
-        matmul_rate,
-        "measured_matmul_rate",
-        lambda _, bfloat16, tries: rate if bfloat16 else 60e9,
+        matmul_rate, "measured_matmul_rate", lambda _, bfloat16, tries: rate if bfloat16 else 60e9
     )
     notes: list[str] = []
     run(tiny(precision="bfloat16", steps=1), Store(store.root, notes.append), lambda update: None)

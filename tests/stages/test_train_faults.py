@@ -266,12 +266,7 @@ SOME = [("xval", "mlm", (4, 12)), ("p1000", "ar:answer", (3, 8))]
     [*SOME, *(pytest.param(*cell, range(1, 13), marks=SLOW) for cell in CELLS)],
 )
 def test_a_killed_run_ends_in_the_bytes_of_one_that_was_not(
-    data: Path,
-    forks: Forks,
-    tmp_path: Path,
-    scheme: str,
-    objective: str,
-    steps: Sequence[int],
+    data: Path, forks: Forks, tmp_path: Path, scheme: str, objective: str, steps: Sequence[int]
 ) -> None:
     # Eight steps are an epoch.
     config = tiny(scheme, steps=12, objective=objective, preset=DROPOUT, checkpoint_steps=3)
