@@ -1,6 +1,7 @@
 """Texts encoded in memory, and small models of random weights, for the tests of ``nn``."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,10 +23,11 @@ from numtok.models.settings import ModelSettings
 from numtok.models.trunks.base import TrunkModule
 from numtok.models.vocabulary import Vocabulary
 from numtok.training.model_files import LoadedModel
+from numtok.training.model_json import Trained
 
 __all__ = [
     "CPU", "batch", "batches", "codec", "embedded", "model", "numbers_of", "one_thread",
-    "probe_inputs", "real", "samples", "states", "transformer",
+    "probe_inputs", "real", "samples", "states", "trained", "transformer",
 ]  # fmt: skip
 
 CPU = torch.device("cpu")
@@ -82,6 +84,13 @@ def model(
             if parameter.dim() > 1:
                 parameter.normal_(std=spread)
     return made.eval()
+
+
+def trained(**known: Any) -> Trained:
+    """What a model tells of its training that had none."""
+    nothing: dict[str, Any] = {"configuration": {}, "calibration": {}, "calibrated_on": None}
+    nothing |= dict.fromkeys(("seed", "samples", "tokens", "steps"), 0)
+    return Trained(**nothing | {"train_mean": None, "flops": 0.0} | known)
 
 
 def transformer(of: Model) -> Transformer:

@@ -77,6 +77,12 @@ class Says:
             yield
         self(caught, *parts)
 
+    def refused(self, ran: Any, code: int, *parts: str) -> None:
+        """A command ended with this exit code and one line on stderr, which holds the parts."""
+        assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
+        assert ran.err.startswith("numtok: ")
+        self(ran.err, *parts)
+
 
 @pytest.fixture
 def says(

@@ -28,6 +28,7 @@ from numtok.stages import compare, encode, eval, probe, train
 from numtok.stages import errors as errors_stage
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from tests.chain import there
 from tests.cli.test_store_commands import Shell
 from tests.cli.test_store_commands import numtok as numtok
 from tests.messages import Says
@@ -68,9 +69,7 @@ class World:
             path.parent.mkdir(exist_ok=True)
             path.write_text("".join(json.dumps(one) + "\n" for one in rows))
             config = encode.Config((str(path),), scheme=scheme, name=name)
-            found = encode.run(config, self.store, quiet).artifact
-            assert found is not None
-            return found
+            return there(encode.run(config, self.store, quiet).artifact)
 
         return self.kept(name, make)
 
@@ -141,8 +140,8 @@ def test_clusters_come_through_from_rows_of_every_form(world: World) -> None:
         samples = read_split(artifact, "train")
         assert samples.clusters is not None
         assert samples.clusters.to_pylist() == ["a", None, None, "7", "a"]
-        first = samples.take(np.arange(2)).clusters
-        assert first is not None and first.to_pylist() == ["a", None]
+        first = there(samples.take(np.arange(2)).clusters)
+        assert first.to_pylist() == ["a", None]
 
 
 def test_without_clusters_there_is_no_column_of_them(world: World) -> None:
@@ -159,9 +158,8 @@ def test_without_clusters_there_is_no_column_of_them(world: World) -> None:
 def test_a_cluster_that_is_a_list_is_refused_with_the_line(world: World, says: Says) -> None:
     path = world.store.root / "bad.jsonl"
     path.write_text('{"text": "1", "cluster": ["a"]}\n')
-    with pytest.raises(DataError) as caught:
+    with says.raises(DataError, f"{path}, line 1: ", "`$.cluster`", "--on-error skip"):
         encode.run(encode.Config((str(path),), scheme="xval"), world.store, quiet)
-    says(caught, f"{path}, line 1: ", "`$.cluster`", "--on-error skip")
 
 
 # --- intervals ------------------------------------------------------------------------------------

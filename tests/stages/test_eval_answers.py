@@ -22,6 +22,7 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import read_model
 from tests import fakemodels
+from tests.chain import there
 from tests.messages import Says
 from tests.stages.test_eval import TINY, quiet
 
@@ -43,9 +44,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 def encoded(store: Store, scheme: str, *inputs: str) -> Artifact:
     config = encode.Config(inputs or ("data/sums",), scheme=scheme)
-    found = encode.run(config, store, quiet).artifact
-    assert found is not None
-    return found
+    return there(encode.run(config, store, quiet).artifact)
 
 
 def trained(store: Store, data: Artifact, objective: str = "ar", **more: Any) -> Artifact:
@@ -72,8 +71,7 @@ def test_a_report_says_what_the_model_wrote(store: Store, scheme: str) -> None:
     told = read(report).report
     assert told.measures == "answers"
     assert told.numbers == len(golds)
-    exact = told.baselines["quantisation"]["answer-exact-match"].value
-    assert exact is not None
+    exact = there(told.baselines["quantisation"]["answer-exact-match"].value)
     if scheme in ("digits", "bpe"):
         assert exact == 1
     else:  # there are answers of more digits than they have
@@ -85,8 +83,7 @@ def test_a_report_says_what_the_model_wrote(store: Store, scheme: str) -> None:
 @pytest.mark.parametrize("scheme", ["xval", "numgpt"])
 def test_values_in_float32_can_say_every_short_answer(store: Store, scheme: str) -> None:
     spec = "nupa,tasks=add_Integer+add_Float,digits=1..3,train=20,validation=0,test=9,prompt=short"
-    made = gen.run(gen.Config(spec, samples=None, name="short"), store, quiet).artifact
-    assert made is not None
+    made = there(gen.run(gen.Config(spec, samples=None, name="short"), store, quiet).artifact)
     data = encoded(store, scheme, made.ref)
     told = read(evaluated(store, trained(store, data), data)).report
     assert told.baselines["quantisation"]["answer-exact-match"].value == 1
@@ -133,17 +130,14 @@ def test_what_cannot_write_answers_is_one_line(store: Store, tmp_path: Path, say
     says(caught, "--fill answers", f"{masked.ref} is masked", "parallel or left-to-right")
     model = trained(store, data)
     for option, value in (("point", "mean"), ("draws", 4)):
-        with pytest.raises(UsageError) as caught:
+        with says.raises(UsageError, f"--{option} ", "--fill answers", "leave it out"):
             evaluated(store, model, data, **{option: value})
-        says(caught, f"--{option} ", "--fill answers", "leave it out")
     path = tmp_path / "bare.jsonl"
     path.write_text('{"id": 1, "text": "1 + 1 = 2", "split": "test"}\n')
     config = encode.Config((str(path),), like=data.ref)
-    bare = encode.run(config, store, quiet).artifact
-    assert bare is not None
-    with pytest.raises(DataError) as refused:
+    bare = there(encode.run(config, store, quiet).artifact)
+    with says.raises(DataError, f"split 'test' of {bare.ref} has no row with answer_start"):
         evaluated(store, model, bare)
-    says(refused, f"split 'test' of {bare.ref} has no row with answer_start")
 
 
 def test_a_report_of_numbers_has_a_rule_of_its_own(store: Store, says: Says) -> None:

@@ -196,6 +196,5 @@ def test_slots_are_of_numbers_alone(report: Artifact, says: Says) -> None:
     causal = train.Config("rows", preset=TINY, steps=2, objective="ar", name="causal")
     train.run(causal, store, lambda _: None)
     config = evaluation.Config("causal", "rows", fill="answers", slots="yes")
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "--slots", "--fill answers"):
         evaluation.run(config, store, lambda *told: None)
-    says(caught.value, "--slots", "--fill answers")

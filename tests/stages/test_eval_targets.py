@@ -16,6 +16,7 @@ from numtok.stages.encode import Config as EncodeConfig
 from numtok.stages.encode import run as encode
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from tests.chain import there
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
@@ -143,8 +144,7 @@ def test_reports_compare_target_by_target_with_skill(report: Artifact, numtok: S
     start = lines.index("target small, split test, 8 numbers")
     title = "skill by mse: 1 - error / error of the baseline"
     at = lines.index(title, start)
-    error = found(report).by_target["small"]["mse"].value
-    assert error is not None
+    error = there(found(report).by_target["small"]["mse"].value)
     assert lines[at + 1].startswith("experiment mean near linear")
     skill = float(lines[at + 3].split()[2])
     assert skill == pytest.approx(1 - error, rel=1e-3)  # near is off by 1

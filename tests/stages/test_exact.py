@@ -15,6 +15,7 @@ from numtok.stages import eval as evaluation
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_json import TextModelFile, read_model_file
+from tests.chain import there
 from tests.stages.test_eval import quiet
 
 TINY = "nano,layers=1,heads=2,width=32"
@@ -31,9 +32,7 @@ def encoded(root: Path, scheme: str, **options: Any) -> Artifact:
         )
     )
     config = encode_settings.Config((str(file),), scheme=scheme, **options)
-    found = encode.run(config, Store(root / "artifacts"), quiet).artifact
-    assert found is not None
-    return found
+    return there(encode.run(config, Store(root / "artifacts"), quiet).artifact)
 
 
 def trained(root: Path, data: Artifact, **options: Any) -> Artifact:

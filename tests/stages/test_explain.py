@@ -213,9 +213,7 @@ def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None
         ("--numerals", "default:5", "'default:5'", "nothing is allowed after ':'"),
     ):
         with case(given):
-            ran = numtok("explain", "5", option, given)
-            assert (ran.code, ran.out, ran.err.count("\n")) == (UsageError.exit_code, "", 1)
-            says(ran.err, "numtok: ", *told)
+            says.refused(numtok("explain", "5", option, given), UsageError.exit_code, *told)
 
 
 def test_the_relative_error_of_a_zero_that_comes_back_as_another_number_is_none(
@@ -235,15 +233,11 @@ def test_explain_used_wrongly_is_one_line(numtok: Shell, says: Says) -> None:
         ("1 --format xml", "'--format': 'xml' is not one of 'table', 'json', 'csv', 'md'"),
     ):
         with case(words):
-            ran = numtok("explain", *words.split())
-            assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-            says(ran.err, "numtok: ", told, "`numtok explain --help`")
+            says.refused(numtok("explain", *words.split()), 2, told, "`numtok explain --help`")
 
 
 def test_bytes_that_are_no_text_are_no_number(numtok: Shell, says: Says) -> None:
-    ran = numtok("explain", os.fsdecode(b"5\xff"))
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    says(ran.err, r"numtok: '5\udcff' ")
+    says.refused(numtok("explain", os.fsdecode(b"5\xff")), 2, r"numtok: '5\udcff' ")
 
 
 def test_explain_runs_as_a_program(tmp_path: Path) -> None:
@@ -323,8 +317,7 @@ def test_schemes_checks_a_scheme(numtok: Shell) -> None:
 
 def test_a_scheme_that_does_not_exist_cannot_be_checked(numtok: Shell, says: Says) -> None:
     ran = numtok("schemes", "--check", "p11")
-    assert (ran.code, ran.out) == (2, "")
-    says(ran.err, "numtok: unknown scheme 'p11'; did you mean 'p10'?", known("scheme"))
+    says.refused(ran, 2, "numtok: unknown scheme 'p11'; did you mean 'p10'?", known("scheme"))
 
 
 def test_schemes_takes_no_argument(numtok: Shell) -> None:

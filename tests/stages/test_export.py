@@ -91,9 +91,7 @@ def test_the_command_prints_the_folder_and_refuses_it_the_second_time(
     words = ("--store", str(store.root), "export", ref, "--to", f"{tmp_path}/made")
     done = numtok(*words)
     assert (done.code, done.out.split()) == (0, [f"{tmp_path}/made"])
-    again = numtok(*words)
-    assert again.code == 2
-    says(again.err, "is there already")
+    says.refused(numtok(*words), 2, "is there already")
 
 
 def test_a_folder_that_is_there_is_left_alone(encoded: Any, tmp_path: Path) -> None:

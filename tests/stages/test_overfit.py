@@ -18,6 +18,7 @@ from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import encode, eval, gen, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from tests.chain import there
 
 pytestmark = pytest.mark.slow
 
@@ -160,10 +161,9 @@ def test_labels_of_a_hundred_samples_are_learnt_by_heart(
     rows = [{"text": f"is {row / 128} of it", "label": label} for row, label in enumerate(labels)]
     path = tmp_path / "labels.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    encoded = encode.run(
-        encode.Config((str(path),), scheme=scheme), store, lambda *_: None
-    ).artifact
-    assert encoded is not None
+    encoded = there(
+        encode.run(encode.Config((str(path),), scheme=scheme), store, lambda *_: None).artifact
+    )
     config = train.Config(
         encoded.ref,
         preset=preset,
@@ -202,9 +202,7 @@ def arithmetic(store: Store, scheme: str) -> Artifact:
 
 
 def encoded_rows(store: Store, config: encode.Config) -> Artifact:
-    encoded = encode.run(config, store, lambda *_: None).artifact
-    assert encoded is not None
-    return encoded
+    return there(encode.run(config, store, lambda *_: None).artifact)
 
 
 def told_apart(encoded: Artifact) -> list[int]:

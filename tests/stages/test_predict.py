@@ -22,6 +22,7 @@ from numtok.stages import encode, eval, gen, train
 from numtok.store.artifact import Artifact
 from numtok.training.model_json import TextModelFile, read_model_file
 from tests.cases import case
+from tests.chain import there
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
@@ -188,10 +189,12 @@ def test_labels_are_those_of_eval(world: World) -> None:
 @pytest.mark.parametrize("scheme", ["digits", "numerologic:answer", "xval"])
 def test_answers_are_those_of_eval(world: World, scheme: str) -> None:
     spec = "nupa,tasks=add_Integer+add_Fraction,digits=1..3,train=12,validation=0,test=3"
-    asking = gen.run(gen.Config(spec, samples=None, name="sums"), world.store, quiet).artifact
-    assert asking is not None
-    data = encode.run(encode.Config((asking.ref,), scheme=scheme), world.store, quiet).artifact
-    assert data is not None
+    asking = there(
+        gen.run(gen.Config(spec, samples=None, name="sums"), world.store, quiet).artifact
+    )
+    data = there(
+        encode.run(encode.Config((asking.ref,), scheme=scheme), world.store, quiet).artifact
+    )
     steps = 5 if scheme == "xval" else 150  # until answers end; those of xval are not compared
     how = train.Config(data.ref, objective="ar", preset=TINY, steps=steps, batch=16)
     model = train.run(how, world.store, quiet).artifact
@@ -295,8 +298,7 @@ def test_a_percent_sign_goes_along_with_a_number_that_takes_it(world: World, say
     texts = [{"id": str(n), "text": f"{n} and {n}%", "split": "train"} for n in range(20)]
     path.write_text("".join(json.dumps(text) + "\n" for text in texts))
     config = encode.Config((f"train={path}",), scheme="p10", numerals="default,percent=yes")
-    encoded = encode.run(config, world.store, quiet).artifact
-    assert encoded is not None
+    encoded = there(encode.run(config, world.store, quiet).artifact)
     how = train.Config(encoded.ref, preset=TINY, objective="mlm", steps=2, batch=8)
     model = train.run(how, world.store, quiet).artifact
     with pytest.raises(DataError) as caught:
@@ -352,6 +354,4 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
     ]
     for words, code, told in cases:
         with case(" ".join(words)):
-            ran = numtok("predict", *words, *store)
-            assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
-            says(ran.err, "numtok: ", *told)
+            says.refused(numtok("predict", *words, *store), code, *told)

@@ -21,11 +21,12 @@ from numtok.stages.gen import Config
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.cases import case
+from tests.chain import every_file as contents
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed
 from tests.messages import Says
-from tests.stages.test_gen import contents, make
+from tests.stages.test_gen import make
 
 numtok = test_cli_store.numtok
 

@@ -36,12 +36,13 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests import fakefields
 from tests.cases import case
+from tests.chain import every_file as contents
 from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.fakefields import hours, numbered, waves
 from tests.messages import Says
 from tests.stages import test_train
-from tests.stages.test_gen import contents, make
+from tests.stages.test_gen import make
 from tests.stages.test_gen import rows as rows_of
 
 numtok = test_cli_store.numtok

@@ -19,9 +19,10 @@ from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
 from numtok.training.log import LOG_FILE
 from tests.cases import case
+from tests.cli.test_store_commands import Shell, numtok
 from tests.fakereports import Fake, make
 from tests.messages import Says
-from tests.stages.test_compare import Run, numtok, store
+from tests.stages.test_compare import store
 
 __all__ = ["numtok", "store"]  # fixtures
 
@@ -166,7 +167,7 @@ def test_a_malformed_level_is_refused(says: Says) -> None:
 
 
 @pytest.mark.integration
-def test_the_table_says_how_many_seeds_got_there(numtok: Run, tmp_path: Path) -> None:
+def test_the_table_says_how_many_seeds_got_there(numtok: Shell, tmp_path: Path) -> None:
     """Two small models, and a level between their losses."""
     assert numtok("gen", "arithmetic", "--samples", "400", "--name", "sums")[0] == 0
     assert numtok("encode", "sums", "--scheme", "p1000")[0] == 0
