@@ -72,9 +72,10 @@ class Says:
     def raises(
         self, kind: type[Exception] | tuple[type[Exception], ...], *parts: str
     ) -> Iterator[None]:
-        """Expect an error in the block, whose message holds the parts."""
+        """Expect an error in the block, whose message is one line and holds the parts."""
         with pytest.raises(kind) as caught:
             yield
+        assert "\n" not in str(caught.value)
         self(caught, *parts)
 
     def refused(self, ran: Any, code: int, *parts: str) -> None:

@@ -45,13 +45,11 @@ from tests import chain, hub
 from tests.cases import case
 from tests.chain import jsonl as write
 from tests.chain import standard_input
-from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed
 from tests.messages import Says
 
 datasets = hub.datasets
-numtok = test_cli_store.numtok
 
 ROOT = Path(__file__).resolve().parents[2]
 ERA5 = ROOT.parent / "shared/data/text/era5-uk-2019-03.jsonl"
@@ -252,9 +250,7 @@ def test_what_is_clipped_is_counted_and_listed(tmp_path: Path) -> None:
             assert written in decoded(codec_of(artifact), rows(artifact)[1])
 
 
-def test_where_lost_numbers_are_listed_is_said_if_there_are_any(
-    tmp_path: Path, numtok: Shell
-) -> None:
+def test_the_file_of_lost_numbers_is_printed(tmp_path: Path, numtok: Shell) -> None:
     for literal, told in (("1e400", 1), ("4", 0)):
         ran = numtok(*P1000, str(texts(tmp_path / "a.jsonl", f"3 is {literal}")))
         assert ran.code == 0
@@ -281,9 +277,7 @@ def full(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("scheme", ["p1000", "xval"])
-def test_shards_have_the_columns_that_records_promise_in_polars_too(
-    tmp_path: Path, full: Path, scheme: str
-) -> None:
+def test_shards_have_the_promised_columns(tmp_path: Path, full: Path, scheme: str) -> None:
     import polars
 
     artifact = encode(Store(tmp_path), full, scheme=scheme)
@@ -531,9 +525,7 @@ def test_rows_of_a_cluster_stay_together(tmp_path: Path) -> None:
         assert alone[0] == alone[1] != []
 
 
-def test_numbers_of_more_digits_than_a_channel_holds_are_told(
-    tmp_path: Path, numtok: Shell
-) -> None:
+def test_numbers_too_long_for_a_channel_are_reported(tmp_path: Path, numtok: Shell) -> None:
     path = str(texts(tmp_path / "a.jsonl", "12345 * 54321 = 670592745", "at most 2e9", "7 9"))
     ran = numtok("encode", "--scheme", "xval", path)
     assert ran.code == 0 and " ".join(ran.err.split()).count("inexact 1 ") == 1
@@ -571,9 +563,7 @@ def clipped_and_rejected(tmp_path: Path, **options: Any) -> Artifact:
 
 
 @pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning")
-def test_an_artifact_with_clipped_and_rejected_rows_is_one_data_set_to_others(
-    tmp_path: Path, datasets: Any
-) -> None:
+def test_clipped_and_rejected_rows_leave_one_data_set(tmp_path: Path, datasets: Any) -> None:
     import polars as pl
 
     artifact = clipped_and_rejected(tmp_path)
@@ -589,9 +579,8 @@ def test_an_artifact_with_clipped_and_rejected_rows_is_one_data_set_to_others(
     folder = datasets.load_dataset(str(artifact.path), **cache)
     assert {name: len(part) for name, part in folder.items()} == {"train": 30, "test": 10}
     duckdb = pytest.importorskip("duckdb")
-    assert duckdb.sql(f"select count(*), count(distinct id) from '{every}'").fetchall() == [
-        (40, 40)
-    ]
+    counts = duckdb.sql(f"select count(*), count(distinct id) from '{every}'")
+    assert counts.fetchall() == [(40, 40)]
 
 
 @given(
@@ -605,9 +594,7 @@ def test_an_artifact_with_clipped_and_rejected_rows_is_one_data_set_to_others(
     ),
     st.integers(-(10**17), 10**17),
 )
-def test_a_split_rule_does_not_depend_on_the_order_it_is_typed_in(
-    shares: dict[str, float], seed: int
-) -> None:
+def test_a_split_rule_may_be_typed_in_any_order(shares: dict[str, float], seed: int) -> None:
     typed = [f"{name}={share!r}" for name, share in shares.items()]
     one = SplitRule.parse(",".join([*typed, f"seed={seed}"]))
     other = SplitRule.parse(",".join([f"seed={seed}", *reversed(typed)]))
@@ -680,9 +667,8 @@ def test_a_group_that_comes_late_has_its_column_in_every_shard(tmp_path: Path) -
     assert artifact.manifest.content == whole.manifest.content
     for path in shards(artifact):  # no row has a value of z
         names = pq.read_schema(path).names
-        assert [name for name in names if name.startswith("group_")] == [
-            "group_w", "group_x", "group_y",
-        ]  # fmt: skip
+        groups = [name for name in names if name.startswith("group_")]
+        assert groups == ["group_w", "group_x", "group_y"]
     assert [row["group_x"] for row in rows(artifact)] == ["1", "k", None]
     backwards = encode(store, c, b, a)
     by_id = {row["id"]: row for row in rows(backwards)}
@@ -846,9 +832,7 @@ def two_units(tmp_path: Path) -> list[Path]:
     return made
 
 
-def test_the_content_does_not_depend_on_workers_path_name_or_store(
-    tmp_path: Path, two_units: list[Path]
-) -> None:
+def test_the_content_depends_on_the_input_alone(tmp_path: Path, two_units: list[Path]) -> None:
     first = encode(Store(tmp_path / "one"), *two_units, scheme="p10", workers=1)
     moved = [path.with_name(f"x{path.name}") for path in two_units]
     for path, there in zip(two_units, moved, strict=True):
@@ -874,9 +858,7 @@ def test_a_file_has_one_version_under_any_name_that_it_is_read_by(tmp_path: Path
         assert (counts["rows"], counts["rejected"]) == (2, 1)
 
 
-def test_a_rerun_finds_the_artifact_and_writes_nothing(
-    tmp_path: Path, full: Path, numtok: Shell
-) -> None:
+def test_a_rerun_writes_nothing(tmp_path: Path, full: Path, numtok: Shell) -> None:
     ran = numtok(*P1000, str(full))
     assert ran.code == 0
     assert re.fullmatch(r"full-p1000@[0-9a-f]{16}\n", ran.out)
@@ -896,9 +878,7 @@ def test_force_keeps_what_is_identical(tmp_path: Path, full: Path) -> None:
     assert not list(first.path.parent.glob(".*"))
 
 
-def test_force_names_the_files_that_differ(
-    tmp_path: Path, full: Path, numtok: Shell, says: Says
-) -> None:
+def test_force_names_differing_files(tmp_path: Path, full: Path, numtok: Shell, says: Says) -> None:
     first = encode(Store(tmp_path / "artifacts"), full)
     listing = (first.path / "files.jsonl").read_bytes()
     manifest = (first.path / "manifest.json").read_text()
@@ -942,9 +922,7 @@ def test_a_run_that_was_stopped_continues_unless_told_to_restart(
         store.remove(made)
 
 
-def test_json_gives_the_counts_and_a_dry_run_what_would_be_made(
-    tmp_path: Path, full: Path, numtok: Shell
-) -> None:
+def test_json_and_a_dry_run_tell_the_artifact(tmp_path: Path, full: Path, numtok: Shell) -> None:
     ran = numtok(*P1000, str(full), "--dry-run", "--json")
     assert (ran.code, ran.err) == (0, "")
     assert not [path for path in (tmp_path / "artifacts").rglob("*") if path.is_file()]
@@ -1090,9 +1068,7 @@ def test_no_row_depends_on_where_the_input_is_cut(
     assert parents[0].digest == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_no_token_depends_on_where_the_input_is_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokens_do_not_depend_on_cuts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(5)
     made = [
         {"text": f"é wind {rng.gauss(0, 9)} in {rng.randint(0, 99)} places", "answer_start": 2}
@@ -1120,9 +1096,7 @@ def test_no_token_depends_on_where_the_input_is_cut(
                 encode(store, path, scheme="xval", workers=1)
 
 
-def test_no_parquet_row_depends_on_where_the_input_is_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parquet_rows_ignore_cuts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": [f"wind {n}" for n in range(50)]}), path, row_group_size=7)
     for unit in (1, 1000, 1 << 30):

@@ -23,11 +23,8 @@ from numtok.encoding.text_tokenizers.base import NO_PIECES, TEXT_TOKENIZERS
 from numtok.stages import encode as stage
 from tests.cases import case
 from tests.chain import standard_input, there
-from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Ran, Shell
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
 
 GOOD = b'{"id": "good", "text": "row 1"}\n'
 SKIP = " (--on-error skip leaves such rows out and keeps them aside)"
@@ -99,9 +96,7 @@ LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
     "a key twice beside a large number": (
         row('"n": ' + "7" * 5000 + r', "\u006e": 1'), "'n'", "twice",
     ),
-    "nested too deeply": (
-        row('"x": ' + "[" * 20_000 + "]" * 20_000), "too deeply", "leave out",
-    ),
+    "nested too deeply": (row('"x": ' + "[" * 20_000 + "]" * 20_000), "too deeply", "leave out"),
     "an id that is no id": (row('"id": 1.5'), "got `float`", "`$.id`"),
     "an id of 5000 digits": (row('"id": ' + "9" * 5000), "out of range", "`$.id`"),
     "a label that is none": (row('"label": true'), "got `bool`", "`$.label`"),
@@ -143,9 +138,7 @@ LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def test_a_bad_line_ends_the_run_or_is_kept_aside_and_says_where_it_is(
-    numtok: Shell, says: Says
-) -> None:
+def test_a_bad_line_ends_the_run_or_is_kept_aside(numtok: Shell, says: Says) -> None:
     reasons = []
     for name, (line, *parts) in LINES.items():
         with case(line=name):

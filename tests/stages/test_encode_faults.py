@@ -36,6 +36,7 @@ from numtok.store.verification import verify
 from tests.cases import case
 from tests.chain import every_file, quiet, standard_input, there
 from tests.faults import Plan, installed, points, sample
+from tests.forks import serving
 from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,11 +104,12 @@ class Scenario:
             return encode(self.config, root)
 
 
+Scenarios = Callable[[str], Scenario]
 SCENARIOS = ("from nothing", "continued", "standard input", "made again by force", "like another")
 
 
 @pytest.fixture(scope="module")
-def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Scenario]:
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Scenarios:
     """Each scenario by its name, run twice undisturbed: to warm up, and to be traced."""
     folder = tmp_path_factory.mktemp("scenarios")
     provenance()  # asked for once a process, and not through the seam
@@ -207,7 +209,7 @@ def check_after_fault(scenario: Scenario, root: Path) -> None:
     assert not list(root.rglob(".*"))
 
 
-def test_the_scenarios_reach_every_part_of_encode(scenarios: Callable[[str], Scenario]) -> None:
+def test_the_scenarios_reach_every_part_of_encode(scenarios: Scenarios) -> None:
     scenario = scenarios("from nothing")
     assert {path.rpartition("-")[0] or path for path in scenario.whole} == {
         "train", "test", "clipped/clipped", "rejected/rejected",
@@ -263,9 +265,7 @@ def check_strike(scenario: Scenario, root: Path, kind: str, onward: bool, at: in
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_any_operation_may_fail(
-    tmp_path: Path, scenarios: Callable[[str], Scenario], name: str
-) -> None:
+def test_any_operation_may_fail(tmp_path: Path, scenarios: Scenarios, name: str) -> None:
     scenario = scenarios(name)
     gc.collect()  # descriptors that other tests left are not closed while this one counts
     for strike in some_strikes(name, scenario):
@@ -278,7 +278,7 @@ def test_any_operation_may_fail(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_operation_may_fail(
-    tmp_path: Path, scenarios: Callable[[str], Scenario], name: str, kind: str, onward: bool
+    tmp_path: Path, scenarios: Scenarios, name: str, kind: str, onward: bool
 ) -> None:
     scenario = scenarios(name)
     gc.collect()
@@ -312,7 +312,7 @@ def check_problem(
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=SLOW)], ids=["some", "all"])
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_any_operation_may_be_the_last(
-    tmp_path: Path, scenarios: Callable[[str], Scenario], forks: "Forks", name: str, every: bool
+    tmp_path: Path, scenarios: Scenarios, forks: "Forks", name: str, every: bool
 ) -> None:
     scenario, plans = scenarios(name), list[str]()
     for kind in ("kill", "killtorn"):
@@ -332,34 +332,25 @@ def test_any_operation_may_be_the_last(
             shutil.rmtree(root)
 
 
-class Forks:
+Forks = Callable[[Scenario, dict[str, Path]], dict[str, int]]
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
     """The exit codes of encode under each plan in each store, every time in a process of its own.
 
     The processes are forked from one that has imported numtok and has not used it yet: that takes
     milliseconds, where a start takes a second.
     """
+    with serving("tests.stages.test_encode_faults") as ask:
 
-    def __init__(self, server: subprocess.Popen[str]) -> None:
-        self._server = server
+        def codes(scenario: Scenario, roots: dict[str, Path]) -> dict[str, int]:
+            runs = [(plan, str(root)) for plan, root in roots.items()]
+            job = {"config": asdict(scenario.config), "stdin": str(scenario.stdin), "runs": runs}
+            found: dict[str, int] = ask(job)
+            return found
 
-    def __call__(self, scenario: Scenario, roots: dict[str, Path]) -> dict[str, int]:
-        runs = [(plan, str(root)) for plan, root in roots.items()]
-        job = {"config": asdict(scenario.config), "stdin": str(scenario.stdin), "runs": runs}
-        print(json.dumps(job), file=self._server.stdin, flush=True)
-        codes: dict[str, int] = json.loads(there(self._server.stdout).readline())
-        return codes
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.stages.test_encode_faults"],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        yield Forks(server)
+        yield codes
 
 
 def _serve() -> None:
@@ -594,9 +585,7 @@ def test_any_operation_of_a_worker_may_fail(tmp_path: Path, large: Large, kind: 
         shutil.rmtree(root)
 
 
-def test_two_runs_of_the_same_at_once_make_one_artifact(
-    tmp_path: Path, large: Large, forks: Forks
-) -> None:
+def test_two_runs_at_once_make_one_artifact(tmp_path: Path, large: Large, forks: Forks) -> None:
     root = tmp_path / "store"
     assert forks(large.scenario, {"trace": root, "trace@0": root}) == {"trace": 0, "trace@0": 0}
     (artifact,) = Store(root, silent).artifacts()

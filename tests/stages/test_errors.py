@@ -16,7 +16,6 @@ from numtok.stages.figure import picture_of
 from numtok.store.store import Store
 from tests.chain import csv_rows, there
 from tests.cli.test_store_commands import Shell
-from tests.cli.test_store_commands import numtok as numtok
 from tests.fakereports import Fake, make
 from tests.messages import Says
 
@@ -105,43 +104,32 @@ def test_shares_of_zero_of_one_digit_and_of_no_errors() -> None:
         ("0", "1e-9", "several"),
     ],
 )
-def test_the_neighbours_of_a_power_of_ten_are_taken_for_each_other(
-    truth: str, found: str, kind: str
-) -> None:
+def test_neighbors_around_a_power_of_ten(truth: str, found: str, kind: str) -> None:
     assert shares(of({(truth, found): 1})) == {kind: 1.0}
     assert shares(of({(found, truth): 1})) == {kind: 1.0}
 
 
 def test_intervals_draw_whole_samples() -> None:
     pairs: Pairs = {("1.0", "1.0"): 60, ("1.0", "2.0"): 60}
-    apart, together = (
-        next(
-            error.share
-            for error in report_errors(NOTHING, "", "", answers(pairs, per_sample)).errors
-            if error.kind == "right"
-        )
-        for per_sample in (1, 20)
-    )
-    assert apart.value == together.value == 0.5
-    assert None not in (apart.low, apart.high, together.low, together.high)
-    assert together.high - together.low > 2 * (apart.high - apart.low)  # type: ignore[operator]
+    widths = []
+    for per_sample in (1, 20):
+        found = report_errors(NOTHING, "", "", answers(pairs, per_sample))
+        [right] = [error.share for error in found.errors if error.kind == "right"]
+        assert right.value == 0.5
+        widths.append(there(right.high) - there(right.low))
+    assert widths[1] > 2 * widths[0]
 
 
 def test_parts_drawn_apart_show_as_their_most_common_combination() -> None:
     # Half of the numbers are 1.00 and half of the exponents E-3, but 0.100 is rare (Figure 4).
-    truths = {"1.00": 45, "0.234": 25, "0.567": 25, "0.100": 5}
-    unrelated: Pairs = {}
-    for truth, count in truths.items():
-        unrelated[truth, truth if truth != "1.00" else "0.100"] = count
-    found = of(unrelated)
-    assert found.commonest is not None
-    assert found.commonest.number == "100E-3"
-    assert (found.commonest.truth, found.commonest.predicted) == (0.05, 0.5)
-    assert found.commonest.of_squares == pytest.approx(1)
+    pairs: Pairs = {("1.00", "0.100"): 45, ("0.234", "0.234"): 25}
+    found = of(pairs | {("0.567", "0.567"): 25, ("0.100", "0.100"): 5})
+    common = there(found.commonest)
+    assert (common.number, common.truth, common.predicted) == ("100E-3", 0.05, 0.5)
+    assert common.of_squares == pytest.approx(1)
     assert shares(found) == {"right": 0.55, "exponent": 0.45}
-    assert [(size.number, size.truth, size.predicted) for size in found.surplus] == [
-        ("100E-3", 0.05, 0.5)
-    ]
+    [size] = found.surplus
+    assert (size.number, size.truth, size.predicted) == ("100E-3", 0.05, 0.5)
     distances = {one.part: one.value for one in found.distances}
     assert distances["mantissa"] == pytest.approx(0)
     assert (distances["exponent"], distances["number"]) == pytest.approx((0.45, 0.45))
@@ -185,12 +173,13 @@ def test_the_level_of_chance_is_the_mean_over_all_divisions(m: int) -> None:
 
 
 def test_few_predictions_are_further_off_by_chance() -> None:
-    truths: Pairs = {(f"{k}.00", None): 50 for k in range(1, 10)}
+    numbers = [f"{k}.00" for k in range(1, 10)]
+    truths: Pairs = {(one, None): 50 for one in numbers}
     few, many = (
-        of(truths | {(f"{k}.00", f"{k}.00"): times for k in range(1, 10)}).distances[2].by_chance
+        there(of(truths | {(one, one): times for one in numbers}).distances[2].by_chance)
         for times in (1, 100)
     )
-    assert few is not None and many is not None and few > 3 * many
+    assert few > 3 * many
 
 
 def test_a_large_report_takes_no_more_than_its_values() -> None:

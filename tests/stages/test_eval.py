@@ -57,6 +57,7 @@ from tests.cli.test_store_commands import Ran, Shell
 from tests.messages import Says
 
 TINY = "nano,layers=1,width=32,heads=2"
+Cli = Callable[..., Ran]
 SPECS = ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
 #: An objective for each scheme in turn; the others among the slow.
 PAIRS = [
@@ -155,26 +156,15 @@ class World:
         return str(chain.jsonl(self.root / f"{name}.jsonl", rows))
 
 
-@pytest.fixture
-def numtok(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Shell:
-    """Runs numtok in this process."""
-    monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "FORCE_COLOR"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-    return Shell(capsys, monkeypatch)
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("eval"))
 
 
 @pytest.fixture
-def cli(numtok: Shell, world: World) -> Callable[..., Ran]:
-    """numtok, on the store of these tests."""
+def cli(numtok: Shell, world: World, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """numtok, on the store of these tests, in one thread."""
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
     return partial(numtok, "--store", str(world.store.root))
 
 
@@ -204,21 +194,6 @@ def equation(
     wanted = {key: [spans[index]] for key, index in (targets or {}).items()}
     start = {"answer_start": min(spans[i][0] for i in targets.values())} if targets else {}
     return {"id": str(name), "text": text, "targets": wanted} | start | more
-
-
-def refused(
-    says: Says,
-    kind: type[NumtokError],
-    told: Sequence[str],
-    world: World,
-    *refs: Artifact,
-    **how: Any,
-) -> None:
-    """The one line of an evaluation that cannot be."""
-    with pytest.raises(kind) as caught:
-        world.report(*refs, **how)
-    assert "\n" not in str(caught.value)
-    says(caught, *told)
 
 
 # --- the command -------------------------------------------------------------------------------
@@ -277,7 +252,7 @@ def test_the_chain_of_the_readme_runs_in_a_shell(tmp_path: Path) -> None:
     assert json.loads(last)["report"]["scheme"] == "xval"
 
 
-def test_json_is_the_whole_report_with_its_schema(cli: Callable[..., Ran], world: World) -> None:
+def test_json_is_the_whole_report_with_its_schema(cli: Cli, world: World) -> None:
     model, encoded = world.both("xval")
     ran = cli("eval", model.ref, encoded.ref, "--json")
     assert (ran.code, ran.err) == (0, "")
@@ -292,7 +267,7 @@ def test_json_is_the_whole_report_with_its_schema(cli: Callable[..., Ran], world
         assert ran.out.startswith(beginning)
 
 
-def test_published_numbers_stand_beside(cli: Callable[..., Ran], world: World) -> None:
+def test_published_numbers_stand_beside(cli: Cli, world: World) -> None:
     model, encoded = world.both("xval")
     words = "eval", model.ref, encoded.ref, "--against", "xval/table3", "--column", "2 operands"
     ran = cli(*words)
@@ -302,9 +277,7 @@ def test_published_numbers_stand_beside(cli: Callable[..., Ran], world: World) -
     assert (cell["label"], cell["column"], cell["metric"]) == ("xval", "2 operands", "r2")
 
 
-def test_a_report_is_found_again_and_made_again_by_its_own_command(
-    cli: Callable[..., Ran], world: World
-) -> None:
+def test_a_report_is_found_and_made_again_by_its_command(cli: Cli, world: World) -> None:
     model, encoded = world.both("digits", "ar")
     options = "--decode free --draws 3 --rows 7 --device cpu --metric adjusted-r2,p=2 --name mine"
     arguments = ("eval", model.ref, encoded.ref, *options.split())
@@ -333,9 +306,7 @@ def test_the_version_does_not_depend_on_the_batch(world: World) -> None:
 @pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's compiler
 @pytest.mark.parametrize("objective", ["mlm:targets", "ar"])
-def test_a_compiled_evaluation_reads_the_same_numbers(
-    cli: Callable[..., Ran], world: World, objective: str
-) -> None:
+def test_a_compiled_evaluation_is_the_same(cli: Cli, world: World, objective: str) -> None:
     encoded = world.encoded("p1000")
     arguments = ("eval", world.by_chance(encoded, objective).ref, encoded.ref, "--device", "cpu")
     found = []
@@ -356,9 +327,7 @@ def test_a_compiled_evaluation_reads_the_same_numbers(
 
 
 @pytest.mark.parametrize(("scheme", "objective"), PAIRS)
-def test_every_scheme_and_objective_is_trained_and_evaluated(
-    world: World, scheme: str, objective: str
-) -> None:
+def test_every_scheme_and_objective_is_evaluated(world: World, scheme: str, objective: str) -> None:
     causal = objective.startswith("ar")
     if scheme == "numvalue":  # which `ar` teaches nothing to write
         objective = re.sub("^ar", "numvalue", objective)
@@ -427,9 +396,7 @@ def test_the_distribution_says_what_it_is_of(world: World, says: Says) -> None:
 @pytest.mark.parametrize(
     ("scheme", "objective"), [("p1000", "mlm:targets"), ("digits", "ar"), ("xval", "ar:answer")]
 )
-def test_predictions_are_those_of_the_data_in_its_order(
-    world: World, scheme: str, objective: str
-) -> None:
+def test_predictions_follow_the_data(world: World, scheme: str, objective: str) -> None:
     model, encoded = world.both(scheme, objective)
     artifact = world.report(model, encoded)
     path = artifact.path / PREDICTIONS_FILE
@@ -566,9 +533,7 @@ def test_intervals_are_of_whole_rows(world: World) -> None:
 @pytest.mark.parametrize(
     ("scheme", "written"), [("xval", "{n}.5 -3"), ("p1000", "{n}.5 -3"), ("digits", "{n}.50 -3")]
 )
-def test_rows_without_targets_are_asked_for_every_number(
-    world: World, scheme: str, written: str
-) -> None:
+def test_without_targets_every_number_is_asked(world: World, scheme: str, written: str) -> None:
     rows = [equation(n, str(n), f"{n}.50", "-3") for n in range(12)]
     encoded = world.encoded(scheme, world.write("plain", rows), split="test=0.5")
     for objective in (None, "ar"):
@@ -704,9 +669,7 @@ def test_baselines_stand_beside_the_model(world: World) -> None:
 
 
 @pytest.mark.parametrize("other_train", [False, True])
-def test_baselines_come_from_what_the_model_learnt_whatever_else_is_there(
-    world: World, other_train: bool
-) -> None:
+def test_baselines_come_from_the_training_data(world: World, other_train: bool) -> None:
     """A train split beside the rows that are scored can be those very rows."""
     model, encoded = world.both("p1000")
     own = read(world.report(model, encoded))
@@ -719,9 +682,7 @@ def test_baselines_come_from_what_the_model_learnt_whatever_else_is_there(
     assert found.baselines == own.baselines and found.notes == []
 
 
-def test_without_any_train_split_at_hand_there_is_a_note(
-    world: World, tmp_path: Path, says: Says
-) -> None:
+def test_a_missing_train_split_is_noted(world: World, tmp_path: Path, says: Says) -> None:
     model, _ = world.both("p1000")
     rows = [row | {"split": "test"} for row in written(world.data())[:9]]
     other = world.like(model, world.write("alone", rows))
@@ -766,9 +727,7 @@ def test_endless_numbers_and_draws_that_are_not_needed_are_noted(world: World, s
 
 
 @pytest.mark.parametrize("scheme", ["p1000", "xval", "digits"])
-def test_numbers_that_are_not_finite_are_predicted_and_not_scored(
-    world: World, scheme: str
-) -> None:
+def test_infinite_numbers_are_predicted_and_not_scored(world: World, scheme: str) -> None:
     rows = [equation(n, str(n), str(n + 2), targets={"y": 1}) for n in range(30)]
     rows += [equation(*row, targets={"y": 1}) for row in (("b", "7", "1e400"), ("s", "1e400", "7"))]
     path = [f"{split}={world.write(split, rows)}" for split in ("train", "test")]
@@ -788,7 +747,7 @@ def test_numbers_that_are_not_finite_are_predicted_and_not_scored(
 
 
 def test_what_a_model_or_its_data_do_not_have_is_one_line(
-    cli: Callable[..., Ran], world: World, monkeypatch: pytest.MonkeyPatch, says: Says
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     (ar, p1000), (model, encoded) = world.both("p1000", "ar"), world.both("xval")
@@ -825,7 +784,7 @@ def test_what_a_model_or_its_data_do_not_have_is_one_line(
 
 
 def test_a_lack_of_memory_halves_the_batch_and_is_told(
-    cli: Callable[..., Ran], world: World, monkeypatch: pytest.MonkeyPatch, says: Says
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     most, hidden = 4, Model.hidden
 
@@ -870,7 +829,7 @@ def test_options_that_are_not_possible(numtok: Shell, says: Says) -> None:
 
 @pytest.mark.parametrize("objective", ["mlm:targets", "ar"])
 def test_rows_longer_than_the_model_reads_are_refused_or_skipped_if_asked(
-    cli: Callable[..., Ran], world: World, objective: str, says: Says
+    cli: Cli, world: World, objective: str, says: Says
 ) -> None:
     """An autoregressive model reads one token more, the beginning."""
     model, _ = world.both("xval", objective)
@@ -893,28 +852,27 @@ def test_rows_longer_than_the_model_reads_are_refused_or_skipped_if_asked(
     assert report.rows == 2
     assert any(note.startswith("1 row is longer than") for note in report.notes)
     alone = world.report(model, world.like(model, world.write("short", short)))
-    values = {row["id"]: row["prediction"] for row in table(alone)}
-    assert {row["id"]: row["prediction"] for row in table(found)} == values and set(values) == {
-        *"ab"
-    }
+    values, same = ({row["id"]: row["prediction"] for row in table(of)} for of in (alone, found))
+    assert values == same and set(values) == {"a", "b"}
     assert not [note for note in read(alone).notes if "longer" in note]
 
 
-def test_a_split_with_nothing_to_predict_is_refused(
-    world: World, tmp_path: Path, says: Says
-) -> None:
+def test_a_split_without_numbers_is_refused(world: World, tmp_path: Path, says: Says) -> None:
     model, encoded = world.both("xval")
     wordy = world.like(model, world.write("wordy", [{"text": "no", "split": "test"}]))
     told = [f"split 'test' of {wordy.ref} has no number", "rows with numbers"]
-    refused(says, DataError, told, world, model, wordy)
+    with says.raises(DataError, *told):
+        world.report(model, wordy)
     row = equation("huge", "1", "1e999", targets={"y": 1}, split="test")
     huge = world.like(model, world.write("huge", [row]))
-    refused(says, DataError, ["no number", "finite", "nothing to score"], world, model, huge)
+    with says.raises(DataError, "no number", "finite", "nothing to score"):
+        world.report(model, huge)
     # ``encode`` writes no split without rows; here the shards are emptied.
     copy = world.copy(tmp_path, model, encoded)
     for shard in (copy.store.root / "encoded").rglob("test-*.parquet"):
         pq.write_table(pq.read_table(shard).slice(0, 0), shard, write_page_checksum=True)
-    refused(says, DataError, [f"no rows ({shard})", "`numtok show`"], copy, model, encoded)
+    with says.raises(DataError, f"no rows ({shard})", "`numtok show`"):
+        copy.report(model, encoded)
 
 
 def test_a_value_head_that_was_never_measured_is_refused(world: World, says: Says) -> None:
@@ -925,7 +883,8 @@ def test_a_value_head_that_was_never_measured_is_refused(world: World, says: Say
     encoded = world.encoded("xval", world.write("unmeasured", rows))
     model = world.model(encoded)
     told = [f"{model.ref} has no spread", "train on data with more numbers"]
-    refused(says, DataError, told, world, model, encoded)
+    with says.raises(DataError, *told):
+        world.report(model, encoded)
 
 
 def test_a_failed_evaluation_leaves_no_report(world: World, tmp_path: Path) -> None:

@@ -33,11 +33,8 @@ from numtok.store.store import Store
 from numtok.store.verification import verify
 from tests.cases import case
 from tests.chain import quiet
-from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
 
 COPY = Path(__file__).resolve().parents[3] / "shared" / "data" / "uci"
 ABALONE = COPY.parent.joinpath(
@@ -204,9 +201,7 @@ def test_a_set_has_ten_folds_in_which_the_masks_are_the_test_rows(tmp_path: Path
         ("sml", 4137, "constant in every row: x3, x21, x22, x23"),
     ],
 )
-def test_real_sets_are_read_as_numpy_reads_them(
-    tmp_path: Path, name: str, rows: int, note: str
-) -> None:
+def test_real_sets_are_read_as_by_numpy(tmp_path: Path, name: str, rows: int, note: str) -> None:
     (artifact,) = fetched(Store(tmp_path), "uci", set=name, from_=str(COPY))
     found = table(artifact)
     folder = COPY / "uci_datasets" / name
@@ -220,9 +215,7 @@ def test_real_sets_are_read_as_numpy_reads_them(
     assert any(note in one for one in found.file.notes)
 
 
-def test_a_download_is_kept_and_the_table_is_that_of_the_copy(
-    tmp_path: Path, server: Server
-) -> None:
+def test_a_download_is_kept_and_equals_the_copy(tmp_path: Path, server: Server) -> None:
     serve_yacht(server)
     store = Store(tmp_path / "store")
     artifact = fetched_yacht(store.root, server)
@@ -240,9 +233,7 @@ def test_a_download_is_kept_and_the_table_is_that_of_the_copy(
     assert len(server.asked) == asked
 
 
-def test_a_download_that_breaks_off_goes_on_where_it_stood_or_all_again(
-    tmp_path: Path, server: Server
-) -> None:
+def test_a_broken_download_resumes_or_restarts(tmp_path: Path, server: Server) -> None:
     serve_yacht(server)
     path = "/uci_datasets/yacht/data.csv.gz"
     size = len(server.files[path])
@@ -259,9 +250,7 @@ def test_a_download_that_breaks_off_goes_on_where_it_stood_or_all_again(
 
 
 @pytest.mark.parametrize("fault", ["", "endless"])
-def test_a_download_is_no_larger_than_the_disk_allows(
-    tmp_path: Path, server: Server, says: Says, fault: str
-) -> None:
+def test_the_disk_limit_holds(tmp_path: Path, server: Server, says: Says, fault: str) -> None:
     path = "/uci_datasets/yacht/data.csv.gz"
     server.files[path] = bytes(3 << 20)
     server.faults[path] = [fault]
@@ -314,9 +303,7 @@ def test_force_downloads_again_and_tells_what_changed(tmp_path: Path, server: Se
     assert str(caught.value).startswith(f"made again, {kept} differs in data.csv.gz; ")
 
 
-def test_what_cannot_be_downloaded_is_one_clear_line(
-    numtok: Shell, server: Server, says: Says
-) -> None:
+def test_a_failed_download_is_one_line(numtok: Shell, server: Server, says: Says) -> None:
     for why in ("404 Not Found", "Connection refused"):
         if why == "Connection refused":
             server.close()  # nobody listens there now
@@ -340,10 +327,8 @@ def test_files_that_are_not_the_set_are_refused(tmp_path: Path, says: Says) -> N
     ):
         with case(name=name, parts=parts):
             (folder / name).write_bytes(content)
-            with pytest.raises(DataError) as caught:
+            with says.raises(DataError, name, *parts, "fetch it again"):
                 fetched(Store(tmp_path / "store"), "uci", set="yacht", from_=str(copy))
-            assert "\n" not in str(caught.value)
-            says(caught, f"{name}", *parts, "fetch it again")
             (folder / name).write_bytes(yacht()[name])
 
 
@@ -355,9 +340,7 @@ def test_a_set_that_is_missing_stops_no_other(numtok: Shell, tmp_path: Path, say
     says(ran.err, "2 of 3 tables", f"{copy}/uci_datasets/wine/data.csv.gz: ", "a whole copy")
 
 
-def test_the_command_prints_refs_notes_and_what_makes_it_again(
-    numtok: Shell, tmp_path: Path
-) -> None:
+def test_the_command_prints_refs_and_notes(numtok: Shell, tmp_path: Path) -> None:
     copy = folder_of_yacht(tmp_path / "copy")
     ran = numtok("fetch", "uci", "--set", "yacht", "--from", str(copy), "--name", "mine")
     assert ran.code == 0 and ran.out.startswith("mine@")
@@ -506,9 +489,7 @@ def test_a_suite_is_all_its_tasks_and_one_that_is_no_regression_stops_no_other(
 
 @leaves_files_open
 @needs_abalone
-def test_a_target_that_is_a_category_of_strings_is_read_as_numbers(
-    tmp_path: Path, openml: Server
-) -> None:
+def test_a_target_of_strings_is_read_as_numbers(tmp_path: Path, openml: Server) -> None:
     """The abalone set as OpenML has it, in Parquet: rings are an ordered category of strings."""
     cache = Path(importlib.import_module("openml").config.get_cache_directory())
     (cache / "datasets" / "30").mkdir(parents=True)

@@ -5,6 +5,7 @@ import shutil
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -22,13 +23,11 @@ from numtok.stages.table import run as table
 from numtok.store.store import Store
 from tests.cases import case
 from tests.chain import evaluated, trained
-from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.fakereports import Fake, make
 from tests.known import known
 from tests.messages import Says
 
-numtok = test_cli_store.numtok
 TINY = "mlp,layers=1,width=8"
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -103,9 +102,7 @@ KINDS = [
 @pytest.mark.parametrize(
     ("words", "expected"), [one[:2] for one in KINDS], ids=[one[0] for one in KINDS]
 )
-def test_each_kind_is_an_svg_with_its_labels(
-    numtok: Shell, folder: Path, words: str, expected: list[str]
-) -> None:
+def test_each_kind_is_an_svg(numtok: Shell, folder: Path, words: str, expected: list[str]) -> None:
     ran = numtok("figure", *shlex.split(words), "--out", "a.svg")
     assert (ran.code, ran.out, ran.err) == (0, "a.svg\n", "")
     shown = texts(folder / "a.svg")
@@ -119,9 +116,7 @@ def test_each_kind_is_an_svg_with_its_labels(
         for place, (words, _, size) in enumerate(KINDS)
     ],
 )
-def test_each_kind_is_a_png_of_its_size(
-    numtok: Shell, folder: Path, words: str, size: tuple[int, int]
-) -> None:
+def test_each_kind_is_a_png(numtok: Shell, folder: Path, words: str, size: tuple[int, int]) -> None:
     from PIL import Image
 
     assert numtok("figure", *shlex.split(words), "--out", "a.png").out == "a.png\n"
@@ -145,9 +140,7 @@ def test_the_numbers_of_encoded_train_data_are_marked(numtok: Shell, folder: Pat
     assert ticks.x.tolist() == [0.0, 1.0, 2.0]
 
 
-def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
-    numtok: Shell, folder: Path
-) -> None:
+def test_figures_are_deterministic_and_name_their_command(numtok: Shell, folder: Path) -> None:
     words = shlex.split("figure lines p10-10 p10-100 xval-10 xval-100 --x rows --size 500x300")
     for name in ("a.svg", "b.svg", "a.png", "b.png"):
         assert numtok(*words, "--out", name).code == 0
@@ -190,9 +183,7 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
             assert not (folder / "a.png").exists()
 
 
-def test_a_density_is_drawn_over_the_rows_of_the_fold_that_models_have_in_common(
-    numtok: Shell, folder: Path
-) -> None:
+def test_a_density_is_drawn_over_the_common_fold(numtok: Shell, folder: Path) -> None:
     store = Store(folder / "artifacts")
     lines = ["x,y,split_0,split_1"]
     for index in range(40):
@@ -243,7 +234,7 @@ def test_many_panels_stand_in_a_grid(count: int, size: tuple[int, int]) -> None:
 
 def test_many_names_take_more_height() -> None:
     zeros = np.zeros(40)
-    bars = {"lengths": zeros, "low": zeros, "high": zeros, "colour": 0}
+    bars: dict[str, Any] = {"lengths": zeros, "low": zeros, "high": zeros, "colour": 0}
     marks = [BarMarks(label="a", places=np.arange(40.0), **bars)]
     y = Axis(label="", names=tuple(map(str, range(40))))
     panel = Panel(title="", x=Axis(label="x"), y=y, marks=marks)

@@ -39,15 +39,12 @@ from numtok.training.regressor_files import read_regressor
 from tests import chain, fakeheads
 from tests.cases import case
 from tests.chain import csv_rows, quiet
-from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
 from tests.stages import test_train
 
 TINY = "mlp,layers=2,width=16"
 CPU = torch.device("cpu")
-
-numtok = test_cli_store.numtok
 
 
 one_thread = test_train.one_thread
@@ -207,9 +204,7 @@ def test_a_model_that_is_there_is_found(store: Store) -> None:
 
 
 @pytest.mark.parametrize("after", [2, 4, 7])
-def test_a_run_that_was_interrupted_ends_in_the_same_bytes(
-    store: Store, after: int, interruptible: None
-) -> None:
+def test_an_interrupted_run_resumes(store: Store, after: int, interruptible: None) -> None:
     config = tiny("folds", head="decoder:nd,length=2", patience=2)
     whole = fitted(store, config)
     content = chain.contents(whole)
@@ -301,9 +296,7 @@ def test_points_of_a_decoder_are_those_of_its_distribution(store: Store, point: 
         np.testing.assert_allclose(values, found["q50"].to_numpy())
 
 
-def test_draws_take_the_place_of_the_distribution_and_depend_on_how_they_are_drawn(
-    store: Store,
-) -> None:
+def test_draws_replace_the_distribution(store: Store) -> None:
     model = fitted(store, tiny(head="decoder:nd,length=2"))
     mean, cold = TableOptions("mean", 16), TableOptions("mean", 16, Sampling(temperature=0.1))
     named = {"plain": mean, "same": mean, "cold": cold, "drawn": TableOptions("median", 16)}
@@ -371,9 +364,7 @@ def test_baselines_that_learn_rows_are_left_out_for_another_table(store: Store) 
     assert (told in there["notes"], told in here["notes"]) == (True, False)
 
 
-def test_baselines_are_fitted_to_rows_from_everywhere(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_baselines_are_fitted_to_all_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     tabled(store, "sorted", curve(lambda a: (a / 100) ** 2, 400, every=5))
     model = fitted(store, tiny("sorted"))
     monkeypatch.setattr("numtok.evaluation.target_features._FITTED_ON", 100)
@@ -381,9 +372,7 @@ def test_baselines_are_fitted_to_rows_from_everywhere(
     assert baselines["linear"]["mse"]["value"] < 0.2 * baselines["mean"]["mse"]["value"]
 
 
-def test_a_head_of_the_unit_interval_learns_numbers_that_lie_there_as_they_are(
-    store: Store,
-) -> None:
+def test_a_head_of_the_unit_interval_learns_such_numbers_as_they_are(store: Store) -> None:
     tabled(store, "shares", curve(lambda a: 0.1 + a / 100))
     model = fitted(store, tiny("shares", head="riemann:8", normalize="none"))
     metrics = report(evaluated(store, model, "shares"))["metrics"]
@@ -436,9 +425,7 @@ def test_a_file_becomes_a_table_and_a_model_in_one_command(numtok: Shell, store:
     assert {"nll", "crps", "kendall-tau", "outside"} <= metrics
 
 
-def test_a_model_is_evaluated_on_what_it_learnt_from_unless_told(
-    numtok: Shell, store: Store
-) -> None:
+def test_a_model_is_evaluated_on_its_own_data_unless_told(numtok: Shell, store: Store) -> None:
     model = fitted(store, tiny())
     said = numtok("eval", model.ref)
     assert said.code == 0

@@ -30,12 +30,9 @@ from numtok.store.store import Store
 from numtok.store.verification import verify
 from tests.cases import case
 from tests.chain import every_file, quiet, there
-from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.faults import Plan, installed, points, sample
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
 
 ROOT = Path(__file__).resolve().parents[2]
 GEN = {1: "247053da941284f3"}
@@ -333,9 +330,7 @@ WRONG: tuple[tuple[str, *tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-def test_what_cannot_be_done_is_told_in_one_line(
-    numtok: Shell, monkeypatch: pytest.MonkeyPatch, says: Says
-) -> None:
+def test_errors_are_one_line(numtok: Shell, monkeypatch: pytest.MonkeyPatch, says: Says) -> None:
     for arguments, *parts in WRONG:
         with case(arguments=arguments):
             says.refused(numtok("gen", *arguments.split()), 2, *parts)
@@ -353,9 +348,7 @@ def test_an_error_in_a_unit_leaves_no_artifact(tmp_path: Path) -> None:
         Store(tmp_path).resolve("arithmetic")
 
 
-def test_progress_is_told_as_each_unit_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_is_told_unit_by_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not at the end of all: when a unit is told of, later ones have not begun."""
     events: list[str] = []
     make = gen.GenUnit.__call__

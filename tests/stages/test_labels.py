@@ -37,7 +37,6 @@ from tests.cases import case
 from tests.chain import contents as contents
 from tests.chain import csv_rows, jsonl, quiet, there
 from tests.chain import report_of as report_of
-from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
 
@@ -46,7 +45,6 @@ CPU = torch.device("cpu")
 Row = dict[str, Any]
 CAUSAL = {"classify": False, "classify,causal=yes": True}
 
-numtok = test_cli_store.numtok
 one_thread = fakemodels.one_thread
 
 
@@ -183,9 +181,7 @@ def test_the_loss_is_the_cross_entropy_of_the_label(objective: str) -> None:
     assert float(losses.value) == 0
 
 
-def test_a_model_of_labels_has_no_head_but_that_of_its_classes(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_model_of_labels_has_one_head(store: Store, tmp_path: Path) -> None:
     model = trained(store, encoded(store, tmp_path, weights(40)))
     found = read_model(model, CPU)
     assert found.model.settings.classes == ("no", "yes") and found.model.head is None
@@ -196,9 +192,7 @@ def test_a_model_of_labels_has_no_head_but_that_of_its_classes(
     assert "--head" not in model.manifest.command
 
 
-def test_integers_come_before_texts_and_in_the_order_of_numbers(
-    store: Store, tmp_path: Path
-) -> None:
+def test_labels_are_ordered_as_numbers_then_texts(store: Store, tmp_path: Path) -> None:
     labels: list[int | str] = [10, 9, "no", -1, "10a", 9]
     rows = [{"text": f"{index} m", "label": label} for index, label in enumerate(labels)]
     settings = read_model(trained(store, encoded(store, tmp_path, rows)), CPU).model.settings
@@ -273,9 +267,7 @@ def test_rows_to_look_at_need_no_label_and_are_left_out_without(tmp_path: Path) 
 
 @pytest.mark.parametrize("scheme", ["p1000", "xval"])
 @pytest.mark.parametrize("before", ["mlm", "ar", "classify,causal=yes"])
-def test_init_brings_the_trunk_bit_for_bit_and_leaves_the_heads(
-    store: Store, tmp_path: Path, scheme: str, before: str
-) -> None:
+def test_init_brings_only_the_trunk(store: Store, tmp_path: Path, scheme: str, before: str) -> None:
     data = encoded(store, tmp_path, weights(60), scheme)
     first = trained(store, data, before, name="first")
     again = trained(store, data, init=first.ref, steps=1, name="again")
@@ -302,9 +294,7 @@ def test_init_brings_the_trunk_bit_for_bit_and_leaves_the_heads(
         assert torch.equal(now, then)
 
 
-def test_seeds_of_what_was_learnt_before_and_after_are_one_experiment(
-    store: Store, sixty: Artifact
-) -> None:
+def test_seeds_of_both_trainings_are_one_experiment(store: Store, sixty: Artifact) -> None:
     data = sixty
 
     def report(seed: int, **before: Any) -> str:
@@ -329,9 +319,7 @@ def test_seeds_of_what_was_learnt_before_and_after_are_one_experiment(
 
 
 @pytest.mark.parametrize("scheme", ["numgpt", "digits"])
-def test_a_model_reads_the_paragraphs_of_a_page_before_it_sorts_rows(
-    scheme: str, store: Store, tmp_path: Path
-) -> None:
+def test_a_model_reads_a_page_before_sorting(scheme: str, store: Store, tmp_path: Path) -> None:
     """Rows of text alone, as a dump of Wikipedia has them: no targets, no labels."""
     page = (Path(__file__).parents[2] / "docs/NUMERALS.md").read_text("utf-8")
     paragraphs = [{"text": one} for one in page.split("\n") if 60 < len(one) < 400][:40]
@@ -363,9 +351,7 @@ def test_rows_without_a_label_do_not_take_the_place_of_others_to_look_at(
     assert losses and all(loss > 0 for loss in losses)
 
 
-def test_the_version_of_a_model_is_that_of_what_it_does_not_of_how_it_is_spelt(
-    store: Store, sixty: Artifact
-) -> None:
+def test_the_version_does_not_depend_on_spelling(store: Store, sixty: Artifact) -> None:
     first = trained(store, sixty, "ar", name="first")
     one = trained(store, sixty, init=first.ref, name="one")
     same: dict[str, Any] = {"preset": TINY, "steps": 4, "batch": 64, "init": first.ref}
@@ -401,9 +387,7 @@ def test_what_does_not_agree_with_init_is_told_in_one_line(
         says.refused(ran, 2, *told.format(init=first.ref, tokens=tokens).split("|"))
 
 
-def test_a_trunk_without_weights_for_it_has_to_agree_and_heads_are_of_labels(
-    store: Store, tmp_path: Path, says: Says
-) -> None:
+def test_trunks_agree_and_heads_are_of_labels(store: Store, tmp_path: Path, says: Says) -> None:
     data = encoded(store, tmp_path, weights(60), "p1000")
     rotary = trained(store, data, "mlm", preset=TINY + ",positions=rotary", name="first").ref
     labels = trained(store, data, name="labels").ref
@@ -463,9 +447,7 @@ def test_options_for_numbers_are_refused(numtok: Shell, known: Store, says: Says
         says.refused(ran, 2, f"numtok: {ref} is of labels", "a report of numbers\n")
 
 
-def test_metrics_of_labels_are_refused_for_numbers(
-    store: Store, tmp_path: Path, says: Says
-) -> None:
+def test_label_metrics_are_refused_for_numbers(store: Store, tmp_path: Path, says: Says) -> None:
     data = encoded(store, tmp_path, weights(40))
     model = trained(store, data, "mlm")
     with says.raises(UsageError, f"metric accuracy measures labels, and {model.ref} is of numbers"):
@@ -554,9 +536,7 @@ def test_the_tfidf_baseline_is_logistic_regression_on_words_and_numbers(known: S
     ]
 
 
-def test_the_words_of_a_row_are_as_written_whatever_the_scheme(
-    store: Store, tmp_path: Path
-) -> None:
+def test_words_are_as_written_whatever_the_scheme(store: Store, tmp_path: Path) -> None:
     rows = [{"text": r"Is -3.50 KG [NUM]? [\NUM] 1e3"}, {"text": ""}, {"text": "no number"}]
     for scheme in ("p1000", "xval"):
         data = encoded(store, tmp_path, rows, scheme)
@@ -565,9 +545,7 @@ def test_the_words_of_a_row_are_as_written_whatever_the_scheme(
         assert list(read_words(data, TRAIN, np.array([2]))) == words[2:]
 
 
-def test_baselines_see_some_rows_of_a_long_train_split(
-    known: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_baselines_see_some_of_many_rows(known: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     for module in (label_baselines, label_evaluation_module):
         monkeypatch.setattr(module, "FITTED_ON", 100)
@@ -600,9 +578,7 @@ def strange(known: Store) -> Artifact:
     return evaluated(known, known.resolve("kilos"), data, name="of-strange")
 
 
-def test_labels_that_training_never_saw_count_as_wrong_and_are_told(
-    numtok: Shell, known: Store
-) -> None:
+def test_labels_unseen_in_training_count_as_wrong(numtok: Shell, known: Store) -> None:
     artifact = strange(known)
     report, table = report_of(artifact), predictions_of(artifact)
     labels = there(report.labels)
@@ -647,9 +623,7 @@ def test_a_report_prints_what_was_confused(numtok: Shell, known: Store) -> None:
     assert float(line.split()[3]) == pytest.approx(1 - (1 - own) / (1 - baseline), abs=1e-3)
 
 
-def test_of_many_classes_the_most_frequent_errors_are_told(
-    numtok: Shell, store: Store, tmp_path: Path
-) -> None:
+def test_frequent_errors_of_many_classes(numtok: Shell, store: Store, tmp_path: Path) -> None:
     rows = [
         {"text": f"{index % 20} m", "label": index % 20, "split": "train" if index < 60 else "test"}
         for index in range(120)
@@ -664,9 +638,7 @@ def test_of_many_classes_the_most_frequent_errors_are_told(
     assert "the most frequent errors" in printed
 
 
-def test_a_table_of_all_pairs_has_them_all_or_is_none(
-    numtok: Shell, store: Store, tmp_path: Path
-) -> None:
+def test_a_table_of_pairs_has_all_or_none(numtok: Shell, store: Store, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"text": f"{index % 12} m", "label": index % 12, "split": "test" if index >= 240 else TRAIN}
         for index in range(480)
@@ -718,9 +690,7 @@ def test_a_label_that_the_regression_saw_nothing_of_keeps_its_share() -> None:
     assert told == [("baseline tfidf", 7, 7)]
 
 
-def test_predictions_of_some_rows_at_a_time_are_those_of_all(
-    known: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_predictions_by_parts_are_the_same(known: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     monkeypatch.setattr(label_baselines, "_CELLS", 14)  # seven rows
     found = report_of(kilos(known, name="parts"))
@@ -786,9 +756,7 @@ def test_a_report_is_found_again_and_its_command_makes_it(numtok: Shell, known: 
 # --- several reports ---------------------------------------------------------------------------
 
 
-def test_reports_of_labels_are_compared_pair_by_pair_and_over_seeds(
-    numtok: Shell, known: Store
-) -> None:
+def test_reports_of_labels_are_compared_over_seeds(numtok: Shell, known: Store) -> None:
     data = known.resolve("texts-xval")
     models = [trained(known, data, seed=seed, name=f"m{seed}") for seed in (0, 1, 2)]
     refs = [evaluated(known, one, data, name=f"r{seed}").ref for seed, one in enumerate(models)]

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,10 @@ from tests import fakemodels
 from tests.cases import case
 from tests.chain import predictions_of as predictions
 from tests.chain import quiet, there
-from tests.cli import test_store_commands as test_cli_store
 from tests.cli.test_store_commands import Shell
 from tests.messages import Says
 from tests.stages.test_eval import World, equation
 
-numtok = test_cli_store.numtok
 one_thread = fakemodels.one_thread
 SEEN = ("0.2", "0.3", "0.5")
 ROWS = 12
@@ -96,21 +94,6 @@ def column(found: LoadedProbe, name: str) -> list[Any]:
     return values
 
 
-def refused(
-    says: Says,
-    kind: type[NumtokError],
-    told: Sequence[str],
-    world: World,
-    probe: str,
-    *refs: Any,
-    **how: Any,
-) -> None:
-    with pytest.raises(kind) as caught:
-        probed(world, probe, *refs, **how)
-    assert "\n" not in str(caught.value)
-    says(caught, *told)
-
-
 # --- over samples --------------------------------------------------------------------------------
 
 
@@ -118,9 +101,7 @@ def refused(
     ("scheme", "objective"),
     [("p1000", "mlm:targets"), ("xval", "mlm:targets"), ("digits", "ar"), ("p10", "ar")],
 )
-def test_predictions_over_samples_are_those_of_eval(
-    world: World, scheme: str, objective: str
-) -> None:
+def test_samples_are_predicted_as_by_eval(world: World, scheme: str, objective: str) -> None:
     data = encoded(world, scheme)
     model = by_chance(world, data, objective)
     found = probed(world, "samples", model, data, split="ood")
@@ -141,7 +122,7 @@ def test_the_summary_follows_from_the_points(world: World) -> None:
     y = np.array([one for one in column(found, "prediction") if one is not None])
     summary = along(found)
     assert (summary.target, summary.split) == ("result", "ood")
-    assert summary.number is summary.row is None
+    assert (summary.number, summary.row) == (None, None)
     assert summary.distinct == len(np.unique(y))
     repeated = there(summary.repeated)
     assert repeated.exact.value == np.isin(y, [0.2, 0.3, 0.5]).mean()
@@ -172,7 +153,7 @@ def test_a_swept_row_is_the_row_with_another_number_in_its_text(scheme: str) -> 
     values = [0.5, 0.125, 1.0] if small else [0.0, 12.5, -3.0, 1234.0]
     texts = [f"from {one} to 7.5 it is 3.25, so" for one in ("100", *map(repr, values))]
     answers = [one.index(" it is") for one in texts]
-    first = {"answers": [-1, answers[0]], "targets": [1, 3]}
+    first: dict[str, Any] = {"answers": [-1, answers[0]], "targets": [1, 3]}
     samples = fakemodels.samples(scheme, ["no 1", texts[0]], **first)
     targets = [k for row in range(len(values)) for k in (3 * row, 3 * row + 2)]
     expected = fakemodels.samples(scheme, texts[1:], answers=answers[1:], targets=targets)
@@ -200,9 +181,7 @@ def test_whole_values_are_written_as_the_number_they_replace(stands: str, whole:
 @pytest.mark.parametrize(
     ("scheme", "objective"), [("p1000", "mlm:targets"), ("p10", "ar"), ("digits", "ar")]
 )
-def test_predictions_along_a_number_are_those_of_rows_with_it(
-    world: World, scheme: str, objective: str
-) -> None:
+def test_a_sweep_predicts_as_rows_with_a_number(world: World, scheme: str, objective: str) -> None:
     data = encoded(world, scheme)
     model = by_chance(world, data, objective)
     found = probed(
@@ -283,9 +262,7 @@ def test_top_numbers_are_the_most_probable_of_all(scheme: str) -> None:
 
 
 @pytest.mark.parametrize(("scheme", "objective"), [("digits", "ar"), ("p10", "ar"), ("ud", "mlm")])
-def test_elsewhere_they_are_those_that_are_predicted_most_often(
-    scheme: str, objective: str
-) -> None:
+def test_elsewhere_they_are_predicted_most_often(scheme: str, objective: str) -> None:
     of = predictor(scheme, objective)
     found = top_numbers(of, of.asked.numbers, 3, ONE, print)
     assert found.among.startswith("the numbers predicted most often")
@@ -463,9 +440,7 @@ def test_components_are_of_mantissas_and_of_those_in_the_train_split() -> None:
     ("scheme", "first", "last", "count"),
     [("fp15", "-999E+7", "+999E+7", 28800), ("b1999", "-999", "+999", 1800), ("p10", "0", "9", 10)],
 )
-def test_whole_numbers_and_digits_are_tokens_with_values(
-    scheme: str, first: str, last: str, count: int
-) -> None:
+def test_numbers_and_digits_are_tokens(scheme: str, first: str, last: str, count: int) -> None:
     found, points, _ = token_components(loaded(scheme), None)
     names = points.column("token").to_pylist()
     assert (found.tokens, names[0], names[-1]) == (count, first, last)
@@ -507,9 +482,8 @@ def test_what_is_not_in_the_data_is_refused_with_what_is(world: World, says: Say
          ("'p1000' cannot write 1e+10", "-9.99e+09 to 9.99e+09", "--from and --to")),
     ]  # fmt: skip
     for kind, options, told in cases:
-        with case(told[0]):
-            given = {"split": "ood"} | options
-            refused(says, UsageError, told, world, kind, model, data, **given)
+        with case(told[0]), says.raises(UsageError, *told):
+            probed(world, kind, model, data, **{"split": "ood"} | options)
 
 
 def test_a_probe_is_of_data_that_fit_the_model_and_it(world: World, says: Says) -> None:
@@ -530,8 +504,8 @@ def test_a_probe_is_of_data_that_fit_the_model_and_it(world: World, says: Says) 
          (f"split 'train' of {bare.ref} has no targets", "encode data whose rows name them")),
     ]  # fmt: skip
     for kind, refs, options, told in cases:
-        with case(kind, told[0]):
-            refused(says, UsageError, told, world, kind, *refs, **options)
+        with case(kind, told[0]), says.raises(UsageError, *told):
+            probed(world, kind, *refs, **options)
 
 
 def test_several_targets_must_be_named_and_one_truth_is_too_few(world: World, says: Says) -> None:
@@ -547,8 +521,8 @@ def test_several_targets_must_be_named_and_one_truth_is_too_few(world: World, sa
         (UsageError, "sweep", y | {"number": 0}, ("--number 0 needs --from and --to",)),
     ]  # fmt: skip
     for error, kind, options, parts in cases:
-        with case(parts[0]):
-            refused(says, error, parts, world, kind, model, data, split="ood", **options)
+        with case(parts[0]), says.raises(error, *parts):
+            probed(world, kind, model, data, split="ood", **options)
 
 
 def test_an_autoregressive_model_is_swept_before_the_target_alone(world: World, says: Says) -> None:
@@ -557,7 +531,8 @@ def test_an_autoregressive_model_is_swept_before_the_target_alone(world: World, 
     options: dict[str, Any] = {"split": "ood", "from_": 1.0, "to": 2.0, "points": 3}
     row = f"row 'a' of split 'ood' of {data.ref}"
     told = "--number 2 ", "autoregressive", row, "number 1; sweep one before it"
-    refused(says, UsageError, told, world, "sweep", model, data, target="x", number=2, **options)
+    with says.raises(UsageError, *told):
+        probed(world, "sweep", model, data, target="x", number=2, **options)
     # The true text is read.
     found = probed(world, "sweep", model, data, target="y", number=1, **options)
     assert along(found).number == 1

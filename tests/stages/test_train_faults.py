@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -38,6 +38,7 @@ from tests.cases import case
 from tests.chain import contents, quiet, timing_of
 from tests.cli.test_store_commands import Shell
 from tests.faults import Faults, Plan, installed, points, sample
+from tests.forks import serving
 from tests.messages import Says
 from tests.stages import test_train
 from tests.stages.test_encode_faults import check_problem
@@ -46,7 +47,7 @@ from tests.stages.test_train import TINY, records, tiny, train
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = pytest.mark.slow
 
-data, numtok, one_thread = test_train.data, test_train.numtok, test_train.one_thread
+data, one_thread = test_train.data, test_train.one_thread
 
 
 def silent(note: str) -> None:
@@ -155,13 +156,11 @@ class Forks:
     """Runs numtok in processes forked from one that is warm: that takes milliseconds, where a
     start takes seconds."""
 
-    def __init__(self, server: subprocess.Popen[str]) -> None:
-        self._server = server
+    def __init__(self, ask: Callable[[Any], Any]) -> None:
+        self._ask = ask
 
     def __call__(self, *attempts: Attempt) -> list[Ended]:
-        assert self._server.stdin is not None and self._server.stdout is not None
-        print(json.dumps([asdict(one) for one in attempts]), file=self._server.stdin, flush=True)
-        return [Ended(**one) for one in json.loads(self._server.stdout.readline())]
+        return [Ended(**one) for one in self._ask([asdict(one) for one in attempts])]
 
     def killed(self, config: Config, root: Path, *steps: int) -> None:
         """Train, and be killed (kill -9) at the end of a step; then go on to the next."""
@@ -188,15 +187,8 @@ def command_of(config: Config) -> tuple[str, ...]:
 def forks(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
     warm = tmp_path_factory.mktemp("forks") / "artifacts"
     shutil.copytree(data, warm)
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.stages.test_train_faults", str(warm)],
-        cwd=ROOT,
-        env=os.environ | {"NUMTOK_THREADS": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        yield Forks(server)
+    with serving("tests.stages.test_train_faults", str(warm), NUMTOK_THREADS="1") as ask:
+        yield Forks(ask)
 
 
 def _serve() -> None:
@@ -319,13 +311,12 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(
     steps: tuple[int, ...],
     kept: int,
 ) -> None:
-    config = tiny(**{"preset": DROPOUT, "checkpoint_steps": 3} | options)
+    usual: dict[str, Any] = {"preset": DROPOUT, "checkpoint_steps": 3}
+    config = tiny(**usual | options)
     assert continued(data, forks, tmp_path, config, *steps) == kept
 
 
-def test_a_run_under_a_curriculum_goes_on_inside_a_phase(
-    data: Path, forks: Forks, tmp_path: Path
-) -> None:
+def test_a_curriculum_resumes_inside_a_phase(data: Path, forks: Forks, tmp_path: Path) -> None:
     path = tmp_path / "phases.toml"
     path.write_text(
         'restart = true\n[[phase]]\nrows = [{ where = { operator = "+" } }]\n'
@@ -338,9 +329,7 @@ def test_a_run_under_a_curriculum_goes_on_inside_a_phase(
     assert continued(data, forks, tmp_path, config, 2, 8) == 6
 
 
-def test_the_options_that_change_no_bytes_may_change_on_the_way(
-    data: Path, forks: Forks, tmp_path: Path
-) -> None:
+def test_options_that_change_no_bytes_may_change(data: Path, forks: Forks, tmp_path: Path) -> None:
     config = tiny(steps=12, objective="mlm", preset=DROPOUT)
     undisturbed = traced(data, tmp_path, config)
     root = undisturbed.start(tmp_path / "artifacts")
@@ -349,9 +338,7 @@ def test_the_options_that_change_no_bytes_may_change_on_the_way(
     assert check_goes_on(replace(undisturbed, config=other), root) == 4
 
 
-def test_a_run_from_other_weights_continues_as_well(
-    data: Path, forks: Forks, tmp_path: Path
-) -> None:
+def test_a_run_from_other_weights_resumes(data: Path, forks: Forks, tmp_path: Path) -> None:
     before = tmp_path / "with a model"
     shutil.copytree(data, before)
     first = train(Store(before), tiny(steps=3))
@@ -498,9 +485,7 @@ def test_any_operation_may_be_the_last(
     assert {0, 2, 4, 5} == set(kept)
 
 
-def test_a_full_disk_is_told_in_one_line_and_the_same_command_goes_on(
-    numtok: Shell, data: Path, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_one_line_and_resumes(numtok: Shell, data: Path, tmp_path: Path) -> None:
     root = tmp_path / "artifacts"
     shutil.copytree(data, root)
     command = command_of(tiny(steps=4, checkpoint_steps=1))
@@ -568,9 +553,7 @@ def test_what_follows_the_last_step_can_be_cut_short(
     assert check_goes_on(undisturbed, root) == 12
 
 
-def test_a_second_signal_ends_the_process_at_once(
-    undisturbed: Scenario, forks: Forks, tmp_path: Path
-) -> None:
+def test_a_second_signal_ends_at_once(undisturbed: Scenario, forks: Forks, tmp_path: Path) -> None:
     root = undisturbed.start(tmp_path / "artifacts")
     twice = (signal.SIGINT, signal.SIGINT)
     (ended,) = forks(Attempt(str(root), command_of(LONG), step=5, signals=twice))
